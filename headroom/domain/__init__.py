@@ -1,0 +1,1 @@
+"""The idea itself: values and pure functions, standard library only."""

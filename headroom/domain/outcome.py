@@ -1,0 +1,66 @@
+"""What became of an intent: wanting and having done are different types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from headroom.domain.resources import Configuration
+
+
+class Refusal(StrEnum):
+    """Why AWS (or we, looking again) did not do it."""
+
+    SLOTS = "slots"
+    """Four modifications in 24 hours are used up."""
+    IN_FLIGHT = "in_flight"
+    REGION_QUOTA = "region_quota"
+    INVALID = "invalid"
+    """AWS calls the request wrong: our mistake."""
+    GONE = "gone"
+    DENIED = "denied"
+    UNSUPPORTED = "unsupported"
+    THROTTLED = "throttled"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """AWS accepted the change and started it at `started_at`."""
+
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlreadyThere:
+    """The volume already had the target; nothing was sent, no slot was used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stale:
+    """The world is no longer the one the decision saw; nothing was sent."""
+
+    expected: Configuration
+    found: Configuration
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """AWS said no, for certain. `retry_at` is the instant its message names, None if none."""
+
+    refusal: Refusal
+    code: str
+    message: str
+    retry_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """No answer, or one that does not tell; only a later look at AWS resolves it."""
+
+    detail: str
+
+
+Outcome = Applied | AlreadyThere | Stale | Refused | Unknown

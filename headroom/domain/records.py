@@ -1,0 +1,112 @@
+"""The append-only chain that one decision leaves behind."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+GENESIS = "0" * 64
+"""Hash that the first record of a chain names as the one before it."""
+
+
+class Step(StrEnum):
+    """Kinds of record, in the words of the design."""
+
+    DECIDED = "decided"
+    INTENDED = "intended"
+    WITHDRAWN = "withdrawn"
+    APPLIED = "applied"
+    ALREADY_THERE = "already_there"
+    REFUSED = "refused"
+    STALE = "stale"
+    UNKNOWN = "unknown"
+    NOT_APPLIED = "not_applied"
+    FAILED = "failed"
+    RELIEVED = "relieved"
+    INEFFECTIVE = "ineffective"
+    DIVERGED = "diverged"
+    REJECTED_SIGNAL = "rejected_signal"
+
+
+NEXT: dict[Step | None, frozenset[Step]] = {
+    None: frozenset({Step.DECIDED, Step.REJECTED_SIGNAL}),
+    Step.DECIDED: frozenset({Step.INTENDED, Step.WITHDRAWN}),
+    Step.INTENDED: frozenset(
+        {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN}
+    ),
+    Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED}),
+    Step.APPLIED: frozenset({Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED}),
+    Step.ALREADY_THERE: frozenset({Step.RELIEVED, Step.INEFFECTIVE}),
+}
+"""Legal successors of each step; a step that is no key ends its chain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One link of a chain. `body` is canonical JSON; `hash` covers all other fields."""
+
+    decision_id: str
+    sequence: int
+    step: Step
+    resource: str
+    """ARN, or the text of what could not be understood for a rejected signal."""
+    at: datetime
+    outcome: str
+    """What to count by: act, hold, escalate for `decided`, else the step itself."""
+    summary: str
+    body: str
+    previous_hash: str
+    hash: str
+
+
+def seal(
+    *,
+    decision_id: str,
+    sequence: int,
+    step: Step,
+    resource: str,
+    at: datetime,
+    outcome: str,
+    summary: str,
+    body: str,
+    previous_hash: str,
+) -> Record:
+    """A record whose hash covers everything in it and the record before it."""
+    digest = hashlib.sha256()
+    for part in (
+        decision_id, str(sequence), step.value, resource, at.isoformat(), outcome, summary, body,
+        previous_hash,
+    ):  # fmt: skip
+        raw = part.encode()
+        digest.update(len(raw).to_bytes(8, "big"))
+        digest.update(raw)
+    return Record(
+        decision_id=decision_id, sequence=sequence, step=step, resource=resource, at=at,
+        outcome=outcome, summary=summary, body=body, previous_hash=previous_hash,
+        hash=digest.hexdigest(),
+    )  # fmt: skip
+
+
+def broken_link(chain: tuple[Record, ...]) -> Record | None:
+    """The first record that does not follow from the one before it, None if the chain is whole."""
+    previous: Record | None = None
+    for record in chain:
+        again = seal(
+            decision_id=record.decision_id, sequence=record.sequence, step=record.step,
+            resource=record.resource, at=record.at, outcome=record.outcome,
+            summary=record.summary, body=record.body, previous_hash=record.previous_hash,
+        )  # fmt: skip
+        expected = GENESIS if previous is None else previous.hash
+        number = 0 if previous is None else previous.sequence + 1
+        legal = NEXT.get(previous.step if previous else None, frozenset())
+        if (
+            again.hash != record.hash
+            or record.previous_hash != expected
+            or record.sequence != number
+            or record.step not in legal
+        ):
+            return record
+        previous = record
+    return None

@@ -1,0 +1,135 @@
+"""What Headroom looks after: EBS volumes, the instances they hang on, and changes in flight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """Kinds of storage; RDS and Aurora join here."""
+
+    EBS = "ebs"
+
+
+class VolumeType(StrEnum):
+    """EBS volume types as the API spells them."""
+
+    GP3 = "gp3"
+    GP2 = "gp2"
+    IO1 = "io1"
+    IO2 = "io2"
+    ST1 = "st1"
+    SC1 = "sc1"
+    STANDARD = "standard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRef:
+    """One resource in one account and Region; `arn` is its key everywhere."""
+
+    kind: Kind
+    account_id: str
+    region: str
+    resource_id: str
+
+    @property
+    def arn(self) -> str:
+        """The ARN, for example `arn:aws:ec2:us-east-1:123456789012:volume/vol-1`."""
+        return f"arn:aws:ec2:{self.region}:{self.account_id}:volume/{self.resource_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """What one ModifyVolume call may set.
+
+    `iops` is None for types that derive it (gp2, st1, sc1, standard); `throughput_mibps` is None
+    for every type but gp3. Size in GiB, throughput in MiB/s.
+    """
+
+    volume_type: VolumeType
+    size_gib: int
+    iops: int | None
+    throughput_mibps: int | None
+
+    def __str__(self) -> str:
+        parts = [self.volume_type.value, f"{self.size_gib} GiB"]
+        if self.iops is not None:
+            parts.append(f"{self.iops} IOPS")
+        if self.throughput_mibps is not None:
+            parts.append(f"{self.throughput_mibps} MiB/s")
+        return " ".join(parts)
+
+
+class ModificationState(StrEnum):
+    """States of a volume modification as DescribeVolumesModifications reports them."""
+
+    MODIFYING = "modifying"
+    OPTIMIZING = "optimizing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modification:
+    """The most recent modification of a volume (AWS keeps no other)."""
+
+    state: ModificationState
+    started_at: datetime
+    ended_at: datetime | None
+    origin: Configuration
+    target: Configuration
+    progress_percent: int
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether AWS would refuse another change because of this one."""
+        return self.state in (ModificationState.MODIFYING, ModificationState.OPTIMIZING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """An EBS volume as DescribeVolumes reports it."""
+
+    ref: ResourceRef
+    configuration: Configuration
+    availability_zone: str
+    state: str
+    created_at: datetime
+    instance_ids: tuple[str, ...]
+    """Instances it is attached to; more than one only with Multi-Attach."""
+    multi_attach: bool
+    managed_by: str | None
+    """The AWS service that owns it (Operator.Managed, or an attachment owned by a service)."""
+    on_outpost: bool
+    tags: tuple[tuple[str, str], ...]
+
+    def tag(self, key: str) -> str | None:
+        """Value of tag `key`, or None when the volume does not carry it."""
+        return dict(self.tags).get(key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceLimits:
+    """EBS limits of an instance type: IOPS at 16 KiB, throughput in MiB/s at 128 KiB.
+
+    `baseline` is sustained; `maximum` holds for at least 30 minutes once per 24 h.
+    Source: DescribeInstanceTypes EbsOptimizedInfo (which speaks of decimal MB/s).
+    """
+
+    instance_type: str
+    nitro: bool
+    baseline_iops: int
+    baseline_mibps: float
+    maximum_iops: int
+    maximum_mibps: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """An instance as far as storage is concerned; `limits` is None when AWS did not tell them."""
+
+    instance_id: str
+    limits: InstanceLimits | None
+    volume_ids: tuple[str, ...]

@@ -1,0 +1,75 @@
+"""What the ledger knows about a resource and its account at the instant of a decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+WINDOW = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownModification:
+    """A modification that was seen to start, by whomever (`by` is `headroom` or `other`)."""
+
+    started_at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """What makes a sweep's decision worth a new record when it differs from the last one."""
+
+    answer: str
+    binding: str
+    plan: str
+    blocking: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenChain:
+    """A change of ours that has not ended yet."""
+
+    decision_id: str
+    phase: str
+    """`intended`, `unknown`, `applied` or `already_there`."""
+    since: datetime
+    fencing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The ledger's side of a decision. Money in USD per month."""
+
+    enrolment_usd: Decimal | None
+    """Price at enrolment or at the owner's own last change; None when not seen before."""
+    own_increase_usd: Decimal
+    """This resource's increase in force, already part of `account_increase_usd`."""
+    account_increase_usd: Decimal
+    modifications: tuple[KnownModification, ...]
+    """Known starts in the last 24 hours, oldest first."""
+    slots_full_until: datetime | None
+    """Learned from a refusal: no slot is free before this instant."""
+    last_refusal_at: datetime | None
+    last_act_at: datetime | None
+    open_chain: OpenChain | None
+    last_signature: Signature | None
+    last_decision_id: str | None
+    escalated_causes: tuple[str, ...]
+    """Causes already told to the owner in the present episode."""
+    paused_until: datetime | None
+    """Kill switch; datetime.max in UTC while paused without end."""
+    failures_in_a_row: int
+    last_effective_demand_iops: float | None = None
+    """Unused before the first verification: demand the last change was made for."""
+
+
+def fresh_standing() -> Standing:
+    """The standing of a resource the ledger has never seen, in an account without increases."""
+    return Standing(
+        enrolment_usd=None, own_increase_usd=Decimal(0), account_increase_usd=Decimal(0),
+        modifications=(), slots_full_until=None, last_refusal_at=None, last_act_at=None,
+        open_chain=None, last_signature=None, last_decision_id=None, escalated_causes=(),
+        paused_until=None, failures_in_a_row=0,
+    )  # fmt: skip

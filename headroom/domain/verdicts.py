@@ -1,0 +1,112 @@
+"""What a guardrail says about a plan: the numbers, and yes or no derived from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import assert_never
+
+from headroom.domain.plans import Plan
+
+Quantity = int | float | Decimal | str | bool | None
+
+
+class Guardrail(StrEnum):
+    """Every guardrail there is; each has a page in the docs."""
+
+    POLICY = "policy"
+    PAUSE = "pause"
+    MODE = "mode"
+    TYPES = "types"
+    VALID = "valid"
+    NEVER_SHRINK = "never_shrink"
+    MAX_IOPS = "max_iops"
+    MAX_THROUGHPUT = "max_throughput"
+    MAX_SIZE = "max_size"
+    GROWTH = "growth"
+    LARGEST_STEP = "largest_step"
+    PRICE_PER_RESOURCE = "price_per_resource"
+    PRICE_PER_ACCOUNT = "price_per_account"
+    SLOTS = "slots"
+    IN_FLIGHT = "in_flight"
+    COOLDOWN = "cooldown"
+    OTHER_OWNER = "other_owner"
+    MULTI_ATTACH = "multi_attach"
+    INSTANCE_LIMIT = "instance_limit"
+    DATA = "data"
+    WORTH_IT = "worth_it"
+    FAILURES = "failures"
+
+
+class Relation(StrEnum):
+    """How `value` must stand to `limit` for the guardrail to allow."""
+
+    AT_MOST = "at_most"
+    AT_LEAST = "at_least"
+    IS = "is"
+    ONE_OF = "one_of"
+    FAILED = "failed"
+    """The rule itself failed; it never allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One guardrail's answer on one plan.
+
+    `clears_at` is the instant a blocking verdict clears by itself; None when only the owner (or
+    nobody) can clear it.
+    """
+
+    guardrail: Guardrail
+    relation: Relation
+    value: Quantity
+    limit: Quantity | tuple[str, ...]
+    unit: str
+    detail: str
+    clears_at: datetime | None
+    temporary: bool
+    """Whether a block would pass by itself, even if the instant is not known."""
+
+    @property
+    def allows(self) -> bool:
+        """Yes or no, derived from the numbers."""
+        value, limit = self.value, self.limit
+        match self.relation:
+            case Relation.AT_MOST:
+                return _number(value) <= _number(limit)
+            case Relation.AT_LEAST:
+                return _number(value) >= _number(limit)
+            case Relation.IS:
+                return value == limit
+            case Relation.ONE_OF:
+                return isinstance(limit, tuple) and value in limit
+            case Relation.FAILED:
+                return False
+            case _:
+                assert_never(self.relation)
+
+
+def _number(value: Quantity | tuple[str, ...]) -> Decimal:
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return Decimal(str(value))
+    raise TypeError(f"{value!r} is not a number")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanJudgement:
+    """A plan and what every guardrail said about it."""
+
+    plan: Plan
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def blocking(self) -> tuple[Verdict, ...]:
+        """The verdicts that do not allow the plan."""
+        return tuple(v for v in self.verdicts if not v.allows)
+
+    @property
+    def allowed(self) -> bool:
+        """Whether every guardrail allows the plan."""
+        return not self.blocking

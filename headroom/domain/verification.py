@@ -1,0 +1,45 @@
+"""Whether a change landed and the pressure ended. Values; see assess.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relieved:
+    """The change landed and the pressure ended."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """Too early to say; look again at `next_look`."""
+
+    next_look: datetime
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ineffective:
+    """The change landed and the pressure did not end; `cause` is the likely true limit."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diverged:
+    """The volume is not what the change made of it: somebody else changed it since."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAtAws:
+    """AWS reports that the modification failed."""
+
+    detail: str
+
+
+Verification = Relieved | Pending | Ineffective | Diverged | FailedAtAws

@@ -1,0 +1,264 @@
+"""What the application needs from outside, as Protocols of one to four methods.
+
+Every implementation, fake or real, is held to the same contract tests (tests/contracts).
+Instants are timezone-aware UTC; `now` is always an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Protocol
+
+from headroom.domain.decision import Decision
+from headroom.domain.observation import InstanceActivity, VolumeActivity
+from headroom.domain.outcome import Outcome
+from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.pricing import PriceTable
+from headroom.domain.records import Record, Step
+from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
+from headroom.domain.standing import KnownModification, Signature, Standing
+
+
+class ResourceGone(LookupError):
+    """The resource does not exist (any more)."""
+
+
+class ReadFailed(RuntimeError):
+    """A read did not answer; the decision cannot be made now and is tried again later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageView:
+    """A volume, its latest modification and the instance it hangs on, read together.
+
+    `modification` is None for a never-modified volume; `instance` is None when the volume is
+    detached, attached to more than one instance, or the instance is not ours to see.
+    """
+
+    volume: Volume
+    modification: Modification | None
+    instance: Instance | None
+
+
+class Storage(Protocol):
+    """Reads volumes; `apply` is the only write to storage in the whole project."""
+
+    def fleet(self) -> Iterator[StorageView]:
+        """Every volume of the account and Region, page by page (instances may be left None)."""
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        """One volume with its instance; raises ResourceGone, ReadFailed."""
+
+    def apply(
+        self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None, target: Configuration
+    ) -> Outcome:
+        """Change the volume to `target` if it is still as the decision saw it.
+
+        `expected` is the configuration and `seen` the start of the latest modification that the
+        decision saw. Looks again first: AlreadyThere without a call if the target is in force,
+        Stale if anything moved, Unknown on a time-out.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """The few numbers a fleet scan reads per volume, over the last half hour.
+
+    None means nothing was published: never taken for zero.
+    """
+
+    iops_exceeded_minutes: int | None
+    throughput_exceeded_minutes: int | None
+    lowest_burst_balance_percent: float | None
+    longest_queue: float | None
+
+
+class Metrics(Protocol):
+    """Reads what CloudWatch has published until `now`."""
+
+    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        """A Glance for every volume by resource id, in batches of 500 metrics a call."""
+
+    def activity(
+        self, view: StorageView, now: datetime
+    ) -> tuple[VolumeActivity, InstanceActivity | None]:
+        """The last 3 hours at one-minute periods, of the volume and of its instance."""
+
+    def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published."""
+
+    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
+        """Volumes that contribute to this alarm's ALARM state right now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """Proof that the intent is durable: the fencing number of the lease it holds."""
+
+    decision_id: str
+    fencing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotIntended:
+    """The transaction was refused: `why` is `exists`, `leased`, `moved`, `budget` or `paused`."""
+
+    why: str
+    detail: str
+
+
+class Ledger(Protocol):
+    """The append-only chains. Chains are ordered by `sequence`, starting at 0."""
+
+    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+        """Record a decision and move the resource's state; False if that id is already there.
+
+        Sets last looked at, signature, last decision id, enrolment price (only if none yet and
+        the resource is enrolled) and `due_at`: when the sweep looks at this resource again.
+        """
+
+    def intend(self, decision: Decision, *, lease_until: datetime, now: datetime) -> Intent | NotIntended:
+        """One transaction: the `intended` record (only if absent), the lease (per resource, with
+        expiry and fencing number) and the budget reservation of the plan's price."""
+
+    def append(
+        self,
+        decision_id: str,
+        step: Step,
+        *,
+        ref: ResourceRef,
+        at: datetime,
+        summary: str,
+        body: Mapping[str, object],
+        fencing: int | None,
+        due_at: datetime | None,
+    ) -> Record:
+        """Add a record to a chain and move the resource's state with it in one transaction.
+
+        Steps that end a chain without a change in force release its lease and its reservation;
+        steps that end it with one (relieved, ineffective, diverged) release the lease only.
+        Raises IllegalStep when the step may not follow, LostLease when the fencing number is
+        not the one in force.
+        """
+
+    def chain(self, decision_id: str) -> tuple[Record, ...]:
+        """All records of one decision, oldest first; empty when there are none."""
+
+
+class IllegalStep(RuntimeError):
+    """The record may not follow the last one of its chain."""
+
+
+class LostLease(RuntimeError):
+    """Somebody else holds the resource now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A resource whose time has come, and the instant it was due."""
+
+    ref: ResourceRef
+    due_at: datetime
+
+
+class Standings(Protocol):
+    """The mutable side of the ledger: one item per resource, one per account."""
+
+    def standing(self, ref: ResourceRef, now: datetime) -> Standing:
+        """What is known about a resource; a fresh standing when it was never seen."""
+
+    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+        """Resources due at or before `now`, longest overdue first (a sparse index)."""
+
+    def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
+        """Remember a look that was no news."""
+
+    def saw_modifications(
+        self,
+        ref: ResourceRef,
+        seen: Sequence[KnownModification],
+        *,
+        now: datetime,
+        full_until: datetime | None = None,
+        owner_price: Decimal | None = None,
+    ) -> None:
+        """Add known starts (same start is the same one), what a refusal taught, and the new
+        enrolment price after a change by the owner (which ends our increase in force)."""
+
+
+class FleetScan(Protocol):
+    """When the whole fleet was last scanned, and the kill switch; both account-wide."""
+
+    def claim_scan(self, now: datetime, every_s: int) -> bool:
+        """True for exactly one caller per period; that one scans."""
+
+    def paused_until(self) -> datetime | None:
+        """Until when nothing may be done; None when not paused."""
+
+    def pause(self, until: datetime | None, *, at: datetime, who: str) -> None:
+        """Stop every act (until None: without end is datetime.max in UTC); recorded."""
+
+    def resume(self, *, at: datetime, who: str) -> None:
+        """Allow acts again; recorded."""
+
+
+class Archive(Protocol):
+    """Queries over all chains, newest first, for audit and explain."""
+
+    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records of one resource."""
+
+    def by_time(self, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records of all resources."""
+
+    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records whose `outcome` is this one (act, hold, escalate, applied, relieved, ...)."""
+
+    def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
+        """Record an event nobody understood, once per event id."""
+
+
+class Policies(Protocol):
+    """Where the policy is."""
+
+    def current(self) -> Policy | PolicyUnreadable:
+        """The policy in force, or why it cannot be used."""
+
+
+class Prices(Protocol):
+    """Where prices come from."""
+
+    def table(self, region: str) -> PriceTable:
+        """Unit prices of a Region; raises PriceUnknown."""
+
+
+class Notifier(Protocol):
+    """Tells people."""
+
+    def tell(self, decision: Decision, step: Step, summary: str) -> None:
+        """Send one message a person can act on; never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """All of them, wired. The ledger's four faces are usually one object."""
+
+    storage: Storage
+    metrics: Metrics
+    ledger: Ledger
+    standings: Standings
+    scan: FleetScan
+    archive: Archive
+    policies: Policies
+    prices: Prices
+    notifier: Notifier
+
+
+__all__ = [
+    "Archive", "Due", "FleetScan", "Glance", "IllegalStep", "Intent", "Ledger", "LostLease",
+    "Metrics", "NotIntended", "Notifier", "Policies", "Ports", "Prices", "ReadFailed",
+    "ResourceGone", "Signature", "Standings", "Storage", "StorageView",
+]  # fmt: skip
