@@ -1,0 +1,199 @@
+"""The settings of a policy: their names, what each may be, and how each is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from math import isfinite
+from types import MappingProxyType
+
+from headroom.domain.catalogue import LIMITS, MAX_MODIFICATIONS
+from headroom.domain.policy import Mode
+from headroom.domain.resources import VolumeType
+
+ACCOUNT_PRICE = "price_increase_usd_per_month"
+PRESETS: Mapping[str, float] = MappingProxyType(
+    {"performance": 1.00, "balanced": 0.10, "thrift": 0.01}
+)
+"""What a starved minute is worth, in USD, under each preset."""
+TARGET_TYPES = (VolumeType.GP3, VolumeType.GP2, VolumeType.IO1, VolumeType.IO2)
+"""Types a volume may be changed to; st1, sc1 and standard are only ever left."""
+MOST_IOPS = max(limits.iops[1] for limits in LIMITS.values() if limits.iops)
+MOST_MIBPS = 4_000
+"""Throughput of the fastest volume there is (io2). Source: Provisioned IOPS SSD volumes."""
+MOST_GIB = max(limits.size_gib[1] for limits in LIMITS.values())
+MOST_USD = Decimal(1_000_000)
+LONGEST_COOLDOWN_MINUTES = 7 * 24 * 60
+
+
+class PolicyError(ValueError):
+    """A policy that cannot be used; the message is one sentence that says where and why."""
+
+
+def refuse(source: str, path: str, problem: str) -> PolicyError:
+    """The error that says what is wrong at `path` inside `source`."""
+    return PolicyError(f"{source}: {path} {problem}." if path else f"{source} {problem}.")
+
+
+def shown(value: object) -> str:
+    """`value` as a message names it: short, and with the type where YAML is known to surprise."""
+    match value:
+        case None:
+            return "empty"
+        case bool():
+            return f"the boolean {str(value).lower()}"
+        case str():
+            return repr(value) if len(value) <= 60 else repr(value[:57] + "...")
+        case date():
+            return f"the date {value}"
+        case Mapping():
+            return "a mapping"
+        case Sequence():
+            return "a list"
+        case _:
+            return str(value)[:60]
+
+
+def _whole(low: int, high: int) -> Reader:
+    def read(value: object, source: str, path: str) -> object:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            wanted = f"a whole number from {low:,} to {high:,}, written without commas"
+            raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+        return value
+
+    return read
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12:
+        return None
+    return float(value) if isfinite(value) else None
+
+
+def _real(low: float, high: float, wanted: str, *, above: bool = False) -> Reader:
+    def read(value: object, source: str, path: str) -> object:
+        number = _finite(value)
+        if number is None or not low <= number <= high or (above and number == low):
+            raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+        return number + 0.0  # no negative zero
+
+    return read
+
+
+def money(value: object, source: str, path: str) -> Decimal:
+    """USD per month: a number of at most two decimals, zero or more."""
+    if _finite(value) is not None:
+        amount = Decimal(str(value))
+        if 0 <= amount <= MOST_USD and amount == round(amount, 2):
+            return Decimal(int(amount)) if amount == int(amount) else amount
+    wanted = f"USD per month, 0 to {MOST_USD:,}, with at most two decimals"
+    raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+
+
+def written_money(amount: Decimal) -> int | float:
+    """The JSON number that `money` reads back as `amount`."""
+    return int(amount) if amount == int(amount) else float(amount)
+
+
+def _mode(value: object, source: str, path: str) -> object:
+    if value is False:
+        return Mode.OFF  # YAML 1.1 reads a bare `off` as false
+    if isinstance(value, str) and value in set(Mode):
+        return Mode(value)
+    raise refuse(source, path, f"is {shown(value)}; known are {', '.join(Mode)}")
+
+
+def _types(value: object, source: str, path: str) -> object:
+    allowed = ", ".join(TARGET_TYPES)
+    if not isinstance(value, list | tuple) or not value:
+        raise refuse(source, path, f"is {shown(value)}; it must be a list of {allowed}")
+    found = []
+    for one in value:
+        if one in (VolumeType.ST1, VolumeType.SC1, VolumeType.STANDARD):
+            problem = f"names {one}, which Headroom never changes a volume to"
+            raise refuse(source, path, f"{problem}; allowed are {allowed}")
+        if not isinstance(one, str) or one not in TARGET_TYPES:
+            raise refuse(source, path, f"names {shown(one)}; allowed are {allowed}")
+        if one in found:
+            raise refuse(source, path, f"names {one} twice; once is enough")
+        found.append(VolumeType(one))
+    return tuple(found)
+
+
+def _yes_or_no(value: object, source: str, path: str) -> object:
+    if not isinstance(value, bool):
+        raise refuse(source, path, f"is {shown(value)}; it must be true or false without quotes")
+    return value
+
+
+def _minutes(value: object, source: str, path: str) -> object:
+    wanted = "a duration such as 30m, 2h or 1h30m, at most 7d"
+    if value == 0 and not isinstance(value, bool):
+        return 0
+    found = isinstance(value, str) and re.fullmatch(
+        r"(?:([0-9]{1,4})d)?(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m)?", value
+    )
+    if not found or not any(found.groups()):
+        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    days, hours, minutes = (int(part or 0) for part in found.groups())
+    total = (days * 24 + hours) * 60 + minutes
+    if total > LONGEST_COOLDOWN_MINUTES:
+        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    return total
+
+
+Reader = Callable[[object, str, str], object]
+"""Turns what was written (value, source, path) into a field's value; raises PolicyError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting: the field of Limits it is, and how its value is read."""
+
+    name: str
+    read: Reader
+
+
+def _money(value: object, source: str, path: str) -> object:
+    return money(value, source, path)
+
+
+FRIENDLY: Mapping[str, Setting] = MappingProxyType(
+    {
+        "mode": Setting(name="mode", read=_mode),
+        "types": Setting(name="types", read=_types),
+        "max_iops": Setting(name="max_iops", read=_whole(100, MOST_IOPS)),
+        "max_throughput_mibps": Setting(name="max_throughput_mibps", read=_whole(1, MOST_MIBPS)),
+        "max_size_gib": Setting(name="max_size_gib", read=_whole(1, MOST_GIB)),
+        "growth": Setting(name="growth", read=_yes_or_no),
+        "largest_step": Setting(
+            name="largest_step",
+            read=_real(1, 1_000, "a factor above 1 and at most 1,000", above=True),
+        ),
+        "price_increase_usd_per_month": Setting(name="price_increase_usd", read=_money),
+        "slots_reserve": Setting(name="slots_reserve", read=_whole(0, MAX_MODIFICATIONS)),
+        "cooldown": Setting(name="cooldown_minutes", read=_minutes),
+        "headroom_percent": Setting(name="headroom_percent", read=_whole(0, 400)),
+        "relief_value_usd_per_minute": Setting(
+            name="relief_value_usd_per_minute",
+            read=_real(0, 1_000, "USD per starved minute, 0 to 1,000"),
+        ),
+    }
+)
+"""Every setting by the name it has in a policy."""
+
+
+def written(name: str, value: object) -> object:
+    """The JSON value of a setting; its reader gives `value` back."""
+    if name == "cooldown":
+        return f"{value}m"
+    if isinstance(value, Decimal):
+        return written_money(value)
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    if isinstance(value, float) and value == int(value):
+        return int(value)
+    return value
