@@ -1,0 +1,86 @@
+# Every verb does the set-up it needs. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.DELETE_ON_ERROR:
+
+# The first Python that is new enough; `make PYTHON=/path/to/python3` chooses another.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	"$$p" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+# Where the functions run; the wheels packed beside their code are for this and nothing else.
+FUNCTION_PYTHON := 3.14
+FUNCTION_PLATFORM := manylinux2014_aarch64
+# AWS services the functions call: the models of all others are left out of the package.
+FUNCTION_SERVICES := cloudwatch dynamodb ec2 logs sns sqs ssm sts
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := build/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+PYTEST_ARGS ?=
+SWEEP_ONLY ?=
+SEED ?=
+
+# Quiet tools: no telemetry, no notices, no end-of-life banner of whichever Node is here,
+# and the CDK command line's caches stay inside the project.
+NODE_MAJOR := $(shell node -p 'process.versions.node.split(".")[0]' 2>/dev/null)
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := $(NODE_MAJOR)
+export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := $(NODE_MAJOR)
+export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := $(NODE_MAJOR)
+export CDK_HOME := $(CURDIR)/.cdk-home
+export CDK_DISABLE_CLI_TELEMETRY := true
+
+.PHONY: help setup demo test check bench synth lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(STAMPS)/python $(STAMPS)/node $(STAMPS)/wheels ## Install everything into .venv, node_modules and build
+	@:
+
+demo: setup ## Deploy to a local AWS and end every starvation story (SWEEP_ONLY=1, SEED=n)
+	@$(BIN)/headroom demo $(if $(filter-out 0 false no,$(SWEEP_ONLY)),--sweep-only) $(if $(SEED),--seed $(SEED))
+
+test: setup ## Run every test (PYTEST_ARGS='-k slots')
+	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile $(PYTEST_ARGS)
+
+check: setup ## Lint, check formatting and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: setup ## Time deciding, simulating, synth and the functions' import
+	@$(BIN)/python tools/bench.py
+
+synth: setup ## Write the CloudFormation templates to cdk.out
+	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet --no-notices
+
+lock: $(STAMPS)/python ## Write requirements-lock.txt from what is installed
+	@{ sed -n '/^#/p' requirements-lock.txt; $(PIP) freeze --exclude headroom --exclude-editable | sort -f; } > build/lock
+	@mv build/lock requirements-lock.txt
+
+clean: ## Remove what was built (not .venv and node_modules)
+	@rm -rf build cdk.out .cdk-home .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -path ./$(VENV) -prune -o -path ./node_modules -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+$(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt pyproject.toml
+	@[ -n "$(PYTHON)" ] || { echo "Headroom needs Python 3.11 or newer with venv; install it or run make PYTHON=/path/to/python3." >&2; exit 1; }
+	@echo "Installing Python packages into $(VENV) ($(PYTHON))"
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11." >&2; exit 1; }
+	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
+	@$(PIP) install -c requirements-lock.txt -r requirements.txt -r requirements-dev.txt
+	@$(PIP) install -c requirements-lock.txt --no-deps -e .
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/node: package.json package-lock.json
+	@command -v npm >/dev/null || { echo "Headroom needs Node 18 or newer with npm; install it from your system's packages." >&2; exit 1; }
+	@echo "Installing the CDK command line into node_modules"
+	@npm ci --silent --no-audit --no-fund
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/wheels: requirements-lambda.txt tools/pack_wheels.py Makefile $(STAMPS)/python
+	@echo "Packing the functions' wheels into build/wheels"
+	@$(BIN)/python tools/pack_wheels.py --requirements requirements-lambda.txt --python $(FUNCTION_PYTHON) \
+		--platform $(FUNCTION_PLATFORM) --into build/wheels $(FUNCTION_SERVICES)
+	@mkdir -p $(@D) && touch $@
