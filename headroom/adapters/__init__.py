@@ -1,0 +1,1 @@
+"""The only code that knows AWS's shapes; clients are passed in."""

@@ -1,0 +1,33 @@
+"""The IAM actions each adapter needs, and nothing else: stacks build their statements from these.
+
+Standard library only. A test compares them with the calls the adapters really make.
+Source: Service Authorization Reference for EC2, CloudWatch, Systems Manager and SNS (2026-09).
+"""
+
+from __future__ import annotations
+
+EBS_READ_ACTIONS = (
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "ec2:DescribeVolumes",
+    "ec2:DescribeVolumesModifications",
+)
+"""Adapter ebs. EC2's Describe actions know no resource: they take `*` only."""
+
+EBS_WRITE_ACTIONS = ("ec2:ModifyVolume",)
+"""Adapter ebs, `apply` alone. Takes volume ARNs: `arn:aws:ec2:REGION:ACCOUNT:volume/*`."""
+
+METRICS_READ_ACTIONS = ("cloudwatch:GetMetricData",)
+"""Adapter cloudwatch. Knows no resource: takes `*` only."""
+
+ALARM_READ_ACTIONS = ("cloudwatch:DescribeAlarmContributors",)
+"""Adapter cloudwatch, `contributors`. Takes alarm ARNs."""
+
+POLICY_READ_ACTIONS = ("ssm:GetParameter",)
+"""Adapter policies. Takes the one parameter's ARN."""
+
+NOTIFIER_ACTIONS = ("sns:Publish",)
+"""Adapter notifier. Takes the one topic's ARN."""
+
+PRICES_ACTIONS: tuple[str, ...] = ()
+"""Adapter prices reads the catalogue's dated table and calls nothing."""
