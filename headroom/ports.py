@@ -53,7 +53,12 @@ class Storage(Protocol):
         """One volume with its instance; raises ResourceGone, ReadFailed."""
 
     def apply(
-        self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None, target: Configuration
+        self,
+        ref: ResourceRef,
+        *,
+        expected: Configuration,
+        seen: datetime | None,
+        target: Configuration,
     ) -> Outcome:
         """Change the volume to `target` if it is still as the decision saw it.
 
@@ -117,10 +122,15 @@ class Ledger(Protocol):
         """Record a decision and move the resource's state; False if that id is already there.
 
         Sets last looked at, signature, last decision id, enrolment price (only if none yet and
-        the resource is enrolled) and `due_at`: when the sweep looks at this resource again.
+        the resource is enrolled: the monthly price of the observed configuration, taken from
+        `decision.current_usd`) and `due_at`: when the sweep looks at this resource again.
+        An Escalate adds its cause to `escalated_causes`; binding NOTHING empties them (the
+        episode is over).
         """
 
-    def intend(self, decision: Decision, *, lease_until: datetime, now: datetime) -> Intent | NotIntended:
+    def intend(
+        self, decision: Decision, *, lease_until: datetime, now: datetime
+    ) -> Intent | NotIntended:
         """One transaction: the `intended` record (only if absent), the lease (per resource, with
         expiry and fencing number) and the budget reservation of the plan's price."""
 
@@ -146,6 +156,9 @@ class Ledger(Protocol):
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
         """All records of one decision, oldest first; empty when there are none."""
+
+    def decision(self, decision_id: str) -> Decision:
+        """The decision itself, read back from its first record; raises LookupError."""
 
 
 class IllegalStep(RuntimeError):

@@ -38,7 +38,10 @@ class TypeLimits:
 LIMITS: Mapping[VolumeType, TypeLimits] = MappingProxyType(
     {
         VolumeType.GP3: TypeLimits(
-            size_gib=(1, 65_536), iops=(3_000, 80_000), throughput_mibps=(125, 2_000), iops_per_gib=500
+            size_gib=(1, 65_536),
+            iops=(3_000, 80_000),
+            throughput_mibps=(125, 2_000),
+            iops_per_gib=500,
         ),
         VolumeType.GP2: TypeLimits(
             size_gib=(1, 16_384), iops=None, throughput_mibps=None, iops_per_gib=None

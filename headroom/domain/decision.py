@@ -1,17 +1,34 @@
-"""The decision, and everything it was made from. Read this file first."""
+"""The decision, and everything it was made from. Read this file first.
+
+observation + standing -> estimate -> diagnose -> plans -> judge -> Act, Hold or Escalate.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from decimal import Decimal
 from enum import StrEnum
 
-from headroom.domain.demand import Demand, Diagnosis
+from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
+from headroom.domain.diagnose import diagnose
+from headroom.domain.digest import digest
+from headroom.domain.estimate import estimate
+from headroom.domain.guardrails import MIN_KNOWN_MINUTES, Case, judge
 from headroom.domain.observation import Observation
+from headroom.domain.planner import Situation, plans
 from headroom.domain.plans import Plan
-from headroom.domain.policy import EffectiveLimits
+from headroom.domain.policy import (
+    EffectiveLimits,
+    Limits,
+    Mode,
+    Policy,
+    PolicyUnreadable,
+    limits_for,
+)
+from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.standing import Signature, Standing
-from headroom.domain.verdicts import PlanJudgement
+from headroom.domain.verdicts import Guardrail, PlanJudgement
 
 
 class Reason(StrEnum):
@@ -29,6 +46,7 @@ class Reason(StrEnum):
     DATA_TOO_THIN = "data_too_thin"
     CHANGE_PENDING = "change_pending"
     POLICY_UNREADABLE = "policy_unreadable"
+    PRICE_UNKNOWN = "price_unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +95,8 @@ class Decision:
     policy_version: str
     effective: EffectiveLimits
     price_source: str
+    current_usd: Decimal | None
+    """Monthly price of the observed configuration in USD; None when no price is known."""
     demand: Demand
     diagnosis: Diagnosis
     judgements: tuple[PlanJudgement, ...]
@@ -98,3 +118,198 @@ class Decision:
             plan="" if plan is None else str(plan.target),
             blocking=blocking,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All inputs of a decision. `prices` is None when no price is known for the Region."""
+
+    trigger: str
+    observation: Observation
+    standing: Standing
+    policy: Policy | PolicyUnreadable
+    prices: PriceTable | None
+
+
+NOTHING_ALLOWED = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
+"""What stands in for a policy nobody can read: it allows nothing at all."""
+
+
+def decide(evidence: Evidence) -> Decision:
+    """What to do about one volume; a pure function of the evidence."""
+    observation = evidence.observation
+    policy, effective = _policy(evidence)
+    demand = estimate(observation)
+    diagnosis = diagnose(observation, demand)
+    judgements: tuple[PlanJudgement, ...] = ()
+    if evidence.prices is not None:
+        situation = _situation(evidence, evidence.prices, effective, demand, diagnosis)
+        judgements = () if situation is None else tuple(
+            judge(
+                Case(
+                    plan=plan, observation=observation, demand=demand, diagnosis=diagnosis,
+                    standing=evidence.standing, policy=policy, effective=effective,
+                )
+            )
+            for plan in plans(situation)
+        )  # fmt: skip
+    answer = _answer(evidence, effective, demand, diagnosis, judgements)
+    return Decision(
+        decision_id=digest(
+            evidence.trigger, observation, evidence.standing, policy.version,
+            "" if evidence.prices is None else f"{evidence.prices.source} {evidence.prices.as_of}",
+        )[:20],
+        at=observation.at,
+        trigger=evidence.trigger,
+        observation=observation,
+        standing=evidence.standing,
+        policy_version=policy.version,
+        effective=effective,
+        price_source="none" if evidence.prices is None
+        else f"{evidence.prices.source}, {evidence.prices.as_of}",
+        current_usd=_price_now(evidence),
+        demand=demand,
+        diagnosis=diagnosis,
+        judgements=judgements,
+        answer=answer,
+        summary=_summary(observation, diagnosis, answer),
+    )  # fmt: skip
+
+
+def _policy(evidence: Evidence) -> tuple[Policy, EffectiveLimits]:
+    policy = evidence.policy
+    if isinstance(policy, PolicyUnreadable):
+        return NOTHING_ALLOWED, EffectiveLimits(
+            limits=NOTHING_ALLOWED.defaults, mode_from="unreadable policy", enrolled=False,
+            problem=policy.reason,
+        )  # fmt: skip
+    return policy, limits_for(policy, evidence.observation.volume)
+
+
+def _situation(
+    evidence: Evidence, prices: PriceTable, effective: EffectiveLimits, demand: Demand,
+    diagnosis: Diagnosis,
+) -> Situation | None:  # fmt: skip
+    standing, now_usd = evidence.standing, _price_now(evidence)
+    if now_usd is None:
+        return None
+    others = standing.account_increase_usd - standing.own_increase_usd
+    policy, _ = _policy(evidence)
+    return Situation(
+        current=evidence.observation.volume.configuration,
+        demand=demand,
+        diagnosis=diagnosis,
+        limits=effective.limits,
+        prices=prices,
+        baseline_usd=now_usd if standing.enrolment_usd is None else standing.enrolment_usd,
+        account_left_usd=max(Decimal(0), policy.account_increase_usd - others),
+    )
+
+
+def _price_now(evidence: Evidence) -> Decimal | None:
+    if evidence.prices is None:
+        return None
+    try:
+        return evidence.prices.monthly(evidence.observation.volume.configuration)
+    except PriceUnknown:
+        return None
+
+
+def _answer(
+    evidence: Evidence,
+    effective: EffectiveLimits,
+    demand: Demand,
+    diagnosis: Diagnosis,
+    judgements: tuple[PlanJudgement, ...],
+) -> Answer:
+    """The first allowed plan, else the plan nearest to being allowed and why it is not."""
+    if isinstance(evidence.policy, PolicyUnreadable):
+        return Hold(reason=Reason.POLICY_UNREADABLE, until=None, would_take=None)
+    if demand.shape is Shape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
+        return Hold(reason=Reason.DATA_TOO_THIN, until=None, would_take=None)
+    if diagnosis.binding is Binding.NOTHING:
+        return Hold(reason=Reason.NO_PRESSURE, until=None, would_take=None)
+    if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+        return _told_once(
+            evidence, effective, Reason.INSTANCE_IS_THE_LIMIT, diagnosis.binding.value,
+            "use a larger instance, or spread the load; a faster volume would change nothing",
+            None,
+        )  # fmt: skip
+    if evidence.prices is None:
+        return Hold(reason=Reason.PRICE_UNKNOWN, until=None, would_take=None)
+    if not judgements:
+        return _told_once(
+            evidence, effective, Reason.NO_PLAN, "no_plan",
+            "no type and size that AWS offers relieves this volume without growing or losing speed",
+            None,
+        )  # fmt: skip
+    best = next((j for j in judgements if j.allowed), None)
+    if best is not None:
+        foreseen = demand.pressed_minutes == 0 and diagnosis.binding is Binding.BURST_CREDITS
+        return Act(reason=Reason.DEPLETION_FORESEEN if foreseen else Reason.STARVED, plan=best.plan)
+    return _blocked(evidence, effective, demand, min(judgements, key=_distance))
+
+
+def _distance(judgement: PlanJudgement) -> tuple[int, int, int]:
+    """How far a plan is from being allowed: blocks for good first, then waits, then the mode."""
+    blocking = [v for v in judgement.blocking if v.guardrail is not Guardrail.MODE]
+    for_good = sum(not v.temporary for v in blocking)
+    worth = sum(v.guardrail is Guardrail.WORTH_IT for v in blocking)
+    return for_good, worth, len(blocking)
+
+
+def _blocked(
+    evidence: Evidence, effective: EffectiveLimits, demand: Demand, nearest: PlanJudgement
+) -> Answer:
+    plan, blocking = nearest.plan, nearest.blocking
+    others = [v for v in blocking if v.guardrail is not Guardrail.MODE]
+    if len(others) < len(blocking):
+        return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=plan)
+    lasting = [v for v in others if not v.temporary]
+    if lasting:
+        names = "+".join(v.guardrail.value for v in lasting)
+        remedy = f"the owner could change: {', '.join(v.guardrail.value for v in lasting)}"
+        if demand.shape is Shape.CLOSED_LOOP:
+            remedy += "; a closed loop like this has no natural demand and would use up any limit"
+        return _told_once(evidence, effective, Reason.BLOCKED_FOR_GOOD, names, remedy, plan)
+    if {v.guardrail for v in others} == {Guardrail.WORTH_IT}:
+        return Hold(reason=Reason.NOT_WORTH_IT, until=None, would_take=plan)
+    if {v.guardrail for v in others} == {
+        Guardrail.DATA
+    } or demand.known_minutes < MIN_KNOWN_MINUTES:
+        return Hold(reason=Reason.DATA_TOO_THIN, until=None, would_take=plan)
+    known = [v.clears_at for v in others if v.clears_at is not None]
+    everything_known = len(known) == len(others)
+    return Hold(
+        reason=Reason.BLOCKED_FOR_NOW,
+        until=max(known).astimezone(UTC) if everything_known else None,
+        would_take=plan,
+    )
+
+
+def _told_once(
+    evidence: Evidence, effective: EffectiveLimits, reason: Reason, cause: str, remedy: str,
+    plan: Plan | None,
+) -> Answer:  # fmt: skip
+    """Escalate for enrolled resources, once per episode and cause; else hold."""
+    if not effective.enrolled or cause in evidence.standing.escalated_causes:
+        return Hold(reason=reason, until=None, would_take=plan)
+    return Escalate(reason=reason, cause=cause, remedy=remedy, would_take=plan)
+
+
+def _summary(observation: Observation, diagnosis: Diagnosis, answer: Answer) -> str:
+    name = observation.volume.ref.resource_id
+    match answer:
+        case Act(plan=plan):
+            sign = "+" if plan.price_change_usd >= 0 else "-"
+            return (
+                f"{name}: {diagnosis.explanation}; {plan.origin} -> {plan.target}, "
+                f"{sign}${abs(plan.price_change_usd):.2f} a month"
+            )
+        case Hold(reason=reason, until=until, would_take=plan):
+            text = f"{name}: {diagnosis.explanation}; held ({reason.value.replace('_', ' ')})"
+            if until is not None:
+                text += f" until {until:%Y-%m-%d %H:%M} UTC"
+            return text if plan is None else f"{text}; would take {plan.target}"
+        case Escalate(cause=cause, remedy=remedy):
+            return f"{name}: {diagnosis.explanation}; {cause.replace('_', ' ')}: {remedy}"

@@ -52,6 +52,8 @@ class Demand:
     iops: Estimate
     mibps: Estimate
     shape: Shape
+    tail: float
+    """How heavy the tail above `likely` is: P(wanted > r x floor) = r ** -tail; 0 when certain."""
     confidence: float
     """0 to 1: share of the window's minutes that had data, lowered by censoring."""
     known_minutes: int

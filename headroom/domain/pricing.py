@@ -107,4 +107,6 @@ def catalogue_prices(region: str) -> PriceTable:
         return CATALOGUE_PRICES[region]
     except KeyError:
         known = ", ".join(sorted(CATALOGUE_PRICES))
-        raise PriceUnknown(f"no EBS prices for Region {region}; the catalogue has {known}") from None
+        raise PriceUnknown(
+            f"no EBS prices for Region {region}; the catalogue has {known}"
+        ) from None

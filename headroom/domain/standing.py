@@ -61,8 +61,6 @@ class Standing:
     paused_until: datetime | None
     """Kill switch; datetime.max in UTC while paused without end."""
     failures_in_a_row: int
-    last_effective_demand_iops: float | None = None
-    """Unused before the first verification: demand the last change was made for."""
 
 
 def fresh_standing() -> Standing:

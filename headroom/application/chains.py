@@ -1,0 +1,127 @@
+"""Open chains are advanced from a fresh look: unknown outcomes resolved, changes verified."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from headroom.application.execution import LEASE, VERIFY_AFTER
+from headroom.domain.assess import assess
+from headroom.domain.decision import Act, Decision
+from headroom.domain.observation import Observation
+from headroom.domain.records import Step
+from headroom.domain.standing import KnownModification, OpenChain
+from headroom.domain.verification import (
+    Diverged,
+    FailedAtAws,
+    Ineffective,
+    Pending,
+    Relieved,
+    Verification,
+)
+from headroom.ports import Ports
+
+CLOCK_SKEW = timedelta(minutes=1)
+GIVE_AWS = timedelta(minutes=5)
+"""How long after a call without an answer AWS may still show its effect."""
+ENDED: dict[type, Step] = {
+    Relieved: Step.RELIEVED,
+    Ineffective: Step.INEFFECTIVE,
+    Diverged: Step.DIVERGED,
+    FailedAtAws: Step.FAILED,
+}
+
+
+def advance(ports: Ports, observation: Observation, chain: OpenChain, now: datetime) -> bool:
+    """Move an open chain on as far as what is seen allows; True when it ended."""
+    decision = ports.ledger.decision(chain.decision_id)
+    answer = decision.answer
+    if not isinstance(answer, Act):
+        raise LookupError(f"chain {chain.decision_id} is open but its decision is not to act")
+    if chain.phase == "intended":
+        if now < chain.since + LEASE:  # its worker may still be at it
+            _wait(ports, observation, chain, now, until=chain.since + LEASE)
+            return False
+        _append(ports, decision, Step.UNKNOWN, now, "the worker vanished between intent and outcome",
+                due_at=now)  # fmt: skip
+        return _resolve(ports, decision, answer, observation, chain, now)
+    if chain.phase == "unknown":
+        return _resolve(ports, decision, answer, observation, chain, now)
+    return _verify(ports, decision, answer, observation, chain, now)
+
+
+def _resolve(
+    ports: Ports, decision: Decision, act: Act, observation: Observation, chain: OpenChain,
+    now: datetime,
+) -> bool:  # fmt: skip
+    """Tell an unknown outcome from what AWS says happened, never by assumption."""
+    change = observation.modification
+    ours = (
+        change is not None
+        and change.target == act.plan.target
+        and change.started_at >= decision.at - CLOCK_SKEW
+    )
+    if ours and change is not None:
+        _append(ports, decision, Step.APPLIED, now, "AWS shows the change: it was accepted",
+                due_at=now + VERIFY_AFTER, started_at=change.started_at)  # fmt: skip
+        mine = KnownModification(started_at=change.started_at, by="headroom")
+        ports.standings.saw_modifications(observation.volume.ref, [mine], now=now)
+        return False
+    if now < chain.since + GIVE_AWS:
+        _wait(ports, observation, chain, now, until=chain.since + GIVE_AWS)
+        return False
+    _append(ports, decision, Step.NOT_APPLIED, now, "AWS shows no such change: it was not accepted",
+            due_at=now + timedelta(minutes=1))  # fmt: skip
+    return True
+
+
+def _verify(
+    ports: Ports, decision: Decision, act: Act, observation: Observation, chain: OpenChain,
+    now: datetime,
+) -> bool:  # fmt: skip
+    verification = assess(observation, act.plan, chain.since)
+    if isinstance(verification, Pending):
+        ports.standings.looked(observation.volume.ref, at=now, due_at=verification.next_look)
+        return False
+    step = ENDED[type(verification)]
+    detail = _detail(verification)
+    _append(ports, decision, step, now, detail, due_at=None)
+    ports.notifier.tell(decision, step, detail)
+    return True
+
+
+def _detail(verification: Relieved | Ineffective | Diverged | FailedAtAws) -> str:
+    match verification:
+        case Relieved(detail=detail):
+            return f"relieved: {detail}"
+        case Ineffective(cause=cause):
+            return f"the change landed but did not help: {cause}"
+        case Diverged(detail=detail) | FailedAtAws(detail=detail):
+            return detail
+        case _:
+            assert_never(verification)
+
+
+def _wait(
+    ports: Ports, observation: Observation, chain: OpenChain, now: datetime, *, until: datetime
+) -> None:
+    ports.standings.looked(observation.volume.ref, at=now, due_at=until)
+
+
+def _append(
+    ports: Ports, decision: Decision, step: Step, now: datetime, summary: str, *,
+    due_at: datetime | None, started_at: datetime | None = None,
+) -> None:  # fmt: skip
+    ports.ledger.append(
+        decision.decision_id,
+        step,
+        ref=decision.observation.volume.ref,
+        at=now,
+        summary=summary,
+        body={} if started_at is None else {"started_at": started_at},
+        fencing=None,
+        due_at=due_at,
+    )
+
+
+__all__ = ["Verification", "advance"]

@@ -1,0 +1,118 @@
+"""From a decision to act to an outcome: durable intent first, then the only write to storage."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headroom.domain.decision import Act, Decision
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
+from headroom.domain.records import Step
+from headroom.domain.resources import ResourceRef
+from headroom.domain.standing import WINDOW, KnownModification
+from headroom.ports import Intent, NotIntended, Ports
+
+LEASE = timedelta(minutes=20)
+"""Longer than any function may run: after it, whoever held the lease is gone."""
+VERIFY_AFTER = timedelta(minutes=10)
+RESOLVE_AFTER = timedelta(minutes=2)
+RETRY = {
+    Refusal.SLOTS: timedelta(hours=1),
+    Refusal.IN_FLIGHT: timedelta(minutes=15),
+    Refusal.THROTTLED: timedelta(minutes=2),
+    Refusal.REGION_QUOTA: timedelta(hours=1),
+}
+"""When a refused need is looked at again; anything else waits for a person or six hours."""
+RETRY_OTHERWISE = timedelta(hours=6)
+TOLD = frozenset(
+    {Refusal.DENIED, Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.REGION_QUOTA, Refusal.OTHER}
+)
+"""Refusals that a person should hear of: time alone does not clear them."""
+
+
+def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
+    """Make the intent durable, change the volume, record the outcome."""
+    ref = decision.observation.volume.ref
+    intent = ports.ledger.intend(decision, lease_until=now + LEASE, now=now)
+    if isinstance(intent, NotIntended):
+        _withdraw(ports, decision, intent, now)
+        return
+    change = decision.observation.modification
+    outcome = ports.storage.apply(
+        ref,
+        expected=act.plan.origin,
+        seen=None if change is None else change.started_at,
+        target=act.plan.target,
+    )
+    record_outcome(ports, decision, outcome, intent, now)
+
+
+def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:
+    if refusal.why == "exists":  # the same decision was delivered twice: it is being done already
+        return
+    ports.ledger.append(
+        decision.decision_id,
+        Step.WITHDRAWN,
+        ref=decision.observation.volume.ref,
+        at=now,
+        summary=f"withdrawn before acting: {refusal.detail}",
+        body={"why": refusal.why, "detail": refusal.detail},
+        fencing=None,
+        due_at=now + timedelta(minutes=5),
+    )
+
+
+def record_outcome(
+    ports: Ports, decision: Decision, outcome: Outcome, intent: Intent, now: datetime
+) -> None:
+    """Append what became of the intent and when to look again."""
+    ref = decision.observation.volume.ref
+    step, summary, due_at = _told(outcome, now)
+    if isinstance(outcome, Refused) and outcome.refusal is Refusal.SLOTS:
+        due_at = _learn_full(ports, decision, ref, outcome, now)
+        summary += f"; no slot before {due_at:%Y-%m-%d %H:%M} UTC"
+    ports.ledger.append(
+        decision.decision_id,
+        step,
+        ref=ref,
+        at=now,
+        summary=summary,
+        body={"outcome": outcome},
+        fencing=intent.fencing,
+        due_at=due_at,
+    )
+    if isinstance(outcome, Applied):
+        mine = KnownModification(started_at=outcome.started_at, by="headroom")
+        ports.standings.saw_modifications(ref, [mine], now=now)
+    if step in (Step.APPLIED, Step.UNKNOWN) or (
+        isinstance(outcome, Refused) and outcome.refusal in TOLD
+    ):
+        ports.notifier.tell(decision, step, summary)
+
+
+def _told(outcome: Outcome, now: datetime) -> tuple[Step, str, datetime]:
+    match outcome:
+        case Applied():
+            return Step.APPLIED, "AWS accepted the change", now + VERIFY_AFTER
+        case AlreadyThere():
+            return Step.ALREADY_THERE, "the volume already had the target", now + VERIFY_AFTER
+        case Stale(detail=detail):
+            return Step.STALE, f"not sent: {detail}", now + timedelta(minutes=1)
+        case Refused(refusal=refusal, code=code, message=message):
+            summary = f"AWS refused ({code}): {message}"
+            return Step.REFUSED, summary, now + RETRY.get(refusal, RETRY_OTHERWISE)
+        case Unknown(detail=detail):
+            return Step.UNKNOWN, f"no clear answer: {detail}", now + RESOLVE_AFTER
+
+
+def _learn_full(
+    ports: Ports, decision: Decision, ref: ResourceRef, outcome: Refused, now: datetime
+) -> datetime:
+    """When a slot frees: the instant AWS names, else 24 h after the latest start there is.
+
+    At least an hour away either way, so that AWS is asked no more than once an hour.
+    """
+    change = decision.observation.modification
+    latest = now if change is None else change.started_at
+    full_until = outcome.retry_at or latest + WINDOW
+    ports.standings.saw_modifications(ref, [], now=now, full_until=full_until)
+    return max(full_until, now + RETRY[Refusal.SLOTS])

@@ -1,0 +1,155 @@
+"""One look at one volume: observe, advance what is open, decide, record what is news, act."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headroom.application.chains import advance
+from headroom.application.execution import execute
+from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason, decide
+from headroom.domain.observation import Observation
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
+from headroom.domain.pricing import PriceTable, PriceUnknown
+from headroom.domain.records import Step
+from headroom.domain.resources import ResourceRef, VolumeType
+from headroom.domain.standing import WINDOW, KnownModification, Standing
+from headroom.ports import Ports, ResourceGone, StorageView
+
+NEAR_A_LIMIT = timedelta(minutes=5)
+"""How soon a volume under pressure, or whose credits drain, is looked at again."""
+THIN_DATA = timedelta(minutes=15)
+DRAINING = timedelta(hours=4)
+BUCKET_TYPES = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
+SAME_START = timedelta(seconds=1)
+
+
+def look(
+    ports: Ports, ref: ResourceRef, now: datetime, *, trigger: str, must_record: bool = False
+) -> Decision | None:
+    """Look at `ref` and do what is right; the decision, or None when there was none to make.
+
+    Raises ReadFailed when AWS did not answer.
+    """
+    try:
+        view = ports.storage.view(ref)
+    except ResourceGone:
+        ports.standings.looked(ref, at=now, due_at=None)
+        return None
+    standing = ports.standings.standing(ref, now)
+    policy = ports.policies.current()
+    if standing.open_chain is not None:
+        if not advance(ports, observe(ports, view, now), standing.open_chain, now):
+            return None
+        standing = ports.standings.standing(ref, now)
+    if isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF:
+        ports.standings.looked(ref, at=now, due_at=None)
+        return None
+    prices = _prices(ports, ref.region)
+    standing = note_modifications(ports, view, standing, prices, now)
+    decision = decide(
+        Evidence(
+            trigger=trigger,
+            observation=observe(ports, view, now),
+            standing=standing,
+            policy=policy,
+            prices=prices,
+        )
+    )
+    _carry_out(ports, decision, standing, now, must_record=must_record)
+    return decision
+
+
+def observe(ports: Ports, view: StorageView, now: datetime) -> Observation:
+    """All that is read about a volume at one instant; every read ends before deciding starts."""
+    activity, instance_activity = ports.metrics.activity(view, now)
+    return Observation(
+        at=now,
+        volume=view.volume,
+        modification=view.modification,
+        activity=activity,
+        history=ports.metrics.history(view, now),
+        instance=view.instance,
+        instance_activity=instance_activity,
+    )
+
+
+def note_modifications(
+    ports: Ports, view: StorageView, standing: Standing, prices: PriceTable | None, now: datetime
+) -> Standing:
+    """Count a modification nobody told the ledger of; the owner's own one resets the price base."""
+    change = view.modification
+    if change is None or change.started_at <= now - WINDOW:
+        return standing
+    if any(abs(change.started_at - m.started_at) <= SAME_START for m in standing.modifications):
+        return standing
+    price = None
+    if prices is not None and standing.enrolment_usd is not None:
+        try:
+            price = prices.monthly(view.volume.configuration)
+        except PriceUnknown:
+            price = None
+    theirs = KnownModification(started_at=change.started_at, by="other")
+    ports.standings.saw_modifications(view.volume.ref, [theirs], now=now, owner_price=price)
+    return ports.standings.standing(view.volume.ref, now)
+
+
+def _prices(ports: Ports, region: str) -> PriceTable | None:
+    try:
+        return ports.prices.table(region)
+    except PriceUnknown:
+        return None
+
+
+def _carry_out(
+    ports: Ports, decision: Decision, standing: Standing, now: datetime, *, must_record: bool
+) -> None:
+    """Record the decision if an event asked for it or it is news, then act on it."""
+    ref = decision.observation.volume.ref
+    due_at = next_look(decision)
+    news = decision.signature != standing.last_signature
+    quiet = standing.last_signature is None and _uneventful(decision)
+    if not must_record and (not news or quiet) and not isinstance(decision.answer, Act):
+        ports.standings.looked(ref, at=now, due_at=due_at)
+        return
+    if not ports.ledger.decided(decision, due_at=due_at):
+        return
+    if isinstance(decision.answer, Act):
+        execute(ports, decision, decision.answer, now)
+    elif isinstance(decision.answer, Escalate):
+        ports.notifier.tell(decision, Step.DECIDED, decision.summary)
+
+
+def _uneventful(decision: Decision) -> bool:
+    """A volume never heard of before and nothing wrong with it: no news."""
+    answer = decision.answer
+    return isinstance(answer, Hold) and answer.reason is Reason.NO_PRESSURE
+
+
+def next_look(decision: Decision) -> datetime | None:
+    """When the sweep must look again without waiting for the next scan of the fleet."""
+    answer, at = decision.answer, decision.at
+    if isinstance(answer, Act):
+        return at + NEAR_A_LIMIT  # moved on by the outcome; a crash before it is found by this
+    if isinstance(answer, Escalate):
+        return None
+    if answer.until is not None:
+        return max(answer.until, at + timedelta(minutes=1))
+    match answer.reason:
+        case Reason.BLOCKED_FOR_NOW | Reason.NOT_WORTH_IT | Reason.CHANGE_PENDING:
+            return at + NEAR_A_LIMIT
+        case Reason.DATA_TOO_THIN if decision.effective.enrolled:
+            return at + THIN_DATA
+        case Reason.NO_PRESSURE if decision.effective.enrolled and _draining(decision):
+            return at + NEAR_A_LIMIT
+        case _:
+            return None
+
+
+def _draining(decision: Decision) -> bool:
+    credits = decision.demand.credits
+    if credits is None or credits.empty_at is None:
+        return False
+    return credits.empty_at - decision.at <= DRAINING
+
+
+__all__ = ["PolicyUnreadable", "look", "next_look", "note_modifications", "observe"]

@@ -1,0 +1,155 @@
+"""Which limit binds; money is never spent on a volume when the instance is the limit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from statistics import mean
+
+from headroom.domain.catalogue import Capability, capability
+from headroom.domain.demand import Binding, Demand, Diagnosis
+from headroom.domain.estimate import LEAD_TIME
+from headroom.domain.observation import InstanceActivity, Observation, Series
+from headroom.domain.pressure import Minute, minutes
+
+RECENT = timedelta(minutes=15)
+TOLERANCE = 1.02
+
+
+def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
+    """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
+    can = capability(observation.volume.configuration)
+    seen = minutes(observation.activity, can)
+    iops_left, mibps_left = _instance_left(observation, seen)
+    recent = [m for m in seen if m.at >= observation.at - RECENT]
+    iops_limit = recent[-1].iops_limit if recent else can.burst_iops
+    mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
+    binding, why = _binding(
+        observation, demand, can, recent, (iops_limit, mibps_limit), (iops_left, mibps_left)
+    )
+    return Diagnosis(
+        binding=binding,
+        volume_iops_limit=iops_limit,
+        volume_mibps_limit=mibps_limit,
+        instance_iops_left=iops_left,
+        instance_mibps_left=mibps_left,
+        explanation=why,
+    )
+
+
+def _binding(
+    observation: Observation,
+    demand: Demand,
+    can: Capability,
+    recent: list[Minute],
+    limit: tuple[float, float],
+    left: tuple[float | None, float | None],
+) -> tuple[Binding, str]:
+    if not recent:
+        return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"
+    by_iops = sum(m.iops_pressed for m in recent)
+    by_mibps = sum(m.mibps_pressed for m in recent)
+    if demand.pressed_minutes and by_iops + by_mibps >= 2:
+        return _pressed_binding(can, recent, by_iops >= by_mibps, limit, left)
+    stolen = _instance_pressed(observation)
+    if stolen is not None:
+        return stolen, "the instance's own EBS check reads 1 while the volume's does not"
+    credits = demand.credits
+    empty_at = None if credits is None else credits.empty_at
+    if credits is not None and empty_at is not None and empty_at - observation.at <= LEAD_TIME:
+        wait = max(0, round((empty_at - observation.at).total_seconds() / 60))
+        return Binding.BURST_CREDITS, (
+            f"credits at {credits.balance_percent:.0f} % run out in {wait} min "
+            f"({credits.basis.replace('_', ' ')})"
+        )
+    if demand.expected_starved_minutes > 0:
+        binding = Binding.VOLUME_IOPS
+        if demand.mibps.floor / limit[1] > demand.iops.floor / limit[0]:
+            binding = Binding.VOLUME_THROUGHPUT
+        return binding, "short bursts touch the limit again and again"
+    return Binding.NOTHING, "no limit was touched"
+
+
+def _pressed_binding(
+    can: Capability,
+    recent: list[Minute],
+    iops_binds: bool,
+    limit: tuple[float, float],
+    left: tuple[float | None, float | None],
+) -> tuple[Binding, str]:
+    iops_limit, mibps_limit = limit
+    iops_left, mibps_left = left
+    pressed = [m for m in recent if m.pressed]
+    if iops_binds:
+        if iops_left is not None and iops_left <= iops_limit * TOLERANCE:
+            return Binding.INSTANCE_IOPS, (
+                f"the instance sustains {iops_left:.0f} IOPS for this volume, "
+                f"no more than the volume's own {iops_limit:.0f}"
+            )
+        if can.iops_credits and iops_limit < can.burst_iops:
+            return Binding.BURST_CREDITS, (
+                f"credits are gone: {mean(m.iops for m in pressed):.0f} IOPS served, "
+                f"baseline {can.sustained_iops:.0f}"
+            )
+        return Binding.VOLUME_IOPS, (
+            f"{mean(m.iops for m in pressed):.0f} IOPS served at a limit of {iops_limit:.0f}"
+        )
+    if mibps_left is not None and mibps_left <= mibps_limit * TOLERANCE:
+        return Binding.INSTANCE_THROUGHPUT, (
+            f"the instance sustains {mibps_left:.0f} MiB/s for this volume, "
+            f"no more than the volume's own {mibps_limit:.0f}"
+        )
+    if can.mib_credits and mibps_limit < can.burst_mibps:
+        return Binding.BURST_CREDITS, (
+            f"credits are gone: {mean(m.mibps for m in pressed):.0f} MiB/s served, "
+            f"baseline {can.sustained_mibps:.0f}"
+        )
+    return Binding.VOLUME_THROUGHPUT, (
+        f"{mean(m.mibps for m in pressed):.1f} MiB/s served at a limit of {mibps_limit:.0f}"
+    )
+
+
+def _instance_pressed(observation: Observation) -> Binding | None:
+    activity = observation.instance_activity
+    if activity is None:
+        return None
+    if _ones(activity.iops_exceeded, observation) >= 2:
+        return Binding.INSTANCE_IOPS
+    if _ones(activity.throughput_exceeded, observation) >= 2:
+        return Binding.INSTANCE_THROUGHPUT
+    return None
+
+
+def _ones(check: Series, observation: Observation) -> int:
+    return sum(v >= 1 for v in check.since(observation.at - RECENT).known())
+
+
+def _instance_left(
+    observation: Observation, seen: tuple[Minute, ...]
+) -> tuple[float | None, float | None]:
+    """Sustained IOPS and MiB/s the instance has left for this volume; None when not known."""
+    instance = observation.instance
+    if instance is None or instance.limits is None:
+        return None, None
+    others_iops, others_mibps = _others(observation.instance_activity, observation, seen)
+    limits = instance.limits
+    return (
+        max(0.0, limits.baseline_iops - others_iops),
+        max(0.0, limits.baseline_mibps - others_mibps),
+    )
+
+
+def _others(
+    activity: InstanceActivity | None, observation: Observation, seen: tuple[Minute, ...]
+) -> tuple[float, float]:
+    """What the instance's other volumes take, averaged over the recent minutes."""
+    if activity is None:
+        return 0.0, 0.0
+    since = observation.at - RECENT
+    own = {m.at: m for m in seen if m.at >= since}
+    iops = [
+        max(0.0, v - own[at].iops) for at, v in activity.iops.since(since).points() if at in own
+    ]
+    mibps = [
+        max(0.0, v - own[at].mibps) for at, v in activity.mibps.since(since).points() if at in own
+    ]
+    return (mean(iops) if iops else 0.0, mean(mibps) if mibps else 0.0)

@@ -1,0 +1,266 @@
+"""Candidate plans, priced and weighed: what a starved minute is worth against what ending it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+from headroom.domain.catalogue import (
+    GP2_BURST_IOPS,
+    LIMITS,
+    Capability,
+    capability,
+    cheapest,
+    max_iops,
+    why_invalid,
+)
+from headroom.domain.demand import Binding, Demand, Diagnosis
+from headroom.domain.plans import Plan
+from headroom.domain.policy import Limits
+from headroom.domain.pricing import PriceTable, PriceUnknown
+from headroom.domain.resources import Configuration, VolumeType
+
+STEPS = (1.5, 2.0, 4.0)
+"""Multiples of a censored demand worth considering; the ceiling comes on top."""
+TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
+"""Types a plan may lead to; st1, sc1 and standard are sources only."""
+TIME_TO_EFFECT = timedelta(minutes=30)
+"""AWS says minutes to hours for new performance; the planner counts half an hour."""
+DAYS_PER_MONTH = 365 / 12
+SLOT_USD = 0.05
+"""What one of four slots is worth when nothing else is known: ties go to fewer changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the planner starts from; `baseline_usd` is the price at enrolment."""
+
+    current: Configuration
+    demand: Demand
+    diagnosis: Diagnosis
+    limits: Limits
+    prices: PriceTable
+    baseline_usd: Decimal
+    account_left_usd: Decimal
+    """What the account may still be raised by, this volume's own increase given back first."""
+
+
+def step_of(origin: Configuration, target: Configuration) -> float:
+    """How many times the larger of IOPS and MiB/s grows, over what the volume can reach today.
+
+    What a type includes at its smallest (gp3: 3,000 IOPS and 125 MiB/s) is never a step.
+    """
+    now, then = capability(origin), capability(target)
+    included = _included(target.volume_type)
+    return max(
+        then.sustained_iops / max(now.burst_iops, included[0]),
+        then.sustained_mibps / max(now.burst_mibps, included[1]),
+    )
+
+
+def _included(volume_type: VolumeType) -> tuple[float, float]:
+    if volume_type is VolumeType.GP2:
+        return float(GP2_BURST_IOPS), 250.0
+    ranges = LIMITS[volume_type]
+    iops = float(ranges.iops[0]) if ranges.iops else 1.0
+    return iops, float(ranges.throughput_mibps[0]) if ranges.throughput_mibps else 125.0
+
+
+def plans(situation: Situation) -> tuple[Plan, ...]:
+    """Every candidate, best first: by worth, then fewer changes, reversible, cheaper.
+
+    Empty when nothing binds that a change of the volume could end.
+    """
+    if situation.diagnosis.binding in (Binding.NOTHING, Binding.UNKNOWN):
+        return ()
+    found: dict[Configuration, Plan] = {}
+    for volume_type in TARGETS:
+        for plan in _of_type(situation, volume_type):
+            found.setdefault(plan.target, plan)
+    return tuple(sorted(found.values(), key=_order))
+
+
+def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
+    changes = sum(
+        (
+            plan.target.volume_type is not plan.origin.volume_type,
+            plan.target.size_gib != plan.origin.size_gib,
+            plan.target.iops != plan.origin.iops,
+            plan.target.throughput_mibps != plan.origin.throughput_mibps,
+        )
+    )
+    return (
+        -round(plan.value_usd_per_day, 2), changes, not plan.reversible, plan.monthly_usd,
+        str(plan.target),
+    )  # fmt: skip
+
+
+def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
+    """Plans of one type: one per level of demand, and the largest that the limits let through."""
+    wanted = _levels(situation)
+    blocked: Plan | None = None
+    for step in wanted:
+        target = _target(situation, volume_type, step)
+        plan = None if target is None else _plan(situation, target, step, capped_from=None)
+        if plan is None:
+            continue
+        yield plan
+        if not _within(situation, plan.target):
+            blocked = blocked or plan
+    if blocked is not None:
+        level = _largest(wanted[-1], lambda r: _fits(situation, volume_type, r))
+        if level is not None:
+            target = _target(situation, volume_type, level)
+            if target is not None:
+                capped = _plan(situation, target, level, capped_from=blocked.target)
+                if capped is not None:
+                    yield capped
+
+
+def _levels(situation: Situation) -> tuple[float, ...]:
+    demand = situation.demand
+    if demand.tail == 0:
+        return (1.0,)
+    bound = max(1.0, demand.iops.upper / demand.iops.floor) if demand.iops.floor else STEPS[-1]
+    levels = tuple(r for r in STEPS if r <= max(bound, STEPS[0]))
+    ceiling = situation.limits.max_iops / demand.iops.floor if demand.iops.floor else 0
+    if levels and levels[-1] < ceiling <= bound:
+        levels += (ceiling,)
+    return levels
+
+
+def _target(situation: Situation, volume_type: VolumeType, level: float) -> Configuration | None:
+    """The cheapest configuration of the type for `level` times the demand, spare included.
+
+    Never below what the volume sustains today, never more than its instance can take.
+    """
+    now = capability(situation.current)
+    spare = 1 + situation.limits.headroom_percent / 100
+    iops = _capped(
+        situation.demand.iops.floor * level * spare, situation.diagnosis.instance_iops_left
+    )
+    mibps = _capped(
+        situation.demand.mibps.floor * level * spare, situation.diagnosis.instance_mibps_left
+    )
+    iops, mibps = max(iops, now.sustained_iops), max(mibps, now.sustained_mibps)
+    size = max(situation.current.size_gib, LIMITS[volume_type].size_gib[0])
+    target = cheapest(volume_type, size, iops=iops, mibps=mibps)
+    if target is None and max_iops(volume_type, size):
+        # The type cannot reach it at this size: take all it has, the plan says it falls short.
+        target = _most(volume_type, size, iops, mibps)
+    return target
+
+
+def _capped(wanted: float, left: float | None) -> float:
+    return wanted if left is None else min(wanted, left)
+
+
+def _most(volume_type: VolumeType, size: int, iops: float, mibps: float) -> Configuration | None:
+    most = max_iops(volume_type, size)
+    ranges = LIMITS[volume_type].throughput_mibps
+    target = Configuration(
+        volume_type=volume_type,
+        size_gib=size,
+        iops=most,
+        throughput_mibps=None
+        if ranges is None
+        else int(min(ranges[1], most // 4, max(mibps, 125))),
+    )
+    return target if why_invalid(target) is None and iops > most else None
+
+
+def _plan(
+    situation: Situation, target: Configuration, level: float, *, capped_from: Configuration | None
+) -> Plan | None:
+    """The plan that leads to `target`; None for a no-op, a shrink, a loss, or without a price."""
+    current, demand = situation.current, situation.demand
+    now, then = capability(current), capability(target)
+    if target == current or target.size_gib < current.size_gib:
+        return None
+    if then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps:
+        return None
+    try:
+        monthly, before = situation.prices.monthly(target), situation.prices.monthly(current)
+    except PriceUnknown:
+        return None
+    reach = _reach(demand, then)
+    ended = demand.expected_starved_minutes * _chance(demand, reach)
+    per_day = float(monthly - before) / DAYS_PER_MONTH
+    value = ended * situation.limits.relief_value_usd_per_minute - per_day - SLOT_USD
+    return Plan(
+        origin=current,
+        target=target,
+        why=_why(current, target),
+        wanted_iops=round(demand.iops.floor * level, 3),
+        wanted_mibps=round(demand.mibps.floor * level, 3),
+        meets_need=reach >= level,
+        capability=then,
+        monthly_usd=monthly,
+        price_change_usd=monthly - before,
+        time_to_effect=TIME_TO_EFFECT,
+        reversible=target.size_gib == current.size_gib,
+        ended_minutes_per_day=round(ended, 3),
+        value_usd_per_day=round(value, 4),
+        capped_from=capped_from,
+    )
+
+
+def _reach(demand: Demand, can: Capability) -> float:
+    """How many times the demand's floor the configuration sustains."""
+    by_iops = can.sustained_iops / demand.iops.floor if demand.iops.floor else 1e9
+    by_mibps = can.sustained_mibps / demand.mibps.floor if demand.mibps.floor else 1e9
+    return min(by_iops, by_mibps)
+
+
+def _chance(demand: Demand, reach: float) -> float:
+    """How likely the demand is at most `reach` times its floor (Pareto tail, 0 below the floor)."""
+    if reach < 1:
+        return 0.0
+    return 1.0 if demand.tail == 0 else 1.0 - reach**-demand.tail
+
+
+def _why(current: Configuration, target: Configuration) -> str:
+    if target.size_gib > current.size_gib:
+        return f"grow to {target.size_gib} GiB: its baseline meets the need; cannot be undone"
+    if target.volume_type is not current.volume_type:
+        return f"{current.volume_type} to {target.volume_type}"
+    changed = [
+        name
+        for name, a, b in (
+            ("IOPS", current.iops, target.iops),
+            ("throughput", current.throughput_mibps, target.throughput_mibps),
+        )
+        if a != b
+    ]
+    return f"more {' and '.join(changed)}"
+
+
+def _within(situation: Situation, target: Configuration) -> bool:
+    """Whether ceilings, step and prices let `target` through; the guardrails judge again."""
+    limits, then = situation.limits, capability(target)
+    if then.sustained_iops > limits.max_iops:
+        return False
+    if (target.throughput_mibps or 0) > limits.max_throughput_mibps:
+        return False
+    if step_of(situation.current, target) > limits.largest_step:
+        return False
+    increase = max(Decimal(0), situation.prices.monthly(target) - situation.baseline_usd)
+    return increase <= min(limits.price_increase_usd, situation.account_left_usd)
+
+
+def _fits(situation: Situation, volume_type: VolumeType, level: float) -> bool:
+    target = _target(situation, volume_type, level)
+    return target is not None and _within(situation, target)
+
+
+def _largest(most: float, fits: Callable[[float], bool]) -> float | None:
+    """The largest level up to `most` that fits (fitting is monotonic); None if none does."""
+    low, high = 0.0, most
+    if not fits(low):
+        return None
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
