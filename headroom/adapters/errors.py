@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from botocore.parsers import ResponseParserError
 
 from headroom.domain.outcome import Refusal, Refused, Unknown
 from headroom.ports import ReadFailed
@@ -111,5 +112,6 @@ def reading(what: str) -> Iterator[None]:
         yield
     except ClientError as error:
         raise ReadFailed(f"{what}: {code_of(error)}: {message_of(error)}") from error
-    except BotoCoreError as error:
+    except (BotoCoreError, ResponseParserError, KeyError, ValueError, TypeError) as error:
+        # the last three: an answer that lacks what AWS documents it to have
         raise ReadFailed(f"{what}: {type(error).__name__}: {error}") from error

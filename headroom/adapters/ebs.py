@@ -1,0 +1,232 @@
+"""EBS volumes through EC2's API; `EbsStorage.apply` is the only write to storage there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from headroom.adapters import ebs_shapes as shapes
+from headroom.adapters.errors import code_of, reading, refusal_of
+from headroom.domain.outcome import (
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Refusal,
+    Refused,
+    Stale,
+    Unknown,
+)
+from headroom.domain.resources import (
+    Configuration,
+    Instance,
+    InstanceLimits,
+    Modification,
+    ResourceRef,
+    Volume,
+    VolumeType,
+)
+from headroom.ports import ReadFailed, ResourceGone, StorageView
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+    from mypy_boto3_ec2.type_defs import InstanceTypeDef
+
+_PAGE = 500
+_GONE = ("InvalidVolume.NotFound", "InvalidVolumeID.Malformed")
+_LEAVING = ("deleting", "deleted")
+
+
+class EbsStorage:
+    """The volumes of one account and Region.
+
+    `modify_client` must not retry by itself: a repeated ModifyVolume could use a second slot.
+    Limits of instance types are kept as long as the object, since AWS does not change them.
+    """
+
+    def __init__(
+        self,
+        ec2_client: EC2Client,
+        *,
+        modify_client: EC2Client | None = None,
+        account_id: str,
+        region: str,
+    ) -> None:
+        self._ec2 = ec2_client
+        self._modify = modify_client or ec2_client
+        self._account_id = account_id
+        self._region = region
+        self._limits: dict[tuple[str, bool], InstanceLimits | None] = {}
+
+    def fleet(self) -> Iterator[StorageView]:
+        """Every volume with its latest modification; instances are left None.
+
+        Reads pages of 500 and passes over what is being deleted and types nobody knows yet.
+        Raises ReadFailed.
+        """
+        modifications = self._all_modifications()
+        pages = self._ec2.get_paginator("describe_volumes").paginate(
+            PaginationConfig={"PageSize": _PAGE}
+        )
+        pages_read = iter(pages)
+        while True:
+            with reading("DescribeVolumes"):
+                page = next(pages_read, None)
+                found = [] if page is None else [self._known(v) for v in page["Volumes"]]
+            if page is None:
+                return
+            for volume in found:
+                if volume is not None and volume.state not in _LEAVING:
+                    latest = modifications.get(volume.ref.resource_id)
+                    yield StorageView(volume=volume, modification=latest, instance=None)
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        """One volume, its latest modification and its instance; raises ResourceGone, ReadFailed."""
+        volume, modification = self._look(ref)
+        instance = None
+        if len(volume.instance_ids) == 1 and not volume.multi_attach:
+            instance = self._instance(volume.instance_ids[0])
+        return StorageView(volume=volume, modification=modification, instance=instance)
+
+    def apply(
+        self,
+        ref: ResourceRef,
+        *,
+        expected: Configuration,
+        seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:
+        """Change the volume to `target` if it still is as the decision saw it.
+
+        One ModifyVolume call at most, never one that changes nothing (it would use a slot).
+        """
+        try:
+            volume, modification = self._look(ref)
+        except ResourceGone as gone:
+            return _declined(Refusal.GONE, str(gone))
+        except ReadFailed as failed:
+            return _declined(Refusal.OTHER, f"could not look again: {failed}")
+        found = volume.configuration
+        busy = modification is not None and modification.in_flight
+        if found == target and not busy:
+            return AlreadyThere()
+        started = None if modification is None else modification.started_at
+        if found != expected or started != seen:
+            said = f"is {found}, last modified {started}; decided on {expected}, {seen}"
+            return Stale(expected=expected, found=found, detail=said)
+        if busy:
+            return _declined(Refusal.IN_FLIGHT, "the last modification has not completed")
+        if target.size_gib < found.size_gib:
+            return _declined(Refusal.INVALID, f"a volume never shrinks: {found} to {target}")
+        return self._send(ref, found, target)
+
+    def _send(self, ref: ResourceRef, found: Configuration, target: Configuration) -> Outcome:
+        change: dict[str, Any] = {"VolumeType": target.volume_type.value}
+        if target.size_gib > found.size_gib:
+            change["Size"] = target.size_gib
+        if target.iops is not None:
+            change["Iops"] = target.iops
+        if target.throughput_mibps is not None:
+            change["Throughput"] = target.throughput_mibps
+        try:
+            answer = self._modify.modify_volume(VolumeId=ref.resource_id, **change)
+        except Exception as error:  # once it may have been sent, anything is an outcome
+            return refusal_of(error)
+        started = answer.get("VolumeModification", {}).get("StartTime")
+        if started is None:
+            return Unknown(detail="ModifyVolume was answered without a start time")
+        return Applied(started_at=started)
+
+    def _look(self, ref: ResourceRef) -> tuple[Volume, Modification | None]:
+        """Volume first: a change that starts in between shows as one in flight."""
+        volume_id = ref.resource_id
+        with reading(f"DescribeVolumes {volume_id}"):
+            try:
+                found = self._ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
+            except ClientError as error:
+                if code_of(error) in _GONE:
+                    raise ResourceGone(f"{volume_id} does not exist") from error
+                raise
+            if not found or found[0]["State"] in _LEAVING:
+                raise ResourceGone(f"{volume_id} does not exist")
+            volume = shapes.volume(found[0], account_id=self._account_id, region=self._region)
+            settings = volume.configuration
+            if settings.volume_type in (VolumeType.IO1, VolumeType.IO2) and not settings.iops:
+                raise ReadFailed(f"{volume_id} is {settings.volume_type} and reports no IOPS")
+        with reading(f"DescribeVolumesModifications {volume_id}"):
+            return volume, self._modification(volume_id)
+
+    def _modification(self, volume_id: str) -> Modification | None:
+        try:
+            answer = self._ec2.describe_volumes_modifications(VolumeIds=[volume_id])
+        except ClientError as error:
+            if code_of(error) == "InvalidVolumeModification.NotFound":
+                return None  # never modified
+            raise
+        return shapes.latest(shapes.modification(m) for m in answer["VolumesModifications"])
+
+    def _all_modifications(self) -> dict[str, Modification]:
+        """By volume id. Not asked by id: AWS refuses a list with one never-modified volume."""
+        latest: dict[str, Modification] = {}
+        with reading("DescribeVolumesModifications"):
+            pages = self._ec2.get_paginator("describe_volumes_modifications").paginate(
+                PaginationConfig={"PageSize": _PAGE}
+            )
+            for page in pages:
+                for shape in page["VolumesModifications"]:
+                    one = shapes.modification(shape)
+                    known = latest.get(shape["VolumeId"])
+                    latest[shape["VolumeId"]] = shapes.latest(filter(None, (known, one))) or one
+        return latest
+
+    def _known(self, shape: shapes.Shape) -> Volume | None:
+        if shape["VolumeType"] not in list(VolumeType):
+            return None
+        return shapes.volume(shape, account_id=self._account_id, region=self._region)
+
+    def _instance(self, instance_id: str) -> Instance | None:
+        with reading(f"DescribeInstances {instance_id}"):
+            try:
+                answer = self._ec2.describe_instances(InstanceIds=[instance_id])
+            except ClientError as error:
+                if code_of(error).startswith("InvalidInstanceID"):
+                    return None
+                raise
+            found = [i for r in answer["Reservations"] for i in r.get("Instances", ())]
+            if not found:
+                return None
+            mappings = found[0].get("BlockDeviceMappings", ())
+            return Instance(
+                instance_id=instance_id,
+                limits=self._instance_limits(found[0]),
+                volume_ids=tuple(m["Ebs"]["VolumeId"] for m in mappings if "Ebs" in m),
+            )
+
+    def _instance_limits(self, instance: InstanceTypeDef) -> InstanceLimits | None:
+        """None as well for an old type that is not EBS-optimized though it could be."""
+        key = (str(instance["InstanceType"]), bool(instance.get("EbsOptimized")))
+        if key not in self._limits:
+            self._limits[key] = self._told_limits(key[0], optimized=key[1])
+        return self._limits[key]
+
+    def _told_limits(self, name: str, *, optimized: bool) -> InstanceLimits | None:
+        try:
+            answer = self._ec2.describe_instance_types(InstanceTypes=[name])  # type: ignore[list-item]
+        except ClientError as error:
+            if code_of(error) == "InvalidInstanceType":
+                return None
+            raise
+        if not answer["InstanceTypes"]:
+            return None
+        told = answer["InstanceTypes"][0]
+        support = told.get("EbsInfo", {}).get("EbsOptimizedSupport")
+        if support == "supported" and not optimized:
+            return None
+        return shapes.instance_limits(told)
+
+
+def _declined(refusal: Refusal, message: str) -> Refused:
+    """A refusal of our own, before anything was sent."""
+    return Refused(refusal=refusal, code="NotSent", message=message, retry_at=None)
