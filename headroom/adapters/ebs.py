@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -137,7 +137,7 @@ class EbsStorage:
         started = answer.get("VolumeModification", {}).get("StartTime")
         if started is None:
             return Unknown(detail="ModifyVolume was answered without a start time")
-        return Applied(started_at=started)
+        return Applied(started_at=started.astimezone(UTC))
 
     def _look(self, ref: ResourceRef) -> tuple[Volume, Modification | None]:
         """Volume first: a change that starts in between shows as one in flight."""

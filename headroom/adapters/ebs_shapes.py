@@ -6,6 +6,7 @@ Shapes: EC2 API 2016-11-15 (botocore 1.44). Every function takes one element of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC
 from typing import Any
 
 from headroom.domain.catalogue import LIMITS
@@ -56,7 +57,7 @@ def volume(shape: Shape, *, account_id: str, region: str) -> Volume:
         ),
         availability_zone=shape.get("AvailabilityZone", ""),
         state=shape["State"],
-        created_at=shape["CreateTime"],
+        created_at=shape["CreateTime"].astimezone(UTC),
         instance_ids=tuple(a["InstanceId"] for a in attachments if a.get("InstanceId")),
         multi_attach=bool(shape.get("MultiAttachEnabled")),
         managed_by=_managed_by(shape, attachments),
@@ -79,12 +80,12 @@ def _managed_by(shape: Shape, attachments: Iterable[Shape]) -> str | None:
 
 def modification(shape: Shape) -> Modification:
     """A modification; a state nobody knows yet counts as in flight, which stops us."""
-    state = shape["ModificationState"]
+    state, ended = shape["ModificationState"], shape.get("EndTime")
     known = state in list(ModificationState)
     return Modification(
         state=ModificationState(state) if known else ModificationState.MODIFYING,
-        started_at=shape["StartTime"],
-        ended_at=shape.get("EndTime"),
+        started_at=shape["StartTime"].astimezone(UTC),
+        ended_at=None if ended is None else ended.astimezone(UTC),
         origin=_side(shape, "Original"),
         target=_side(shape, "Target"),
         progress_percent=int(shape.get("Progress") or 0),

@@ -1,0 +1,109 @@
+"""Puts the real adapters behind the ports; the one place that knows clients and the clock."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.notifier import TopicNotifier
+from headroom.adapters.policies import ParameterPolicies
+from headroom.adapters.prices import CataloguePrices
+from headroom.ports import Ports
+from headroom.settings import FunctionSettings, SettingsError
+
+if TYPE_CHECKING:
+    from mypy_boto3_ssm import SSMClient
+
+READS = Config(
+    connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4}
+)
+"""For calls that may be repeated: all reads, and writes that carry their own condition."""
+ONCE = Config(
+    connect_timeout=3, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 1}
+)
+"""For ModifyVolume: an automatic second try could use a second slot."""
+
+
+def utc_now() -> datetime:
+    """The instant now. Nothing in environment, event or policy changes it."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wired:
+    """The ports of one function, and where it runs."""
+
+    ports: Ports
+    settings: FunctionSettings
+    account_id: str
+    region: str
+
+
+def begin(function_arn: str) -> Wired:
+    """What one invocation works with: clients made once per process, the policy read anew.
+
+    Raises SettingsError when the environment or the ARN does not say what is needed.
+    """
+    wired, ssm = _wired(function_arn)
+    policies = ParameterPolicies(ssm, parameter=wired.settings.policy_parameter)
+    return replace(wired, ports=replace(wired.ports, policies=policies))
+
+
+@cache
+def _wired(function_arn: str) -> tuple[Wired, SSMClient]:
+    settings = FunctionSettings.from_environment(os.environ)
+    region, account_id = place_of(function_arn)
+    session = boto3.Session(region_name=region)
+    ports = ports_from(settings, region=region, account_id=account_id, session=session)
+    wired = Wired(ports=ports, settings=settings, account_id=account_id, region=region)
+    return wired, session.client("ssm", config=READS)
+
+
+def place_of(arn: str) -> tuple[str, str]:
+    """Region and account id in an ARN; raises SettingsError when it has none."""
+    parts = arn.split(":")
+    if len(parts) < 6 or parts[0] != "arn" or not parts[3] or not parts[4]:
+        raise SettingsError(f"{arn!r} is no ARN with a Region and an account.")
+    return parts[3], parts[4]
+
+
+def ports_from(
+    settings: FunctionSettings, *, region: str, account_id: str, session: boto3.Session
+) -> Ports:
+    """The ports over AWS itself, for one account and Region."""
+    ledger = DynamoLedger(
+        session.client("dynamodb", config=READS),
+        records_table=settings.records_table,
+        state_table=settings.state_table,
+        account_id=account_id,
+        region=region,
+    )
+    return Ports(
+        storage=EbsStorage(
+            session.client("ec2", config=READS),
+            modify_client=session.client("ec2", config=ONCE),
+            account_id=account_id,
+            region=region,
+        ),
+        metrics=CloudWatchMetrics(
+            session.client("cloudwatch", config=READS), account_id=account_id, region=region
+        ),
+        ledger=ledger,
+        standings=ledger,
+        scan=ledger,
+        archive=ledger,
+        policies=ParameterPolicies(
+            session.client("ssm", config=READS), parameter=settings.policy_parameter
+        ),
+        prices=CataloguePrices(),
+        notifier=TopicNotifier(session.client("sns", config=READS), topic_arn=settings.topic_arn),
+    )

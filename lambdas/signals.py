@@ -1,0 +1,82 @@
+"""Takes events from the queue: each is understood and followed, or rejected on record."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from headroom import application, wiring
+from headroom.adapters import events
+from headroom.domain.decision import Decision
+from headroom.domain.signals import RejectedSignal
+
+logger = Logger()
+metrics = Metrics()
+processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+COUNTED = {"Act": "Acts", "Hold": "Holds", "Escalate": "Escalations"}
+
+
+@logger.inject_lambda_context
+@metrics.log_metrics
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """A batch of the queue; what fails is reported by item, so that only it comes again."""
+    wired = wiring.begin(context.invoked_function_arn)
+
+    def follow(record: SQSRecord) -> None:
+        try:
+            _follow(wired, record.body)
+        except Exception:
+            metrics.add_metric("FailedSignals", MetricUnit.Count, 1)
+            logger.exception("a signal could not be followed; it comes again")
+            raise
+
+    answer = process_partial_response(
+        event=event, record_handler=follow, processor=processor, context=context
+    )
+    return dict(answer)
+
+
+def _follow(wired: wiring.Wired, body: str) -> None:
+    now = wiring.utc_now()
+    parsed = events.parse(_event(body), account_id=wired.account_id, region=wired.region)
+    metrics.add_metric("Signals", MetricUnit.Count, 1)
+    if isinstance(parsed, RejectedSignal):
+        metrics.add_metric("RejectedSignals", MetricUnit.Count, 1)
+        logger.warning("signal rejected", event_id=parsed.event_id, reason=parsed.reason)
+        wired.ports.archive.reject(
+            parsed.event_id, reason=parsed.reason, excerpt=parsed.excerpt, at=now
+        )
+        return
+    for signal in parsed:
+        for decision in application.remediate(wired.ports, signal, now):
+            _emit(decision)
+
+
+def _event(body: str) -> object:
+    """The event in a message; what is no JSON stays the text that it is."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+
+
+def _emit(decision: Decision) -> None:
+    answer = type(decision.answer).__name__
+    metrics.add_metric(COUNTED[answer], MetricUnit.Count, 1)
+    logger.info(
+        decision.summary,
+        decision_id=decision.decision_id,
+        resource=decision.observation.volume.ref.arn,
+        answer=answer,
+        reason=decision.answer.reason.value,
+    )

@@ -1,0 +1,46 @@
+"""Runs every minute: what is due, and every scan period the whole fleet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from headroom import application, wiring
+
+logger = Logger()
+metrics = Metrics()
+
+
+@logger.inject_lambda_context
+@metrics.log_metrics
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """One sweep; an alarm watches that SweepCompleted keeps coming."""
+    wired = wiring.begin(context.invoked_function_arn)
+    report = application.sweep(
+        wired.ports,
+        wiring.utc_now(),
+        scan_every_s=wired.settings.scan_every_minutes * 60,
+        time_left=lambda: context.get_remaining_time_in_millis() / 1_000,
+    )
+    counted = {
+        "SweepCompleted": int(report.complete),
+        "PolicyUnreadable": int(report.policy_unreadable is not None),
+        "Acts": report.acted,
+        "Holds": report.held,
+        "Escalations": report.escalated,
+        "FailedLooks": report.failed,
+        "Scanned": report.scanned,
+    }
+    for name, value in counted.items():
+        metrics.add_metric(name, MetricUnit.Count, value)
+    metrics.add_metric("OldestDueSeconds", MetricUnit.Seconds, report.oldest_due_s)
+    if report.policy_unreadable is not None:
+        logger.error("nothing is changed: %s", report.policy_unreadable)
+    for error in report.errors:
+        logger.error("a volume could not be looked at", error=error)
+    told = {"due": report.due, "looked": report.looked, "scan_ran": report.scan_ran, **counted}
+    logger.info("swept", extra=told)
+    return told
