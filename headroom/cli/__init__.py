@@ -1,0 +1,1 @@
+"""The `headroom` command: what a person types, reads and shows around."""

@@ -1,0 +1,59 @@
+"""The two streams: results on stdout (a table or one JSON value), progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from rich.console import Console
+from rich.table import Table
+
+
+def out() -> Console:
+    """The console of results; as wide as the terminal, 120 columns when there is none."""
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False, soft_wrap=False)
+
+
+def err() -> Console:
+    """The console of progress and complaints."""
+    return Console(stderr=True, highlight=False)
+
+
+def emit(value: object) -> None:
+    """Print one JSON value on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table for people; columns whose name starts with `>` are right-aligned."""
+    drawn = Table(title=title, title_justify="left", header_style="bold", show_edge=False)
+    for name in columns:
+        right = name.startswith(">")
+        drawn.add_column(
+            name.removeprefix(">"), justify="right" if right else "left", overflow="fold"
+        )
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
+
+
+def utc(instant: datetime) -> str:
+    """An instant to the minute, for example `2026-01-05 03:41Z`."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%MZ")
+
+
+def money(amount: Decimal | float, *, signed: bool = False) -> str:
+    """Dollars and cents, for example `$54.00` or `+$14.00`."""
+    cents = Decimal(str(amount)).quantize(Decimal("0.01"))
+    sign = "-" if cents < 0 else "+" if signed and cents > 0 else ""
+    return f"{sign}${abs(cents):,}"
+
+
+def number(value: float) -> str:
+    """A number to three significant digits below 1,000, to the unit above."""
+    if abs(value) >= 1_000 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

@@ -1,0 +1,167 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const detail = document.getElementById("detail");
+  const drawn = [];
+  const two = (n) => String(n).padStart(2, "0");
+  const utc = (s) => new Date(s * 1000);
+  const clock = (s) => `${two(utc(s).getUTCHours())}:${two(utc(s).getUTCMinutes())}`;
+  const day = (s) => `${two(utc(s).getUTCMonth() + 1)}-${two(utc(s).getUTCDate())}`;
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  function figure(value) {
+    if (value == null) return "-";
+    if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US");
+    return String(Number(value.toPrecision(3)));
+  }
+
+  function axisTimes(u, splits, axis, space, step) {
+    return splits.map((s, i) => {
+      if (step >= 86400) return day(s);
+      return i === 0 || s % 86400 === 0 ? `${clock(s)}\n${day(s)}` : clock(s);
+    });
+  }
+
+  function shade(section) {
+    return (u) => {
+      const { ctx, bbox } = u;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+      ctx.clip();
+      ctx.fillStyle = color("starved");
+      for (const [from, to] of section.starved) {
+        const x = u.valToPos(from, "x", true);
+        ctx.fillRect(x, bbox.top, Math.max(1, u.valToPos(to, "x", true) - x), bbox.height);
+      }
+      ctx.lineWidth = devicePixelRatio;
+      for (const mark of section.marks) {
+        const x = Math.round(u.valToPos(mark.at, "x", true)) + 0.5;
+        ctx.strokeStyle = color(mark.kind);
+        ctx.globalAlpha = 0.55;
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+      }
+      ctx.restore();
+    };
+  }
+
+  function show(button, marks) {
+    detail.replaceChildren();
+    for (const mark of marks) {
+      const title = document.createElement("strong");
+      title.textContent = `${day(mark.at)} ${clock(mark.at)}Z ${mark.label}`;
+      title.className = `kind ${mark.kind}`;
+      detail.append(title);
+      for (const line of mark.lines) {
+        const text = document.createElement("p");
+        text.textContent = line;
+        detail.append(text);
+      }
+    }
+    detail.hidden = false;
+    const box = button.getBoundingClientRect();
+    const left = Math.min(box.left, document.documentElement.clientWidth - detail.offsetWidth - 12);
+    detail.style.left = `${Math.max(8, left) + scrollX}px`;
+    const below = box.bottom + detail.offsetHeight + 12 < innerHeight;
+    const top = below ? box.bottom + 6 : Math.max(4, box.top - detail.offsetHeight - 6);
+    detail.style.top = `${top + scrollY}px`;
+  }
+
+  function flags(u, section) {
+    u.over.querySelectorAll(".mark").forEach((old) => old.remove());
+    const inside = section.marks.filter((m) => m.at >= u.scales.x.min && m.at <= u.scales.x.max);
+    const groups = [];
+    for (const mark of inside) {
+      const x = u.valToPos(mark.at, "x");
+      const last = groups[groups.length - 1];
+      if (last && x - last.x < 16) last.marks.push(mark);
+      else groups.push({ x, marks: [mark] });
+    }
+    const rank = ["act", "escalate", "hold", "outcome", "other"];
+    for (const { x, marks } of groups) {
+      const button = document.createElement("button");
+      const kind = rank.find((k) => marks.some((m) => m.kind === k));
+      button.type = "button";
+      button.className = `mark ${kind}`;
+      button.style.left = `${x}px`;
+      button.setAttribute("aria-label", marks.map((m) => `${clock(m.at)} ${m.label}`).join("; "));
+      for (const event of ["mouseenter", "focus", "click"]) {
+        button.addEventListener(event, () => show(button, marks));
+      }
+      for (const event of ["mouseleave", "blur"]) {
+        button.addEventListener(event, () => { detail.hidden = true; });
+      }
+      for (const event of ["mousedown", "mouseup"]) {
+        button.addEventListener(event, (e) => e.stopPropagation());
+      }
+      u.over.append(button);
+    }
+  }
+
+  function series(line) {
+    const flat = line.role === "limit" || line.name === "price";
+    return {
+      label: line.name,
+      stroke: color(line.role),
+      width: line.role === "limit" ? 2 : 1.5,
+      dash: line.role === "limit" ? [6, 4] : undefined,
+      paths: flat ? uPlot.paths.stepped({ align: 1 }) : undefined,
+      fill: line.role === "plain" ? `color-mix(in srgb, ${color("plain")} 12%, transparent)` : undefined,
+      points: { show: false },
+      value: (u, value) => figure(value),
+    };
+  }
+
+  function draw(host, key, index) {
+    const section = data[key];
+    const plot = section.plots[index];
+    const axis = { stroke: color("soft"), grid: { stroke: color("rule"), width: 1 },
+      ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    const hooks = { drawAxes: [shade(section)] };
+    if (index === 0) {
+      hooks.setScale = [(u, name) => { if (name === "x" && u.over) queueMicrotask(() => flags(u, section)); }];
+      hooks.ready = [(u) => flags(u, section)];
+      hooks.setSize = [(u) => flags(u, section)];
+    }
+    const chart = new uPlot({
+      width: host.clientWidth, height: 190,
+      padding: [14, 12, 0, 0],
+      tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), "Etc/UTC"),
+      cursor: { sync: { key, scales: ["x", null] }, points: { size: 5 }, drag: { x: true, y: false } },
+      scales: { y: { range: (u, low, high) => [0, (high || 1) * 1.08] } },
+      axes: [
+        { ...axis, values: axisTimes, space: 56, size: 38 },
+        { ...axis, size: 58, values: (u, splits) => splits.map(figure) },
+      ],
+      series: [
+        { label: "UTC", value: (u, s) => (s == null ? "-" : `${day(s)} ${clock(s)}`) },
+        ...plot.lines.map(series),
+      ],
+      hooks,
+    }, [section.times, ...plot.lines.map((line) => line.values)], host);
+    drawn.push({ chart, host });
+  }
+
+  function drawAll() {
+    for (const { chart } of drawn.splice(0)) chart.destroy();
+    for (const group of document.querySelectorAll(".plots")) {
+      group.querySelectorAll(".plot").forEach((host, index) => draw(host, group.dataset.section, index));
+    }
+  }
+
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    for (const { chart, host } of drawn) chart.setSize({ width: host.clientWidth, height: 190 });
+  });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") detail.hidden = true; });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  addEventListener("beforeprint", drawAll);
+  addEventListener("afterprint", drawAll);
+  drawAll();
+  document.documentElement.dataset.drawn = String(drawn.length);
+})();
