@@ -1,0 +1,323 @@
+"""A policy is understood to the last key, or refused with one sentence."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroom.domain.policy import Limits, Mode
+from headroom.domain.resources import VolumeType
+from headroom.policy_fields import FRIENDLY
+from headroom.policy_text import (
+    PolicyError,
+    canonical_json,
+    default_policy,
+    load_policy_file,
+    parse_policy,
+    policy_from_json,
+    policy_warnings,
+    ssm_tier,
+)
+
+ROOT = Path(__file__).parents[1]
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        "mode": st.sampled_from(["off", "observe", "approve", "auto"]),
+        "types": st.lists(
+            st.sampled_from(["gp2", "gp3", "io1", "io2"]), min_size=1, max_size=4, unique=True
+        ),
+        "max_iops": st.integers(100, 256_000),
+        "max_throughput_mibps": st.integers(1, 4_000),
+        "max_size_gib": st.integers(1, 65_536),
+        "growth": st.booleans(),
+        "largest_step": st.floats(1, 1_000, exclude_min=True) | st.integers(2, 1_000),
+        "price_increase_usd_per_month": st.integers(0, 1_000_000)
+        | st.decimals(0, 1_000_000, places=2).map(float),
+        "slots_reserve": st.integers(0, 4),
+        "cooldown": st.integers(0, 10_080).map(lambda m: f"{m}m"),
+        "headroom_percent": st.integers(0, 400),
+        "relief_value_usd_per_minute": st.floats(0, 1_000),
+    },
+)
+RULES = st.fixed_dictionaries(
+    {
+        "match": st.fixed_dictionaries(
+            {},
+            optional={
+                "kind": st.just("ebs"),
+                "type": st.sampled_from(["gp2", "st1", ["io1", "standard"]]),
+                "tags": st.dictionaries(st.text(), st.text(), min_size=1, max_size=3),
+            },
+        ),
+        "set": SETTINGS.filter(bool),
+    }
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "version": st.just(1),
+        "defaults": SETTINGS,
+        "account": st.just({"price_increase_usd_per_month": 1234.5}),
+        "rules": st.lists(RULES, max_size=4),
+    },
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates(),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(
+            st.sampled_from([*FRIENDLY, "defaults", "rules", "match", "set", "tags", "type"])
+            | st.text(),
+            inner,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(DOCUMENTS)
+def test_the_canonical_text_reads_back_to_the_same_policy(document: object) -> None:
+    policy = parse_policy(document, source="policy")
+    text = canonical_json(policy)
+    again = policy_from_json(text, source="canonical")
+    assert again == policy
+    assert canonical_json(again) == text
+    assert len(policy.version) == 16
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_two_policies_have_one_version_only_if_they_are_the_same(one: object, two: object) -> None:
+    first, second = (parse_policy(d, source="policy") for d in (one, two))
+    assert (first.version == second.version) == (first == second)
+
+
+@given(ANYTHING)
+def test_nonsense_is_a_policy_error_and_nothing_else(document: object) -> None:
+    said = "policy.yaml"
+    try:
+        parse_policy(document, source="policy.yaml")
+    except PolicyError as error:
+        said = str(error)
+    assert said.startswith("policy.yaml")
+    assert "\n" not in said
+
+
+def test_the_shipped_file_is_the_default_policy() -> None:
+    assert load_policy_file(ROOT / "policy.yaml") == default_policy()
+
+
+def test_the_default_policy_watches_everything_and_acts_on_nothing_that_is_not_tagged() -> None:
+    policy = default_policy()
+    assert policy.defaults == Limits()
+    assert policy.defaults.mode is Mode.OBSERVE
+    assert policy.defaults.types == (VolumeType.GP3, VolumeType.IO2)
+    assert (policy.defaults.max_iops, policy.defaults.max_throughput_mibps) == (16_000, 1_000)
+    assert (policy.defaults.largest_step, policy.defaults.growth) == (4.0, False)
+    assert policy.defaults.price_increase_usd == Decimal(250)
+    assert policy.account_increase_usd == Decimal(2_000)
+    assert policy.defaults.slots_reserve == 1
+    assert policy.rules == ()
+
+
+def test_an_empty_mapping_is_the_default_policy() -> None:
+    assert parse_policy({}, source="policy") == default_policy()
+
+
+def test_a_preset_is_only_a_way_of_writing_the_worth_of_a_minute() -> None:
+    for preset, worth in (("performance", 1.0), ("balanced", 0.1), ("thrift", 0.01)):
+        by_name = parse_policy({"defaults": {"preset": preset}}, source="policy")
+        by_worth = parse_policy(
+            {"defaults": {"relief_value_usd_per_minute": worth}}, source="policy"
+        )
+        assert by_name == by_worth
+
+
+@pytest.mark.parametrize(
+    ("written", "minutes"),
+    [("30m", 30), ("2h", 120), ("1h30m", 90), ("1d", 1440), (0, 0), ("0m", 0), ("7d", 10_080)],
+)
+def test_a_cooldown_is_a_duration(written: object, minutes: int) -> None:
+    policy = parse_policy({"defaults": {"cooldown": written}}, source="policy")
+    assert policy.defaults.cooldown_minutes == minutes
+
+
+REFUSED: list[tuple[object, str]] = [
+    (None, "is empty"),
+    ([], "is a list"),
+    ("auto", "is 'auto'"),
+    ({"version": 2}, "version is 2"),
+    ({"version": True}, "version is the boolean true"),
+    ({"default": {}}, "unknown key 'default'; did you mean defaults"),
+    ({1: {}}, "unknown key 1"),
+    ({"defaults": {"max_iop": 1}}, "did you mean max_iops"),
+    ({"defaults": {"zzz": 1}}, "known are mode, types"),
+    ({"defaults": None}, "defaults is empty"),
+    ({"defaults": {"max_iops": -5}}, "defaults.max_iops is -5"),
+    ({"defaults": {"max_iops": 0}}, "defaults.max_iops is 0"),
+    ({"defaults": {"max_iops": 256_001}}, "from 100 to 256,000"),
+    ({"defaults": {"max_iops": "16,000"}}, "written without commas"),
+    ({"defaults": {"max_iops": 16000.0}}, "whole number"),
+    ({"defaults": {"max_iops": True}}, "the boolean true"),
+    ({"defaults": {"max_throughput_mibps": 4_001}}, "from 1 to 4,000"),
+    ({"defaults": {"max_size_gib": 65_537}}, "from 1 to 65,536"),
+    ({"defaults": {"growth": "false"}}, "true or false without quotes"),
+    ({"defaults": {"growth": 0}}, "true or false without quotes"),
+    ({"defaults": {"largest_step": 1}}, "above 1"),
+    ({"defaults": {"largest_step": float("nan")}}, "is nan"),
+    ({"defaults": {"largest_step": float("inf")}}, "is inf"),
+    ({"defaults": {"largest_step": 10**400}}, "above 1"),
+    ({"defaults": {"largest_step": "4"}}, "is '4'"),
+    ({"defaults": {"price_increase_usd_per_month": -1}}, "USD per month"),
+    ({"defaults": {"price_increase_usd_per_month": 0.001}}, "two decimals"),
+    ({"defaults": {"price_increase_usd_per_month": float("inf")}}, "is inf"),
+    ({"defaults": {"slots_reserve": 5}}, "from 0 to 4"),
+    ({"defaults": {"slots_reserve": -1}}, "from 0 to 4"),
+    ({"defaults": {"cooldown": 30}}, "such as 30m"),
+    ({"defaults": {"cooldown": ""}}, "such as 30m"),
+    ({"defaults": {"cooldown": "-5m"}}, "such as 30m"),
+    ({"defaults": {"cooldown": "8d"}}, "at most 7d"),
+    ({"defaults": {"cooldown": True}}, "such as 30m"),
+    ({"defaults": {"cooldown": False}}, "such as 30m"),
+    ({"defaults": {"headroom_percent": 401}}, "from 0 to 400"),
+    ({"defaults": {"relief_value_usd_per_minute": -0.1}}, "USD per starved minute"),
+    ({"defaults": {"preset": "fast"}}, "known are performance, balanced, thrift"),
+    ({"defaults": {"preset": ["fast"]}}, "defaults.preset is a list"),
+    (
+        {"defaults": {"preset": "thrift", "relief_value_usd_per_minute": 1}},
+        "both preset and relief_value_usd_per_minute",
+    ),
+    ({"defaults": {"mode": "on"}}, "known are off, observe, approve, auto"),
+    ({"defaults": {"mode": True}}, "the boolean true"),
+    ({"defaults": {"types": []}}, "must be a list of"),
+    ({"defaults": {"types": "gp3"}}, "must be a list of"),
+    ({"defaults": {"types": ["gp4"]}}, "names 'gp4'"),
+    ({"defaults": {"types": ["gp3", "gp3"]}}, "twice"),
+    ({"defaults": {"types": [["gp3"]]}}, "names a list"),
+    *(
+        ({"defaults": {"types": [t]}}, f"names {t}, which Headroom never changes a volume to")
+        for t in ("st1", "sc1", "standard")
+    ),
+    ({"account": {"price_increase_usd_per_month": "2000"}}, "account.price_increase"),
+    ({"account": {"budget": 1}}, "unknown key 'budget'"),
+    ({"rules": {}}, "must be a list of rules"),
+    ({"rules": [{}]}, "rules[1] has no match"),
+    ({"rules": [{"match": {}}]}, "rules[1] sets nothing"),
+    ({"rules": [{"match": {}, "set": {}}]}, "rules[1] sets nothing"),
+    ({"rules": [{"match": {}, "set": {"mode": "auto"}}, 7]}, "rules[2] is 7"),
+    ({"rules": [{"match": {"kind": "rds"}, "set": {"mode": "off"}}]}, "known are ebs"),
+    ({"rules": [{"match": {"kind": []}, "set": {"mode": "off"}}]}, "rules[1].match.kind"),
+    ({"rules": [{"match": {"type": "gp9"}, "set": {"mode": "off"}}]}, "names 'gp9'"),
+    ({"rules": [{"match": {"type": []}, "set": {"mode": "off"}}]}, "empty list"),
+    ({"rules": [{"match": {"tags": {"a": 1}}, "set": {"mode": "off"}}]}, "in quotes"),
+    ({"rules": [{"match": {"tags": {"a": True}}, "set": {"mode": "off"}}]}, "in quotes"),
+    ({"rules": [{"match": {"tags": {}}, "set": {"mode": "off"}}]}, "map tag keys to values"),
+    ({"rules": [{"match": {}, "set": {"max_iops": -1}}]}, "rules[1].set.max_iops"),
+]
+
+
+@pytest.mark.parametrize(("document", "says"), REFUSED)
+def test_nonsense_is_refused_with_the_place_and_what_it_must_be(
+    document: object, says: str
+) -> None:
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(document, source="policy.yaml")
+    assert says in str(refusal.value)
+
+
+def test_an_unquoted_off_is_the_mode_though_yaml_reads_it_as_false(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("defaults: {mode: off}\n")
+    assert load_policy_file(file).defaults.mode is Mode.OFF
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ("defaults: {max_iops: 5000, max_iops: 6000}", "'max_iops' twice"),
+        ("defaults:\n  growth: true\ndefaults: {}", "'defaults' twice (line 3)"),
+        ("defaults: {max_iops: 2026-01-05}", "is the date 2026-01-05"),
+        ("defaults: [", "is not YAML"),
+        ("defaults: !!python/object/apply:os.getcwd []", "is not YAML"),
+        ("? [a]\n: 1", "is not YAML"),
+        ("defaults: {largest_step: .inf}", "is inf"),
+        ("defaults: {largest_step: .nan}", "is nan"),
+        ("a: &a [*a]", "is not YAML"),
+        ("defaults: 2026-99-99", "is not YAML (month must be in 1..12)"),
+    ],
+)
+def test_a_file_that_is_no_policy_is_refused_in_one_line(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(text)
+    with pytest.raises(PolicyError) as refusal:
+        load_policy_file(file)
+    assert says in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="cannot be read"):
+        load_policy_file(tmp_path / "none.yaml")
+    with pytest.raises(PolicyError, match="cannot be read"):
+        load_policy_file(tmp_path)
+    binary = tmp_path / "policy.yaml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PolicyError, match="UTF-8"):
+        load_policy_file(binary)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ('{"defaults": {"growth": false, "growth": true}}', "growth is given twice"),
+        ('{"defaults": {"largest_step": NaN}}', "is nan"),
+        ('{"defaults": {"largest_step": 1e999}}', "is inf"),
+        ("[" * 100_000, "is not JSON"),
+    ],
+)
+def test_a_published_policy_that_was_tampered_with_is_refused(text: str, says: str) -> None:
+    with pytest.raises(PolicyError) as refusal:
+        policy_from_json(text, source="SSM parameter /headroom/policy")
+    assert says in str(refusal.value)
+
+
+def test_the_canonical_text_pins_every_default() -> None:
+    document = json.loads(canonical_json(default_policy()))
+    assert set(document["defaults"]) == set(FRIENDLY)
+
+
+@pytest.mark.parametrize(
+    ("size", "tier"), [(0, "Standard"), (4096, "Standard"), (4097, "Advanced"), (8192, "Advanced")]
+)
+def test_the_parameter_takes_the_cheapest_tier_that_holds_the_policy(size: int, tier: str) -> None:
+    assert ssm_tier("x" * size) == tier
+
+
+def test_a_policy_that_no_parameter_holds_is_refused_with_what_to_do() -> None:
+    with pytest.raises(PolicyError, match=r"8,193 characters .* merge rules"):
+        ssm_tier("x" * 8193)
+
+
+def test_a_policy_that_reads_well_has_no_warnings() -> None:
+    rule = {"match": {"type": "gp2"}, "set": {"mode": "auto"}}
+    assert policy_warnings(parse_policy({"rules": [rule]}, source="policy")) == ()
+
+
+def test_a_rule_for_everything_and_a_rule_that_is_overridden_are_pointed_out() -> None:
+    everything = {"match": {}, "set": {"mode": "auto"}}
+    gp2 = {"match": {"type": "gp2"}, "set": {"mode": "auto"}}
+    policy = parse_policy({"rules": [gp2, everything, gp2]}, source="policy")
+    warnings = policy_warnings(policy)
+    assert [w for w in warnings if w.startswith("Rule 2 matches every resource")]
+    assert [w for w in warnings if w.startswith("Rule 1 has the same match")]
+    assert len(warnings) == 2

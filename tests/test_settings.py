@@ -1,0 +1,117 @@
+"""What a deployment and a function may be told."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroom.settings import DeploymentConfig, Detection, FunctionSettings, SettingsError
+
+SETTINGS = FunctionSettings(
+    records_table="records",
+    state_table="state",
+    policy_parameter="/headroom/policy",
+    topic_arn="arn:aws:sns:us-east-1:123456789012:headroom",
+    scan_every_minutes=5,
+)
+NAMES = st.text("abcdefghijklmnopqrstuvwxyz-_/:.0123456789", min_size=1, max_size=40)
+
+
+@given(tables=st.tuples(NAMES, NAMES), parameter=NAMES, topic=NAMES, minutes=st.integers(1, 1440))
+def test_the_environment_of_a_function_reads_back_to_the_same_settings(
+    tables: tuple[str, str], parameter: str, topic: str, minutes: int
+) -> None:
+    settings = FunctionSettings(
+        records_table=tables[0],
+        state_table=tables[1],
+        policy_parameter=parameter,
+        topic_arn=topic,
+        scan_every_minutes=minutes,
+    )
+    assert FunctionSettings.from_environment(settings.to_environment()) == settings
+
+
+@pytest.mark.parametrize("name", SETTINGS.to_environment())
+@pytest.mark.parametrize("value", [None, "", "   "])
+def test_a_missing_variable_is_named(name: str, value: str | None) -> None:
+    environment = SETTINGS.to_environment()
+    if value is None:
+        del environment[name]
+    else:
+        environment[name] = value
+    with pytest.raises(SettingsError, match=name):
+        FunctionSettings.from_environment(environment)
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1441", "15.5", "often", "٣"])
+def test_a_scan_period_that_is_no_number_of_minutes_is_refused(value: str) -> None:
+    environment = SETTINGS.to_environment() | {"HEADROOM_SCAN_EVERY_MINUTES": value}
+    with pytest.raises(SettingsError, match="HEADROOM_SCAN_EVERY_MINUTES"):
+        FunctionSettings.from_environment(environment)
+
+
+def test_powertools_finds_its_own_variables_in_the_environment_of_a_function() -> None:
+    environment = SETTINGS.to_environment()
+    assert environment["POWERTOOLS_METRICS_NAMESPACE"] == "Headroom"
+    assert environment["POWERTOOLS_SERVICE_NAME"] == "headroom"
+
+
+def test_without_context_the_shipped_configuration_applies() -> None:
+    config = DeploymentConfig.from_context({})
+    assert config.detection is Detection.FLEET
+    assert config.scan_every_minutes == 15
+    assert config.notify_email is None
+
+
+def test_numbers_come_as_text_from_the_command_line_of_the_cdk() -> None:
+    config = DeploymentConfig.from_context(
+        {"detection": "sweep", "scan_every_minutes": "5", "log_retention_days": 30}
+    )
+    assert config.detection is Detection.SWEEP
+    assert config.scan_every_minutes == 5
+    assert config.log_retention_days == 30
+
+
+def test_keys_of_the_cdk_itself_are_passed_over() -> None:
+    context: dict[str, object] = {
+        "@aws-cdk/core:checkSecretUsage": True,
+        "aws:cdk:bundling-stacks": [],
+        "aws-cdk:enableDiffNoFail": "true",
+        "availability-zones:account=1:region=us-east-1": ["us-east-1a"],
+        "acknowledged-issue-numbers": [1],
+    }
+    assert DeploymentConfig.from_context(context) == DeploymentConfig()
+
+
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        ({"detektion": "fleet"}, "did you mean detection"),
+        ({"scan-every-minutes": 5}, "did you mean scan_every_minutes"),
+        ({"qqq": 5}, "known are"),
+        ({"detection": "everything"}, "must be fleet, tagged or sweep"),
+        ({"detection": True}, "must be fleet, tagged or sweep"),
+        ({"scan_every_minutes": True}, "whole number"),
+        ({"scan_every_minutes": "false"}, "whole number"),
+        ({"scan_every_minutes": 0}, "whole number"),
+        ({"scan_every_minutes": 15.0}, "whole number"),
+        ({"scan_every_minutes": None}, "whole number"),
+        ({"queue_max_concurrency": 1}, "2 to 1000"),
+        ({"log_retention_days": 2}, "one of 1, 3, 5"),
+        ({"notify_email": "nobody"}, "e-mail"),
+        ({"notify_email": False}, "e-mail"),
+        ({"policy_file": ""}, "path"),
+        ({"policy_file": 7}, "path"),
+        ({"enrolment_tag_value": "it's"}, "enrolment_tag_value"),
+        ({"alarm_datapoints": 4, "alarm_periods": 3}, "at most alarm_periods"),
+    ],
+)
+def test_a_context_value_that_makes_no_sense_is_refused_in_one_sentence(
+    context: dict[str, object], says: str
+) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        DeploymentConfig.from_context(context)
+    assert says in str(refusal.value)
+    assert str(refusal.value).endswith(".")
+    assert "\n" not in str(refusal.value)
