@@ -12,7 +12,8 @@ from headroom.domain.observation import InstanceActivity, Observation, Series
 from headroom.domain.pressure import Minute, minutes
 
 RECENT = timedelta(minutes=15)
-TOLERANCE = 1.02
+TOLERANCE = 1.1
+"""An instance that leaves a volume hardly more than it has is the limit all the same."""
 
 
 def diagnose(observation: Observation, demand: Demand) -> Diagnosis:

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from headroom.domain import guardrails
+from headroom.domain.decision import decide
+from headroom.domain.demand import Binding
+from headroom.domain.guardrails import GUARDRAILS, Case, judge
+from headroom.domain.plans import Plan
+from headroom.domain.policy import Mode, limits_for
+from headroom.domain.resources import ModificationState, VolumeType
+from headroom.domain.standing import KnownModification
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from tests.builders import NOW, evidence, gp2, gp3, modification, policy, standing, volume
+
+
+def case(**changes: object) -> Case:
+    made = evidence()
+    decision = decide(made)
+    plan = next(j.plan for j in decision.judgements if j.allowed)
+    base = Case(
+        plan=plan,
+        observation=made.observation,
+        demand=decision.demand,
+        diagnosis=decision.diagnosis,
+        standing=made.standing,
+        policy=policy(),
+        effective=decision.effective,
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def with_plan(**changes: object) -> Case:
+    base = case()
+    return replace(base, plan=replace(base.plan, **changes))  # type: ignore[arg-type]
+
+
+def with_limits(**limits: object) -> Case:
+    rules = policy(**{"mode": Mode.AUTO, **limits})
+    return case(policy=rules, effective=limits_for(rules, volume()))
+
+
+def verdict(of: Case, guardrail: Guardrail) -> Verdict:
+    return next(v for v in judge(of).verdicts if v.guardrail is guardrail)
+
+
+def starts(*hours: float) -> tuple[KnownModification, ...]:
+    return tuple(KnownModification(started_at=NOW - timedelta(hours=h), by="other") for h in hours)
+
+
+def test_a_plan_within_every_limit_is_allowed() -> None:
+    assert judge(case()).allowed
+
+
+def test_every_guardrail_there_is_answers_on_every_plan() -> None:
+    assert [v.guardrail for v in judge(case()).verdicts] == [g for g, _ in GUARDRAILS]
+    assert {g for g, _ in GUARDRAILS} == set(Guardrail)
+
+
+@pytest.mark.parametrize(
+    ("blocked", "guardrail"),
+    [
+        (case(effective=limits_for(policy(), volume(tags=(("headroom", "on"),)))), Guardrail.POLICY),
+        (case(standing=standing(paused_until=NOW + timedelta(hours=1))), Guardrail.PAUSE),
+        (case(effective=limits_for(policy(), volume(tags=()))), Guardrail.MODE),
+        (case(effective=limits_for(policy(), volume(tags=(("headroom", "approve"),)))),
+         Guardrail.MODE),
+        (with_limits(types=(VolumeType.IO2,)), None),
+        (with_plan(target=gp2(400)), Guardrail.TYPES),
+        (with_plan(target=gp3(100, 3000, 900)), Guardrail.VALID),
+        (with_plan(target=gp3(99, 6000, 250)), Guardrail.NEVER_SHRINK),
+        (with_plan(target=gp3(101, 6000, 250)), Guardrail.GROWTH),
+        (with_limits(max_iops=4000), Guardrail.MAX_IOPS),
+        (with_limits(max_throughput_mibps=125), Guardrail.MAX_THROUGHPUT),
+        (with_limits(largest_step=1.1), Guardrail.LARGEST_STEP),
+        (with_limits(price_increase_usd=Decimal("0.01")), Guardrail.PRICE_PER_RESOURCE),
+        (case(policy=replace(policy(), account_increase_usd=Decimal("0.01"))),
+         Guardrail.PRICE_PER_ACCOUNT),
+        (case(standing=standing(account_increase_usd=Decimal("1999.99"))),
+         Guardrail.PRICE_PER_ACCOUNT),
+        (case(standing=standing(modifications=starts(1, 2, 3))), Guardrail.SLOTS),
+        (with_limits(slots_reserve=4), Guardrail.SLOTS),
+        (with_limits(cooldown_minutes=60), None),
+        (replace(with_limits(cooldown_minutes=60),
+                 standing=standing(last_act_at=NOW - timedelta(minutes=59))), Guardrail.COOLDOWN),
+        (case(standing=standing(failures_in_a_row=5, last_refusal_at=NOW)), Guardrail.FAILURES),
+        (with_plan(value_usd_per_day=-0.01), Guardrail.WORTH_IT),
+    ],
+)  # fmt: skip
+def test_each_limit_blocks_by_itself(blocked: Case, guardrail: Guardrail | None) -> None:
+    blocking = {v.guardrail for v in judge(blocked).blocking}
+    assert (guardrail in blocking) if guardrail else not blocking
+
+
+@pytest.mark.parametrize(
+    ("changes", "guardrail"),
+    [
+        ({"managed_by": "eks.amazonaws.com"}, Guardrail.OTHER_OWNER),
+        ({"on_outpost": True}, Guardrail.OTHER_OWNER),
+        ({"multi_attach": True}, Guardrail.MULTI_ATTACH),
+        ({"instance_ids": ("i-1", "i-2")}, Guardrail.MULTI_ATTACH),
+    ],
+)
+def test_a_volume_that_is_not_only_ours_is_left_alone(
+    changes: dict[str, object], guardrail: Guardrail
+) -> None:
+    base = case()
+    other = replace(base, observation=replace(base.observation, volume=volume(**changes)))
+    assert guardrail in {v.guardrail for v in judge(other).blocking}
+
+
+@pytest.mark.parametrize("state", [ModificationState.MODIFYING, ModificationState.OPTIMIZING])
+def test_a_change_in_flight_blocks(state: ModificationState) -> None:
+    base = case()
+    busy = replace(base.observation, modification=modification(gp3(), state=state))
+    assert not verdict(replace(base, observation=busy), Guardrail.IN_FLIGHT).allows
+
+
+@pytest.mark.parametrize(
+    ("hours", "reserve", "clears_in_hours"),
+    [((20, 15, 10, 5), 1, 9), ((20, 15, 10), 1, 4), ((20, 15, 10, 5), 0, 4), ((3, 2), 2, 21)],
+)
+def test_slots_clear_when_used_plus_reserve_leaves_room(
+    hours: tuple[float, ...], reserve: int, clears_in_hours: float
+) -> None:
+    held = replace(
+        with_limits(slots_reserve=reserve), standing=standing(modifications=starts(*hours))
+    )
+    told = verdict(held, Guardrail.SLOTS)
+    assert not told.allows
+    assert told.clears_at == NOW + timedelta(hours=clears_in_hours)
+    later = replace(held, observation=replace(held.observation, at=told.clears_at))
+    assert verdict(later, Guardrail.SLOTS).allows
+
+
+def test_modifications_older_than_a_day_use_no_slot() -> None:
+    assert verdict(
+        case(standing=standing(modifications=starts(25, 30, 40, 24))), Guardrail.SLOTS
+    ).allows
+
+
+def test_a_rule_that_raises_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Case) -> Verdict:
+        raise ZeroDivisionError("no limit")
+
+    sound = case()
+    monkeypatch.setattr(guardrails, "GUARDRAILS", ((Guardrail.MAX_IOPS, broken),))
+    told = judge(sound)
+    assert not told.allowed
+    assert told.verdicts[0].relation is Relation.FAILED
+    assert "ZeroDivisionError" in told.verdicts[0].detail
+
+
+def test_numbers_that_cannot_be_compared_block() -> None:
+    told = verdict(with_limits(max_iops="many"), Guardrail.MAX_IOPS)
+    assert told.relation is Relation.FAILED
+    assert not told.allows
+
+
+def test_giving_money_back_is_never_blocked_by_money() -> None:
+    over = standing(
+        enrolment_usd=Decimal(100), own_increase_usd=Decimal(50), account_increase_usd=Decimal(9999)
+    )
+    base = case(standing=over)
+    cheaper: Plan = replace(base.plan, monthly_usd=Decimal(90), price_change_usd=Decimal(-60))
+    told = judge(replace(base, plan=cheaper))
+    assert Guardrail.PRICE_PER_ACCOUNT not in {v.guardrail for v in told.blocking}
+
+
+def test_the_instance_as_the_limit_blocks_every_plan() -> None:
+    base = case()
+    bound = replace(base, diagnosis=replace(base.diagnosis, binding=Binding.INSTANCE_IOPS))
+    assert Guardrail.INSTANCE_LIMIT in {v.guardrail for v in judge(bound).blocking}
