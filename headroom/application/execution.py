@@ -20,6 +20,7 @@ RETRY = {
     Refusal.IN_FLIGHT: timedelta(minutes=15),
     Refusal.THROTTLED: timedelta(minutes=2),
     Refusal.REGION_QUOTA: timedelta(hours=1),
+    Refusal.OTHER: timedelta(minutes=15),
 }
 """When a refused need is looked at again; anything else waits for a person or six hours."""
 RETRY_OTHERWISE = timedelta(hours=6)

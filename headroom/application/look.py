@@ -38,7 +38,9 @@ def look(
     standing = ports.standings.standing(ref, now)
     policy = ports.policies.current()
     if standing.open_chain is not None:
-        if not advance(ports, observe(ports, view, now), standing.open_chain, now):
+        if not advance(
+            ports, observe(ports, view, now, earlier_days=False), standing.open_chain, now
+        ):
             return None
         standing = ports.standings.standing(ref, now)
     if isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF:
@@ -49,7 +51,7 @@ def look(
     decision = decide(
         Evidence(
             trigger=trigger,
-            observation=observe(ports, view, now),
+            observation=observe(ports, view, now, earlier_days=True),
             standing=standing,
             policy=policy,
             prices=prices,
@@ -59,15 +61,23 @@ def look(
     return decision
 
 
-def observe(ports: Ports, view: StorageView, now: datetime) -> Observation:
-    """All that is read about a volume at one instant; every read ends before deciding starts."""
+def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: bool) -> Observation:
+    """All that is read about a volume at one instant; every read ends before deciding starts.
+
+    Earlier days are read only where they can matter: for a bucket, or under pressure.
+    """
     activity, instance_activity = ports.metrics.activity(view, now)
+    matters = view.volume.configuration.volume_type in BUCKET_TYPES or any(
+        value >= 1
+        for check in (activity.iops_exceeded, activity.throughput_exceeded)
+        for value in check.known()
+    )
     return Observation(
         at=now,
         volume=view.volume,
         modification=view.modification,
         activity=activity,
-        history=ports.metrics.history(view, now),
+        history=ports.metrics.history(view, now) if earlier_days and matters else None,
         instance=view.instance,
         instance_activity=instance_activity,
     )
