@@ -1,0 +1,147 @@
+"""The ledger's two tables as data: what the stack creates, the tests create and the adapter uses.
+
+Standard library only. `records` is append-only: no role may update or delete in it. `state` is the
+mutable side: one item per resource, and per account one each for budget, pause and fleet scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key attribute; `kind` is DynamoDB's attribute type: `S` text, `N` number."""
+
+    name: str
+    kind: str = "S"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """A global secondary index. Items without its keys are not in it.
+
+    `carries` are the attributes projected beside the keys; empty projects keys only.
+    """
+
+    name: str
+    partition: Key
+    sort: Key
+    carries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table, billed on demand, with its indexes."""
+
+    name: str
+    partition: Key
+    sort: Key
+    indexes: tuple[Index, ...]
+
+    def index(self, name: str) -> Index:
+        """The index of that name; raises KeyError."""
+        return {index.name: index for index in self.indexes}[name]
+
+
+GLANCE = ("step", "resource", "at", "outcome", "summary")
+"""What an index of records shows without a look at the table; bodies stay in the table only,
+because each index would store (and bill) every body once more."""
+
+BY_RESOURCE = "by_resource"
+BY_DAY = "by_day"
+BY_OUTCOME = "by_outcome"
+DUE = "due"
+
+RECORDS = Table(
+    name="records",
+    partition=Key(name="decision_id"),
+    sort=Key(name="sequence", kind="N"),
+    indexes=(
+        Index(name=BY_RESOURCE, partition=Key(name="resource"), sort=Key(name="moment"),
+              carries=("step", "at", "outcome", "summary")),
+        Index(name=BY_DAY, partition=Key(name="day"), sort=Key(name="moment"), carries=GLANCE),
+        Index(name=BY_OUTCOME, partition=Key(name="outcome_day"), sort=Key(name="moment"),
+              carries=GLANCE),
+    ),
+)  # fmt: skip
+"""`moment` is the instant with microseconds, `#`, the sequence with four digits, `#`, the id;
+`day` is the UTC date; `outcome_day` is the outcome, `#`, the UTC date."""
+
+STATE = Table(
+    name="state",
+    partition=Key(name="owner"),
+    sort=Key(name="item"),
+    indexes=(Index(name=DUE, partition=Key(name="due_shard"), sort=Key(name="due_at")),),
+)
+"""`owner` is a resource's ARN or `account#ACCOUNT#REGION`; `due_shard` and `due_at` are there only
+while a resource is due at some instant, so the index is sparse and an empty look costs nothing."""
+
+STANDING = "standing"
+BUDGET = "budget"
+PAUSE = "pause"
+SCAN = "scan"
+DUE_SHARD = "due"
+"""One partition: it takes 1,000 changes of a due time per second, far above any fleet's."""
+
+LEDGER_ACTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "records": (
+            "dynamodb:BatchGetItem",
+            "dynamodb:PutItem",
+            "dynamodb:Query",
+        ),
+        "state": (
+            "dynamodb:BatchGetItem",
+            "dynamodb:ConditionCheckItem",
+            "dynamodb:PutItem",
+            "dynamodb:Query",
+            "dynamodb:UpdateItem",
+        ),
+    }
+)
+"""What the adapter ledger does to each table; its indexes are only ever queried. A transaction is
+allowed by the actions of its parts. Source: DynamoDB Developer Guide, "Using IAM with DynamoDB
+transactions" (checked 2026-10)."""
+
+
+def account_key(account_id: str, region: str) -> str:
+    """Partition key of what belongs to an account and Region as a whole."""
+    return f"account#{account_id}#{region}"
+
+
+def create_table(table: Table, name: str) -> dict[str, Any]:
+    """Arguments of CreateTable for `table` under the name `name`."""
+    keys = [table.partition, table.sort]
+    for index in table.indexes:
+        keys += [index.partition, index.sort]
+    kinds = {key.name: key.kind for key in keys}
+    return {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": _key_schema(table.partition, table.sort),
+        "AttributeDefinitions": [
+            {"AttributeName": attribute, "AttributeType": kind}
+            for attribute, kind in sorted(kinds.items())
+        ],
+        "GlobalSecondaryIndexes": [
+            {
+                "IndexName": index.name,
+                "KeySchema": _key_schema(index.partition, index.sort),
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*index.carries]}
+                if index.carries
+                else {"ProjectionType": "KEYS_ONLY"},
+            }
+            for index in table.indexes
+        ],
+    }
+
+
+def _key_schema(partition: Key, sort: Key) -> list[dict[str, str]]:
+    return [
+        {"AttributeName": partition.name, "KeyType": "HASH"},
+        {"AttributeName": sort.name, "KeyType": "RANGE"},
+    ]
