@@ -41,6 +41,8 @@ class MinuteFacts:
     measured_s: float
     """Seconds of the minute that the workload measured."""
     offered_ops: float
+    offered_ebs_ops: float
+    offered_bytes: float
     served_ops: float
     served_read_ops: float
     served_write_ops: float
@@ -100,7 +102,8 @@ class Tally:
 
     def __init__(self, queue_limit: float) -> None:
         self._queue_limit = queue_limit
-        self.offered = self.served = self.ebs_ops = self.idle_s = 0.0
+        self.offered = self.offered_ebs = self.offered_bytes = 0.0
+        self.served = self.ebs_ops = self.idle_s = 0.0
         self.read_ops = self.write_ops = self.read_bytes = self.write_bytes = 0.0
         self.queue_seconds = 0.0
         self.latencies: list[Waits] = []
@@ -110,7 +113,10 @@ class Tally:
         """Count one piece; `service_s` is what an operation takes on a volume at rest."""
         seconds, mix = piece.end - piece.start, piece.mix
         served = piece.served * seconds
-        self.offered += piece.offered * seconds
+        offered, asked = piece.offered * seconds, piece.load.mix
+        self.offered += offered
+        self.offered_ebs += offered * (asked.hdd_ops if hdd else asked.ssd_ops)
+        self.offered_bytes += offered * asked.bytes_per_op
         if piece.bound:
             for flag in _FLAGS:
                 if piece.bound & flag:

@@ -170,6 +170,8 @@ class VolumePhysics:
             start=start,
             measured_s=measured,
             offered_ops=tally.offered,
+            offered_ebs_ops=tally.offered_ebs,
+            offered_bytes=tally.offered_bytes,
             served_ops=tally.served,
             served_read_ops=tally.read_ops,
             served_write_ops=tally.write_ops,
