@@ -1,0 +1,32 @@
+"""The CDK app: context -> DeploymentConfig -> stacks.
+
+Reads nothing else: no environment, credentials, network, git or clock.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import aws_cdk as cdk
+
+from headroom.policy_text import PolicyError
+from headroom.settings import DeploymentConfig, SettingsError
+from stacks.constructs.asset import WheelsMissing
+from stacks.loop import HeadroomLoop
+from stacks.state import HeadroomState
+
+
+def build(app: cdk.App) -> tuple[HeadroomState, HeadroomLoop]:
+    """Both stacks of `app`; raises SettingsError, PolicyError or WheelsMissing."""
+    config = DeploymentConfig.from_context(app.node.get_all_context())
+    state = HeadroomState(app, "HeadroomState", config=config)
+    return state, HeadroomLoop(app, "HeadroomLoop", config=config, state=state)
+
+
+if __name__ == "__main__":
+    app = cdk.App()
+    try:
+        build(app)
+    except (PolicyError, SettingsError, WheelsMissing) as refusal:
+        sys.exit(f"Headroom cannot be synthesised: {refusal}")
+    app.synth()

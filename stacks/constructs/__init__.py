@@ -1,0 +1,1 @@
+"""The one place that builds tables, functions, permissions, triggers and alarms."""

@@ -1,0 +1,149 @@
+"""What a function may do: statements built from the adapters' own lists of actions.
+
+The only other actions are the platform's (PLATFORM_ACTIONS): what Lambda needs to run a function
+as configured. A test compares the template's set of actions with these lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Acknowledgment, Aws, Validations
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from headroom.adapters import actions
+from headroom.adapters.ledger_schema import LEDGER_ACTIONS
+from stacks.names import DETECTION_ALARM_PREFIX, POLICY_PARAMETER
+
+LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
+TRACE_ACTIONS = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
+QUEUE_ACTIONS = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+DEAD_LETTER_ACTIONS = ("sqs:SendMessage",)
+TOPIC_KEY_ACTIONS = ("kms:Decrypt", "kms:GenerateDataKey")
+SCHEDULE_ACTIONS = ("lambda:InvokeFunction",)
+
+PLATFORM_ACTIONS = (
+    LOG_ACTIONS
+    + TRACE_ACTIONS
+    + QUEUE_ACTIONS
+    + DEAD_LETTER_ACTIONS
+    + TOPIC_KEY_ACTIONS
+    + SCHEDULE_ACTIONS
+)
+"""Writing its log group, tracing, taking from its queue, parking what failed, publishing to an
+encrypted topic, and the schedule's own right to invoke."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The stateful resources the loop works with."""
+
+    records: dynamodb.ITable
+    records_indexes: tuple[str, ...]
+    state: dynamodb.ITable
+    state_indexes: tuple[str, ...]
+    topic: sns.ITopic
+    topic_key: kms.IKey
+
+
+def allow(actions: Sequence[str], *resources: str, sid: str) -> iam.PolicyStatement:
+    """An Allow statement, its actions in a fixed order."""
+    return iam.PolicyStatement(sid=sid, actions=sorted(actions), resources=list(resources))
+
+
+def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
+    """What observing, deciding, acting and recording takes, and nothing else."""
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:{DETECTION_ALARM_PREFIX}*"
+    parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{POLICY_PARAMETER}"
+    statements = [
+        allow(actions.EBS_READ_ACTIONS, "*", sid="SeeVolumesAndInstances"),
+        allow(
+            actions.EBS_WRITE_ACTIONS,
+            f"arn:{Aws.PARTITION}:ec2:{here}:volume/*",
+            sid="ChangeVolumesHere",
+        ),
+        allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
+        allow(actions.ALARM_READ_ACTIONS, alarms, sid="AskAlarmsForContributors"),
+        allow(actions.POLICY_READ_ACTIONS, parameter, sid="ReadPolicy"),
+        allow(actions.NOTIFIER_ACTIONS, kept.topic.topic_arn, sid="TellPeople"),
+        _through_sns(kept.topic_key),
+        *_table("Records", LEDGER_ACTIONS["records"], kept.records, kept.records_indexes),
+        *_table("State", LEDGER_ACTIONS["state"], kept.state, kept.state_indexes),
+    ]
+    if actions.PRICES_ACTIONS:
+        statements.append(allow(actions.PRICES_ACTIONS, "*", sid="ReadPrices"))
+    return statements
+
+
+def _table(
+    name: str, actions: Sequence[str], table: dynamodb.ITable, indexes: Sequence[str]
+) -> list[iam.PolicyStatement]:
+    """The table with the actions given, and its indexes, by name, with queries only."""
+    statements = [allow(actions, table.table_arn, sid=f"Use{name}")]
+    if indexes:
+        arns = [f"{table.table_arn}/index/{index}" for index in indexes]
+        statements.append(allow(("dynamodb:Query",), *arns, sid=f"Query{name}Indexes"))
+    return statements
+
+
+def _through_sns(key: kms.IKey) -> iam.PolicyStatement:
+    """The topic's key, used by SNS on the publisher's behalf only."""
+    statement = allow(TOPIC_KEY_ACTIONS, key.key_arn, sid="EncryptForTopic")
+    statement.add_condition(
+        "StringEquals", {"kms:ViaService": f"sns.{Aws.REGION}.{Aws.URL_SUFFIX}"}
+    )
+    return statement
+
+
+def role_for(
+    scope: Construct,
+    construct_id: str,
+    *,
+    service: str,
+    description: str,
+    statements: Sequence[iam.PolicyStatement],
+    source_account: str | None = None,
+) -> iam.IRole:
+    """A role that `service` takes on, with these statements; nothing can be added to it later.
+
+    With `source_account` the service may do so on behalf of that account alone.
+    """
+    trusted: iam.PrincipalBase = iam.ServicePrincipal(service)
+    if source_account is not None:
+        trusted = trusted.with_conditions({"StringEquals": {"aws:SourceAccount": source_account}})
+    policy = iam.PolicyDocument(statements=list(statements))
+    role = iam.Role(
+        scope,
+        construct_id,
+        assumed_by=trusted,
+        description=description,
+        inline_policies={"Headroom": policy},
+    )
+    return role.without_policy_updates()
+
+
+def explain_wildcards(scope: Construct) -> None:
+    """Say to cdk-nag why each wildcard is there; every other one is still a finding."""
+    volumes = "arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:volume/*"
+    alarms = (
+        "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>:alarm:"
+        f"{DETECTION_ALARM_PREFIX}*"
+    )
+    reasons = {
+        "*": "ec2:Describe*, cloudwatch:GetMetricData and xray:Put* know no resource-level "
+        "permissions; each action is named and none of them changes storage.",
+        volumes: "Which volumes may change is the policy's and the tags' to say, judged and "
+        "recorded by the guardrails; IAM holds it to volumes of this account and Region.",
+        alarms: "The detection alarms are found by their common name prefix, so that alarms the "
+        "owner adds under it are heard as well; the action only reads.",
+    }
+    for resource, reason in reasons.items():
+        Validations.of(scope).acknowledge(
+            Acknowledgment(id=f"AwsSolutions-IAM5[Resource::{resource}]", reason=reason)
+        )

@@ -1,0 +1,77 @@
+"""The ledger's tables, built from the same schema that the adapter and its tests use."""
+
+from __future__ import annotations
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from headroom.adapters.ledger_schema import Key, Table
+
+REWRITING_ACTIONS = (
+    "dynamodb:BatchWriteItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:PartiQLDelete",
+    "dynamodb:PartiQLUpdate",
+    "dynamodb:UpdateItem",
+)
+"""What would change or remove a record; what is left writes by conditional put alone."""
+
+
+class LedgerTable(Construct):
+    """One table, on demand, recoverable to any second of 35 days, kept when the stack goes."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, schema: Table, *, append_only: bool
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.table = dynamodb.Table(
+            self,
+            "Table",
+            partition_key=_attribute(schema.partition),
+            sort_key=_attribute(schema.sort),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            deletion_protection=True,
+            removal_policy=RemovalPolicy.RETAIN,
+            resource_policy=_append_only() if append_only else None,
+        )
+        for index in schema.indexes:
+            self.table.add_global_secondary_index(
+                index_name=index.name,
+                partition_key=_attribute(index.partition),
+                sort_key=_attribute(index.sort),
+                projection_type=(
+                    dynamodb.ProjectionType.INCLUDE
+                    if index.carries
+                    else dynamodb.ProjectionType.KEYS_ONLY
+                ),
+                non_key_attributes=list(index.carries) or None,
+            )
+        self.indexes = tuple(index.name for index in schema.indexes)
+
+
+def _attribute(key: Key) -> dynamodb.Attribute:
+    kinds = {"S": dynamodb.AttributeType.STRING, "N": dynamodb.AttributeType.NUMBER}
+    return dynamodb.Attribute(name=key.name, type=kinds[key.kind])
+
+
+def _append_only() -> iam.PolicyDocument:
+    """Refuses every principal, administrators included, whatever would rewrite a record.
+
+    The table's own ARN cannot stand in its own policy, so the resource is the table it hangs on.
+    """
+    return iam.PolicyDocument(
+        statements=[
+            iam.PolicyStatement(
+                sid="AppendOnly",
+                effect=iam.Effect.DENY,
+                principals=[iam.AnyPrincipal()],
+                actions=list(REWRITING_ACTIONS),
+                resources=["*"],
+            )
+        ]
+    )

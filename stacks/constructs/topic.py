@@ -1,0 +1,54 @@
+"""The topic through which people hear of what needs them."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from stacks.names import OWN_ALARM_PREFIX
+
+
+class PeopleTopic(Construct):
+    """An encrypted topic that the functions and Headroom's own alarms publish to.
+
+    The key is our own because CloudWatch alarms cannot publish to a topic under AWS's `aws/sns`
+    key (source: SNS developer guide, key management, 2026-09).
+    """
+
+    def __init__(self, scope: Construct, construct_id: str) -> None:
+        super().__init__(scope, construct_id)
+        self.key = kms.Key(
+            self,
+            "Key",
+            description="Encrypts what Headroom tells people",
+            enable_key_rotation=True,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self.topic = sns.Topic(
+            self, "Topic", display_name="Headroom", master_key=self.key, enforce_ssl=True
+        )
+        # A topic policy of our own replaces the default one, which let this account's alarms in.
+        self.topic.add_to_resource_policy(
+            self._alarms("PublishOwnAlarms", ("sns:Publish",), self.topic.topic_arn)
+        )
+        self.key.add_to_resource_policy(
+            self._alarms("EncryptOwnAlarms", ("kms:Decrypt", "kms:GenerateDataKey*"), "*")
+        )
+
+    @staticmethod
+    def _alarms(sid: str, actions: tuple[str, ...], resource: str) -> iam.PolicyStatement:
+        """CloudWatch, on behalf of this account's own alarms only."""
+        own = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:"
+        return iam.PolicyStatement(
+            sid=sid,
+            principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+            actions=list(actions),
+            resources=[resource],
+            conditions={
+                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+                "ArnLike": {"aws:SourceArn": f"{own}{OWN_ALARM_PREFIX}*"},
+            },
+        )

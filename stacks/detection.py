@@ -1,0 +1,126 @@
+"""What each choice of detection asks CloudWatch, and what it costs.
+
+Prices: CloudWatch price list, us-east-1 and ap-northeast-1 (2026-07): $0.10 per metric analysed
+by a Metrics Insights alarm and month, $0.01 per 1,000 metrics that GetMetricData reads, neither
+with a free tier.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from headroom.settings import DeploymentConfig, Detection
+
+USD_PER_METRIC_ANALYSED = Decimal("0.10")
+USD_PER_METRIC_READ = Decimal("0.01") / 1_000
+MINUTES_PER_MONTH = 730 * 60
+METRICS_PER_GLANCE = 4
+"""Metrics the sweep's fleet scan reads per volume: both checks, credits, queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetQuery:
+    """A Metrics Insights query over every volume, one contributor per volume, worst first."""
+
+    name: str
+    metric: str
+    dimensions: tuple[str, ...]
+    """The metric's exact dimension set: SCHEMA finds no other."""
+    function: str
+    """MAX, worst is highest; or MIN, worst is lowest."""
+    threshold: float
+    says: str
+
+    def text(self, where: str | None) -> str:
+        """The query, narrowed by `where` when there is one."""
+        schema = ", ".join(('"AWS/EBS"', *self.dimensions))
+        worst_first = "DESC" if self.function == "MAX" else "ASC"
+        parts = (
+            f'SELECT {self.function}("{self.metric}") FROM SCHEMA({schema})',  # noqa: S608
+            f"WHERE {where}" if where else "",
+            f"GROUP BY VolumeId ORDER BY {self.function}() {worst_first}",
+        )
+        return " ".join(part for part in parts if part)
+
+
+def fleet_queries(config: DeploymentConfig) -> tuple[FleetQuery, ...]:
+    """The queries behind the deployed alarms; none when the sweep detects alone.
+
+    The two checks exist only under the pair of dimensions (source: EBS user guide, CloudWatch
+    metrics, 2026-09); BurstBalance under the volume alone.
+    """
+    if config.detection is Detection.SWEEP:
+        return ()
+    return (
+        FleetQuery(
+            name="burst-balance",
+            metric="BurstBalance",
+            dimensions=("VolumeId",),
+            function="MIN",
+            threshold=config.burst_balance_alarm_percent,
+            says="a volume is spending its burst credits",
+        ),
+        FleetQuery(
+            name="iops-exceeded",
+            metric="VolumeIOPSExceededCheck",
+            dimensions=("InstanceId", "VolumeId"),
+            function="MAX",
+            threshold=1,
+            says="a volume is asked for more IOPS than it has",
+        ),
+        FleetQuery(
+            name="throughput-exceeded",
+            metric="VolumeThroughputExceededCheck",
+            dimensions=("InstanceId", "VolumeId"),
+            function="MAX",
+            threshold=1,
+            says="a volume is asked for more throughput than it has",
+        ),
+    )
+
+
+def where_tagged(config: DeploymentConfig) -> str | None:
+    """The condition that narrows the queries to enrolled volumes; None unless `tagged`."""
+    if config.detection is not Detection.TAGGED:
+        return None
+    key = config.enrolment_tag_key
+    quoted = key if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key) else f'"{key}"'
+    return f"tag.{quoted}='{config.enrolment_tag_value}'"
+
+
+def alarms_usd(config: DeploymentConfig, volumes: int) -> Decimal:
+    """Dollars per month for the alarms over `volumes` volumes that publish every metric."""
+    return len(fleet_queries(config)) * volumes * USD_PER_METRIC_ANALYSED
+
+
+def scan_usd(config: DeploymentConfig, volumes: int) -> Decimal:
+    """Dollars per month for the sweep's fleet scans over `volumes` volumes."""
+    scans = Decimal(MINUTES_PER_MONTH) / config.scan_every_minutes
+    return scans * METRICS_PER_GLANCE * volumes * USD_PER_METRIC_READ
+
+
+def price_note(config: DeploymentConfig) -> str:
+    """One paragraph: what the choice costs per 1,000 volumes and month, with its arithmetic."""
+    queries, alarms = len(fleet_queries(config)), alarms_usd(config, 1_000)
+    scan, total = scan_usd(config, 1_000), alarms_usd(config, 1_000) + scan_usd(config, 1_000)
+    scans = round(MINUTES_PER_MONTH / config.scan_every_minutes)
+    over = "1,000 enrolled volumes" if config.detection is Detection.TAGGED else "1,000 volumes"
+    note = (
+        f"Detection {config.detection.value} costs at most ${total:,.2f} per 1,000 volumes and "
+        f"month: alarms ${alarms:,.2f} ({queries} queries x {over} x $0.10 per metric analysed) "
+        f"and fleet scans ${scan:,.2f} ({scans:,} scans x {METRICS_PER_GLANCE} metrics x 1,000 "
+        f"volumes x $0.01 per 1,000 metrics read)."
+    )
+    expected = config.expected_volumes
+    if expected == 1_000:
+        return note
+    here = alarms_usd(config, expected) + scan_usd(config, expected)
+    return f"{note} For {expected:,} volumes: ${here:,.2f}."
+
+
+def short_price(config: DeploymentConfig) -> str:
+    """The dollars alone, for a stack output."""
+    total = alarms_usd(config, 1_000) + scan_usd(config, 1_000)
+    return f"{config.detection.value}: at most ${total:,.2f} per 1,000 volumes and month"

@@ -1,0 +1,112 @@
+"""The loop itself, stateless: everything here may be deleted and deployed again."""
+
+from __future__ import annotations
+
+from aws_cdk import Annotations, CfnOutput, Stack
+from aws_cdk import aws_ssm as ssm
+from constructs import Construct
+
+from headroom.policy_text import (
+    canonical_json,
+    load_policy_file,
+    policy_warnings,
+    ssm_tier,
+)
+from headroom.settings import DeploymentConfig, FunctionSettings
+from stacks.constructs.alarms import DetectionAlarms, OwnAlarms
+from stacks.constructs.asset import ROOT, stage_function_code
+from stacks.constructs.functions import FunctionSpec, HeadroomFunction
+from stacks.constructs.permissions import DEAD_LETTER_ACTIONS, QUEUE_ACTIONS, allow, loop_statements
+from stacks.constructs.triggers import (
+    SIGNALS_TIMEOUT,
+    SWEEP_TIMEOUT,
+    SignalsQueue,
+    SweepSchedule,
+)
+from stacks.detection import price_note, short_price
+from stacks.names import POLICY_PARAMETER
+from stacks.state import HeadroomState
+
+
+class HeadroomLoop(Stack):
+    """Alarms and rules -> queue -> function, a schedule -> function, and alarms on both."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, config: DeploymentConfig, state: HeadroomState
+    ) -> None:
+        super().__init__(scope, construct_id, description="Headroom: sees, decides, acts, verifies")
+        kept = state.kept
+        version = self._publish_policy(config)
+        settings = FunctionSettings(
+            records_table=kept.records.table_name,
+            state_table=kept.state.table_name,
+            policy_parameter=POLICY_PARAMETER,
+            topic_arn=kept.topic.topic_arn,
+            scan_every_minutes=config.scan_every_minutes,
+        )
+        code = stage_function_code()
+        signals_queue = SignalsQueue(self, "SignalsQueue")
+        schedule = SweepSchedule(self, "SweepSchedule")
+        take = allow(QUEUE_ACTIONS, signals_queue.queue.queue_arn, sid="TakeSignals")
+        park = allow(DEAD_LETTER_ACTIONS, schedule.dead_letters.queue_arn, sid="ParkFailures")
+        signals = HeadroomFunction(
+            self,
+            "Signals",
+            FunctionSpec(
+                handler="lambdas.signals.handler",
+                description="Headroom: judges a volume when an event asks for it",
+                timeout=SIGNALS_TIMEOUT,
+                memory_mib=512,
+                statements=[*loop_statements(kept), take],
+            ),
+            code=code,
+            settings=settings,
+            config=config,
+        ).function
+        sweep = HeadroomFunction(
+            self,
+            "Sweep",
+            FunctionSpec(
+                handler="lambdas.sweep.handler",
+                description="Headroom: takes what is due and scans the fleet",
+                timeout=SWEEP_TIMEOUT,
+                memory_mib=512,
+                statements=[*loop_statements(kept), park],
+            ),
+            code=code,
+            settings=settings,
+            config=config,
+        ).function
+        signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
+        schedule.start(sweep)
+        DetectionAlarms(self, "Detection", config)
+        own = OwnAlarms(self, "Own", topic=kept.topic)
+        own.on_queues(
+            signals_queue.queue,
+            ("signals", signals_queue.dead_letters),
+            ("sweep", schedule.dead_letters),
+        )
+        own.on_function("signals", signals)
+        own.on_function("sweep", sweep)
+        own.on_loop(settings)
+        Annotations.of(self).add_info(price_note(config))
+        CfnOutput(self, "DetectionPrice", value=short_price(config))
+        CfnOutput(self, "PolicyVersion", value=version)
+        CfnOutput(self, "SignalsQueueUrl", value=signals_queue.queue.queue_url)
+        CfnOutput(self, "SignalsDeadLettersUrl", value=signals_queue.dead_letters.queue_url)
+
+    def _publish_policy(self, config: DeploymentConfig) -> str:
+        """The policy, checked, as canonical JSON in a parameter; returns its version."""
+        policy = load_policy_file(ROOT / config.policy_file)
+        text = canonical_json(policy)
+        ssm.StringParameter(
+            self,
+            "Policy",
+            parameter_name=POLICY_PARAMETER,
+            description=f"Headroom's policy, version {policy.version}; published by cdk deploy",
+            string_value=text,
+            tier=ssm.ParameterTier[ssm_tier(text).upper()],
+        )
+        for warning in policy_warnings(policy):
+            Annotations.of(self).add_warning_v2("headroom:policy", warning)
+        return policy.version

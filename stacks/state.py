@@ -1,0 +1,40 @@
+"""What outlives every deployment: the two tables and the topic people listen to."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from headroom.adapters.ledger_schema import RECORDS, STATE
+from headroom.settings import DeploymentConfig
+from stacks.constructs.permissions import Kept
+from stacks.constructs.tables import LedgerTable
+from stacks.constructs.topic import PeopleTopic
+
+
+class HeadroomState(Stack):
+    """Tables that a deletion of the stack leaves in place, and an encrypted topic."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, config: DeploymentConfig) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            description="Headroom: the record of every decision, and what is known now",
+        )
+        records = LedgerTable(self, "Records", RECORDS, append_only=True)
+        state = LedgerTable(self, "State", STATE, append_only=False)
+        people = PeopleTopic(self, "People")
+        if config.notify_email is not None:
+            people.topic.add_subscription(subscriptions.EmailSubscription(config.notify_email))
+        self.kept = Kept(
+            records=records.table,
+            records_indexes=records.indexes,
+            state=state.table,
+            state_indexes=state.indexes,
+            topic=people.topic,
+            topic_key=people.key,
+        )
+        CfnOutput(self, "RecordsTable", value=records.table.table_name)
+        CfnOutput(self, "StateTable", value=state.table.table_name)
+        CfnOutput(self, "TopicArn", value=people.topic.topic_arn)

@@ -1,0 +1,95 @@
+"""The stacks, synthesised once a session, and what tests read out of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Template = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthesised:
+    """What a synth wrote."""
+
+    directory: Path
+    state: Template
+    loop: Template
+    notes: tuple[str, ...]
+    """Info, warning and error annotations of both stacks."""
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        return (self.state, self.loop)
+
+    def asset(self) -> Path:
+        """The folder of the functions' code that the template names."""
+        manifest = json.loads((self.directory / "HeadroomLoop.assets.json").read_text())
+        sources = [
+            entry["source"]["path"]
+            for entry in manifest["files"].values()
+            if entry["source"]["packaging"] == "zip"
+        ]
+        assert len(sources) == 1, "both functions share one asset"
+        return self.directory / sources[0]
+
+
+def resources(template: Template, of_type: str) -> dict[str, dict[str, Any]]:
+    """Resources of one type by logical id."""
+    found = template["Resources"].items()
+    return {name: body for name, body in found if body["Type"] == of_type}
+
+
+def properties(template: Template, of_type: str) -> list[dict[str, Any]]:
+    """Properties of every resource of one type."""
+    return [body.get("Properties", {}) for body in resources(template, of_type).values()]
+
+
+def synthesise(outdir: Path, **context: object) -> Synthesised:
+    """Both stacks with the context of cdk.json and `context` over it."""
+    import aws_cdk as cdk
+
+    import app as entry
+
+    shipped = json.loads((ROOT / "cdk.json").read_text())["context"]
+    app = cdk.App(outdir=str(outdir), context={**shipped, **context})
+    entry.build(app)
+    assembly = app.synth()
+    return Synthesised(
+        directory=outdir,
+        state=json.loads((outdir / "HeadroomState.template.json").read_text()),
+        loop=json.loads((outdir / "HeadroomLoop.template.json").read_text()),
+        notes=tuple(
+            str(message.entry.data) for stack in assembly.stacks for message in stack.messages
+        ),
+    )
+
+
+Synth = Callable[..., Synthesised]
+
+
+@pytest.fixture(scope="session")
+def synth(tmp_path_factory: pytest.TempPathFactory) -> Synth:
+    """Synthesise with some context; the same context is synthesised once a session."""
+    done: dict[str, Synthesised] = {}
+
+    def once(**context: object) -> Synthesised:
+        key = json.dumps(context, sort_keys=True)
+        if key not in done:
+            done[key] = synthesise(tmp_path_factory.mktemp("cdk.out"), **context)
+        return done[key]
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def shipped(synth: Synth) -> Synthesised:
+    """The app as it is shipped."""
+    return synth()

@@ -1,0 +1,147 @@
+"""Detection is bought: what is asked of CloudWatch, and what that costs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from headroom.settings import DeploymentConfig, Detection
+from stacks.detection import alarms_usd, fleet_queries, price_note, scan_usd, where_tagged
+from stacks.names import DETECTION_ALARM_PREFIX
+from tests.stacks.conftest import Synth, Synthesised, properties
+
+
+def _detection_alarms(made: Synthesised) -> dict[str, dict[str, object]]:
+    alarms = properties(made.loop, "AWS::CloudWatch::Alarm")
+    return {
+        alarm["AlarmName"]: alarm
+        for alarm in alarms
+        if alarm["AlarmName"].startswith(DETECTION_ALARM_PREFIX)
+    }
+
+
+def test_the_fleets_queries_group_by_volume_and_put_the_worst_first(shipped: Synthesised) -> None:
+    queries = {
+        name: alarm["Metrics"][0]["Expression"]  # type: ignore[index]
+        for name, alarm in _detection_alarms(shipped).items()
+    }
+    assert queries == {
+        "headroom-detect-burst-balance": (
+            'SELECT MIN("BurstBalance") FROM SCHEMA("AWS/EBS", VolumeId) '
+            "GROUP BY VolumeId ORDER BY MIN() ASC"
+        ),
+        "headroom-detect-iops-exceeded": (
+            'SELECT MAX("VolumeIOPSExceededCheck") FROM SCHEMA("AWS/EBS", InstanceId, VolumeId) '
+            "GROUP BY VolumeId ORDER BY MAX() DESC"
+        ),
+        "headroom-detect-throughput-exceeded": (
+            'SELECT MAX("VolumeThroughputExceededCheck") '
+            'FROM SCHEMA("AWS/EBS", InstanceId, VolumeId) '
+            "GROUP BY VolumeId ORDER BY MAX() DESC"
+        ),
+    }
+
+
+def test_detection_alarms_need_two_of_three_minutes_and_never_act(shipped: Synthesised) -> None:
+    for alarm in _detection_alarms(shipped).values():
+        assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (2, 3)
+        assert alarm["TreatMissingData"] == "notBreaching"
+        assert "AlarmActions" not in alarm
+
+
+@pytest.mark.parametrize(
+    ("metric", "operator", "threshold"),
+    [
+        ("burst-balance", "LessThanThreshold", 70),
+        ("iops-exceeded", "GreaterThanOrEqualToThreshold", 1),
+        ("throughput-exceeded", "GreaterThanOrEqualToThreshold", 1),
+    ],
+)
+def test_an_alarm_breaches_on_the_worse_side(
+    shipped: Synthesised, metric: str, operator: str, threshold: float
+) -> None:
+    alarm = _detection_alarms(shipped)[f"headroom-detect-{metric}"]
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == (operator, threshold)
+
+
+def test_the_threshold_and_the_minutes_are_the_owners(synth: Synth) -> None:
+    made = synth(burst_balance_alarm_percent="40", alarm_datapoints="3", alarm_periods="5")
+    alarm = _detection_alarms(made)["headroom-detect-burst-balance"]
+    assert (alarm["Threshold"], alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (
+        40,
+        3,
+        5,
+    )
+
+
+def test_tagged_narrows_every_query_to_enrolled_volumes(synth: Synth) -> None:
+    alarms = _detection_alarms(synth(detection="tagged"))
+    assert len(alarms) == 3
+    for alarm in alarms.values():
+        assert " WHERE tag.headroom='auto' GROUP BY " in alarm["Metrics"][0]["Expression"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "where"),
+    [
+        ("headroom", "auto", "tag.headroom='auto'"),
+        ("cost-centre", "data base", "tag.\"cost-centre\"='data base'"),
+        ("a:b", "c", "tag.\"a:b\"='c'"),
+    ],
+)
+def test_a_tag_key_that_is_no_plain_word_is_quoted(key: str, value: str, where: str) -> None:
+    config = DeploymentConfig.from_context(
+        {"detection": "tagged", "enrolment_tag_key": key, "enrolment_tag_value": value}
+    )
+    assert where_tagged(config) == where
+
+
+def test_sweep_deploys_no_detection_alarm_and_still_listens(synth: Synth) -> None:
+    made = synth(detection="sweep")
+    assert _detection_alarms(made) == {}
+    assert len(properties(made.loop, "AWS::Events::Rule")) == 3
+    assert len(properties(made.loop, "AWS::Scheduler::Schedule")) == 1
+
+
+@pytest.mark.parametrize(
+    ("detection", "minutes", "alarms", "scan"),
+    [
+        # 3 queries x 1,000 volumes x $0.10; 43,800 minutes / 15 x 4 metrics x $0.01.
+        (Detection.FLEET, 15, "300.00", "116.80"),
+        (Detection.TAGGED, 15, "300.00", "116.80"),
+        (Detection.SWEEP, 15, "0.00", "116.80"),
+        (Detection.SWEEP, 5, "0.00", "350.40"),
+        (Detection.FLEET, 60, "300.00", "29.20"),
+    ],
+)
+def test_a_thousand_volumes_cost_so_much(
+    detection: Detection, minutes: int, alarms: str, scan: str
+) -> None:
+    config = DeploymentConfig(detection=detection, scan_every_minutes=minutes)
+    assert alarms_usd(config, 1_000) == Decimal(alarms)
+    assert scan_usd(config, 1_000) == Decimal(scan)
+    note = price_note(config)
+    assert f"alarms ${alarms} (" in note
+    assert f"fleet scans ${scan} (" in note
+    assert f"at most ${Decimal(alarms) + Decimal(scan):,.2f} per 1,000 volumes" in note
+
+
+def test_synth_prints_the_price_and_the_stack_keeps_it(synth: Synth) -> None:
+    made = synth(detection="sweep")
+    assert any("costs at most $116.80 per 1,000 volumes and month" in note for note in made.notes)
+    assert made.loop["Outputs"]["DetectionPrice"]["Value"] == (
+        "sweep: at most $116.80 per 1,000 volumes and month"
+    )
+
+
+def test_a_fleet_of_known_size_is_priced_as_well() -> None:
+    config = DeploymentConfig(expected_volumes=200)
+    assert price_note(config).endswith("For 200 volumes: $83.36.")
+
+
+def test_every_query_names_the_metrics_own_dimensions() -> None:
+    dimensions = {query.metric: query.dimensions for query in fleet_queries(DeploymentConfig())}
+    assert dimensions["BurstBalance"] == ("VolumeId",)
+    for check in ("VolumeIOPSExceededCheck", "VolumeThroughputExceededCheck"):
+        assert dimensions[check] == ("InstanceId", "VolumeId")

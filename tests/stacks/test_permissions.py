@@ -1,0 +1,145 @@
+"""Least privilege: the actions of the adapters, on the resources they are for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from headroom.adapters import actions
+from headroom.adapters.ledger_schema import LEDGER_ACTIONS
+from stacks.constructs.permissions import PLATFORM_ACTIONS
+from tests.stacks.conftest import Synthesised, properties, resources
+
+ADAPTER_ACTIONS = {
+    *actions.EBS_READ_ACTIONS,
+    *actions.EBS_WRITE_ACTIONS,
+    *actions.METRICS_READ_ACTIONS,
+    *actions.ALARM_READ_ACTIONS,
+    *actions.POLICY_READ_ACTIONS,
+    *actions.NOTIFIER_ACTIONS,
+    *actions.PRICES_ACTIONS,
+    *LEDGER_ACTIONS["records"],
+    *LEDGER_ACTIONS["state"],
+}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _statements(made: Synthesised) -> Iterator[dict[str, Any]]:
+    """Every statement of every role and policy."""
+    for template in made.templates:
+        for role in properties(template, "AWS::IAM::Role"):
+            assert "ManagedPolicyArns" not in role
+            for policy in role.get("Policies", []):
+                yield from policy["PolicyDocument"]["Statement"]
+        for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+            for policy in properties(template, kind):
+                yield from policy["PolicyDocument"]["Statement"]
+
+
+def _granting(made: Synthesised, action: str) -> list[dict[str, Any]]:
+    return [s for s in _statements(made) if action in _listed(s["Action"])]
+
+
+def _text(value: Any) -> str:
+    """A resource with its references written out: <Name>."""
+    if isinstance(value, str):
+        return value
+    if "Fn::Join" in value:
+        return "".join(_text(part) for part in value["Fn::Join"][1])
+    return f"<{next(iter(value.values()))}>"
+
+
+def test_the_roles_may_do_what_the_adapters_do_and_nothing_else(shipped: Synthesised) -> None:
+    granted = {action for s in _statements(shipped) for action in _listed(s["Action"])}
+    assert granted == ADAPTER_ACTIONS | set(PLATFORM_ACTIONS)
+
+
+def test_no_action_is_a_wildcard_and_no_statement_is_open_ended(shipped: Synthesised) -> None:
+    for statement in _statements(shipped):
+        assert statement["Effect"] == "Allow"
+        assert not {"NotAction", "NotResource"} & set(statement)
+        assert all("*" not in action for action in _listed(statement["Action"]))
+
+
+def test_a_star_is_given_only_where_aws_knows_no_resource(shipped: Synthesised) -> None:
+    starred = {
+        action
+        for statement in _statements(shipped)
+        if "*" in _listed(statement["Resource"])
+        for action in _listed(statement["Action"])
+    }
+    assert starred == {
+        *actions.EBS_READ_ACTIONS,
+        *actions.METRICS_READ_ACTIONS,
+        "xray:PutTelemetryRecords",
+        "xray:PutTraceSegments",
+    }
+
+
+def test_storage_is_changed_only_in_this_account_and_region(shipped: Synthesised) -> None:
+    statements = _granting(shipped, "ec2:ModifyVolume")
+    assert len(statements) == 2
+    for statement in statements:
+        assert _listed(statement["Action"]) == ["ec2:ModifyVolume"]
+        assert [_text(r) for r in _listed(statement["Resource"])] == [
+            "arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:volume/*"
+        ]
+
+
+@pytest.mark.parametrize("verb", ["Update", "Delete", "BatchWrite", "PartiQL", "Scan"])
+def test_no_role_can_change_or_remove_a_record(shipped: Synthesised, verb: str) -> None:
+    records = _logical_id(shipped, "Records")
+    for statement in _statements(shipped):
+        if any(records in _text(r) for r in _listed(statement["Resource"])):
+            granted = [a for a in _listed(statement["Action"]) if f":{verb}" in a]
+            assert granted == [], "the records table is append-only"
+
+
+def _logical_id(made: Synthesised, prefix: str) -> str:
+    tables = resources(made.state, "AWS::DynamoDB::Table")
+    return next(name for name in tables if name.startswith(prefix))
+
+
+def test_the_records_table_itself_refuses_updates_and_deletes(shipped: Synthesised) -> None:
+    table = resources(shipped.state, "AWS::DynamoDB::Table")[_logical_id(shipped, "Records")]
+    (statement,) = table["Properties"]["ResourcePolicy"]["PolicyDocument"]["Statement"]
+    assert statement["Effect"] == "Deny"
+    assert statement["Principal"] in ("*", {"AWS": "*"})
+    assert {"dynamodb:UpdateItem", "dynamodb:DeleteItem"} <= set(statement["Action"])
+
+
+def test_the_topics_key_is_used_through_sns_only(shipped: Synthesised) -> None:
+    for statement in _granting(shipped, "kms:Decrypt"):
+        assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+
+
+def test_only_events_from_the_rules_reach_the_queue(shipped: Synthesised) -> None:
+    rules = set(resources(shipped.loop, "AWS::Events::Rule"))
+    policies = properties(shipped.loop, "AWS::SQS::QueuePolicy")
+    sources: set[str] = set()
+    for policy in policies:
+        for statement in policy["PolicyDocument"]["Statement"]:
+            if statement["Effect"] == "Deny":
+                assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+                continue
+            assert statement["Principal"] == {"Service": "events.amazonaws.com"}
+            source = statement["Condition"]["ArnEquals"]["aws:SourceArn"]
+            sources.add(source["Fn::GetAtt"][0])
+    assert sources == rules
+    assert len(policies) == 3, "the queue and both dead-letter queues"
+
+
+def test_only_our_alarms_may_publish_to_the_topic(shipped: Synthesised) -> None:
+    (policy,) = properties(shipped.state, "AWS::SNS::TopicPolicy")
+    allowed = [s for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
+    (alarms,) = allowed
+    assert alarms["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    arn = _text(alarms["Condition"]["ArnLike"]["aws:SourceArn"])
+    assert re.fullmatch(r"arn:.*:alarm:headroom-own-\*", arn)
+    assert alarms["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
