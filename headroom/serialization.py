@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -274,6 +275,8 @@ def _converter() -> Converter:
     converter.register_structure_hook(float, _float)
     converter.register_structure_hook(int, _integer)
     converter.register_structure_hook(str, _text)
+    # Nearer than str in the order of resolution, or members would stay bare text.
+    converter.register_structure_hook(StrEnum, lambda text, kind: kind(_text(text)))
     converter.register_structure_hook(bool, _boolean)
     for quantity in (Quantity, Quantity | tuple[str, ...]):
         converter.register_unstructure_hook(quantity, _quantity_out)
