@@ -1,0 +1,124 @@
+"""`headroom explain`: one decision as a person would tell it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from headroom.cli import source as places
+from headroom.cli import telling
+from headroom.cli.audit import as_object
+from headroom.cli.output import emit, money, out, utc
+from headroom.cli.problems import FAILED, OK, BadRequest
+from headroom.cli.source import Where
+from headroom.cli.telling import Told
+from headroom.domain.decision import Act, Escalate
+from headroom.domain.records import Step, broken_link
+
+_WOKEN = {"alarm": "an alarm", "event": "an event", "sweep": "the sweep",
+          "due": "the sweep, because a look was due", "person": "a person"}  # fmt: skip
+
+
+def explain(
+    decision_id: Annotated[str, typer.Argument(help="Id of the decision.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    file: places.FileOption = None,
+    endpoint_url: places.EndpointOption = None,
+    region: places.RegionOption = None,
+    profile: places.ProfileOption = None,
+    stack: places.StackOption = None,
+    records_table: places.TableOption = None,
+) -> int:
+    """Tell one decision: what was seen, considered, said, done, and whether it worked."""
+    where = Where(
+        file=file, endpoint_url=endpoint_url, region=region, profile=profile, stack=stack,
+        records_table=records_table,
+    )  # fmt: skip
+    opened = places.source(where)
+    chain = opened.records.chain(decision_id)
+    if not chain:
+        raise BadRequest(f"There is no decision {decision_id} in {opened.name}.")
+    broken = broken_link(chain)
+    if chain[0].step is Step.REJECTED_SIGNAL:
+        if as_json:
+            emit({"decision_id": decision_id, "chain": [as_object(r) for r in chain]})
+        else:
+            out().print(f"{utc(chain[0].at)} An event nobody understood: {chain[0].summary}")
+        return OK if broken is None else FAILED
+    story = telling.told(chain)
+    if as_json:
+        emit(_object(story, whole=broken is None))
+    else:
+        _tell(story, out())
+        if broken is None:
+            out().print(f"\nRecord: {len(chain)} links, every hash matches the one before it.")
+    if broken is not None:
+        out().print(f"\nRecord: BROKEN at link {broken.sequence}; it was changed or is torn.")
+        return FAILED
+    return OK
+
+
+def _tell(story: Told, console: Console) -> None:
+    decision = story.decision
+    volume, answer = decision.observation.volume, decision.answer
+    console.print(f"[bold]{telling.kind(decision).upper()}[/] {volume.ref.resource_id} "
+                  f"at {utc(decision.at)}, woken by {_WOKEN.get(decision.trigger, decision.trigger)}")  # fmt: skip
+    console.print(decision.summary, markup=False)
+    console.print(f"It was {volume.configuration}, in {volume.availability_zone}.", markup=False)
+    _part(console, "What was seen", (telling.seen(decision),))
+    _part(console, "What was considered", telling.considered(decision) or ("nothing",))
+    said = telling.guardrails(decision)
+    _part(console, "What the guardrails said", said or ("there was no plan to judge",))
+    limits = decision.effective
+    _part(console, "Under which policy", (
+        f"version {decision.policy_version}, mode {limits.limits.mode.value} (from "
+        f"{limits.mode_from}), prices from {decision.price_source}",
+    ))  # fmt: skip
+    _part(console, "What was done", _done(story))
+    if isinstance(answer, Escalate):
+        _part(console, "What you can do", (answer.cause, answer.remedy))
+    _part(console, "What it costs", (_cost(story),))
+
+
+def _part(console: Console, title: str, lines: tuple[str, ...]) -> None:
+    console.print(f"\n[bold]{title}[/]")
+    for line in lines:
+        console.print(f"  {line}", markup=False)
+
+
+def _done(story: Told) -> tuple[str, ...]:
+    first = f"{telling.kind(story.decision)}: {telling.change(story.decision)}"
+    if len(story.chain) == 1:
+        return (first, telling.result(story))
+    return (first, *(f"{utc(r.at)} {r.step.value}: {r.summary}" for r in story.chain[1:]))
+
+
+def _cost(story: Told) -> str:
+    plan = telling.chosen(story.decision)
+    if plan is None:
+        return "nothing"
+    before = plan.monthly_usd - plan.price_change_usd
+    line = f"{money(before)} -> {money(plan.monthly_usd)} a month ({telling.change_of_price(plan)})"
+    return line if isinstance(story.decision.answer, Act) else f"nothing; it would be {line}"
+
+
+def _object(story: Told, *, whole: bool) -> dict[str, object]:
+    decision = story.decision
+    return {
+        "decision_id": decision.decision_id,
+        "at": decision.at.isoformat(),
+        "resource": decision.observation.volume.ref.arn,
+        "answer": telling.kind(decision),
+        "summary": decision.summary,
+        "seen": telling.seen(decision),
+        "considered": list(telling.considered(decision)),
+        "guardrails": list(telling.guardrails(decision)),
+        "policy_version": decision.policy_version,
+        "change": telling.change(decision),
+        "price_change": telling.price(decision),
+        "result": telling.result(story),
+        "chain_whole": whole,
+        "chain": [as_object(record) for record in story.chain],
+    }

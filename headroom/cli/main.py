@@ -1,0 +1,68 @@
+"""The `headroom` command: reads what was typed, says what happened, answers with an exit code.
+
+0: done. 1: the thing itself failed. 2: what was asked makes no sense (one sentence on stderr).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from typer._click.exceptions import ClickException
+
+from headroom.cli import audit, demo, explain, local, simulate, version
+from headroom.cli.output import err
+from headroom.cli.problems import BAD_INPUT, FAILED, OK, Problem
+from headroom.policy_text import PolicyError
+from headroom.proving.errors import BadInput
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="headroom",
+    help="Keeps AWS storage out of I/O starvation, by itself, within limits its owner sets.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(demo.demo)
+app.command("simulate")(simulate.simulate)
+app.add_typer(local.app, name="local")
+app.command("audit")(audit.audit)
+app.command("explain")(explain.explain)
+app.command("version")(version.version)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    try:
+        answer = app(args=arguments, prog_name="headroom", standalone_mode=False)
+    except ClickException as problem:
+        _complain(problem.format_message())
+        return BAD_INPUT
+    except Problem as problem:
+        _complain(str(problem))
+        return problem.exit_code
+    except (BadInput, PolicyError) as problem:
+        _complain(str(problem))
+        return BAD_INPUT
+    except (ClientError, BotoCoreError) as problem:
+        _complain(f"AWS did not answer as hoped: {problem}")
+        return FAILED
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("Stopped.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    return answer if isinstance(answer, int) else OK
+
+
+def _complain(sentence: str) -> None:
+    err().print(f"headroom: {sentence}", markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

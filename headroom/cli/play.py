@@ -1,0 +1,189 @@
+"""Plays the stories in lock-step and brings back what happened to each."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from headroom.adapters.ledger import DynamoLedger
+from headroom.cli.loads import workload
+from headroom.cli.played import Played
+from headroom.cli.problems import Problem
+from headroom.cli.records_file import line_of
+from headroom.cli.stage import ACCOUNT, REGION, Stage, create
+from headroom.cli.stories import END_MINUTE, START, STORIES, OtherChange, Story
+from headroom.cli.telling import told
+from headroom.domain.catalogue import LIMITS
+from headroom.domain.records import Record, Step, broken_link
+from headroom.domain.resources import Configuration, VolumeType
+
+TICKS = 10
+"""Minutes per call of the endpoint; between two of them progress is shown."""
+INBOX = "headroom-demo-inbox"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A story, its volume, and the endpoint's facts about each of its minutes."""
+
+    story: Story
+    volume_id: str
+    facts: list[Mapping[str, Any]]
+    changed_by_others: list[datetime]
+
+
+Cast = tuple[Member, ...]
+
+
+def instant(minute: int) -> datetime:
+    """The instant of a minute of the demo."""
+    return START + timedelta(minutes=minute)
+
+
+def set_up(where: Stage) -> Cast:
+    """Create every story's volume, then let happen what was before the deployment."""
+    past = sorted(
+        ((other.minute, n, other) for n, story in enumerate(STORIES) for other in story.others
+         if other.minute < 0), key=lambda each: each[:2],
+    )  # fmt: skip
+    first = past[0][0] if past else 0
+    where.set_clock(instant(first - 60))
+    cast = tuple(
+        Member(story=s, volume_id=create(where, s), facts=[], changed_by_others=[]) for s in STORIES
+    )
+    for minute, number, other in past:
+        where.set_clock(instant(minute))
+        _change(where, cast[number], other)
+    where.set_clock(instant(-10))
+    return cast
+
+
+def _change(where: Stage, member: Member, other: OtherChange) -> None:
+    """What another program does: it changes the volume and knows nothing of Headroom."""
+    where.client("ec2").modify_volume(VolumeId=member.volume_id, Throughput=other.throughput_mibps)
+    member.changed_by_others.append(instant(other.minute))
+
+
+def raise_curtain(where: Stage, cast: Cast, topic_arn: str) -> None:
+    """Give every volume its load, listen to the topic, and stand the clock at the start."""
+    loads = where.folder / "loads"
+    loads.mkdir(exist_ok=True)
+    for member in cast:
+        block = workload(member.story, loads, START, END_MINUTE)
+        where.ask("load", {"volume_id": member.volume_id, "workload": block})
+    sqs, sns = where.client("sqs"), where.client("sns")
+    url = sqs.create_queue(QueueName=INBOX)["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
+    sns.subscribe(TopicArn=topic_arn, Protocol="sqs", Endpoint=arn["QueueArn"])
+    where.set_clock(START)
+
+
+def play(where: Stage, cast: Cast, on_minute: Callable[[int], None]) -> None:
+    """Run the demo's hours; `on_minute` hears how far it is."""
+    others = {
+        (other.minute, n): other
+        for n, member in enumerate(cast) for other in member.story.others if other.minute >= 0
+    }  # fmt: skip
+    stops = sorted({*range(0, END_MINUTE, TICKS), *(minute for minute, _ in others), END_MINUTE})
+    for minute, following in itertools.pairwise(stops):
+        for (at, number), other in others.items():
+            if at == minute:
+                _change(where, cast[number], other)
+        answer = where.ask("tick", {"minutes": following - minute})
+        for member in cast:
+            member.facts.extend(answer["volumes"].get(member.volume_id, ()))
+        on_minute(following)
+
+
+def messages(where: Stage) -> tuple[str, ...]:
+    """Everything that was published to people."""
+    sqs = where.client("sqs")
+    url = sqs.get_queue_url(QueueName=INBOX)["QueueUrl"]
+    found: list[str] = []
+    while batch := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+        for message in batch:
+            body = json.loads(message["Body"])
+            found.append(f"{body.get('Subject') or ''}\n{body['Message']}")
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return tuple(found)
+
+
+def ledger(where: Stage, tables: Mapping[str, str]) -> DynamoLedger:
+    """The deployed ledger, through the adapter the functions use."""
+    return DynamoLedger(
+        where.client("dynamodb"), records_table=tables["RecordsTable"],
+        state_table=tables["StateTable"], account_id=ACCOUNT, region=REGION,
+    )  # fmt: skip
+
+
+def chains(book: DynamoLedger) -> tuple[tuple[Record, ...], ...]:
+    """Every chain of the demo, oldest first; raises Problem when one is broken."""
+    span = {"since": instant(-1_440), "until": instant(END_MINUTE + 1)}
+    heads = sorted(
+        (r for r in book.by_time(**span) if r.step in (Step.DECIDED, Step.REJECTED_SIGNAL)),
+        key=lambda r: (r.at, r.resource, r.decision_id),
+    )
+    found = tuple(book.chain(head.decision_id) for head in heads)
+    for chain in found:
+        broken = broken_link(chain)
+        if broken is not None:
+            raise Problem(f"Chain {broken.decision_id} is broken at record {broken.sequence}.")
+    return found
+
+
+def counted(book: DynamoLedger, minute: int) -> int:
+    """How many decisions are on record at `minute`."""
+    span = book.by_time(since=instant(0), until=instant(minute + 1))
+    return sum(1 for record in span if record.step is Step.DECIDED)
+
+
+def ended(where: Stage, cast: Cast, every: Sequence[Sequence[Record]]) -> tuple[Played, ...]:
+    """What is known about every story at the end."""
+    said = messages(where)
+    stories = [told(chain) for chain in every if chain[0].step is Step.DECIDED]
+    volumes = where.client("ec2").describe_volumes(VolumeIds=[m.volume_id for m in cast])
+    described = {v["VolumeId"]: v for v in volumes["Volumes"]}
+    return tuple(
+        Played(
+            story=member.story,
+            volume_id=member.volume_id,
+            final=_configuration(described[member.volume_id]),
+            told=tuple(
+                t for t in stories
+                if t.decision.observation.volume.ref.resource_id == member.volume_id
+            ),
+            minutes=tuple(_minute(facts) for facts in member.facts),
+            messages=sum(member.volume_id in text for text in said),
+            changed_by_others=tuple(member.changed_by_others),
+        )
+        for member in cast
+    )  # fmt: skip
+
+
+def _configuration(described: Mapping[str, Any]) -> Configuration:
+    kind = VolumeType(described["VolumeType"])
+    settable = LIMITS[kind]
+    return Configuration(
+        volume_type=kind,
+        size_gib=described["Size"],
+        iops=described.get("Iops") if settable.iops else None,
+        throughput_mibps=described.get("Throughput") if settable.throughput_mibps else None,
+    )
+
+
+def digest(every: Sequence[Sequence[Record]]) -> str:
+    """One hash over all records: two runs with the same seed have the same."""
+    total = hashlib.sha256()
+    for line in lines(every):
+        total.update(line.encode())
+    return total.hexdigest()
+
+
+def lines(every: Iterable[Sequence[Record]]) -> list[str]:
+    """All records as lines of the records file."""
+    return [line_of(record) + "\n" for chain in every for record in chain]

@@ -1,0 +1,55 @@
+"""Writes docs/cli.md from the commands themselves: `python -m headroom.cli.reference > docs/cli.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import typer
+from typer._click.core import Command, Parameter
+from typer.core import TyperGroup
+
+from headroom.cli.main import app
+
+HEAD = """# The `headroom` command
+
+Generated from the commands themselves by `python -m headroom.cli.reference`; a test compares the two.
+
+Results go to stdout, a table for people or one JSON value with `--json`; progress and remarks go to stderr.
+Exit codes: `0` done, `1` the thing itself failed, `2` what was asked makes no sense (one sentence says why),
+`130` interrupted.
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    return HEAD + "".join(_pages("headroom", typer.main.get_command(app)))
+
+
+def _pages(path: str, command: Command) -> Iterator[str]:
+    if isinstance(command, TyperGroup):
+        for name in command.commands:
+            yield from _pages(f"{path} {name}", command.commands[name])
+        return
+    yield f"\n## `{path}`\n\n{command.help}\n"
+    rows = [_row(each) for each in command.params if each.name != "help"]
+    if rows:
+        yield "\n| | | default |\n|---|---|---|\n" + "".join(rows)
+
+
+def _row(parameter: Parameter) -> str:
+    said = getattr(parameter, "help", None) or ""
+    name = ", ".join(f"`{each}`" for each in parameter.opts)
+    if parameter.param_type_name == "argument":
+        name = f"`{(parameter.name or '').upper()}`"
+    default = parameter.default
+    value = getattr(default, "value", default)
+    shown = "required" if parameter.required else "" if value in (None, False) else f"`{value}`"
+    choices = getattr(getattr(parameter, "type", None), "choices", None)
+    if choices:
+        said += " One of " + ", ".join(f"`{getattr(c, 'value', c)}`" for c in choices) + "."
+    return f"| {name} | {said} | {shown} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

@@ -1,0 +1,142 @@
+"""Where `audit` and `explain` read: an account's own tables, or the file a demo left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Protocol
+
+import boto3
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from headroom.adapters.ledger import DynamoLedger
+from headroom.cli.output import err
+from headroom.cli.problems import BadRequest, Problem
+from headroom.cli.records_file import DEMO_RECORDS, RecordsFile
+from headroom.domain.records import Record
+from headroom.domain.resources import Kind, ResourceRef
+
+FileOption = Annotated[
+    Path | None, typer.Option("--file", help="Read record chains from this file.")
+]
+EndpointOption = Annotated[
+    str | None, typer.Option("--endpoint-url", help="Ask this AWS endpoint, such as a local one.")
+]
+RegionOption = Annotated[str | None, typer.Option("--region", help="AWS Region of the tables.")]
+ProfileOption = Annotated[str | None, typer.Option("--profile", help="AWS profile to use.")]
+StackOption = Annotated[
+    str | None, typer.Option("--stack", help="CloudFormation stack that holds the tables.")
+]
+TableOption = Annotated[
+    str | None, typer.Option("--records-table", help="Name of the records table, if not by stack.")
+]
+DEFAULT_STACK = "HeadroomState"
+
+
+class Records(Protocol):
+    """What can be asked of records, wherever they are; all newest first but a chain."""
+
+    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records of one resource."""
+
+    def by_time(self, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records of all resources."""
+
+    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records whose outcome is this one."""
+
+    def chain(self, decision_id: str) -> tuple[Record, ...]:
+        """All records of one decision, oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """What the options said about where to read."""
+
+    file: Path | None = None
+    endpoint_url: str | None = None
+    region: str | None = None
+    profile: str | None = None
+    stack: str | None = None
+    records_table: str | None = None
+
+    @property
+    def names_an_account(self) -> bool:
+        """Whether any option speaks of tables."""
+        return any((self.endpoint_url, self.region, self.profile, self.stack, self.records_table))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Records, where they are in words, and how a volume's id becomes its ARN there."""
+
+    records: Records
+    name: str
+    account_id: str | None
+    region: str | None
+
+    def arn(self, resource: str) -> str:
+        """The ARN of `resource`, which may be one already or a volume id."""
+        if resource.startswith("arn:"):
+            return resource
+        if self.account_id is None or self.region is None:
+            return resource
+        ref = ResourceRef(
+            kind=Kind.EBS, account_id=self.account_id, region=self.region, resource_id=resource
+        )
+        return ref.arn
+
+
+def source(where: Where) -> Source:
+    """Open the records that `where` points to and say on stderr which they are.
+
+    Without any option: the file of the last demo if there is one, else the account that the
+    AWS environment names. Raises BadRequest, Problem.
+    """
+    if where.file is not None and where.names_an_account:
+        raise BadRequest("Give either --file or where the tables are, not both.")
+    path = where.file
+    if path is None and not where.names_an_account and DEMO_RECORDS.is_file():
+        path = DEMO_RECORDS
+        err().print(
+            f"Reading {path}, left by the last demo; --region or --endpoint-url reads an "
+            "account's own tables.", style="dim",
+        )  # fmt: skip
+    if path is not None:
+        return Source(records=RecordsFile(path), name=str(path), account_id=None, region=None)
+    return _tables(where)
+
+
+def _tables(where: Where) -> Source:
+    try:
+        session = boto3.Session(profile_name=where.profile, region_name=where.region)
+        if session.region_name is None:
+            raise BadRequest("No AWS Region is set: give --region, or --file for a demo's records.")
+        account = session.client("sts", endpoint_url=where.endpoint_url).get_caller_identity()
+        table = where.records_table or _discover(session, where)
+        client = session.client("dynamodb", endpoint_url=where.endpoint_url)
+    except (BotoCoreError, ClientError) as problem:
+        raise Problem(f"The records table cannot be found: {problem}") from None
+    ledger = DynamoLedger(
+        client,
+        records_table=table,
+        state_table=table,  # asked for nothing here: audit reads records only
+        account_id=account["Account"],
+        region=session.region_name,
+    )
+    return Source(
+        records=ledger, name=table, account_id=account["Account"], region=session.region_name
+    )
+
+
+def _discover(session: boto3.Session, where: Where) -> str:
+    stack = where.stack or DEFAULT_STACK
+    formation = session.client("cloudformation", endpoint_url=where.endpoint_url)
+    found = formation.describe_stacks(StackName=stack)["Stacks"][0]
+    for output in found.get("Outputs", []):
+        if output["OutputKey"] == "RecordsTable":
+            return str(output["OutputValue"])
+    raise Problem(f"Stack {stack} has no output RecordsTable; give --records-table.")

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.cli import telling
+from headroom.domain.decision import decide
+from headroom.domain.policy import Mode
+from headroom.domain.records import Step
+from tests.builders import NOW, evidence, policy, starved_gp3, volume
+from tests.cli.made import acted, chain
+
+
+def test_a_row_says_what_was_seen_considered_and_done() -> None:
+    row = telling.row(telling.told(acted()))
+    assert row.kind == "act"
+    assert row.seen.startswith("6,000 IOPS wanted (served 3,000, held back by a limit)")
+    assert "Binding: the volume's IOPS." in row.seen
+    assert (
+        row.considered[0] == "gp3 100 GiB 12000 IOPS 207 MiB/s: $56.28 a month (+$48.28); allowed"
+    )
+    assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 12000 IOPS 207 MiB/s"
+    assert row.price_change == "+$48.28"
+    assert row.result == "relieved 2026-01-05 12:25Z: No pressure for 10 minutes."
+
+
+def test_every_guardrail_speaks_and_those_that_block_speak_first() -> None:
+    watched = decide(evidence(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE)))
+    said = telling.guardrails(watched)
+    assert said[0] == "blocked by mode; 21 of 22 allow"
+    assert said[1] == "mode: observe where it must be auto (from defaults)"
+    assert len(said) == 1 + 22
+
+
+def test_a_verdict_is_told_with_its_numbers() -> None:
+    said = telling.guardrails(telling.told(acted()).decision)
+    assert "max_iops: 12,000 is at most 16,000 IOPS" in said
+    assert "price_per_resource: 48.28 is at most 250.00 USD/month" in said
+
+
+def test_a_hold_says_what_it_would_have_taken_and_changes_nothing() -> None:
+    watched = decide(evidence(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE)))
+    row = telling.row(telling.told(chain(watched)))
+    assert row.change.startswith("none (would take gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
+    assert row.price_change == "(+$48.28)"
+
+
+def test_marks_are_the_decision_and_what_came_of_it() -> None:
+    story = telling.told(acted())
+    marks = telling.marks(story)
+    assert [mark.label for mark in marks] == ["Act", "applied", "relieved"]
+    assert marks[-1].at == NOW + timedelta(minutes=25)
+    assert telling.ended_at(story, Step.RELIEVED) == marks[-1].at
+    assert telling.ended_at(story, Step.REFUSED) is None
