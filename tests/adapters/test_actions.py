@@ -1,0 +1,88 @@
+"""The IAM actions that are named are the calls that are made: no more, no fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from headroom.adapters import actions
+from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.notifier import TopicNotifier
+from headroom.adapters.policies import ParameterPolicies
+from headroom.domain.records import Step
+from headroom.ports import ReadFailed, StorageView
+from tests.adapters.test_notifier import acting
+from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, ref, volume
+
+IAM_PREFIX = {"ec2": "ec2", "cloudwatch": "cloudwatch", "ssm": "ssm", "sns": "sns"}
+
+
+@pytest.fixture
+def aws() -> Iterator[tuple[boto3.Session, set[str]]]:
+    """A session on moto, and the actions called through it so far."""
+    called: set[str] = set()
+    with mock_aws():
+        session = boto3.Session("testing", "testing", region_name=REGION)
+
+        def note(model: Any, **_: object) -> None:
+            called.add(f"{IAM_PREFIX[model.service_model.service_name]}:{model.name}")
+
+        session.events.register("before-call", note)
+        yield session, called
+
+
+def test_ebs_calls_what_it_names(aws: tuple[boto3.Session, set[str]]) -> None:
+    session, called = aws
+    client = session.client("ec2")
+    image = client.describe_images()["Images"][0]["ImageId"]
+    made = client.run_instances(ImageId=image, InstanceType="m5.large", MinCount=1, MaxCount=1)
+    machine = made["Instances"][0]
+    zone = machine["Placement"]["AvailabilityZone"]
+    disk = client.create_volume(AvailabilityZone=zone, Size=100, VolumeType="gp3")["VolumeId"]
+    client.attach_volume(VolumeId=disk, InstanceId=machine["InstanceId"], Device="/dev/sdf")
+    called.clear()
+
+    storage = EbsStorage(client, account_id=ACCOUNT, region=REGION)
+    list(storage.fleet())
+    seen = storage.view(ref(disk))
+    assert seen.instance is not None
+    assert seen.instance.limits is not None
+    assert called == set(actions.EBS_READ_ACTIONS)
+    called.clear()
+    storage.apply(ref(disk), expected=gp3(), seen=None, target=gp3(iops=4000))
+    assert called - set(actions.EBS_READ_ACTIONS) == set(actions.EBS_WRITE_ACTIONS)
+
+
+def test_cloudwatch_calls_what_it_names(aws: tuple[boto3.Session, set[str]]) -> None:
+    session, called = aws
+    metrics = CloudWatchMetrics(session.client("cloudwatch"), account_id=ACCOUNT, region=REGION)
+    view = StorageView(volume=volume(), modification=None, instance=instance())
+    metrics.glance([view], NOW)
+    metrics.activity(view, NOW)
+    metrics.history(view, NOW)
+    assert called == set(actions.METRICS_READ_ACTIONS)
+    called.clear()
+    with pytest.raises((ReadFailed, ClientError, NotImplementedError)):
+        metrics.contributors("headroom-detect")  # moto knows no contributors; the call is made
+    assert called == set(actions.ALARM_READ_ACTIONS)
+
+
+def test_policies_and_notifier_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None:
+    session, called = aws
+    ParameterPolicies(session.client("ssm"), parameter="/headroom/policy").current()
+    assert called == set(actions.POLICY_READ_ACTIONS)
+    called.clear()
+    topic = "arn:aws:sns:us-east-1:123456789012:headroom"
+    notifier = TopicNotifier(session.client("sns"), topic_arn=topic)
+    notifier.tell(acting(), Step.APPLIED, "done")
+    assert called == set(actions.NOTIFIER_ACTIONS)
+
+
+def test_prices_call_nothing() -> None:
+    assert actions.PRICES_ACTIONS == ()
