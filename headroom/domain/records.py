@@ -28,10 +28,12 @@ class Step(StrEnum):
     INEFFECTIVE = "ineffective"
     DIVERGED = "diverged"
     REJECTED_SIGNAL = "rejected_signal"
+    PAUSED = "paused"
+    RESUMED = "resumed"
 
 
 NEXT: dict[Step | None, frozenset[Step]] = {
-    None: frozenset({Step.DECIDED, Step.REJECTED_SIGNAL}),
+    None: frozenset({Step.DECIDED, Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED}),
     Step.DECIDED: frozenset({Step.INTENDED, Step.WITHDRAWN}),
     Step.INTENDED: frozenset(
         {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN}
@@ -51,7 +53,7 @@ class Record:
     sequence: int
     step: Step
     resource: str
-    """ARN, or the text of what could not be understood for a rejected signal."""
+    """ARN, the text of what could not be understood, or the account that was paused."""
     at: datetime
     outcome: str
     """What to count by: act, hold, escalate for `decided`, else the step itself."""

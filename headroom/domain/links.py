@@ -1,0 +1,72 @@
+"""Records made from what happened; the body comes in as canonical JSON."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from headroom.domain.decision import Decision
+from headroom.domain.records import GENESIS, NEXT, Record, Step, seal
+
+ENDLESS = datetime.max.replace(tzinfo=UTC)
+"""Until when a pause without end lasts."""
+LONGEST_NAME = 256
+"""Characters kept of what a rejected signal calls itself: DynamoDB's keys end at 1,024 bytes."""
+
+
+def outcome_of(decision: Decision) -> str:
+    """What a decision counts as: act, hold or escalate."""
+    return type(decision.answer).__name__.lower()
+
+
+def may_follow(last: Step | None, step: Step) -> bool:
+    """Whether `step` may follow `last`, None being the start of a chain."""
+    return step in NEXT.get(last, frozenset())
+
+
+def opening(decision: Decision, body: str) -> Record:
+    """The first record of a decision's chain."""
+    return seal(
+        decision_id=decision.decision_id, sequence=0, step=Step.DECIDED,
+        resource=decision.observation.volume.ref.arn, at=decision.at.astimezone(UTC),
+        outcome=outcome_of(decision), summary=_readable(decision.summary), body=body,
+        previous_hash=GENESIS,
+    )  # fmt: skip
+
+
+def following(last: Record, step: Step, *, at: datetime, summary: str, body: str) -> Record:
+    """The record after `last`; whether it may follow is the caller's to check."""
+    return seal(
+        decision_id=last.decision_id, sequence=last.sequence + 1, step=step,
+        resource=last.resource, at=at.astimezone(UTC), outcome=step.value, summary=_readable(summary), body=body,
+        previous_hash=last.hash,
+    )  # fmt: skip
+
+
+def rejection(event_id: str, *, reason: str, excerpt: str, at: datetime, body: str) -> Record:
+    """The only record of an event nobody understood; its id follows from the event's."""
+    return seal(
+        decision_id=f"event#{_readable(event_id)[:LONGEST_NAME]}", sequence=0,
+        step=Step.REJECTED_SIGNAL, resource=_readable(excerpt)[:LONGEST_NAME] or "nothing",
+        at=at.astimezone(UTC), outcome=Step.REJECTED_SIGNAL.value, summary=_readable(reason), body=body,
+        previous_hash=GENESIS,
+    )  # fmt: skip
+
+
+def switch(account: str, until: datetime | None, *, at: datetime, who: str, body: str) -> Record:
+    """The only record of a pause (until `until`) or, None, a resume."""
+    step, told = Step.RESUMED, f"resumed by {who}"
+    if until is not None:
+        step = Step.PAUSED
+        told = (
+            f"paused {'without end' if until >= ENDLESS else f'until {until.isoformat()}'} by {who}"
+        )
+    return seal(
+        decision_id=f"{step.value}#{account}#{at.astimezone(UTC).isoformat()}", sequence=0, step=step,
+        resource=account, at=at.astimezone(UTC), outcome=step.value, summary=_readable(told), body=body,
+        previous_hash=GENESIS,
+    )  # fmt: skip
+
+
+def _readable(text: str) -> str:
+    """Text that has a UTF-8 form: a lone surrogate from somebody's JSON becomes `?`."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,96 @@
+"""Whether an intent fits: lease, last decision and the owner's two limits for increases.
+
+Pure; the ledger makes it binding in one transaction. Money in whole micro-USD per month.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_FLOOR, Decimal
+
+from headroom.domain.bookkeeping import ResourceState, micro_usd, usd
+from headroom.domain.decision import Act, Decision
+from headroom.domain.plans import Plan
+from headroom.domain.records import Step
+from headroom.domain.verdicts import Guardrail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """What an intent adds to the account's sum, which must be at most `room` before; micro-USD."""
+
+    planned: int
+    delta: int
+    room: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfit:
+    """Why an intent is refused, in the words of ports.NotIntended."""
+
+    why: str
+    detail: str
+
+
+def reservation(
+    state: ResourceState, decision: Decision, last: Step | None, now: datetime
+) -> Reservation | Unfit:
+    """What the intent of `decision` reserves, or why it may not be intended.
+
+    `last` is the last step of the decision's chain. The account's limit is the one its chosen
+    plan was judged by; without it nothing is reserved. Giving back is never stopped by a limit.
+    """
+    answer = decision.answer
+    if not isinstance(answer, Act) or last is not Step.DECIDED:
+        return Unfit(why="exists", detail=f"the chain of {decision.decision_id} is past `decided`")
+    if state.lease_until is not None and now < state.lease_until:
+        holder = "" if state.chain is None else f" by {state.chain.decision_id}"
+        return Unfit(why="leased", detail=f"held{holder} until {state.lease_until.isoformat()}")
+    if state.last_decision_id != decision.decision_id:
+        return Unfit(why="moved", detail=f"{state.last_decision_id} was decided since")
+    limit = account_limit(decision, answer.plan)
+    if limit is None:
+        return Unfit(why="budget", detail="the decision names no limit for the account's increases")
+    if state.enrolment_usd is None:
+        return Unfit(why="budget", detail="no price at enrolment is known to count from")
+    planned = max(0, micro_usd(answer.plan.monthly_usd - state.enrolment_usd))
+    delta = max(0, planned - state.own_micro_usd)
+    allowed = decision.effective.limits.price_increase_usd
+    if delta > 0 and planned > micro_usd(allowed, ROUND_FLOOR):
+        detail = f"${usd(planned)} above enrolment, ${allowed} allowed for this resource"
+        return Unfit(why="budget", detail=detail)
+    room = micro_usd(limit, ROUND_FLOOR) - delta
+    if delta > 0 and room < 0:
+        detail = f"needs ${usd(delta)} more, the account's limit is ${limit}"
+        return Unfit(why="budget", detail=detail)
+    return Reservation(planned=planned, delta=delta, room=room)
+
+
+def account_limit(decision: Decision, plan: Plan) -> Decimal | None:
+    """The limit for the sum of increases that `plan` was judged by; None when there is none."""
+    judgement = next((j for j in decision.judgements if j.plan == plan), None)
+    for verdict in () if judgement is None else judgement.verdicts:
+        if verdict.guardrail is Guardrail.PRICE_PER_ACCOUNT:
+            limit = verdict.limit
+            if isinstance(limit, bool) or not isinstance(limit, int | float | Decimal):
+                return None
+            amount = Decimal(str(limit))
+            return amount if amount.is_finite() else None
+    return None
+
+
+def intended_body(
+    decision: Decision, plan: Plan, planned: Reservation, state: ResourceState
+) -> dict[str, object]:
+    """What the `intended` record tells; `state` is the one after it."""
+    return {
+        "target": plan.target,
+        "monthly_usd": plan.monthly_usd,
+        "price_change_usd": plan.price_change_usd,
+        "increase_reserved_usd": usd(planned.planned),
+        "account_increase_added_usd": usd(planned.delta),
+        "policy_version": decision.policy_version,
+        "fencing": state.fencing,
+        "lease_until": state.lease_until,
+    }

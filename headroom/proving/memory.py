@@ -1,0 +1,292 @@
+"""The ledger in memory: the same behaviour as the one on DynamoDB, held to the same tests.
+
+Fast enough for a simulation of thousands of decisions: a record is written out and hashed when
+somebody asks for it, in the order of its chain, so hashes are real though mostly never needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from heapq import nsmallest
+from threading import RLock
+
+from headroom.domain.bookkeeping import (
+    ResourceState,
+    after_decided,
+    after_intended,
+    after_look,
+    after_modifications,
+    after_step,
+    standing_of,
+)
+from headroom.domain.decision import Act, Decision
+from headroom.domain.links import (
+    ENDLESS,
+    following,
+    may_follow,
+    opening,
+    outcome_of,
+    rejection,
+    switch,
+)
+from headroom.domain.records import Record, Step
+from headroom.domain.reservation import Unfit, intended_body, reservation
+from headroom.domain.resources import ResourceRef
+from headroom.domain.standing import KnownModification, Standing
+from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended
+from headroom.serialization import decision_to_json, stored, to_json
+
+Link = Callable[[Record | None], Record]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Chain:
+    """Links not written out yet follow the records that are."""
+
+    resource: str
+    decision: Decision | None
+    steps: list[Step] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+
+    def written(self) -> list[Record]:
+        while len(self.records) < len(self.links):
+            last = self.records[-1] if self.records else None
+            self.records.append(self.links[len(self.records)](last))
+        return self.records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class _Entry:
+    """Where a record is found: by instant, then place in its chain, then id."""
+
+    at: datetime
+    sequence: int
+    decision_id: str
+    resource: str
+    outcome: str
+
+
+class MemoryLedger:
+    """Ledger, Standings, FleetScan and Archive of one account and Region; safe between threads."""
+
+    def __init__(self, account_id: str, region: str) -> None:
+        self._account = f"account#{account_id}#{region}"
+        self._chains: dict[str, _Chain] = {}
+        self._entries: list[_Entry] = []
+        self._states: dict[ResourceRef, ResourceState] = {}
+        self._account_micro_usd = 0
+        self._paused_until: datetime | None = None
+        self._scanned: datetime | None = None
+        self._lock = RLock()
+
+    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+        """Record a decision and move the resource's state; False if that id is already there."""
+        ref = decision.observation.volume.ref
+        with self._lock:
+            if decision.decision_id in self._chains:
+                return False
+            self._move(ref, after_decided(self._state(ref), decision, due_at))
+            chain = _Chain(resource=ref.arn, decision=decision)
+            self._chains[decision.decision_id] = chain
+            self._link(
+                decision.decision_id, Step.DECIDED, decision.at, outcome_of(decision),
+                lambda _: opening(decision, decision_to_json(decision)),
+            )  # fmt: skip
+            return True
+
+    def intend(
+        self, decision: Decision, *, lease_until: datetime, now: datetime
+    ) -> Intent | NotIntended:
+        """Record the intent, take the lease and reserve the increase, or say why not."""
+        ref, answer = decision.observation.volume.ref, decision.answer
+        with self._lock:
+            chain = self._chains.get(decision.decision_id)
+            if chain is None or not isinstance(answer, Act):
+                raise IllegalStep(f"{decision.decision_id} was not decided, or not to act")
+            state = self._state(ref)
+            fit = reservation(state, decision, chain.steps[-1], now)
+            if isinstance(fit, Unfit):
+                return NotIntended(why=fit.why, detail=fit.detail)
+            if self._paused_until is not None and now < self._paused_until:
+                return NotIntended(
+                    why="paused", detail=f"paused until {self._paused_until.isoformat()}"
+                )
+            if fit.delta > 0 and self._account_micro_usd > fit.room:
+                return NotIntended(why="budget", detail="the account's increases are at its limit")
+            moved = after_intended(state, decision, fit.planned, lease_until, now)
+            body = to_json(intended_body(decision, answer.plan, fit, moved))
+            self._move(ref, moved)
+            summary = f"intended: {answer.plan.origin} -> {answer.plan.target}"
+            self._follow(decision.decision_id, Step.INTENDED, now, summary, body)
+            return Intent(decision_id=decision.decision_id, fencing=moved.fencing)
+
+    def append(
+        self,
+        decision_id: str,
+        step: Step,
+        *,
+        ref: ResourceRef,
+        at: datetime,
+        summary: str,
+        body: Mapping[str, object],
+        fencing: int | None,
+        due_at: datetime | None,
+    ) -> Record:
+        """Add a record to a chain and move the resource's state with it."""
+        with self._lock:
+            chain = self._chains.get(decision_id)
+            last = None if chain is None else chain.steps[-1]
+            if chain is None or step is Step.INTENDED or not may_follow(last, step):
+                raise IllegalStep(f"{step} may not follow {last} in {decision_id}")
+            if chain.resource != ref.arn:
+                raise IllegalStep(f"{decision_id} is about {chain.resource}, not {ref.arn}")
+            state, text = self._state(ref), to_json(body)
+            if fencing is not None and not state.held(decision_id, fencing):
+                raise LostLease(f"{ref.arn} is at fencing number {state.fencing}, not {fencing}")
+            self._move(ref, after_step(state, decision_id, step, at=at, body=body, due_at=due_at))
+            self._follow(decision_id, step, at, summary, text)
+            return chain.written()[-1]
+
+    def chain(self, decision_id: str) -> tuple[Record, ...]:
+        """All records of one decision, oldest first; empty when there are none."""
+        with self._lock:
+            found = self._chains.get(decision_id)
+            return () if found is None else tuple(found.written())
+
+    def decision(self, decision_id: str) -> Decision:
+        """The decision as it is stored; raises LookupError."""
+        with self._lock:
+            found = self._chains.get(decision_id)
+            if found is None or found.decision is None:
+                raise LookupError(f"no decision {decision_id}")
+            return stored(found.decision)
+
+    def standing(self, ref: ResourceRef, now: datetime) -> Standing:
+        """What is known about a resource; a fresh standing when it was never seen."""
+        with self._lock:
+            return standing_of(
+                self._state(ref), account_micro_usd=self._account_micro_usd,
+                paused_until=self._paused_until, now=now,
+            )  # fmt: skip
+
+    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+        """Resources due at or before `now`, longest overdue first."""
+        with self._lock:
+            overdue = (
+                (state.due_at, ref.arn, ref)
+                for ref, state in self._states.items()
+                if state.due_at is not None and state.due_at <= now
+            )
+            return tuple(Due(ref=ref, due_at=at) for at, _, ref in nsmallest(limit, overdue))
+
+    def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
+        """Remember a look that was no news."""
+        with self._lock:
+            self._move(ref, after_look(self._state(ref), at, due_at))
+
+    def saw_modifications(
+        self,
+        ref: ResourceRef,
+        seen: Sequence[KnownModification],
+        *,
+        now: datetime,
+        full_until: datetime | None = None,
+        owner_price: Decimal | None = None,
+    ) -> None:
+        """Add known starts, what a refusal taught and the owner's new price."""
+        with self._lock:
+            moved = after_modifications(
+                self._state(ref), seen, now=now, full_until=full_until, owner_price=owner_price
+            )
+            self._move(ref, moved)
+
+    def claim_scan(self, now: datetime, every_s: int) -> bool:
+        """True for exactly one caller per period of `every_s` seconds of UTC."""
+        period = datetime.fromtimestamp(now.timestamp() // every_s * every_s, UTC)
+        with self._lock:
+            if self._scanned is not None and period <= self._scanned:
+                return False
+            self._scanned = period
+            return True
+
+    def paused_until(self) -> datetime | None:
+        """Until when nothing may be done; None when not paused."""
+        return self._paused_until
+
+    def pause(self, until: datetime | None, *, at: datetime, who: str) -> None:
+        """Stop every act; recorded."""
+        self._switch(until or ENDLESS, at, who)
+
+    def resume(self, *, at: datetime, who: str) -> None:
+        """Allow acts again; recorded."""
+        self._switch(None, at, who)
+
+    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterator[Record]:
+        """Records of one resource in [since, until], newest first."""
+        return self._found(lambda entry: entry.resource == arn, since, until)
+
+    def by_time(self, *, since: datetime, until: datetime) -> Iterator[Record]:
+        """Records of all resources in [since, until], newest first."""
+        return self._found(lambda entry: True, since, until)
+
+    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterator[Record]:
+        """Records with this outcome in [since, until], newest first."""
+        return self._found(lambda entry: entry.outcome == outcome, since, until)
+
+    def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
+        """Record an event nobody understood, once per event id."""
+        body = to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
+        self._single(rejection(event_id, reason=reason, excerpt=excerpt, at=at, body=body))
+
+    def _switch(self, until: datetime | None, at: datetime, who: str) -> None:
+        body = to_json({"until": until, "who": who})
+        with self._lock:
+            self._paused_until = until
+            self._single(switch(self._account, until, at=at, who=who, body=body))
+
+    def _state(self, ref: ResourceRef) -> ResourceState:
+        return self._states.get(ref) or ResourceState()
+
+    def _move(self, ref: ResourceRef, moved: ResourceState) -> None:
+        self._account_micro_usd += moved.own_micro_usd - self._state(ref).own_micro_usd
+        self._states[ref] = moved
+
+    def _follow(self, decision_id: str, step: Step, at: datetime, summary: str, body: str) -> None:
+        def link(last: Record | None) -> Record:
+            if last is None:
+                raise LookupError(f"{decision_id} has no record to follow")
+            return following(last, step, at=at, summary=summary, body=body)
+
+        self._link(decision_id, step, at, step.value, link)
+
+    def _single(self, record: Record) -> None:
+        with self._lock:
+            if record.decision_id not in self._chains:
+                chain = _Chain(resource=record.resource, decision=None)
+                self._chains[record.decision_id] = chain
+                self._link(
+                    record.decision_id, record.step, record.at, record.outcome, lambda _: record
+                )
+
+    def _link(self, decision_id: str, step: Step, at: datetime, outcome: str, link: Link) -> None:
+        chain = self._chains[decision_id]
+        entry = _Entry(
+            at=at, sequence=len(chain.links), decision_id=decision_id, resource=chain.resource,
+            outcome=outcome,
+        )  # fmt: skip
+        chain.steps.append(step)
+        chain.links.append(link)
+        self._entries.append(entry)
+
+    def _found(
+        self, fits: Callable[[_Entry], bool], since: datetime, until: datetime
+    ) -> Iterator[Record]:
+        if since.tzinfo is None or until.tzinfo is None:
+            raise ValueError("since and until need a time zone; pass aware instants.")
+        with self._lock:
+            found = sorted(e for e in self._entries if since <= e.at <= until and fits(e))
+        return (self.chain(entry.decision_id)[entry.sequence] for entry in reversed(found))
