@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 DISKSTATS = "/proc/diskstats"
-SECTOR_BYTES = 512  # the unit of the kernel's sector counters, whatever the device's own sector size
+SECTOR_BYTES = 512  # the kernel's unit, whatever the device's own sector size
 COLUMNS = ("timestamp", "read_ops", "write_ops", "read_bytes", "write_bytes")
 
 
@@ -54,7 +54,7 @@ def difference(before: Counters | None, after: Counters | None) -> Counters | No
     """The load between two samples; None if one is missing or the counters went backwards."""
     if before is None or after is None:
         return None
-    delta = Counters(*(b - a for a, b in zip(before, after)))
+    delta = Counters(*(b - a for a, b in zip(before, after, strict=True)))
     return delta if min(delta) >= 0 else None
 
 
