@@ -1,0 +1,61 @@
+"""docs/policy.md says what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from headroom.domain.policy import Limits, Mode
+from headroom.policy_fields import FRIENDLY, PRESETS
+from headroom.policy_text import PolicyError, default_policy, parse_policy, policy_warnings
+
+TEXT = (Path(__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
+ROWS = {
+    row[1]: [cell.strip() for cell in row[0].strip("|").split("|")]
+    for row in re.finditer(r"^\| `([a-z_]+)` \|.*$", TEXT, re.MULTILINE)
+}
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def test_every_setting_is_in_the_table_and_nothing_else_is() -> None:
+    assert set(ROWS) == {*FRIENDLY, "preset"}
+
+
+@pytest.mark.parametrize("name", FRIENDLY)
+def test_the_table_tells_the_real_default(name: str) -> None:
+    written = ROWS[name][2].strip("`").replace(",", "") if name != "types" else "[gp3, io2]"
+    document = {"defaults": {name: yaml.safe_load(written)}}
+    field = FRIENDLY[name].name
+    told = getattr(parse_policy(document, source="docs/policy.md").defaults, field)
+    assert told == getattr(Limits(), field)
+
+
+def test_the_table_names_all_modes_and_presets() -> None:
+    assert all(f"`{mode}`" in ROWS["mode"][1] for mode in Mode)
+    assert all(f"`{preset}`" in ROWS["preset"][1] for preset in PRESETS)
+
+
+def test_the_example_reads_without_a_warning() -> None:
+    (example,) = [text for language, text in BLOCKS if language == "yaml"]
+    policy = parse_policy(yaml.safe_load(example), source="docs/policy.md")
+    assert policy_warnings(policy) == ()
+    assert policy.defaults == default_policy().defaults
+    assert dict(policy.rules[0].settings)["cooldown_minutes"] == 60
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"defaults": {"max_iop": 1}},
+        {"defaults": {"growth": "false"}},
+        {"defaults": {"types": ["st1"]}},
+        {"rules": [{"set": {"mode": "auto"}}]},
+    ],
+)
+def test_the_refusals_shown_are_the_refusals_made(document: object) -> None:
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(document, source="policy.yaml")
+    assert str(refusal.value) in TEXT
