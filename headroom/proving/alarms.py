@@ -1,0 +1,40 @@
+"""The deployed alarms on one volume, evaluated every minute: who is woken, and only on a change.
+
+The same thresholds as the template deploys: BurstBalance at 70 % or below, and each Exceeded
+check at 1 in 2 of the last 3 minutes. Missing data never breaches.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headroom.proving.published import PublishedVolume
+
+LOW_BALANCE_PERCENT = 70.0
+LOOKED_AT_MIN, BREACHING_MIN = 3, 2
+CHECKS = ("iops_exceeded", "throughput_exceeded")
+
+
+class VolumeAlarms:
+    """State of the three alarms of one volume."""
+
+    def __init__(self) -> None:
+        self._alarmed: dict[str, bool] = {}
+
+    def raised(self, published: PublishedVolume, now: datetime) -> tuple[str, ...]:
+        """Names of the alarms that went to ALARM at `now`."""
+        return tuple(name for name, on in _breaching(published, now) if self._moves(name, on))
+
+    def _moves(self, name: str, breaching: bool) -> bool:
+        before = self._alarmed.get(name, False)
+        self._alarmed[name] = breaching
+        return breaching and not before
+
+
+def _breaching(published: PublishedVolume, now: datetime) -> list[tuple[str, bool]]:
+    balance = published.recent("burst_balance_percent", now, 1)[0]
+    found = [("burst_balance", balance is not None and balance <= LOW_BALANCE_PERCENT)]
+    for check in CHECKS:
+        values = published.recent(check, now, LOOKED_AT_MIN)
+        found.append((check, sum((v or 0.0) >= 1 for v in values) >= BREACHING_MIN))
+    return found

@@ -1,0 +1,103 @@
+"""Headroom itself as a controller: the application over ports that are all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from headroom.application import remediate, sweep
+from headroom.domain.decision import Decision
+from headroom.domain.policy import Policy
+from headroom.domain.pricing import PriceTable
+from headroom.domain.records import Step
+from headroom.domain.resources import ResourceRef
+from headroom.domain.signals import Signal
+from headroom.domain.standing import KnownModification
+from headroom.ports import Ports
+from headroom.proving.memory import MemoryLedger
+from headroom.proving.scenario import Scenario
+from headroom.proving.simulate import Hands, Log
+from headroom.proving.world import MINUTE, World
+
+SCAN_EVERY_S = 15 * 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedPolicy:
+    """A policy that never changes."""
+
+    policy: Policy
+
+    def current(self) -> Policy:
+        """The policy in force."""
+        return self.policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedPrices:
+    """Prices that never change."""
+
+    prices: PriceTable
+
+    def table(self, region: str) -> PriceTable:
+        """Unit prices of the scenario's Region."""
+        return self.prices
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """Keeps the messages people would have been sent."""
+
+    messages: list[str] = field(default_factory=list)
+
+    def tell(self, decision: Decision, step: Step, summary: str) -> None:
+        """Remember one message."""
+        self.messages.append(f"{step.value}: {summary}")
+
+
+class EngineHands(Hands):
+    """Alarms wake it, and its sweep runs every minute, as deployed."""
+
+    def __init__(self, scenario: Scenario, world: World, ref: ResourceRef) -> None:
+        self._since = world.now
+        self._ledger = MemoryLedger(account_id=ref.account_id, region=ref.region)
+        self._told = Told()
+        self._errors: list[str] = []
+        self._ports = Ports(
+            storage=world,
+            metrics=world,
+            ledger=self._ledger,
+            standings=self._ledger,
+            scan=self._ledger,
+            archive=self._ledger,
+            policies=FixedPolicy(policy=scenario.policy),
+            prices=FixedPrices(prices=scenario.aws.prices),
+            notifier=self._told,
+        )
+        past = [at for at in scenario.aws.modified_at if at < scenario.start]
+        if scenario.aws.known_to_ledger and past:
+            known = [KnownModification(started_at=at, by="other") for at in past]
+            self._ledger.saw_modifications(ref, known, now=world.now)
+
+    def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
+        """Follow the minute's signals, then sweep."""
+        for signal in signals:
+            remediate(self._ports, signal, now)
+        report = sweep(self._ports, now, scan_every_s=SCAN_EVERY_S)
+        self._errors.extend(f"{now.isoformat()}: {error}" for error in report.errors)
+        self._now = now
+
+    def log(self) -> Log:
+        """Everything it recorded, oldest first."""
+        records = sorted(
+            self._ledger.by_time(since=self._since, until=self._now + MINUTE),
+            key=lambda record: (record.at, record.decision_id, record.sequence),
+        )
+        decisions = tuple(
+            self._ledger.decision(record.decision_id)
+            for record in records
+            if record.step is Step.DECIDED
+        )
+        errors = tuple(f"The sweep failed at {error}." for error in self._errors[:5])
+        return Log(decisions=decisions, records=tuple(records), notes=errors)

@@ -1,0 +1,249 @@
+"""What has been published about one volume and its instance, as a reader of CloudWatch finds it.
+
+The same semantics as the CloudWatch adapter: rates are Sum over period, a datapoint of a minute
+is there once the minute has ended and the metric delay has passed, what was never published is
+None. Minutes are numbered from the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from headroom.domain.catalogue import MIB
+from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
+from headroom.ports import Glance
+from headroom.proving.publish import Datapoint
+
+ACTIVITY_MIN = 3 * 60
+HISTORY_MIN = 14 * 24 * 60
+GLANCE_MIN = 30
+SLOW_MIN = 5
+"""Period of history and of an instance's balances."""
+VOLUME_SERIES = (
+    "read_iops", "write_iops", "read_mibps", "write_mibps", "queue_length", "latency_ms",
+    "burst_balance_percent", "iops_exceeded", "throughput_exceeded",
+)  # fmt: skip
+INSTANCE_SERIES = ("iops_exceeded", "throughput_exceeded", "io_balance", "byte_balance")
+RATES = VOLUME_SERIES[:4]
+
+Values = dict[str, float | None]
+
+
+def minute_number(instant: datetime) -> int:
+    """Number of the clock minute that `instant` lies in."""
+    return int(instant.timestamp() // 60)
+
+
+class Grid:
+    """Columns of values on consecutive minutes; a minute that was never put is all None."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.columns: dict[str, list[float | None]] = {name: [] for name in names}
+        self.first: int | None = None
+
+    def put(self, minute: int, values: Values) -> None:
+        """Set one minute, later than all before it."""
+        if self.first is None:
+            self.first = minute
+        gap = minute - self.first - len(next(iter(self.columns.values())))
+        if gap < 0:
+            raise ValueError(f"minute {minute} was put after a later one")
+        for name, column in self.columns.items():
+            column.extend([None] * gap)
+            column.append(values.get(name))
+
+    def cut(self, name: str, first: int, count: int, visible: int) -> tuple[float | None, ...]:
+        """`count` values from minute `first`; those from minute `visible` on are not there yet."""
+        if self.first is None:
+            return (None,) * count
+        column, offset = self.columns[name], self.first
+        low = min(max(first, offset), first + count)
+        high = max(low, min(first + count, visible, offset + len(column)))
+        middle = column[low - offset : high - offset]
+        return (None,) * (low - first) + tuple(middle) + (None,) * (first + count - high)
+
+
+class PublishedVolume:
+    """The datapoints of one volume and of the instance it hangs on.
+
+    `other_iops` and `other_mibps` are what the instance's other volumes publish.
+    """
+
+    def __init__(self, *, delay: timedelta, other_iops: float, other_mibps: float) -> None:
+        self._delay_s = delay.total_seconds()
+        self._other = (other_iops, other_mibps)
+        self._volume = Grid(VOLUME_SERIES)
+        self._instance = Grid(INSTANCE_SERIES)
+        self._slow = Grid(VOLUME_SERIES)
+
+    def put(self, minute: int, points: Iterable[Datapoint]) -> None:
+        """Publish one minute."""
+        found = {point.name: point for point in points}
+        self._volume.put(minute, _volume_values(found))
+        self._instance.put(minute, _instance_values(found))
+        if minute % SLOW_MIN == SLOW_MIN - 1:
+            self._slow.put(minute // SLOW_MIN, self._period(minute // SLOW_MIN, minute + 1))
+
+    def visible(self, now: datetime) -> int:
+        """The first minute that is not readable yet at `now`."""
+        return int((now.timestamp() - self._delay_s) // 60)
+
+    def recent(self, name: str, now: datetime, minutes: int) -> tuple[float | None, ...]:
+        """The latest readable minutes of a volume's series, oldest first."""
+        visible = self.visible(now)
+        return self._volume.cut(name, visible - minutes, minutes, visible)
+
+    def glance(self, now: datetime) -> Glance:
+        """The last half hour in a few numbers."""
+        first, visible = minute_number(now) - GLANCE_MIN, self.visible(now)
+
+        def known(name: str) -> list[float]:
+            values = self._volume.cut(name, first, GLANCE_MIN, visible)
+            return [v for v in values if v is not None]
+
+        iops, throughput = known("iops_exceeded"), known("throughput_exceeded")
+        return Glance(
+            iops_exceeded_minutes=int(sum(iops)) if iops else None,
+            throughput_exceeded_minutes=int(sum(throughput)) if throughput else None,
+            lowest_burst_balance_percent=min(known("burst_balance_percent"), default=None),
+            longest_queue=max(known("queue_length"), default=None),
+        )
+
+    def activity(self, now: datetime) -> tuple[VolumeActivity, InstanceActivity]:
+        """The last three hours at one-minute periods; balances at five."""
+        first, visible = minute_number(now) - ACTIVITY_MIN, self.visible(now)
+        start = _instant(first)
+        series = {
+            name: Series(
+                start=start,
+                period_s=60,
+                values=self._volume.cut(name, first, ACTIVITY_MIN, visible),
+            )
+            for name in VOLUME_SERIES
+        }
+        return VolumeActivity(**series), self._of_instance(series, now, first, visible)
+
+    def history(self, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published."""
+        count = HISTORY_MIN // SLOW_MIN
+        first, visible = minute_number(now) // SLOW_MIN - count, self.visible(now)
+        whole = visible // SLOW_MIN
+        growing = self._period(whole, visible)
+        place = whole - first
+        columns: dict[str, Series] = {}
+        for name in VOLUME_SERIES:
+            values = self._slow.cut(name, first, count, whole)
+            if 0 <= place < count and growing[name] is not None:
+                values = (*values[:place], growing[name], *values[place + 1 :])
+            columns[name] = Series(
+                start=_instant(first * SLOW_MIN), period_s=60 * SLOW_MIN, values=values
+            )
+        if not any(v is not None for v in columns["read_iops"].values):
+            return None
+        return VolumeActivity(**columns)
+
+    def _of_instance(
+        self, volume: dict[str, Series], now: datetime, first: int, visible: int
+    ) -> InstanceActivity:
+        start = volume["read_iops"].start
+
+        def minutes(values: tuple[float | None, ...]) -> Series:
+            return Series(start=start, period_s=60, values=values)
+
+        slow_first = minute_number(now) // SLOW_MIN - ACTIVITY_MIN // SLOW_MIN
+
+        def balance(name: str) -> Series:
+            values = self._instance.cut(name, slow_first * SLOW_MIN, ACTIVITY_MIN, visible)
+            return Series(
+                start=_instant(slow_first * SLOW_MIN),
+                period_s=60 * SLOW_MIN,
+                values=values[::SLOW_MIN],
+            )
+
+        return InstanceActivity(
+            iops=minutes(_together(volume, "read_iops", "write_iops", self._other[0])),
+            mibps=minutes(_together(volume, "read_mibps", "write_mibps", self._other[1])),
+            iops_exceeded=minutes(
+                self._instance.cut("iops_exceeded", first, ACTIVITY_MIN, visible)
+            ),
+            throughput_exceeded=minutes(
+                self._instance.cut("throughput_exceeded", first, ACTIVITY_MIN, visible)
+            ),
+            io_balance_percent=balance("io_balance"),
+            byte_balance_percent=balance("byte_balance"),
+        )
+
+    def _period(self, number: int, visible: int) -> Values:
+        """One five-minute period from the minutes of it that are readable before `visible`."""
+        values: Values = {}
+        minutes = {
+            name: self._volume.cut(name, number * SLOW_MIN, SLOW_MIN, visible)
+            for name in VOLUME_SERIES
+        }
+        for name, column in minutes.items():
+            known = [v for v in column if v is not None]
+            if not known:
+                values[name] = None
+            elif name in RATES:
+                values[name] = sum(known) / SLOW_MIN
+            elif name == "burst_balance_percent":
+                values[name] = min(known)
+            elif name == "queue_length":
+                values[name] = sum(known) / len(known)
+            elif name != "latency_ms":
+                values[name] = max(known)
+        weights = zip(
+            minutes["latency_ms"], minutes["read_iops"], minutes["write_iops"], strict=True
+        )
+        waits = [(ms, (r or 0.0) + (w or 0.0)) for ms, r, w in weights if ms is not None]
+        ops = sum(weight for _, weight in waits)
+        values["latency_ms"] = sum(ms * weight for ms, weight in waits) / ops if ops else None
+        return values
+
+
+def _volume_values(found: dict[str, Datapoint]) -> Values:
+    def total(name: str) -> float | None:
+        point = found.get(name)
+        return None if point is None else point.sum
+
+    def rate(name: str, unit: float = 1.0) -> float | None:
+        value = total(name)
+        return None if value is None else value / (60 * unit)
+
+    ops = (total("VolumeReadOps") or 0.0) + (total("VolumeWriteOps") or 0.0)
+    time = (total("VolumeTotalReadTime") or 0.0) + (total("VolumeTotalWriteTime") or 0.0)
+    timed = "VolumeTotalReadTime" in found and ops > 0
+    return {
+        "read_iops": rate("VolumeReadOps"),
+        "write_iops": rate("VolumeWriteOps"),
+        "read_mibps": rate("VolumeReadBytes", MIB),
+        "write_mibps": rate("VolumeWriteBytes", MIB),
+        "queue_length": total("VolumeQueueLength"),
+        "latency_ms": 1000 * time / ops if timed else None,
+        "burst_balance_percent": total("BurstBalance"),
+        "iops_exceeded": total("VolumeIOPSExceededCheck"),
+        "throughput_exceeded": total("VolumeThroughputExceededCheck"),
+    }
+
+
+def _instance_values(found: dict[str, Datapoint]) -> Values:
+    names = (
+        "InstanceEBSIOPSExceededCheck", "InstanceEBSThroughputExceededCheck", "EBSIOBalance%",
+        "EBSByteBalance%",
+    )  # fmt: skip
+    return {
+        column: found[name].sum if name in found else None
+        for column, name in zip(INSTANCE_SERIES, names, strict=True)
+    }
+
+
+def _together(
+    volume: dict[str, Series], reads: str, writes: str, others: float
+) -> tuple[float | None, ...]:
+    pairs = zip(volume[reads].values, volume[writes].values, strict=True)
+    return tuple(None if r is None or w is None else r + w + others for r, w in pairs)
+
+
+def _instant(minute: int) -> datetime:
+    return datetime.fromtimestamp(60 * minute, UTC)

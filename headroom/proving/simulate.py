@@ -1,0 +1,211 @@
+"""Runs one scenario minute by minute: the physics, what is published, and the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Literal
+
+from headroom.domain.decision import Decision
+from headroom.domain.pricing import SECONDS_PER_MONTH
+from headroom.domain.records import Record
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.signals import Signal
+from headroom.proving.audit import violations
+from headroom.proving.facts import MinuteFacts
+from headroom.proving.latency import LatencyHistogram
+from headroom.proving.physics import VolumePhysics
+from headroom.proving.publish import datapoints, instance_datapoints
+from headroom.proving.published import PublishedVolume, minute_number
+from headroom.proving.result import Change, Result, SimulatedMinute
+from headroom.proving.rules import VolumeLifecycle
+from headroom.proving.scenario import Scenario
+from headroom.proving.workload import minute_floor
+from headroom.proving.world import MINUTE, SimulatedVolume, World
+
+ACCOUNT = "123456789012"
+VOLUME_ID = "vol-0123456789abcdef0"
+INSTANCE_ID = "i-0a1b2c3d4e5f60718"
+AGE = timedelta(days=365)
+"""How long before its start the volume was made."""
+
+Controller = Literal["headroom", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """What a controller did."""
+
+    decisions: tuple[Decision, ...]
+    records: tuple[Record, ...]
+    notes: tuple[str, ...]
+
+
+class Hands:
+    """A controller that does nothing; others override what it is told each minute."""
+
+    def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
+        """React to one minute that has passed."""
+
+    def log(self) -> Log:
+        """What it did."""
+        return Log(decisions=(), records=(), notes=())
+
+
+def simulate(
+    scenario: Scenario,
+    controller: Controller = "headroom",
+    *,
+    on_minute: Callable[[MinuteFacts], None] | None = None,
+) -> Result:
+    """Run `scenario` under `controller`; `on_minute` is told every minute as it passes."""
+    start = minute_floor(scenario.start)
+    ref = ResourceRef(
+        kind=Kind.EBS, account_id=ACCOUNT, region=scenario.aws.region, resource_id=VOLUME_ID
+    )
+    volume = _volume(scenario, ref, start)
+    world = World([volume], now=start)
+    hands = _hands(controller, scenario, world, ref)
+    minutes: list[SimulatedMinute] = []
+    latencies = LatencyHistogram()
+    prices, seen, price = scenario.aws.prices, volume.lifecycle.billed(start), Decimal(0)
+    price = prices.monthly(seen)
+    while world.now < scenario.end:
+        if volume.lifecycle.billed(world.now) != seen:
+            seen = volume.lifecycle.billed(world.now)
+            price = prices.monthly(seen)
+        facts = world.advance()[VOLUME_ID]
+        latencies.add(facts.latencies)
+        minutes.append(SimulatedMinute(facts=facts, configuration=seen, usd_per_month=price))
+        hands.minute(world.now, world.signals())
+        if on_minute is not None:
+            on_minute(facts)
+    log = hands.log()
+    changes = tuple(_changes(volume.lifecycle, scenario, log))
+    return Result(
+        scenario=scenario.name,
+        controller=controller,
+        minutes=tuple(minutes),
+        latencies=latencies,
+        storage_usd=_paid(volume.lifecycle, scenario),
+        usd_per_month_end=prices.monthly(volume.lifecycle.billed(world.now)),
+        changes=changes,
+        others_changes=tuple(_others(volume.lifecycle, changes, scenario.start)),
+        decisions=log.decisions,
+        records=log.records,
+        refusals=tuple(world.refusals),
+        violations=violations(scenario, changes, volume.lifecycle.starts),
+        notes=(*scenario.workload.notes, *world.notes, *log.notes),
+    )
+
+
+def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedVolume:
+    aws, attachment = scenario.aws, scenario.hung.attachment
+    lifecycle = VolumeLifecycle(
+        scenario.resource.configuration,
+        created_at=start - AGE,
+        delays=aws.delays,
+        volume_id=ref.resource_id,
+        names_instant=aws.refusal_names_instant,
+        history=[at for at in aws.modified_at if at < scenario.start],
+    )
+    published = PublishedVolume(
+        delay=aws.metric_delay,
+        other_iops=attachment.other_iops,
+        other_mibps=attachment.other_mibps,
+    )
+    _play_history(scenario, published, start)
+    change = lifecycle.modification(start)
+    return SimulatedVolume(
+        ref=ref,
+        lifecycle=lifecycle,
+        physics=VolumePhysics(
+            scenario.workload,
+            burst_balance_percent=scenario.resource.burst_balance_percent,
+            queue_limit=scenario.hung.queue_limit,
+            attachment=attachment,
+        ),
+        attachment=attachment,
+        tags=scenario.resource.tags,
+        published=published,
+        instance_id=INSTANCE_ID,
+        others=tuple(at for at in aws.modified_at if at >= scenario.start),
+        told=None if change is None else (change.started_at, change.state),
+    )
+
+
+def _play_history(scenario: Scenario, published: PublishedVolume, start: datetime) -> None:
+    """Publish what the volume, as it is, did under the load from before the start."""
+    if scenario.history is None:
+        return
+    attachment = scenario.hung.attachment
+    physics = VolumePhysics(
+        scenario.history, queue_limit=scenario.hung.queue_limit, attachment=attachment
+    )
+    configuration = scenario.resource.configuration
+    still = VolumeLifecycle(configuration, created_at=start - AGE)
+    now = minute_floor(scenario.history.start)
+    while now < start:
+        facts = physics.minute(now, still)
+        points = datapoints(
+            facts,
+            volume_id=VOLUME_ID,
+            instance_id=INSTANCE_ID,
+            configuration=configuration,
+            nitro=attachment.limits.nitro,
+        )
+        points += instance_datapoints(facts, instance_id=INSTANCE_ID, limits=attachment.limits)
+        published.put(minute_number(now), points)
+        now += MINUTE
+
+
+def _hands(controller: Controller, scenario: Scenario, world: World, ref: ResourceRef) -> Hands:
+    if controller == "none":
+        return Hands()
+    from headroom.proving.engine import EngineHands  # the application is needed only here
+
+    return EngineHands(scenario, world, ref)
+
+
+def _changes(lifecycle: VolumeLifecycle, scenario: Scenario, log: Log) -> Iterator[Change]:
+    by_id = {decision.decision_id: decision for decision in log.decisions}
+    applied = {r.at: r.decision_id for r in log.records if r.step.value == "applied"}
+    for start in lifecycle.starts:
+        if start in scenario.aws.modified_at or start < scenario.start:
+            continue
+        change = lifecycle.modification(start)
+        if change is None:
+            continue
+        decision_id = applied.get(start, "")
+        decision = by_id.get(decision_id)
+        yield Change(
+            at=start,
+            origin=change.origin,
+            target=change.target,
+            decision_id=decision_id,
+            reason="" if decision is None else decision.answer.reason.value,
+        )
+
+
+def _others(
+    lifecycle: VolumeLifecycle, changes: tuple[Change, ...], since: datetime
+) -> Iterator[datetime]:
+    ours = {change.at for change in changes}
+    return (start for start in lifecycle.starts if start >= since and start not in ours)
+
+
+def _paid(lifecycle: VolumeLifecycle, scenario: Scenario) -> Decimal:
+    """USD for the volume over the workload, by the second."""
+    inside = [at for at in lifecycle.starts if scenario.start < at < scenario.end]
+    edges = [scenario.start, *inside, scenario.end]
+    total = Decimal(0)
+    for begin, end in pairwise(edges):
+        monthly = scenario.aws.prices.monthly(lifecycle.billed(begin))
+        total += monthly * Decimal(str((end - begin).total_seconds())) / SECONDS_PER_MONTH
+    return total
+
+
+__all__ = ["ACCOUNT", "VOLUME_ID", "Controller", "Hands", "Log", "Result", "simulate"]

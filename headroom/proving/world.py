@@ -1,0 +1,253 @@
+"""A small AWS in memory: volumes with physics and rules, and the metrics that come of them.
+
+Implements the Storage and Metrics ports with the semantics of the real adapters. Time moves only
+by `advance`, minute by minute; `now` is the end of the latest one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from headroom.domain.observation import InstanceActivity, VolumeActivity
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.resources import (
+    Configuration,
+    Instance,
+    Modification,
+    ModificationState,
+    ResourceRef,
+    Volume,
+)
+from headroom.domain.signals import Claim, Signal
+from headroom.ports import Glance, ResourceGone, StorageView
+from headroom.proving.alarms import VolumeAlarms
+from headroom.proving.facts import MinuteFacts
+from headroom.proving.physics import Attachment, VolumePhysics
+from headroom.proving.publish import datapoints, instance_datapoints
+from headroom.proving.published import PublishedVolume, minute_number
+from headroom.proving.rules import ModificationRefused, VolumeLifecycle
+
+MINUTE = timedelta(minutes=1)
+REFUSALS = {
+    "VolumeModificationRateExceeded": Refusal.SLOTS,
+    "IncorrectModificationState": Refusal.IN_FLIGHT,
+    "UnsupportedOperation": Refusal.UNSUPPORTED,
+}
+"""Codes with a meaning of their own; every other one is a request that AWS calls wrong."""
+INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsRefusal:
+    """A ModifyVolume call of ours that AWS refused."""
+
+    at: datetime
+    code: str
+    message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SimulatedVolume:
+    """One volume of the world with everything that moves it.
+
+    `others` are instants at which somebody else makes a change that changes nothing.
+    """
+
+    ref: ResourceRef
+    lifecycle: VolumeLifecycle
+    physics: VolumePhysics
+    attachment: Attachment
+    tags: tuple[tuple[str, str], ...]
+    published: PublishedVolume
+    instance_id: str = "i-0a1b2c3d4e5f60718"
+    others: tuple[datetime, ...] = ()
+    alarms: VolumeAlarms = field(default_factory=VolumeAlarms)
+    told: tuple[datetime, ModificationState] | None = None
+
+    def volume_ids(self) -> tuple[str, ...]:
+        """All volumes of the instance: this one, and one more if other load hangs on it."""
+        more = self.attachment.other_iops or self.attachment.other_mibps
+        return (self.ref.resource_id, "vol-0fedcba9876543210") if more else (self.ref.resource_id,)
+
+
+class World:
+    """Volumes of one account and Region, and what CloudWatch and EC2 say about them."""
+
+    def __init__(self, volumes: Sequence[SimulatedVolume], *, now: datetime) -> None:
+        self.now = now
+        self.refusals: list[AwsRefusal] = []
+        self.notes: list[str] = []
+        self._volumes = {volume.ref.resource_id: volume for volume in volumes}
+
+    def advance(self) -> dict[str, MinuteFacts]:
+        """Let one clock minute pass; the facts of each volume by its id."""
+        start = self.now
+        facts = {name: self._minute(volume, start) for name, volume in self._volumes.items()}
+        self.now = start + MINUTE
+        return facts
+
+    def signals(self) -> Iterator[Signal]:
+        """The events that reach Headroom at `now`: alarms that rose, modifications that moved on."""
+        for volume in self._volumes.values():
+            change = volume.lifecycle.modification(self.now)
+            news = None if change is None else (change.started_at, change.state)
+            if news is not None and news != volume.told:
+                volume.told = news
+                yield self._signal(volume, Claim.MODIFICATION, None, f"modifyVolume {news[1]}")
+            for name in volume.alarms.raised(volume.published, self.now):
+                yield self._signal(volume, Claim.PRESSURE, f"headroom-{name}", "OK to ALARM")
+
+    def fleet(self) -> Iterator[StorageView]:
+        """Every volume, its instance left out."""
+        for volume in self._volumes.values():
+            yield StorageView(
+                volume=self._described(volume),
+                modification=volume.lifecycle.modification(self.now),
+                instance=None,
+            )
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        """One volume with its instance; raises ResourceGone."""
+        volume = self._volume(ref)
+        return StorageView(
+            volume=self._described(volume),
+            modification=volume.lifecycle.modification(self.now),
+            instance=Instance(
+                instance_id=volume.instance_id,
+                limits=volume.attachment.limits,
+                volume_ids=volume.volume_ids(),
+            ),
+        )
+
+    def apply(
+        self,
+        ref: ResourceRef,
+        *,
+        expected: Configuration,
+        seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:
+        """Change the volume if it still is as the decision saw it; looks again first."""
+        lifecycle = self._volume(ref).lifecycle
+        found, change = lifecycle.described(self.now), lifecycle.modification(self.now)
+        busy = change is not None and change.in_flight
+        if found == target and not busy:
+            return AlreadyThere()
+        started = None if change is None else change.started_at
+        if found != expected or started != seen:
+            return Stale(
+                expected=expected,
+                found=found,
+                detail=f"is {found}, last modified {started}; decided on {expected}, {seen}",
+            )
+        return self._modify(lifecycle, found, target)
+
+    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        """A Glance for every volume by its id."""
+        ids = [view.volume.ref.resource_id for view in views]
+        return {name: self._volumes[name].published.glance(now) for name in ids}
+
+    def activity(
+        self, view: StorageView, now: datetime
+    ) -> tuple[VolumeActivity, InstanceActivity | None]:
+        """The last 3 hours at one-minute periods, of the volume and of its instance."""
+        volume, instance = self._volume(view.volume.ref).published.activity(now)
+        return volume, None if view.instance is None else instance
+
+    def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published."""
+        return self._volume(view.volume.ref).published.history(now)
+
+    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
+        """None: alarms of the world name their volume themselves."""
+        return ()
+
+    def _minute(self, volume: SimulatedVolume, start: datetime) -> MinuteFacts:
+        for instant in volume.others:
+            if start <= instant < start + MINUTE:
+                self._change_nothing(volume, instant)
+        facts = volume.physics.minute(start, volume.lifecycle)
+        limits = volume.attachment.limits
+        points = datapoints(
+            facts,
+            volume_id=volume.ref.resource_id,
+            instance_id=volume.instance_id,
+            configuration=volume.lifecycle.described(start),
+            nitro=limits.nitro,
+        )
+        points += instance_datapoints(facts, instance_id=volume.instance_id, limits=limits)
+        volume.published.put(minute_number(start), points)
+        return facts
+
+    def _change_nothing(self, volume: SimulatedVolume, instant: datetime) -> None:
+        kind = volume.lifecycle.described(instant).volume_type
+        try:
+            volume.lifecycle.modify(instant, volume_type=kind)
+        except ModificationRefused as refused:
+            self.notes.append(
+                f"AWS refused another program's change at {_text(instant)} ({refused.code})."
+            )
+
+    def _modify(
+        self, lifecycle: VolumeLifecycle, found: Configuration, target: Configuration
+    ) -> Outcome:
+        try:
+            change: Modification = lifecycle.modify(
+                self.now,
+                volume_type=target.volume_type,
+                size_gib=target.size_gib if target.size_gib != found.size_gib else None,
+                iops=target.iops,
+                throughput_mibps=target.throughput_mibps,
+            )
+        except ModificationRefused as refused:
+            self.refusals.append(
+                AwsRefusal(at=self.now, code=refused.code, message=refused.message)
+            )
+            named = INSTANT.search(refused.message)
+            return Refused(
+                refusal=REFUSALS.get(refused.code, Refusal.INVALID),
+                code=refused.code,
+                message=refused.message,
+                retry_at=None if named is None else datetime.fromisoformat(named.group()),
+            )
+        return Applied(started_at=change.started_at)
+
+    def _volume(self, ref: ResourceRef) -> SimulatedVolume:
+        try:
+            return self._volumes[ref.resource_id]
+        except KeyError:
+            raise ResourceGone(f"{ref.resource_id} does not exist") from None
+
+    def _described(self, volume: SimulatedVolume) -> Volume:
+        return Volume(
+            ref=volume.ref,
+            configuration=volume.lifecycle.described(self.now),
+            availability_zone=f"{volume.ref.region}a",
+            state="in-use",
+            created_at=volume.lifecycle.created_at,
+            instance_ids=(volume.instance_id,),
+            multi_attach=False,
+            managed_by=None,
+            on_outpost=False,
+            tags=volume.tags,
+        )
+
+    def _signal(
+        self, volume: SimulatedVolume, claim: Claim, alarm: str | None, detail: str
+    ) -> Signal:
+        return Signal(
+            event_id=f"{volume.ref.resource_id}/{alarm or claim.value}/{_text(self.now)}",
+            claim=claim,
+            ref=volume.ref,
+            alarm_name=alarm,
+            claimed_at=self.now,
+            muted=False,
+            detail=detail,
+        )
+
+
+def _text(instant: datetime) -> str:
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
