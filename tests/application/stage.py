@@ -1,0 +1,174 @@
+"""A small stage for the orchestration: one clock, real rules, real ledger in memory, said metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from headroom.proving.memory import MemoryLedger
+
+from headroom.domain.decision import Decision
+from headroom.domain.observation import InstanceActivity, VolumeActivity
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.pricing import PriceTable, catalogue_prices
+from headroom.domain.records import Step
+from headroom.domain.resources import Configuration, ResourceRef, Volume
+from headroom.ports import Glance, Ports, ReadFailed, ResourceGone, StorageView
+from headroom.proving.rules import ModificationRefused, VolumeLifecycle
+from tests.builders import ACCOUNT, NOW, REGION, activity, instance, policy
+
+
+@dataclass
+class Stage:
+    """Storage, metrics, policies, prices and notifier in one object, moved by `now`."""
+
+    now: datetime = NOW
+    volumes: dict[str, Volume] = field(default_factory=dict)
+    lifecycles: dict[str, VolumeLifecycle] = field(default_factory=dict)
+    loads: dict[str, VolumeActivity] = field(default_factory=dict)
+    rules: Policy | PolicyUnreadable = field(default_factory=policy)
+    told: list[tuple[str, Step, str]] = field(default_factory=list)
+    unreadable: set[str] = field(default_factory=set)
+    answers: list[Outcome] = field(default_factory=list)
+    """Outcomes to give instead of the rules' own, first in first out."""
+    pressed: set[str] = field(default_factory=set)
+    ledger: MemoryLedger = field(
+        default_factory=lambda: MemoryLedger(account_id=ACCOUNT, region=REGION)
+    )
+
+    def add(self, vol: Volume, *, load: VolumeActivity | None = None) -> ResourceRef:
+        key = vol.ref.resource_id
+        self.volumes[key] = vol
+        self.lifecycles[key] = VolumeLifecycle(vol.configuration, created_at=vol.created_at)
+        self.loads[key] = load or starving()
+        return vol.ref
+
+    @property
+    def ports(self) -> Ports:
+        ledger = self.ledger
+        return Ports(
+            storage=self, metrics=self, ledger=ledger, standings=ledger, scan=ledger,
+            archive=ledger, policies=self, prices=self, notifier=self,
+        )  # fmt: skip
+
+    # Storage
+    def fleet(self) -> Iterator[StorageView]:
+        for vol in self.volumes.values():
+            yield replace(self.view(vol.ref), instance=None)
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        key = ref.resource_id
+        if key in self.unreadable:
+            raise ReadFailed(f"{key} did not answer")
+        if key not in self.volumes:
+            raise ResourceGone(key)
+        life = self.lifecycles[key]
+        vol = replace(self.volumes[key], configuration=life.described(self.now))
+        return StorageView(
+            volume=vol, modification=life.modification(self.now), instance=instance()
+        )
+
+    def apply(
+        self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:  # fmt: skip
+        if self.answers:
+            return self.answers.pop(0)
+        view = self.view(ref)
+        found = view.volume.configuration
+        if found == target:
+            return AlreadyThere()
+        started = view.modification.started_at if view.modification else None
+        if found != expected or started != seen:
+            return Stale(expected=expected, found=found, detail="moved")
+        try:
+            return Applied(started_at=self.change(ref, target))
+        except ModificationRefused as refused:
+            kind = (
+                Refusal.SLOTS
+                if refused.code == "VolumeModificationRateExceeded"
+                else Refusal.IN_FLIGHT
+            )
+            return Refused(refusal=kind, code=refused.code, message=refused.message, retry_at=None)
+
+    def change(self, ref: ResourceRef, target: Configuration) -> datetime:
+        """Change the volume as anybody may."""
+        return (
+            self.lifecycles[ref.resource_id]
+            .modify(
+                self.now, volume_type=target.volume_type, size_gib=target.size_gib,
+                iops=target.iops, throughput_mibps=target.throughput_mibps,
+            )
+            .started_at
+        )  # fmt: skip
+
+    # Metrics
+    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        return {
+            v.volume.ref.resource_id: Glance(
+                iops_exceeded_minutes=5 if v.volume.ref.resource_id in self.pressed else 0,
+                throughput_exceeded_minutes=0,
+                lowest_burst_balance_percent=None,
+                longest_queue=None,
+            )
+            for v in views
+        }
+
+    def activity(
+        self, view: StorageView, now: datetime
+    ) -> tuple[VolumeActivity, InstanceActivity | None]:
+        return moved(self.loads[view.volume.ref.resource_id], now), None
+
+    def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
+        return None
+
+    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
+        return tuple(self.volumes[key].ref for key in sorted(self.pressed))
+
+    # Policies, Prices, Notifier
+    def current(self) -> Policy | PolicyUnreadable:
+        return self.rules
+
+    def table(self, region: str) -> PriceTable:
+        return catalogue_prices(region)
+
+    def tell(self, decision: Decision, step: Step, summary: str) -> None:
+        self.told.append((decision.observation.volume.ref.resource_id, step, summary))
+
+    # For tests
+    def later(self, **delta: float) -> datetime:
+        self.now += timedelta(**delta)
+        return self.now
+
+    def steps(self, ref: ResourceRef) -> list[str]:
+        """Every recorded step of a volume, oldest first."""
+        records = self.ledger.by_resource(
+            ref.arn, since=NOW - timedelta(days=400), until=NOW + timedelta(days=400)
+        )
+        ordered = sorted(records, key=lambda r: (r.at, r.decision_id, r.sequence))
+        return [r.outcome if r.step is Step.DECIDED else r.step.value for r in ordered]
+
+
+def moved(load: VolumeActivity, now: datetime) -> VolumeActivity:
+    """The same activity as if it had just happened."""
+    shift = now - load.read_iops.end
+
+    def move(name: str) -> object:
+        series = getattr(load, name)
+        return replace(series, start=series.start + shift)
+
+    return replace(load, **{name: move(name) for name in load.__dataclass_fields__})  # type: ignore[arg-type]
+
+
+def starving() -> VolumeActivity:
+    return activity(
+        [1500.0] * 150 + [3000.0] * 30,
+        queue=[1.0] * 150 + [900.0 + 3 * i for i in range(30)],
+        iops_check=[0.0] * 150 + [1.0] * 30,
+    )
+
+
+def calm() -> VolumeActivity:
+    return activity([1500.0] * 180)

@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+
+from headroom.application import remediate, sweep
+from headroom.domain.decision import Act, Hold
+from headroom.domain.outcome import Refusal, Refused, Unknown
+from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.records import Step, broken_link
+from headroom.domain.resources import ResourceRef
+from headroom.domain.signals import Claim, Signal
+from headroom.ports import ReadFailed
+from tests.application.stage import Stage, calm
+from tests.builders import NOW, activity, gp3, policy, ref, volume
+
+
+def alarm(of: ResourceRef | None, claim: Claim = Claim.PRESSURE, *, muted: bool = False) -> Signal:
+    return Signal(
+        event_id="e-1", claim=claim, ref=of, alarm_name="headroom-iops", claimed_at=NOW,
+        muted=muted, detail="",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_an_alarm_on_a_starved_volume_ends_in_one_change_and_proven_relief(stage: Stage) -> None:
+    vol = stage.add(volume())
+    (decision,) = remediate(stage.ports, alarm(vol), stage.now)
+    assert isinstance(decision.answer, Act)
+    assert stage.steps(vol) == ["act", "intended", "applied"]
+    stage.loads[vol.resource_id] = calm()
+    for _ in range(40):
+        stage.later(minutes=5)
+        sweep(stage.ports, stage.now)
+    # The last one says that nothing binds any more: the episode is over.
+    assert stage.steps(vol) == ["act", "intended", "applied", "relieved", "hold"]
+    chain = stage.ledger.chain(decision.decision_id)
+    assert broken_link(chain) is None
+    assert len(stage.lifecycles["vol-1"].starts) == 1
+    assert [step for _, step, _ in stage.told] == [Step.APPLIED, Step.RELIEVED]
+
+
+def test_the_same_alarm_twice_makes_one_change(stage: Stage) -> None:
+    vol = stage.add(volume())
+    remediate(stage.ports, alarm(vol), stage.now)
+    remediate(stage.ports, alarm(vol), stage.now)
+    stage.later(minutes=1)
+    remediate(stage.ports, alarm(vol), stage.now)
+    assert len(stage.lifecycles["vol-1"].starts) == 1
+
+
+def test_a_muted_alarm_wakes_nobody(stage: Stage) -> None:
+    vol = stage.add(volume())
+    assert remediate(stage.ports, alarm(vol, muted=True), stage.now) == ()
+    assert stage.steps(vol) == []
+
+
+def test_an_alarm_level_event_leads_to_its_contributors(stage: Stage) -> None:
+    one, two = stage.add(volume(ref=ref("vol-1"))), stage.add(volume(ref=ref("vol-2")))
+    stage.pressed = {"vol-1", "vol-2"}
+    decisions = remediate(stage.ports, alarm(None, Claim.LOOK_AT_CONTRIBUTORS), stage.now)
+    assert {d.observation.volume.ref for d in decisions} == {one, two}
+
+
+def test_a_volume_not_enrolled_is_recorded_and_told_to_nobody(stage: Stage) -> None:
+    vol = stage.add(volume(tags=()))
+    (decision,) = remediate(stage.ports, alarm(vol), stage.now)
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.would_take is not None
+    assert stage.steps(vol) == ["hold"]
+    assert stage.told == []
+
+
+def test_a_volume_that_is_off_is_not_looked_at(stage: Stage) -> None:
+    vol = stage.add(volume(tags=(("headroom", "off"),)))
+    assert remediate(stage.ports, alarm(vol), stage.now) == ()
+    assert stage.steps(vol) == []
+
+
+def test_an_unreadable_policy_changes_nothing_and_is_on_record(stage: Stage) -> None:
+    vol = stage.add(volume())
+    stage.rules = PolicyUnreadable(reason="the parameter is gone")
+    remediate(stage.ports, alarm(vol), stage.now)
+    assert stage.steps(vol) == ["hold"]
+    assert stage.lifecycles["vol-1"].starts == ()
+
+
+def test_a_deleted_volume_is_forgotten_without_a_fuss(stage: Stage) -> None:
+    assert remediate(stage.ports, alarm(ref("vol-gone")), stage.now) == ()
+
+
+def test_a_read_that_fails_is_raised_so_that_the_event_comes_again(stage: Stage) -> None:
+    vol = stage.add(volume())
+    stage.unreadable.add("vol-1")
+    with pytest.raises(ReadFailed):
+        remediate(stage.ports, alarm(vol), stage.now)
+    assert stage.steps(vol) == []
+
+
+def test_a_sweeps_decision_is_recorded_only_when_it_is_news(stage: Stage) -> None:
+    vol = stage.add(volume(tags=()))
+    stage.pressed = {"vol-1"}
+    for _ in range(6):
+        sweep(stage.ports, stage.now)
+        stage.later(minutes=15)
+    assert stage.steps(vol) == ["hold"]
+
+
+def test_without_any_alarm_the_sweep_ends_the_starvation(stage: Stage) -> None:
+    vol = stage.add(volume())
+    stage.pressed = {"vol-1"}
+    report = sweep(stage.ports, stage.now)
+    assert report.acted == 1
+    assert stage.steps(vol) == ["act", "intended", "applied"]
+
+
+def test_the_fleet_is_scanned_once_per_period_however_often_the_sweep_runs(stage: Stage) -> None:
+    stage.add(volume())
+    scans = 0
+    for _ in range(30):
+        scans += sweep(stage.ports, stage.now, scan_every_s=900).scan_ran
+        stage.later(minutes=1)
+    assert scans == 2
+
+
+def test_one_volumes_trouble_leaves_the_rest_alone(stage: Stage) -> None:
+    bad, good = stage.add(volume(ref=ref("vol-bad"))), stage.add(volume(ref=ref("vol-good")))
+    stage.ledger.looked(bad, at=stage.now, due_at=stage.now)
+    stage.ledger.looked(good, at=stage.now, due_at=stage.now)
+    stage.unreadable.add("vol-bad")
+    stage.fleet = lambda: iter(())  # type: ignore[method-assign]
+    report = sweep(stage.ports, stage.now)
+    assert (report.failed, report.acted) == (1, 1)
+    assert "vol-bad" in report.errors[0]
+    stage.unreadable.clear()
+    stage.later(minutes=1)
+    assert sweep(stage.ports, stage.now).acted == 1
+
+
+def test_somebody_elses_four_changes_are_counted_and_waited_out(stage: Stage) -> None:
+    vol = stage.add(volume())
+    for iops in (3100, 3000, 3100, 3000):
+        stage.change(vol, gp3(100, iops, 125))
+        remediate(stage.ports, alarm(vol, Claim.MODIFICATION), stage.now)
+        stage.later(hours=3)
+    remediate(stage.ports, alarm(vol), stage.now)
+    assert stage.steps(vol)[-1] == "hold"
+    acted_at = None
+    while acted_at is None and stage.now < NOW + timedelta(hours=48):
+        stage.later(minutes=1)
+        if sweep(stage.ports, stage.now, scan_every_s=10**9).acted:
+            acted_at = stage.now
+    assert acted_at == NOW + timedelta(hours=3 + 24)
+
+
+def test_changes_from_before_are_learned_from_awss_refusal_and_asked_once_an_hour(
+    stage: Stage,
+) -> None:
+    vol = stage.add(volume())
+    for iops in (3100, 3000, 3100, 3000):
+        stage.change(vol, gp3(100, iops, 125))
+        stage.later(hours=3)
+    remediate(stage.ports, alarm(vol), stage.now)
+    assert stage.steps(vol) == ["act", "intended", "refused"]
+    latest = stage.lifecycles["vol-1"].starts[-1]
+    refusals = [stage.now]
+    for _ in range(60 * 30):
+        stage.later(minutes=1)
+        before = stage.steps(vol).count("refused")
+        sweep(stage.ports, stage.now)
+        remediate(stage.ports, alarm(vol), stage.now)
+        if stage.steps(vol).count("refused") > before:
+            refusals.append(stage.now)
+        if "applied" in stage.steps(vol):
+            break
+    assert all(b - a >= timedelta(hours=1) for a, b in pairwise(refusals))
+    assert "applied" in stage.steps(vol)
+    assert stage.now <= latest + timedelta(hours=24, minutes=1)
+
+
+def test_no_answer_is_resolved_from_what_aws_shows(stage: Stage) -> None:
+    vol = stage.add(volume())
+    stage.answers = [Unknown(detail="read time-out")]
+    (decision,) = remediate(stage.ports, alarm(vol), stage.now)
+    assert isinstance(decision.answer, Act)
+    stage.change(vol, decision.answer.plan.target)  # it had arrived after all
+    stage.later(minutes=2)
+    sweep(stage.ports, stage.now, scan_every_s=10**9)
+    assert stage.steps(vol) == ["act", "intended", "unknown", "applied"]
+    assert len(stage.lifecycles["vol-1"].starts) == 1
+
+
+def test_a_call_that_never_arrived_is_told_from_what_aws_shows_and_tried_anew(
+    stage: Stage,
+) -> None:
+    vol = stage.add(volume())
+    stage.answers = [Unknown(detail="connection reset")]
+    remediate(stage.ports, alarm(vol), stage.now)
+    for _ in range(15):
+        stage.later(minutes=1)
+        sweep(stage.ports, stage.now, scan_every_s=10**9)
+    steps = stage.steps(vol)
+    assert steps[:4] == ["act", "intended", "unknown", "not_applied"]
+    assert steps[4:7] == ["act", "intended", "applied"]
+    assert len(stage.lifecycles["vol-1"].starts) == 1
+
+
+def test_a_worker_that_vanished_after_its_intent_is_found_by_the_sweep(stage: Stage) -> None:
+    vol = stage.add(volume())
+
+    def crash(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    sound, stage.apply = stage.apply, crash  # type: ignore[method-assign,assignment]
+    with pytest.raises(KeyboardInterrupt):
+        remediate(stage.ports, alarm(vol), stage.now)
+    stage.apply = sound  # type: ignore[method-assign]
+    assert stage.steps(vol) == ["act", "intended"]
+    decided = stage.ledger.standing(vol, stage.now).last_decision_id or ""
+    for _ in range(60):
+        stage.later(minutes=1)
+        sweep(stage.ports, stage.now, scan_every_s=10**9)
+    first = [r.step for r in stage.ledger.chain(decided)]
+    assert first == [Step.DECIDED, Step.INTENDED, Step.UNKNOWN, Step.NOT_APPLIED]
+    assert stage.steps(vol).count("applied") == 1
+    assert len(stage.lifecycles["vol-1"].starts) == 1
+
+
+@pytest.mark.parametrize(
+    "refusal", [Refusal.DENIED, Refusal.INVALID, Refusal.REGION_QUOTA, Refusal.UNSUPPORTED]
+)
+def test_a_refusal_time_does_not_clear_is_told_to_people(stage: Stage, refusal: Refusal) -> None:
+    vol = stage.add(volume())
+    stage.answers = [Refused(refusal=refusal, code="X", message="no", retry_at=None)]
+    remediate(stage.ports, alarm(vol), stage.now)
+    assert [step for _, step, _ in stage.told] == [Step.REFUSED]
+
+
+def test_a_refusal_gives_its_money_back(stage: Stage) -> None:
+    vol = stage.add(volume())
+    stage.answers = [Refused(refusal=Refusal.DENIED, code="X", message="no", retry_at=None)]
+    remediate(stage.ports, alarm(vol), stage.now)
+    assert stage.ledger.standing(vol, stage.now).account_increase_usd == 0
+
+
+def test_the_increase_in_force_is_what_the_price_list_says(stage: Stage) -> None:
+    vol = stage.add(volume())
+    (decision,) = remediate(stage.ports, alarm(vol), stage.now)
+    assert isinstance(decision.answer, Act)
+    standing = stage.ledger.standing(vol, stage.now)
+    assert standing.own_increase_usd == decision.answer.plan.price_change_usd
+    assert standing.enrolment_usd == Decimal("8.00")
+
+
+def test_the_owners_own_change_becomes_the_new_price_to_count_from(stage: Stage) -> None:
+    vol = stage.add(volume())
+    remediate(stage.ports, alarm(vol), stage.now)
+    stage.later(hours=4)
+    stage.loads["vol-1"] = calm()
+    sweep(stage.ports, stage.now)
+    stage.change(vol, gp3(100, 4000, 125))
+    remediate(stage.ports, alarm(vol, Claim.MODIFICATION), stage.now)
+    standing = stage.ledger.standing(vol, stage.now)
+    assert standing.enrolment_usd == Decimal("13.00")
+    assert standing.own_increase_usd == 0
+    assert standing.account_increase_usd == 0
+
+
+def test_a_paused_account_changes_nothing(stage: Stage) -> None:
+    vol = stage.add(volume())
+    stage.ledger.pause(None, at=stage.now, who="somebody")
+    remediate(stage.ports, alarm(vol), stage.now)
+    assert stage.steps(vol) == ["hold"]
+    stage.ledger.resume(at=stage.now, who="somebody")
+    stage.later(minutes=5)
+    sweep(stage.ports, stage.now)
+    assert stage.steps(vol)[-1] == "applied"
+
+
+def test_an_ineffective_change_is_reported_and_the_next_chain_starts_anew(stage: Stage) -> None:
+    vol = stage.add(volume())
+    stage.rules = policy(max_iops=6000)
+    remediate(stage.ports, alarm(vol), stage.now)
+    for _ in range(60):
+        stage.later(minutes=5)
+        target = stage.lifecycles["vol-1"].described(stage.now)
+        limit = float(target.iops or 0)
+        stage.loads["vol-1"] = activity([limit] * 180, queue=256.0, iops_check=1, io_kib=4)
+        sweep(stage.ports, stage.now)
+    steps = stage.steps(vol)
+    assert steps[:4] == ["act", "intended", "applied", "ineffective"]
+    assert "escalate" in steps
+    assert steps.count("escalate") == 1
