@@ -1,0 +1,80 @@
+"""`python -m headroom.localaws`: one endpoint until SIGTERM, or until standard input ends."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+from headroom.localaws.clock import ClockMode
+from headroom.localaws.cloud import Options
+from headroom.localaws.endpoint import RunningEndpoint
+from headroom.proving.rules import Delays
+
+READY_FILE = "endpoint.json"
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m headroom.localaws", description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--state-dir", type=Path, required=True)
+    parser.add_argument("--clock", choices=[mode.value for mode in ClockMode], default="real")
+    parser.add_argument("--metric-delay-minutes", type=float, default=2.0)
+    parser.add_argument("--modifying-minutes", type=float, default=1.0)
+    parser.add_argument("--effect-minutes", type=float, default=10.0)
+    parser.add_argument("--completed-minutes", type=float, default=120.0)
+    parser.add_argument("--refusal-without-instant", action="store_true")
+    parser.add_argument("--no-cloudtrail", action="store_true")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--until-stdin-ends", action="store_true")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Serve until told to stop; writes endpoint.json into the state directory when ready."""
+    arguments = _arguments(argv)
+    options = Options(
+        state_dir=arguments.state_dir.resolve(),
+        metric_delay_minutes=arguments.metric_delay_minutes,
+        delays=Delays(
+            modifying=timedelta(minutes=arguments.modifying_minutes),
+            effect=timedelta(minutes=arguments.effect_minutes),
+            completed=timedelta(minutes=arguments.completed_minutes),
+        ),
+        names_instant=not arguments.refusal_without_instant,
+        cloudtrail=not arguments.no_cloudtrail,
+        seed=arguments.seed,
+    )
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    endpoint = RunningEndpoint(options, port=arguments.port, mode=ClockMode(arguments.clock))
+    endpoint.start()
+    ready = options.state_dir / READY_FILE
+    fresh = ready.with_suffix(".new")
+    fresh.write_text(json.dumps({"url": endpoint.url, "pid": os.getpid()}))
+    os.replace(fresh, ready)
+    if arguments.until_stdin_ends:
+        threading.Thread(target=_await_end, args=(stop,), daemon=True).start()
+    try:
+        stop.wait()
+    finally:
+        endpoint.stop()
+        ready.unlink(missing_ok=True)
+
+
+def _await_end(stop: threading.Event) -> None:
+    sys.stdin.buffer.read()
+    stop.set()
+
+
+if __name__ == "__main__":
+    main()

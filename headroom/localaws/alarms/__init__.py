@@ -1,0 +1,1 @@
+"""CloudWatch's alarms: evaluation once a minute, contributors, events on transitions."""

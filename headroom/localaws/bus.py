@@ -1,0 +1,221 @@
+"""Events of AWS's own services, and how EventBridge hands events to the targets of rules."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from headroom.localaws.alarms.book import Act, Emit
+from headroom.localaws.cloud import Cloud, Place
+
+_PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
+
+
+def put(
+    cloud: Cloud,
+    place: Place,
+    *,
+    source: str,
+    detail_type: str,
+    resources: Sequence[str],
+    detail: Mapping[str, Any],
+    at: datetime | None = None,
+) -> None:
+    """Put one event of an AWS service on the default bus."""
+    event = {
+        "version": "0",
+        "id": cloud.ids.uuid("event"),
+        "detail-type": detail_type,
+        "source": source,
+        "account": place.account,
+        "time": (at or cloud.clock.now()).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": place.region,
+        "resources": list(resources),
+        "detail": dict(detail),
+    }
+    dispatch(cloud, place, event)
+
+
+def dispatch(cloud: Cloud, place: Place, event: Mapping[str, Any], bus: str = "default") -> None:
+    """Hand an event to every enabled rule of the bus that matches it."""
+    from moto.events.models import events_backends
+
+    backend = events_backends[place.account][place.region]
+    for rule in list(backend.event_buses[bus].rules.values()):
+        if rule.event_pattern.get_pattern() and rule.state.startswith("ENABLED"):
+            send_if_matching(cloud, place, rule, event)
+
+
+def send_if_matching(cloud: Cloud, place: Place, rule: Any, event: Mapping[str, Any]) -> None:
+    """Deliver to the rule's targets if its pattern matches."""
+    if rule.event_pattern.matches_event(event):
+        for target in rule.targets:
+            deliver(cloud, place, target, event)
+
+
+def deliver(cloud: Cloud, place: Place, target: Mapping[str, Any], event: Mapping[str, Any]) -> None:
+    """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
+    from headroom.localaws import targets
+
+    body = shaped(target, event)
+    try:
+        targets.send(cloud, place, str(target["Arn"]), body, target)
+    except targets.Undeliverable as error:
+        dead = (target.get("DeadLetterConfig") or {}).get("Arn")
+        if dead:
+            targets.send_dead_letter(place, dead, body, str(error))
+
+
+def shaped(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+    """What the target receives: Input, InputPath, InputTransformer or the event itself."""
+    if target.get("Input") is not None:
+        return str(target["Input"])
+    if target.get("InputPath") is not None:
+        return json.dumps(pick(event, target["InputPath"]))
+    transformer = target.get("InputTransformer")
+    if transformer:
+        return transform(transformer, event)
+    return json.dumps(event)
+
+
+def pick(event: Any, path: str) -> Any:
+    """The value at a simple JSON path such as `$.detail.items[0]`; None when absent."""
+    found = event
+    for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path.removeprefix("$")):
+        try:
+            found = found[int(index)] if index else found[name]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return found
+
+
+def transform(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+    """A template with `<name>` replaced; inside quotes text is put in bare, elsewhere as JSON."""
+    template = str(transformer["InputTemplate"])
+    values = {
+        name: pick(event, path) for name, path in (transformer.get("InputPathsMap") or {}).items()
+    }
+    values |= {
+        "aws.events.event.json": dict(event),
+        "aws.events.event.ingestion-time": event.get("time"),
+    }
+    is_json = template.lstrip()[:1] in ('{', '"', "[")
+
+    def fill(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in values:
+            return match.group()
+        value = values[name]
+        quoted = template[: match.start()].count('"') % 2 == 1
+        if isinstance(value, str):
+            return json.dumps(value)[1:-1] if quoted or not is_json else json.dumps(value)
+        text = json.dumps(value)
+        return json.dumps(text)[1:-1] if quoted else text
+
+    return _PLACEHOLDER.sub(fill, template)
+
+
+def alarm_emitter(cloud: Cloud, place: Place) -> Emit:
+    """Puts alarm events of a place on its bus."""
+
+    def emit(detail_type: str, arn: str, detail: Mapping[str, Any]) -> None:
+        put(
+            cloud, place, source="aws.cloudwatch", detail_type=detail_type, resources=[arn],
+            detail=detail,
+        )  # fmt: skip
+
+    return emit
+
+
+def alarm_action(cloud: Cloud, place: Place) -> Act:
+    """Executes alarm actions: SNS topics and Lambda functions; others do nothing here."""
+
+    def act(arn: str, subject: str, message: str) -> None:
+        from headroom.localaws import targets
+
+        try:
+            if arn.split(":")[2] == "sns":
+                targets.publish(place, arn, message, subject)
+            elif arn.split(":")[2] == "lambda":
+                targets.send(cloud, place, arn, json.dumps({"alarmData": json.loads(message)}), {})
+        except targets.Undeliverable:
+            return
+
+    return act
+
+
+def volume_notification(
+    cloud: Cloud,
+    place: Place,
+    volume_id: str,
+    *,
+    event: str,
+    result: str,
+    request_id: str,
+    at: datetime,
+) -> None:
+    """An `EBS Volume Notification`."""
+    put(
+        cloud, place, source="aws.ec2", detail_type="EBS Volume Notification", at=at,
+        resources=[f"arn:aws:ec2:{place.region}:{place.account}:volume/{volume_id}"],
+        detail={"result": result, "cause": "", "event": event, "request-id": request_id},
+    )  # fmt: skip
+
+
+def modify_volume_called(
+    cloud: Cloud,
+    place: Place,
+    volume_id: str,
+    wanted: Mapping[str, Any],
+    request_id: str,
+    *,
+    agent: str,
+    shape: Mapping[str, Any] | None,
+    error: tuple[str, str] | None,
+) -> None:
+    """ModifyVolume as CloudTrail tells it: nested, and the request in PascalCase."""
+    names = {
+        "volume_type": "VolumeType", "size_gib": "Size", "iops": "Iops",
+        "throughput_mibps": "Throughput",
+    }  # fmt: skip
+    request = {"VolumeId": volume_id}
+    request |= {names[key]: value for key, value in wanted.items() if value is not None}
+    now = cloud.clock.now()
+    detail: dict[str, Any] = {
+        "eventVersion": "1.11",
+        "userIdentity": {"type": "IAMUser", "accountId": place.account, "userName": "local"},
+        "eventTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "eventSource": "ec2.amazonaws.com",
+        "eventName": "ModifyVolume",
+        "awsRegion": place.region,
+        "sourceIPAddress": "127.0.0.1",
+        "userAgent": agent,
+        "requestParameters": {"ModifyVolumeRequest": request},
+        "responseElements": None,
+        "requestID": request_id,
+        "eventID": cloud.ids.uuid("trail"),
+        "readOnly": False,
+        "eventType": "AwsApiCall",
+        "managementEvent": True,
+        "recipientAccountId": place.account,
+    }
+    if shape is not None:
+        told = {key[0].lower() + key[1:]: _plain(value) for key, value in shape.items()}
+        detail["responseElements"] = {
+            "ModifyVolumeResponse": {"requestId": request_id, "volumeModification": told}
+        }
+    if error is not None:
+        detail |= {"errorCode": f"Client.{error[0]}", "errorMessage": error[1]}
+    put(
+        cloud, place, source="aws.ec2", detail_type="AWS API Call via CloudTrail", resources=[],
+        detail=detail, at=now,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    return value

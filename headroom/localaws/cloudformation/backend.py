@@ -1,0 +1,292 @@
+"""Stacks and change sets: the state machine that CDK's command line talks to.
+
+Resources are made while the request runs; what fails ends in ROLLBACK_COMPLETE or
+UPDATE_ROLLBACK_COMPLETE with the reason in the stack's events, never in COMPLETE.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moto.cloudformation import models, urls
+from moto.cloudformation.exceptions import ValidationError
+from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Event, Stack
+from moto.cloudformation.utils import generate_changeset_id, generate_stack_id
+from moto.core.exceptions import ServiceException
+
+from headroom.localaws.cloudformation.resource_map import LocalResourceMap, ResourceFailed
+
+NO_CHANGES = (
+    "The submitted information didn't contain changes. Submit different information to create a "
+    "change set."
+)
+
+
+class LocalStack(Stack):  # type: ignore[misc]
+    """A stack whose resources are strict; `status_reason` is what DescribeStacks tells."""
+
+    stack_status_reason: str | None = None
+
+    def _create_resource_map(self) -> LocalResourceMap:
+        resources = LocalResourceMap(
+            self.stack_id, self.name, self.parameters, self.tags, account_id=self.account_id,
+            region_name=self.region_name, template=self.template_dict,
+            cross_stack_resources=self.cross_stack_resources,
+        )  # fmt: skip
+        resources.tell = self._resource_event
+        resources.load()
+        return resources
+
+    def _resource_event(
+        self, logical_id: str, physical_id: str, kind: str, status: str, why: str | None
+    ) -> None:
+        event = Event(
+            stack_id=self.stack_id, stack_name=self.name, logical_resource_id=logical_id,
+            physical_resource_id=physical_id, resource_type=kind, resource_status=status,
+            resource_status_reason=why, resource_properties=None,
+        )  # fmt: skip
+        self.events.append(event)
+
+    def enter(self, status: str, why: str | None = None) -> None:
+        """Change the stack's status and say so in its events."""
+        self.status, self.stack_status_reason = status, why
+        self._add_stack_event(status, resource_status_reason=why)
+
+    def deploy(self, template: str, parameters: dict[str, Any], *, create: bool) -> None:
+        """Become `template` or roll back; the outcome is the status."""
+        word, old_template, old_parameters = (
+            ("CREATE" if create else "UPDATE"), self.template, dict(self.parameters or {})
+        )  # fmt: skip
+        self.enter(f"{word}_IN_PROGRESS", "User Initiated")
+        document = self.parse_template(template)
+        try:
+            self._become(template, document, parameters, create=create)
+        except ResourceFailed as error:
+            why = f"The following resource(s) failed to {word.lower()}: [{error}]"
+            if create:
+                self._undo_creation(why)
+            else:
+                self._undo_update(why, old_template, old_parameters)
+            return
+        self.enter(f"{word}_COMPLETE")
+
+    def _become(
+        self, template: str, document: dict[str, Any], parameters: dict[str, Any], *, create: bool
+    ) -> None:
+        resources = self.resource_map
+        if create:
+            resources.input_parameters = parameters or resources.input_parameters
+            resources.make_all(document)
+        else:
+            resources.change_to(document, parameters)
+        self.template, self.template_dict = template, document
+        self.description = document.get("Description")
+        self.parameters = parameters or self.parameters
+        self.output_map = self._create_output_map()
+
+    def _undo_creation(self, why: str) -> None:
+        self.enter("ROLLBACK_IN_PROGRESS", why)
+        try:
+            self.resource_map.remove_all()
+        except ResourceFailed as error:
+            self.enter("ROLLBACK_FAILED", f"{why}; {error}")
+            return
+        self.enter("ROLLBACK_COMPLETE", why)
+
+    def _undo_update(self, why: str, template: Any, parameters: dict[str, Any]) -> None:
+        self.enter("UPDATE_ROLLBACK_IN_PROGRESS", why)
+        try:
+            self.resource_map.change_to(self.parse_template(template), parameters)
+        except ResourceFailed as error:
+            self.enter("UPDATE_ROLLBACK_FAILED", f"{why}; {error}")
+            return
+        self.enter("UPDATE_ROLLBACK_COMPLETE", why)
+
+    def delete(self) -> None:
+        """Delete everything that is not retained; DELETE_FAILED keeps what is left."""
+        self.enter("DELETE_IN_PROGRESS", "User Initiated")
+        try:
+            self.resource_map.remove_all()
+        except ResourceFailed as error:
+            self.enter("DELETE_FAILED", str(error))
+            return
+        self.enter("DELETE_COMPLETE")
+
+
+class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
+    """CreateStack, UpdateStack, DeleteStack and change sets."""
+
+    _url_module = urls
+
+    def create_stack(
+        self,
+        name: str,
+        template: str,
+        parameters: dict[str, Any],
+        notification_arns: list[str] | None = None,
+        tags: dict[str, str] | None = None,
+        role_arn: str | None = None,
+        enable_termination_protection: bool | None = False,
+        timeout_in_mins: int | None = None,
+        stack_policy_body: str | None = None,
+    ) -> LocalStack:
+        """Create at once; what goes wrong with a resource is in the stack's status."""
+        if any(stack.name == name for stack in self.stacks.values()):
+            raise ServiceException("AlreadyExistsException", f"Stack [{name}] already exists")
+        stack = self._stack(name, parameters, notification_arns, tags, role_arn)
+        stack.enable_termination_protection = bool(enable_termination_protection)
+        self.stacks[stack.stack_id] = stack
+        self._deploy(stack, template, parameters, create=True)
+        return stack
+
+    def create_change_set(
+        self,
+        stack_name: str,
+        change_set_name: str,
+        template: str,
+        parameters: dict[str, str],
+        description: str,
+        change_set_type: str,
+        notification_arns: list[str] | None = None,
+        tags: dict[str, str] | None = None,
+        role_arn: str | None = None,
+    ) -> tuple[str, str]:
+        """A change set; FAILED with AWS's words when nothing would change."""
+        stack = next((s for s in self.stacks.values() if s.name == stack_name), None)
+        if change_set_type == "UPDATE" and stack is None:
+            raise ValidationError(stack_name)
+        if stack is None:
+            stack = self._stack(stack_name, parameters, notification_arns, tags, role_arn)
+            self.stacks[stack.stack_id] = stack
+            stack.enter("REVIEW_IN_PROGRESS", "User Initiated")
+        change_set_id = generate_changeset_id(change_set_name, self.region_name, self.account_id)
+        change_set = ChangeSet(
+            change_set_type=change_set_type, change_set_id=change_set_id,
+            change_set_name=change_set_name, stack=stack, template=template,
+            parameters=parameters, description=description, notification_arns=notification_arns,
+            tags=tags, role_arn=role_arn,
+        )  # fmt: skip
+        unchanged = (
+            change_set_type == "UPDATE"
+            and stack.template_dict == change_set.template_dict
+            and dict(stack.parameters or {}) == dict(parameters)
+        )
+        change_set.status = "FAILED" if unchanged else "CREATE_COMPLETE"
+        change_set.execution_status = "UNAVAILABLE" if unchanged else "AVAILABLE"
+        change_set.status_reason = NO_CHANGES if unchanged else None
+        self.change_sets[change_set_id] = change_set
+        return change_set_id, stack.stack_id
+
+    def describe_change_set(self, change_set_name: str) -> ChangeSet:
+        """By ARN or name, the latest of that name; ChangeSetNotFound otherwise."""
+        found = self._change_set(change_set_name)
+        if found is None:
+            raise ServiceException(
+                "ChangeSetNotFound", f"ChangeSet [{change_set_name}] does not exist"
+            )
+        return found
+
+    def delete_change_set(self, change_set_name: str) -> None:
+        """Forget a change set; an unknown one is no error."""
+        found = self._change_set(change_set_name)
+        if found is not None:
+            del self.change_sets[found.change_set_id]
+
+    def execute_change_set(self, change_set_name: str, stack_name: str | None = None) -> None:
+        """Deploy what the change set holds."""
+        change_set = self.describe_change_set(change_set_name)
+        stack = self.stacks[change_set.stack_id]
+        create = stack.status == "REVIEW_IN_PROGRESS"
+        if change_set.tags:
+            stack.tags = change_set.tags
+        change_set.execution_status = "EXECUTE_COMPLETE"
+        self._deploy(stack, change_set.template, change_set.parameters, create=create)
+
+    def update_stack(
+        self,
+        name: str,
+        template: str,
+        role_arn: str | None,
+        parameters: list[dict[str, Any]],
+        tags: dict[str, str] | None,
+    ) -> LocalStack:
+        """Update at once."""
+        stack: LocalStack = self.get_stack(name)
+        resolved = self._resolve_update_parameters(instance=stack, incoming_params=parameters)
+        if stack.parse_template(template) == stack.template_dict and resolved == stack.parameters:
+            raise ServiceException("ValidationError", "No updates are to be performed.")
+        if tags is not None:
+            stack.tags = tags
+        self._deploy(stack, template, resolved, create=False)
+        return stack
+
+    def delete_stack(self, name_or_stack_id: str) -> None:
+        """Delete a stack; refuses while another stack imports one of its exports."""
+        stack = next(
+            (s for s in self.stacks.values() if name_or_stack_id in (s.stack_id, s.name)), None
+        )
+        if stack is None:
+            return
+        own = [export.name for export in stack.exports]
+        stack.delete()
+        if stack.status != "DELETE_COMPLETE":
+            return
+        self.stacks.pop(stack.stack_id)
+        self.deleted_stacks[stack.stack_id] = stack
+        for name in own:
+            self.exports.pop(name, None)
+
+    def _resolve_update_parameters(
+        self, instance: Any, incoming_params: list[dict[str, str]]
+    ) -> dict[str, str]:
+        """As moto's, but "use the previous value" of a parameter that is new means its default."""
+        known = [
+            p
+            for p in incoming_params
+            if not p.get("UsePreviousValue") or p["ParameterKey"] in instance.parameters
+        ]
+        resolved: dict[str, str] = super()._resolve_update_parameters(
+            instance=instance, incoming_params=known
+        )
+        return resolved
+
+    def _stack(
+        self,
+        name: str,
+        parameters: dict[str, Any],
+        notification_arns: list[str] | None,
+        tags: dict[str, str] | None,
+        role_arn: str | None,
+    ) -> LocalStack:
+        return LocalStack(
+            stack_id=generate_stack_id(name, self.region_name, self.account_id), name=name,
+            template={}, parameters=parameters, account_id=self.account_id,
+            region_name=self.region_name, notification_arns=notification_arns, tags=tags,
+            role_arn=role_arn, cross_stack_resources=self.exports,
+        )  # fmt: skip
+
+    def _change_set(self, name: str) -> ChangeSet | None:
+        if name in self.change_sets:
+            return self.change_sets[name]
+        named = [c for c in self.change_sets.values() if c.change_set_name == name]
+        return named[-1] if named else None
+
+    def _deploy(
+        self, stack: LocalStack, template: str, parameters: dict[str, Any], *, create: bool
+    ) -> None:
+        document = stack.parse_template(template)
+        if not isinstance(document, dict) or not document.get("Resources"):
+            raise ValidationError(
+                message="Template format error: At least one Resources member must be defined."
+            )
+        stack.cross_stack_resources = stack.resource_map.cross_stack_resources = self.exports
+        before = [export.name for export in stack.exports]
+        stack.deploy(template, parameters, create=create)
+        for name in before:
+            self.exports.pop(name, None)
+        if stack.status.endswith("COMPLETE") and "ROLLBACK" not in stack.status:
+            for export in stack.exports:
+                self.exports[export.name] = export
+
+
+__all__ = ["LocalCloudFormation", "LocalStack", "models"]

@@ -1,0 +1,153 @@
+"""Queue and topic policies, subscriptions, queues that can be updated, schedules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from moto.scheduler.models import scheduler_backends
+from moto.sns import sns_backends
+from moto.sqs import sqs_backends
+from moto.sqs.models import Queue
+
+from headroom.localaws.cloudformation.model import LocalResource
+
+
+class QueuePolicy(LocalResource):
+    """AWS::SQS::QueuePolicy."""
+
+    kind = "AWS::SQS::QueuePolicy"
+
+    def make(self) -> None:
+        self._set(json.dumps(self.properties["PolicyDocument"]))
+
+    def unmake(self) -> None:
+        self._set(None)
+
+    def _set(self, policy: str | None) -> None:
+        queues = sqs_backends[self.place.account][self.place.region].queues
+        for url in self.properties["Queues"]:
+            name = str(url).rsplit("/", 1)[-1]
+            if name in queues:
+                queues[name].policy = policy
+            elif policy is not None:
+                raise LookupError(f"No queue {url}")
+
+
+class TopicPolicy(LocalResource):
+    """AWS::SNS::TopicPolicy."""
+
+    kind = "AWS::SNS::TopicPolicy"
+
+    def make(self) -> None:
+        backend = sns_backends[self.place.account][self.place.region]
+        for arn in self.properties["Topics"]:
+            backend.get_topic(arn).policy = json.dumps(self.properties["PolicyDocument"])
+
+
+class Subscription(LocalResource):
+    """AWS::SNS::Subscription."""
+
+    kind = "AWS::SNS::Subscription"
+    arn: str | None = None
+
+    def make(self) -> None:
+        self.unmake()
+        properties = self.properties
+        backend = sns_backends[self.place.account][self.place.region]
+        made = backend.subscribe(
+            properties["TopicArn"], properties["Endpoint"], properties["Protocol"]
+        )
+        self.arn = made.arn
+        for name in ("RawMessageDelivery", "FilterPolicy", "RedrivePolicy"):
+            value = properties.get(name)
+            if value is not None:
+                text = str(value).lower() if isinstance(value, bool) else value
+                told = text if isinstance(text, str) else json.dumps(text)
+                backend.set_subscription_attributes(made.arn, name, told)
+
+    def unmake(self) -> None:
+        if self.arn is not None:
+            sns_backends[self.place.account][self.place.region].unsubscribe(self.arn)
+
+    @property
+    def physical_resource_id(self) -> str:
+        return self.arn or self.name
+
+
+class Schedule(LocalResource):
+    """AWS::Scheduler::Schedule."""
+
+    kind = "AWS::Scheduler::Schedule"
+    name_property = "Name"
+    attributes = ("Arn",)
+
+    def make(self) -> None:
+        properties = self.properties
+        group = properties.get("GroupName") or "default"
+        self.unmake()
+        made = scheduler_backends[self.place.account][self.place.region].create_schedule(
+            description=properties.get("Description"),
+            end_date=properties.get("EndDate"),
+            flexible_time_window=properties["FlexibleTimeWindow"],
+            group_name=group,
+            kms_key_arn=properties.get("KmsKeyArn"),
+            name=self.name,
+            schedule_expression=properties["ScheduleExpression"],
+            schedule_expression_timezone=properties.get("ScheduleExpressionTimezone"),
+            start_date=properties.get("StartDate"),
+            state=properties.get("State"),
+            target=dict(properties["Target"]),
+            action_after_completion=None,
+        )
+        self.values["Arn"] = made.arn
+
+    def unmake(self) -> None:
+        backend = scheduler_backends[self.place.account][self.place.region]
+        group = backend.schedule_groups.get(self.properties.get("GroupName") or "default")
+        if group is not None:
+            group.schedules.pop(self.name, None)
+
+
+class ScheduleGroup(LocalResource):
+    """AWS::Scheduler::ScheduleGroup."""
+
+    kind = "AWS::Scheduler::ScheduleGroup"
+    name_property = "Name"
+    attributes = ("Arn",)
+
+    def make(self) -> None:
+        backend = scheduler_backends[self.place.account][self.place.region]
+        if self.name not in backend.schedule_groups:
+            backend.create_schedule_group(self.name, [])
+        self.values["Arn"] = backend.schedule_groups[self.name].arn
+
+    def unmake(self) -> None:
+        scheduler_backends[self.place.account][self.place.region].schedule_groups.pop(
+            self.name, None
+        )
+
+
+class UpdatableQueue(Queue):  # type: ignore[misc]
+    """AWS::SQS::Queue; moto updates two attributes, this one all of them."""
+
+    @classmethod
+    def update_from_cloudformation_json(
+        cls,
+        original_resource: Any,
+        new_resource_name: str,
+        cloudformation_json: Any,
+        account_id: str,
+        region_name: str,
+    ) -> Any:
+        """Set the attributes that the template names."""
+        properties = dict(cloudformation_json["Properties"])
+        queue = sqs_backends[account_id][region_name].get_queue(original_resource.name)
+        policy = queue.policy
+        for name in ("QueueName", "Tags", "FifoQueue"):
+            properties.pop(name, None)
+        queue._set_attributes({**properties, "Policy": policy})
+        return queue
+
+
+MODELS = (QueuePolicy, TopicPolicy, Subscription, Schedule, ScheduleGroup, UpdatableQueue)

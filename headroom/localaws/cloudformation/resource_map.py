@@ -1,0 +1,176 @@
+"""A stack's resources: made in order of dependency, each with its events, undone on failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from moto.cloudformation import parsing
+from moto.cloudformation.parsing import ResourceMap
+
+Tell = Callable[[str, str, str, str, str | None], None]
+"""Adds a stack event: logical id, physical id, type, status, reason."""
+
+
+class ResourceFailed(RuntimeError):
+    """One resource could not be made, changed or deleted; the message names it and its type."""
+
+    def __init__(self, logical_id: str, kind: str, why: str) -> None:
+        super().__init__(f"{logical_id} ({kind}): {why}")
+        self.logical_id = logical_id
+        self.kind = kind
+        self.why = why
+
+
+class LocalResourceMap(ResourceMap):  # type: ignore[misc]
+    """moto's lazy map, strict: every resource is made or the whole fails."""
+
+    tell: Tell
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self._parsed_resources:
+            return self._parsed_resources[key]
+        definition = self._resource_json_map.get(key)
+        if not definition:
+            raise KeyError(key)
+        condition = definition.get("Condition")
+        if condition and not self.lazy_condition_map[condition]:
+            return None
+        kind = str(definition["Type"])
+        self.tell(key, "", kind, "CREATE_IN_PROGRESS", None)
+        try:
+            _refuse_unknown(kind)
+            resource = super().__getitem__(key)
+            if resource is None:
+                raise RuntimeError("nothing was created")
+        except ResourceFailed:
+            raise
+        except Exception as error:
+            self.tell(key, "", kind, "CREATE_FAILED", describe(error))
+            raise ResourceFailed(key, kind, describe(error)) from error
+        self.tell(key, physical(resource), kind, "CREATE_COMPLETE", None)
+        return resource
+
+    def parse_ssm_parameter(self, value: str, value_type: str) -> Any:
+        """moto resolves defaults a second time; what is a value already stays one."""
+        try:
+            return super().parse_ssm_parameter(value, value_type)
+        except AttributeError:
+            return value
+
+    def created(self) -> list[str]:
+        """Logical ids of what exists, in order of creation."""
+        return [key for key in self._parsed_resources if key in self._resource_json_map]
+
+    def make_all(self, template: dict[str, Any]) -> None:
+        """Create every resource of the template that does not exist yet."""
+        self._template, self._resource_json_map = template, template["Resources"]
+        self._reload()
+        for key in _dependency_order(self._resource_json_map):
+            _ = self[key]
+
+    def change_to(self, template: dict[str, Any], parameters: dict[str, Any]) -> None:
+        """Become `template`: additions and changes first, then removals; raises ResourceFailed."""
+        old, existing = self._resource_json_map, set(self.created())
+        before = {key: _resolved(self, old[key]) for key in existing}
+        self._template, self._resource_json_map = template, template["Resources"]
+        self.input_parameters = parameters or self.input_parameters
+        self._reload()
+        new = self._resource_json_map
+        gone = [key for key in reversed(list(self._parsed_resources)) if key in existing - new.keys()]
+        replaced = [k for k in existing & new.keys() if old[k]["Type"] != new[k]["Type"]]
+        for key in replaced:
+            self.remove(key, old[key])
+        for key in _dependency_order(new):
+            if key not in existing or key in replaced:
+                _ = self[key]
+            elif new[key] != old[key] or _resolved(self, new[key]) != before[key]:
+                self._change(key, old[key])
+        for key in gone:
+            self.remove(key, old[key])
+
+    def remove(self, key: str, definition: dict[str, Any]) -> None:
+        """Delete one resource unless it is retained; raises ResourceFailed."""
+        kind, resource = str(definition["Type"]), self._parsed_resources[key]
+        if definition.get("DeletionPolicy") in ("Retain", "RetainExceptOnCreate"):
+            self.tell(key, physical(resource), kind, "DELETE_SKIPPED", None)
+            self._parsed_resources.pop(key)
+            return
+        self.tell(key, physical(resource), kind, "DELETE_IN_PROGRESS", None)
+        try:
+            self._delete_resource(resource, parsing.clean_json(definition, self))
+        except Exception as error:
+            self.tell(key, physical(resource), kind, "DELETE_FAILED", describe(error))
+            raise ResourceFailed(key, kind, describe(error)) from error
+        self._parsed_resources.pop(key)
+        self.tell(key, physical(resource), kind, "DELETE_COMPLETE", None)
+
+    def remove_all(self) -> None:
+        """Delete what exists, the latest first; raises ResourceFailed."""
+        for key in reversed(self.created()):
+            self.remove(key, self._resource_json_map[key])
+
+    def _change(self, key: str, old: dict[str, Any]) -> None:
+        definition = self._resource_json_map[key]
+        kind, resource = str(definition["Type"]), self._parsed_resources[key]
+        self.tell(key, physical(resource), kind, "UPDATE_IN_PROGRESS", None)
+        try:
+            changed = parsing.parse_and_update_resource(
+                key, dict(definition), self, account_id=self._account_id,
+                region_name=self._region_name,
+            )  # fmt: skip
+            if changed is None:
+                raise RuntimeError("this endpoint cannot update that type")
+        except Exception as error:
+            self.tell(key, physical(resource), kind, "UPDATE_FAILED", describe(error))
+            raise ResourceFailed(key, kind, describe(error)) from error
+        self._parsed_resources[key] = changed
+        self.tell(key, physical(changed), kind, "UPDATE_COMPLETE", None)
+
+    def _reload(self) -> None:
+        self.load_mapping()
+        self.load_parameters()
+        self.load_conditions()
+
+
+def physical(resource: Any) -> str:
+    """PhysicalResourceId, empty when there is none."""
+    return str(getattr(resource, "physical_resource_id", "") or "")
+
+
+def describe(error: Exception) -> str:
+    """An exception as one line; moto's have a `message`."""
+    message = getattr(error, "message", None) or str(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _refuse_unknown(kind: str) -> None:
+    if kind.startswith("Custom::") or kind == "AWS::CloudFormation::CustomResource":
+        raise NotImplementedError(f"Custom resources ({kind}) are not run by this endpoint")
+    if kind not in parsing.get_model_map():
+        raise NotImplementedError(f"Resource type {kind} is not supported by this endpoint")
+
+
+def _resolved(resources: LocalResourceMap, definition: dict[str, Any]) -> Any:
+    """Properties with references resolved to what exists; None while they cannot be."""
+    try:
+        return parsing.clean_json(definition.get("Properties") or {}, resources)
+    except Exception:
+        return None
+
+
+def _dependency_order(definitions: dict[str, Any]) -> Iterable[str]:
+    """Logical ids, those named in DependsOn first."""
+    ordered: dict[str, None] = {}
+
+    def visit(key: str, above: tuple[str, ...]) -> None:
+        if key in ordered or key in above or key not in definitions:
+            return
+        wanted = definitions[key].get("DependsOn") or []
+        for other in [wanted] if isinstance(wanted, str) else wanted:
+            visit(other, (*above, key))
+        ordered[key] = None
+
+    for key in definitions:
+        visit(key, ())
+    return list(ordered)

@@ -1,0 +1,129 @@
+"""The control API under /_headroom/: the clock, loads, ticks and a look at the state, all JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from headroom.localaws.clock import ClockRefused
+from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.loads import Loads, as_json
+from headroom.localaws.lockstep import Pacer
+from headroom.proving.errors import BadInput
+
+PREFIX = "/_headroom/"
+MOST_MINUTES = 10_080
+"""Minutes in one tick; a week."""
+
+
+class Control:
+    """Answers requests under `PREFIX`."""
+
+    def __init__(self, cloud: Cloud, loads: Loads, pacer: Pacer) -> None:
+        self._cloud = cloud
+        self._loads = loads
+        self._pacer = pacer
+        self._routes: Mapping[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
+            ("GET", "state"): self._state,
+            ("GET", "clock"): self._tell_clock,
+            ("POST", "clock"): self._set_clock,
+            ("POST", "load"): self._load,
+            ("POST", "unload"): self._unload,
+            ("POST", "history"): self._history,
+            ("POST", "tick"): self._tick,
+        }
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        """One request; errors are `{"error": sentence}` with 400, 404 or 409."""
+        route = (environ["REQUEST_METHOD"], environ["PATH_INFO"].removeprefix(PREFIX).strip("/"))
+        handler = self._routes.get(route)
+        if handler is None:
+            known = ", ".join(f"{method} {PREFIX}{name}" for method, name in self._routes)
+            return _answer(start, "404 Not Found", {"error": f"Known are {known}."})
+        try:
+            return _answer(start, "200 OK", handler(_body(environ)))
+        except ClockRefused as error:
+            return _answer(start, "409 Conflict", {"error": str(error)})
+        except (BadInput, ValueError, KeyError, TypeError) as error:
+            return _answer(start, "400 Bad Request", {"error": str(error)})
+
+    def _tell_clock(self, _: dict[str, Any]) -> dict[str, Any]:
+        clock = self._cloud.clock
+        return {"now": clock.now().isoformat(), "mode": clock.mode.value, "held": clock.held}
+
+    def _set_clock(self, body: dict[str, Any]) -> dict[str, Any]:
+        instant = datetime.fromisoformat(str(body["set"]))
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=UTC)
+        self._cloud.clock.set(instant)
+        if "seed" in body:
+            self._cloud.ids.seed(int(body["seed"]))
+        return self._tell_clock({})
+
+    def _load(self, body: dict[str, Any]) -> dict[str, Any]:
+        self._loads.attach(body)
+        return {"loaded": self._loads.volume_ids}
+
+    def _unload(self, body: dict[str, Any]) -> dict[str, Any]:
+        return {"unloaded": self._loads.detach(str(body["volume_id"]))}
+
+    def _history(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Modifications of a volume from before anybody looked: they count as slots."""
+        place = Place(
+            str(body.get("account") or Place().account), str(body.get("region") or Place().region)
+        )
+        starts = [datetime.fromisoformat(str(at)) for at in body["starts"]]
+        self._cloud.volume_book(place).plan_history(str(body["volume_id"]), starts)
+        return {"volume_id": body["volume_id"], "starts": [at.isoformat() for at in starts]}
+
+    def _tick(self, body: dict[str, Any]) -> dict[str, Any]:
+        count = int(body.get("minutes", 1))
+        if not 0 <= count <= MOST_MINUTES:
+            raise ValueError(f"minutes is {count}; it must be 0 to {MOST_MINUTES}.")
+        played = self._pacer.tick(count)
+        return {
+            "now": self._cloud.clock.now().isoformat(),
+            "minutes": [as_json(minute) for minute in played],
+        }
+
+    def _state(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {
+            **self._tell_clock({}),
+            "pid": os.getpid(),
+            "url": self._cloud.url,
+            "state_dir": str(self._cloud.options.state_dir),
+            "loads": self._loads.volume_ids,
+            "alarms": {
+                f"{place.region}/{alarm.name}": alarm.state.value.value
+                for place, book in sorted(self._cloud.alarms.items())
+                for alarm in book.all()
+            },
+            "queues": _queue_depths(),
+        }
+
+
+def _queue_depths() -> dict[str, int]:
+    from moto.sqs import sqs_backends
+
+    return {
+        f"{region}/{queue.name}": len(queue._messages)
+        for _, region, backend in sqs_backends.iter_backends()
+        for queue in list(backend.queues.values())
+    }
+
+
+def _body(environ: WSGIEnvironment) -> dict[str, Any]:
+    raw = environ["wsgi.input"].read()
+    body = json.loads(raw) if raw.strip() else {}
+    if not isinstance(body, dict):
+        raise ValueError("The body must be a JSON object.")
+    return body
+
+
+def _answer(start: StartResponse, status: str, body: Any) -> Iterable[bytes]:
+    start(status, [("Content-Type", "application/json")])
+    return [json.dumps(body, default=str).encode()]

@@ -1,0 +1,251 @@
+"""EC2's volume operations over HTTP, under AWS's rules; everything else stays moto's."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from moto.core.exceptions import ServiceException
+from moto.core.responses import ActionResult
+from moto.ec2.exceptions import DryRunClientError
+from moto.ec2.responses import EC2Response
+
+from headroom.domain.resources import Modification
+from headroom.localaws import bus
+from headroom.localaws.cloud import Place, current
+from headroom.localaws.volumes import VolumeBook, show, wanted_at_creation
+from headroom.proving.targets import ModificationRefused
+
+MOST_MODIFICATIONS = 500
+MOST_VOLUMES = 1_000
+_FILTERS: dict[str, Callable[[str, Modification], object]] = {
+    "volume-id": lambda volume, m: volume,
+    "modification-state": lambda volume, m: m.state.value,
+    "start-time": lambda volume, m: _iso(m.started_at),
+    "original-size": lambda volume, m: m.origin.size_gib,
+    "original-iops": lambda volume, m: m.origin.iops,
+    "original-volume-type": lambda volume, m: m.origin.volume_type.value,
+    "target-size": lambda volume, m: m.target.size_gib,
+    "target-iops": lambda volume, m: m.target.iops,
+    "target-volume-type": lambda volume, m: m.target.volume_type.value,
+}
+
+
+class Ec2Api(EC2Response):  # type: ignore[misc]
+    """CreateVolume, ModifyVolume, DescribeVolumes, DescribeVolumesModifications."""
+
+    @property
+    def _place(self) -> Place:
+        return Place(self.current_account, self.region)
+
+    @property
+    def _book(self) -> VolumeBook:
+        return current().volume_book(self._place)
+
+    def create_volume(self) -> ActionResult:
+        """Ranges and ratios are those of the type; gp3 without values gets 3,000 and 125."""
+        size, snapshot = self._get_param("Size"), self._get_param("SnapshotId")
+        kind, zone = self._get_param("VolumeType"), self._zone()
+        if size is None and snapshot:
+            size = self.ec2_backend.get_snapshot(snapshot).volume.size
+        if size is None:
+            raise ServiceException(
+                "MissingParameter", "The request must contain the parameter size/snapshot"
+            )
+        with _aws_errors():
+            configuration = wanted_at_creation(
+                kind, int(size), self._get_param("Iops"), self._get_param("Throughput")
+            )
+        if self._get_param("DryRun", False):
+            raise DryRunClientError
+        volume = self.ec2_backend.create_volume(
+            size=int(size),
+            zone_name=zone,
+            snapshot_id=snapshot,
+            encrypted=self._get_bool_param("Encrypted", False),
+            kms_key_id=self._get_param("KmsKeyId"),
+            volume_type=configuration.volume_type.value,
+            iops=configuration.iops,
+            throughput=configuration.throughput_mibps,
+            multi_attach_enabled=self._get_param("MultiAttachEnabled"),
+        )
+        volume.add_tags(self._parse_tag_specification().get("volume", {}))
+        show(volume, configuration)
+        volume.availability_zone_id = volume.zone.zone_id
+        self._book.tracked(volume)
+        bus.volume_notification(
+            current(), self._place, volume.id, event="createVolume", result="available",
+            request_id=current().ids.uuid("request"), at=current().clock.now(),
+        )  # fmt: skip
+        return ActionResult(volume)
+
+    def modify_volume(self) -> ActionResult:
+        """One atomic change, or AWS's refusal; a dry run checks the permission only."""
+        volume = self.ec2_backend.get_volume(self._get_param("VolumeId"))
+        if self._get_param("DryRun", False):
+            raise DryRunClientError
+        if self._get_param("MultiAttachEnabled") is not None:
+            raise ServiceException(
+                "UnsupportedOperation", "MultiAttachEnabled cannot be modified at this endpoint."
+            )
+        size, iops = self._get_param("Size"), self._get_param("Iops")
+        throughput, kind = self._get_param("Throughput"), self._get_param("VolumeType")
+        request_id = current().ids.uuid("request")
+        wanted = {
+            "volume_type": kind, "size_gib": size, "iops": iops, "throughput_mibps": throughput
+        }  # fmt: skip
+        try:
+            modification = self._book.modify(volume, request_id, **wanted)
+        except ModificationRefused as refused:
+            self._trail(wanted, volume.id, request_id, refused=refused)
+            raise ServiceException(refused.code, refused.message) from refused
+        shape = modification_shape(volume.id, modification)
+        self._trail(wanted, volume.id, request_id, shape=shape)
+        return ActionResult({"VolumeModification": shape})
+
+    def describe_volumes(self) -> ActionResult:
+        """Volumes in order of creation, MaxResults a page."""
+        ids = self._get_param("VolumeIds", [])
+        most = self._get_param("MaxResults")
+        if ids and most is not None:
+            raise ServiceException(
+                "InvalidParameterCombination",
+                "The parameter volumeSet cannot be used with the parameter maxResults",
+            )
+        if most is not None and int(most) < 5:
+            raise ServiceException(
+                "InvalidParameterValue",
+                f"Value ( {most} ) for parameter maxResults is invalid. Expecting a value of at "
+                "least 5.",
+            )
+        volumes = self.ec2_backend.describe_volumes(
+            volume_ids=ids, filters=self._filters_from_querystring()
+        )
+        for volume in volumes:
+            self._book.tracked(volume)
+            volume.availability_zone_id = volume.zone.zone_id if volume.zone else None
+        page, token = self._page(volumes, MOST_VOLUMES if most is not None else None)
+        return ActionResult({"Volumes": page, "NextToken": token})
+
+    def describe_volumes_modifications(self) -> ActionResult:
+        """The latest modification of each volume that had one."""
+        ids = self._get_param("VolumeIds", [])
+        filters = self._filters_from_querystring()
+        unknown = set(filters) - set(_FILTERS)
+        if unknown:
+            raise ServiceException(
+                "InvalidParameterValue", f"The filter '{min(unknown)}' is invalid"
+            )
+        found = []
+        for volume in self.ec2_backend.describe_volumes(volume_ids=ids):
+            modification = self._book.latest(volume)
+            if modification is None:
+                if ids:
+                    raise ServiceException(
+                        "InvalidVolumeModification.NotFound",
+                        f"Modification for volume '{volume.id}' does not exist.",
+                    )
+                continue
+            if _matches(filters, volume.id, modification):
+                found.append(modification_shape(volume.id, modification))
+        page, token = self._page(found, MOST_MODIFICATIONS)
+        return ActionResult({"VolumesModifications": page, "NextToken": token})
+
+    def _zone(self) -> str:
+        name, zone_id = self._get_param("AvailabilityZone"), self._get_param("AvailabilityZoneId")
+        if name or not zone_id:
+            return str(name or f"{self.region}a")
+        for zone in self.ec2_backend.describe_availability_zones(zone_ids=[zone_id]):
+            return str(zone.name)
+        raise ServiceException("InvalidParameterValue", f"Invalid availability zone: [{zone_id}]")
+
+    def _page(self, found: Sequence[Any], most: int | None) -> tuple[Sequence[Any], str | None]:
+        asked, token = self._get_param("MaxResults"), self._get_param("NextToken")
+        if asked is None and not token and (most is None or len(found) <= most):
+            return found, None
+        skip, size = _read_token(token) if token else (0, int(asked or most or len(found)))
+        size = min(int(asked) if asked is not None else size, most or size)
+        more = len(found) > skip + size
+        return found[skip : skip + size], _token(skip + size, size) if more else None
+
+    def _trail(
+        self,
+        wanted: dict[str, Any],
+        volume_id: str,
+        request_id: str,
+        *,
+        shape: dict[str, Any] | None = None,
+        refused: ModificationRefused | None = None,
+    ) -> None:
+        if current().options.cloudtrail:
+            bus.modify_volume_called(
+                current(), self._place, volume_id, wanted, request_id,
+                agent=self.headers.get("User-Agent", ""), shape=shape,
+                error=(refused.code, refused.message) if refused else None,
+            )  # fmt: skip
+
+
+class _aws_errors:
+    """Turns a refusal by the rules into the error moto sends."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, ModificationRefused):
+            raise ServiceException(error.code, error.message) from error
+
+
+def modification_shape(volume_id: str, modification: Modification) -> dict[str, Any]:
+    """A VolumeModification as the API tells it."""
+    shape: dict[str, Any] = {
+        "VolumeId": volume_id,
+        "ModificationState": modification.state.value,
+        "Progress": modification.progress_percent,
+        "StartTime": modification.started_at,
+        "TargetMultiAttachEnabled": False,
+        "OriginalMultiAttachEnabled": False,
+    }
+    for word, side in (("Target", modification.target), ("Original", modification.origin)):
+        shape |= {f"{word}Size": side.size_gib, f"{word}VolumeType": side.volume_type.value}
+        iops = side.iops
+        if side.volume_type.value == "gp2":
+            from headroom.domain.catalogue import capability
+
+            iops = int(capability(side).sustained_iops)
+        if iops is not None:
+            shape[f"{word}Iops"] = iops
+        if side.throughput_mibps is not None:
+            shape[f"{word}Throughput"] = side.throughput_mibps
+    if modification.ended_at is not None:
+        shape["EndTime"] = modification.ended_at
+    return shape
+
+
+def _matches(filters: dict[str, list[str]], volume_id: str, modification: Modification) -> bool:
+    return all(
+        any(fnmatchcase(str(_FILTERS[name](volume_id, modification)), value) for value in values)
+        for name, values in filters.items()
+    )
+
+
+def _iso(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def _token(offset: int, size: int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([offset, size]).encode()).decode()
+
+
+def _read_token(token: str) -> tuple[int, int]:
+    try:
+        offset, size = json.loads(base64.urlsafe_b64decode(token))
+        return int(offset), int(size)
+    except (ValueError, TypeError) as error:
+        raise ServiceException(
+            "InvalidParameterValue", f"Unable to parse pagination token {token}"
+        ) from error

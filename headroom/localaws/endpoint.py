@@ -1,0 +1,86 @@
+"""A running endpoint in this process: server, clock, functions and the thread that keeps real time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+
+from headroom.localaws.clock import Clock, ClockMode
+from headroom.localaws.cloud import Cloud, Options, install
+from headroom.localaws.control import PREFIX, Control
+from headroom.localaws.functions.fleet import FunctionFleet
+from headroom.localaws.http_server import HttpServer
+from headroom.localaws.ids import Identifiers
+from headroom.localaws.loads import Loads
+from headroom.localaws.lockstep import Pacer
+
+
+class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
+    """moto's dispatcher, remembering which service answers for a host."""
+
+    def __init__(self) -> None:
+        super().__init__(create_backend_app)
+        self._known = lru_cache(maxsize=512)(super().get_backend_for_host)
+
+    def get_backend_for_host(self, host: str | None) -> Any:
+        return self._known(host)
+
+
+class RunningEndpoint:
+    """Everything started; `stop` ends the functions and frees the port."""
+
+    def __init__(self, options: Options, *, port: int, mode: ClockMode) -> None:
+        # moto creates accounts' default networks and IAM's managed policies when asked, not now.
+        os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
+        options.state_dir.mkdir(parents=True, exist_ok=True)
+        self.cloud = Cloud(
+            options=options,
+            clock=Clock(mode, file=options.state_dir / "clock"),
+            ids=Identifiers(options.seed),
+        )
+        install(self.cloud)
+        from headroom.localaws import moto_parts
+
+        moto_parts.install(self.cloud)
+        self.cloud.functions = FunctionFleet(self.cloud)
+        self._loads = Loads(self.cloud)
+        self._pacer = Pacer(self.cloud, self._loads)
+        self._control = Control(self.cloud, self._loads, self._pacer)
+        self._moto = _Moto()
+        self._server = HttpServer(self._serve, port)
+        self.cloud.url = f"http://127.0.0.1:{self._server.port}"
+        self._stopping = threading.Event()
+        self._follower = threading.Thread(
+            target=self._pacer.follow_real_time, args=(self._stopping,), daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        """Value of AWS_ENDPOINT_URL."""
+        return self.cloud.url
+
+    def start(self) -> None:
+        """Answer requests; with a real clock also keep its minutes."""
+        os.environ["MOTO_PORT"] = str(self._server.port)
+        self._server.start()
+        if self.cloud.clock.mode is ClockMode.REAL:
+            self._follower.start()
+
+    def stop(self) -> None:
+        """Kill the functions and stop answering."""
+        self._stopping.set()
+        if self.cloud.functions is not None:
+            self.cloud.functions.close()
+        self._server.stop()
+
+    def _serve(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if environ["PATH_INFO"].startswith(PREFIX):
+            return self._control(environ, start)
+        answer: Iterable[bytes] = self._moto(environ, start)
+        return answer

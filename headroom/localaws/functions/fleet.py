@@ -1,0 +1,232 @@
+"""All functions of the endpoint: warm processes, asynchronous calls with retries, AWS/Lambda metrics."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.functions.embedded_metrics import metrics_in
+from headroom.localaws.functions.process import Deployment, FunctionProcess
+from headroom.localaws.functions.runtime_api import Answer
+from headroom.localaws.metrics.store import MetricKey
+
+ASYNC_RETRY_AFTER = (timedelta(minutes=1), timedelta(minutes=2))
+"""How long Lambda waits before it tries an asynchronous call again, and again."""
+
+
+@dataclass(order=True, slots=True)
+class Pending:
+    """An asynchronous call and when it is due; `attempt` counts from 0."""
+
+    due_at: datetime
+    order: int
+    arn: str = field(compare=False)
+    payload: bytes = field(compare=False)
+    attempt: int = field(compare=False, default=0)
+
+
+class FunctionFleet:
+    """Runs what moto only stores."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._root = cloud.options.state_dir
+        self._processes: dict[str, FunctionProcess] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._lock = threading.RLock()
+        self._pending: list[Pending] = []
+        self._order = 0
+        self._serial = 0
+
+    def knows(self, arn: str) -> bool:
+        """Whether such a function is deployed."""
+        return self._model(arn) is not None
+
+    def invoke(self, arn: str, payload: bytes) -> Answer:
+        """Call a function and wait; calls of one function are made one after the other."""
+        model = self._model(arn)
+        if model is None:
+            raise LookupError(f"Function not found: {arn}")
+        deployment = deployment_of(model)
+        with self._lock:
+            lock = self._locks.setdefault(deployment.arn, threading.Lock())
+        with lock:
+            process = self._process(deployment)
+            began = time.perf_counter()
+            answer = process.invoke(payload, self._cloud.ids.uuid("invocation"))
+            elapsed_ms = (time.perf_counter() - began) * 1000
+            if not process.alive:
+                self._drop(deployment.arn)
+        self._count(deployment, answer, elapsed_ms)
+        return answer
+
+    def invoke_later(self, arn: str, payload: bytes) -> None:
+        """Queue an asynchronous call; `run_due` makes it."""
+        self._enqueue(arn, payload, self._cloud.clock.now(), 0)
+
+    def run_due(self) -> int:
+        """Make the asynchronous calls that are due now; tells how many were made."""
+        made = 0
+        while True:
+            now = self._cloud.clock.now()
+            with self._lock:
+                due = min((p for p in self._pending if p.due_at <= now), default=None)
+                if due is None:
+                    return made
+                self._pending.remove(due)
+            self._attempt(due, now)
+            made += 1
+
+    def close(self) -> None:
+        """Kill every function process."""
+        with self._lock:
+            for arn in list(self._processes):
+                self._drop(arn)
+
+    def _attempt(self, call: Pending, now: datetime) -> None:
+        model = self._model(call.arn)
+        if model is None:
+            return
+        answer = self.invoke(call.arn, call.payload)
+        if answer.ok:
+            return
+        configured = model.event_invoke_config[-1].config if model.event_invoke_config else {}
+        most = int(configured.get("MaximumRetryAttempts", len(ASYNC_RETRY_AFTER)))
+        if call.attempt < most:
+            wait = ASYNC_RETRY_AFTER[min(call.attempt, len(ASYNC_RETRY_AFTER) - 1)]
+            self._enqueue(call.arn, call.payload, now + wait, call.attempt + 1)
+            return
+        self._give_up(model, configured, call, answer, now)
+
+    def _give_up(
+        self, model: Any, configured: dict[str, Any], call: Pending, answer: Answer, now: datetime
+    ) -> None:
+        from headroom.localaws import targets
+
+        place = Place(model.account_id, model.region)
+        dead = (getattr(model, "dead_letter_config", None) or {}).get("TargetArn")
+        if dead:
+            targets.send(self._cloud, place, dead, call.payload.decode(), {})
+        destination = ((configured.get("DestinationConfig") or {}).get("OnFailure") or {}).get(
+            "Destination"
+        )
+        if destination:
+            body = {
+                "version": "1.0",
+                "timestamp": now.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+                "requestContext": {
+                    "requestId": self._cloud.ids.uuid("invocation"),
+                    "functionArn": f"{model.function_arn}:$LATEST",
+                    "condition": "RetriesExhausted",
+                    "approximateInvokeCount": call.attempt + 1,
+                },
+                "requestPayload": json.loads(call.payload or b"null"),
+                "responseContext": {"statusCode": 200, "functionError": "Unhandled"},
+                "responsePayload": json.loads(answer.body or b"null"),
+            }
+            targets.send(self._cloud, place, destination, json.dumps(body), {})
+
+    def _enqueue(self, arn: str, payload: bytes, due_at: datetime, attempt: int) -> None:
+        with self._lock:
+            self._order += 1
+            self._pending.append(Pending(due_at, self._order, arn, payload, attempt))
+
+    def _process(self, deployment: Deployment) -> FunctionProcess:
+        with self._lock:
+            present = self._processes.get(deployment.arn)
+            if present is not None and present.deployment.digest != deployment.digest:
+                self._drop(deployment.arn)
+                present = None
+            if present is None:
+                self._serial += 1
+                root = self._root / "functions" / f"{self._serial}-{deployment.name}"
+                present = self._processes[deployment.arn] = FunctionProcess(
+                    deployment,
+                    task_root=root,
+                    log=self._log(deployment.name),
+                    clock_file=self._root / "clock",
+                    environment=self._shared_environment(deployment),
+                    python=self._cloud.options.python or sys.executable,
+                    on_line=self._line_reader(deployment),
+                )
+            return present
+
+    def _drop(self, arn: str) -> None:
+        process = self._processes.pop(arn, None)
+        if process is not None:
+            process.close()
+
+    def _log(self, name: str) -> Path:
+        logs = self._root / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        return logs / f"{name}.log"
+
+    def _shared_environment(self, deployment: Deployment) -> dict[str, str]:
+        region = deployment.arn.split(":")[3]
+        return {
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ENDPOINT_URL": self._cloud.url,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def _line_reader(self, deployment: Deployment) -> Callable[[bytes], None]:
+        _, _, _, region, account, *_ = deployment.arn.split(":")
+        store = self._cloud.store(Place(account, region))
+
+        def read(line: bytes) -> None:
+            for key, value, unit in metrics_in(line):
+                store.put_value(key, self._cloud.clock.now(), value, unit=unit)
+
+        return read
+
+    def _count(self, deployment: Deployment, answer: Answer, elapsed_ms: float) -> None:
+        _, _, _, region, account, *_ = deployment.arn.split(":")
+        store, now = self._cloud.store(Place(account, region)), self._cloud.clock.now()
+        for name, value, unit in (
+            ("Invocations", 1.0, "Count"),
+            ("Errors", float(not answer.ok), "Count"),
+            ("Throttles", 0.0, "Count"),
+            ("Duration", elapsed_ms, "Milliseconds"),
+        ):
+            key = MetricKey.of("AWS/Lambda", name, [("FunctionName", deployment.name)])
+            store.put_value(key, now, value, unit=unit)
+
+    def _model(self, arn: str) -> Any:
+        from moto.awslambda.models import lambda_backends
+
+        parts = arn.split(":")
+        backend = lambda_backends[parts[4]][parts[3]]
+        return backend.get_function_by_arn(":".join(parts[:7]))
+
+
+def deployment_of(model: Any) -> Deployment:
+    """What moto keeps of a function, as what a process needs."""
+    environment = {str(k): str(v) for k, v in (model.environment_vars or {}).items()}
+    logging_config = getattr(model, "logging_config", None) or {}
+    about = json.dumps(
+        [model.code_sha_256, model.handler, environment, model.timeout, logging_config],
+        sort_keys=True,
+    )
+    return Deployment(
+        arn=model.function_arn,
+        name=model.function_name,
+        handler=model.handler,
+        code=bytes(model.code_bytes),
+        environment=environment,
+        timeout_s=int(model.timeout),
+        memory_mb=int(model.memory_size),
+        json_logs=logging_config.get("LogFormat") == "JSON",
+        digest=sha256(about.encode()).hexdigest(),
+    )

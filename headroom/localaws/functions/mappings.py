@@ -1,0 +1,123 @@
+"""Event-source mappings of SQS queues: batches, partial failures, redrive by the queue's own rules.
+
+Source: Lambda Developer Guide, "Using Lambda with Amazon SQS" (checked 2026-10).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from headroom.localaws.cloud import Cloud
+from headroom.localaws.functions.runtime_api import Answer
+
+MOST_PER_RECEIVE = 10
+
+
+class MappingPoller:
+    """Polls the queues of all enabled mappings, in order of creation."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._lock = threading.Lock()
+
+    def poll(self) -> int:
+        """Take every message that is visible now to its function; tells how many batches ran."""
+        with self._lock:
+            return sum(self._drain(mapping) for mapping in list(_mappings()))
+
+    def _drain(self, mapping: Any) -> int:
+        batches = 0
+        while mapping.enabled and (messages := self._receive(mapping)):
+            self._run(mapping, messages)
+            batches += 1
+        return batches
+
+    def _receive(self, mapping: Any) -> list[Any]:
+        backend, name = _queue(mapping)
+        queue = backend.queues.get(name)
+        if queue is None:
+            return []
+        messages: list[Any] = []
+        while len(messages) < mapping.batch_size:
+            wanted = min(MOST_PER_RECEIVE, mapping.batch_size - len(messages))
+            got = backend.receive_message(name, wanted, 0, queue.visibility_timeout, ["All"])
+            messages += got
+            if len(got) < wanted:
+                break
+        return messages
+
+    def _run(self, mapping: Any, messages: list[Any]) -> None:
+        records = [_record(mapping, message) for message in messages]
+        assert self._cloud.functions is not None
+        answer = self._cloud.functions.invoke(
+            mapping.function_arn, json.dumps({"Records": records}).encode()
+        )
+        partial = "ReportBatchItemFailures" in (mapping.function_response_types or ())
+        failed = failed_items(answer, [m.id for m in messages], partial=partial)
+        backend, name = _queue(mapping)
+        for message in messages:
+            if message.id not in failed:
+                backend.delete_message(name, message.receipt_handle)
+
+
+def failed_items(answer: Answer, ids: list[str], *, partial: bool) -> set[str]:
+    """Message ids to leave in the queue after a batch; all of them when the answer is no good."""
+    if not answer.ok:
+        return set(ids)
+    if not partial:
+        return set()
+    try:
+        body = json.loads(answer.body or b"null")
+        named = [item["itemIdentifier"] for item in (body or {}).get("batchItemFailures") or ()]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return set(ids)
+    return set(named) if set(named) <= set(ids) else set(ids)
+
+
+def _mappings() -> Iterator[Any]:
+    from moto.awslambda.models import lambda_backends
+
+    for _, _, backend in lambda_backends.iter_backends():
+        for mapping in list(backend._event_source_mappings.values()):
+            if mapping.event_source_arn.split(":")[2] == "sqs":
+                yield mapping
+
+
+def _queue(mapping: Any) -> tuple[Any, str]:
+    from moto.sqs import sqs_backends
+
+    _, _, _, region, account, name = mapping.event_source_arn.split(":")
+    return sqs_backends[account][region], name
+
+
+def _record(mapping: Any, message: Any) -> dict[str, Any]:
+    attributes = {
+        "ApproximateReceiveCount": str(message.approximate_receive_count),
+        "SentTimestamp": str(message.sent_timestamp),
+        "SenderId": message.sender_id,
+        "ApproximateFirstReceiveTimestamp": str(message.approximate_first_receive_timestamp),
+    }
+    if message.group_id is not None:
+        attributes["MessageGroupId"] = message.group_id
+    return {
+        "messageId": message.id,
+        "receiptHandle": message.receipt_handle,
+        "body": message.body,
+        "attributes": attributes,
+        "messageAttributes": {
+            name: {
+                "stringValue": value.get("StringValue"),
+                "dataType": value.get("DataType"),
+                "stringListValues": [],
+                "binaryListValues": [],
+            }
+            for name, value in message.message_attributes.items()
+        },
+        "md5OfBody": message.body_md5,
+        "eventSource": "aws:sqs",
+        "eventSourceARN": mapping.event_source_arn,
+        "awsRegion": mapping.event_source_arn.split(":")[3],
+    }

@@ -1,0 +1,1 @@
+"""CloudWatch's metrics: the store, statistics, metric math, Metrics Insights."""

@@ -1,0 +1,100 @@
+"""Where events, schedules and alarm actions can be sent: queues, topics, functions, buses, logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from headroom.localaws.cloud import Cloud, Place
+
+
+class Undeliverable(RuntimeError):
+    """The target does not exist or takes nothing."""
+
+
+def send(cloud: Cloud, place: Place, arn: str, body: str, target: Mapping[str, Any]) -> None:
+    """Send `body` to the target with this ARN; raises Undeliverable."""
+    service = arn.split(":")[2]
+    if service == "sqs":
+        group = (target.get("SqsParameters") or {}).get("MessageGroupId")
+        send_message(place, arn, body, group)
+    elif service == "sns":
+        publish(place, arn, body, None)
+    elif service == "lambda":
+        _invoke(cloud, arn, body)
+    elif service == "logs":
+        _log(cloud, place, arn, body)
+    elif service == "events":
+        _forward(cloud, place, arn, body)
+    else:
+        raise Undeliverable(f"Targets of service {service} are not known to this endpoint: {arn}")
+
+
+def send_message(place: Place, arn: str, body: str, group: str | None = None) -> None:
+    """SendMessage; raises Undeliverable when the queue does not exist."""
+    from moto.sqs import sqs_backends
+    from moto.sqs.exceptions import QueueDoesNotExist
+
+    _, _, _, region, account, name = arn.split(":")
+    try:
+        sqs_backends[account][region or place.region].send_message(
+            queue_name=name, message_body=body, group_id=group
+        )
+    except QueueDoesNotExist as error:
+        raise Undeliverable(f"No queue {arn}") from error
+
+
+def send_dead_letter(place: Place, arn: str, body: str, why: str) -> None:
+    """Park what could not be delivered, with the reason as message attributes."""
+    from moto.sqs import sqs_backends
+
+    _, _, _, region, account, name = arn.split(":")
+    attributes = {
+        "ERROR_CODE": {"DataType": "String", "StringValue": "INVALID_TARGET"},
+        "ERROR_MESSAGE": {"DataType": "String", "StringValue": why[:256]},
+    }
+    sqs_backends[account][region].send_message(
+        queue_name=name, message_body=body, message_attributes=attributes
+    )
+
+
+def publish(place: Place, arn: str, message: str, subject: str | None) -> None:
+    """Publish to a topic; raises Undeliverable when it does not exist."""
+    from moto.core.exceptions import ServiceException
+    from moto.sns import sns_backends
+
+    region, account = arn.split(":")[3], arn.split(":")[4]
+    try:
+        sns_backends[account][region].publish(
+            message=message, arn=arn, subject=subject[:100] if subject else None
+        )
+    except ServiceException as error:
+        raise Undeliverable(f"No topic {arn}: {error}") from error
+
+
+def _invoke(cloud: Cloud, arn: str, body: str) -> None:
+    if cloud.functions is None or not cloud.functions.knows(arn):
+        raise Undeliverable(f"No function {arn}")
+    cloud.functions.invoke_later(arn, body.encode())
+
+
+def _log(cloud: Cloud, place: Place, arn: str, body: str) -> None:
+    from moto.logs import logs_backends
+
+    group = arn.split(":log-group:")[1].removesuffix(":*")
+    backend = logs_backends[place.account][place.region]
+    if group not in backend.groups:
+        raise Undeliverable(f"No log group {group}")
+    stream = cloud.ids.uuid("log-stream")
+    backend.create_log_stream(group, stream)
+    now = int(cloud.clock.now().timestamp() * 1000)
+    backend.put_log_events(group, stream, [{"timestamp": now, "message": body}])
+
+
+def _forward(cloud: Cloud, place: Place, arn: str, body: str) -> None:
+    from headroom.localaws import bus
+
+    region, account = arn.split(":")[3], arn.split(":")[4]
+    there = Place(account, region)
+    bus.dispatch(cloud, there, json.loads(body), arn.rsplit("/", 1)[-1])
