@@ -89,7 +89,10 @@ def instance_queries(instance: Instance) -> tuple[Query, ...]:
 def balance_queries(instance: Instance) -> tuple[Query, ...]:
     """The balances, every 5 minutes: of sizes that burst, or when the limits are not known."""
     limits = instance.limits
-    if limits is not None and limits.baseline_iops >= limits.maximum_iops:
+    if limits is not None and (limits.baseline_iops, limits.baseline_mibps) == (
+        limits.maximum_iops,
+        limits.maximum_mibps,
+    ):
         return ()
     return tuple(
         _of_instance(instance.instance_id, metric, "Minimum")

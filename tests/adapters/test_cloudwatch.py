@@ -222,7 +222,11 @@ def test_balances_of_an_instance_come_on_their_own_five_minute_grid() -> None:
 def test_balances_are_not_asked_for_where_the_instance_does_not_burst() -> None:
     steady = instance()
     assert steady.limits is not None
-    limits = replace(steady.limits, maximum_iops=steady.limits.baseline_iops)
+    limits = replace(
+        steady.limits,
+        maximum_iops=steady.limits.baseline_iops,
+        maximum_mibps=steady.limits.baseline_mibps,
+    )
     published = {of_instance("EBSIOBalance%"): {NOW - timedelta(minutes=5): 40.0}}
     for one, known in ((replace(steady, limits=limits), ()), (replace(steady, limits=None), (40,))):
         _, together = metrics(published).activity(view(instance=one), NOW)
