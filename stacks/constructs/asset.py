@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +18,7 @@ PACKAGES = ("headroom", "lambdas")
 LEFT_OUT = frozenset({"headroom/cli", "headroom/localaws", "headroom/proving"})
 """Packages no function imports."""
 
+KEPT = 8
 _NEVER = frozenset({"__pycache__", ".mypy_cache", ".DS_Store"})
 
 
@@ -30,52 +31,45 @@ def stage_function_code(root: Path = ROOT) -> Path:
     wheels = root / "build" / "wheels"
     if not (wheels / "botocore").is_dir():
         raise WheelsMissing("The functions' wheels are not in build/wheels; run make setup.")
-    sources = sorted({**_files(wheels, wheels), **_sources(root)}.items())
-    staged = root / "build" / "function" / _digest(sources)
+    files = dict(_files(wheels, wheels))
+    for package in PACKAGES:
+        files.update(_files(root / package, root))
+    staged = root / "build" / "function" / _digest(files)
     if not staged.is_dir():
-        _copy(sources, staged)
+        _write(files, staged)
+    os.utime(staged)
+    _forget_old(staged.parent)
     return staged
 
 
-def _sources(root: Path) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for package in PACKAGES:
-        found.update(_files(root / package, root))
-    return found
-
-
-def _files(folder: Path, base: Path) -> dict[str, Path]:
-    """Path inside the package and file, without caches and what is left out."""
-    return {path.relative_to(base).as_posix(): path for path in _walk(folder, base)}
-
-
-def _walk(folder: Path, base: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.name in _NEVER or path.relative_to(base).as_posix() in LEFT_OUT:
+def _files(folder: Path, base: Path) -> Iterator[tuple[str, bytes]]:
+    """Path inside the package and content, without caches and what is left out."""
+    for path in sorted(folder.iterdir()):
+        name = path.relative_to(base).as_posix()
+        if path.name in _NEVER or name in LEFT_OUT:
             continue
         if path.is_dir():
-            yield from _walk(path, base)
+            yield from _files(path, base)
         elif path.suffix not in (".pyc", ".md"):
-            yield path
+            yield name, path.read_bytes()
 
 
-def _digest(sources: list[tuple[str, Path]]) -> str:
+def _digest(files: Mapping[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for name, path in sources:
-        content = path.read_bytes()
+    for name, content in sorted(files.items()):
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()[:32]
 
 
-def _copy(sources: list[tuple[str, Path]], staged: Path) -> None:
-    """Copy beside the target and rename, because two synths may run at once."""
+def _write(files: Mapping[str, bytes], staged: Path) -> None:
+    """Write beside the target and rename, because two synths may run at once."""
     staged.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(dir=staged.parent, prefix="building-"))
     try:
-        for name, path in sources:
+        for name, content in files.items():
             (building / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, building / name)
+            (building / name).write_bytes(content)
             (building / name).chmod(0o644)
         building.chmod(0o755)
         os.rename(building, staged)
@@ -84,3 +78,17 @@ def _copy(sources: list[tuple[str, Path]], staged: Path) -> None:
             raise
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _forget_old(folder: Path) -> None:
+    """Keep the KEPT folders used last; the others are of sources that are gone."""
+    folders = [path for path in folder.iterdir() if not path.name.startswith("building-")]
+    for path in sorted(folders, key=_used, reverse=True)[KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _used(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

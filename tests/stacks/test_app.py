@@ -1,0 +1,164 @@
+"""Synth is hermetic, and what it cannot do safely it refuses with one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headroom.policy_text import PolicyError, load_policy_file, policy_from_json
+from headroom.settings import FunctionSettings, SettingsError
+from tests.stacks.conftest import ROOT, Synth, Synthesised, properties
+
+POLICY_TYPE = "AWS::SSM::Parameter"
+
+
+def _run(outdir: Path, **context: object) -> subprocess.CompletedProcess[str]:
+    """`python app.py` as the CDK command line runs it, with almost nothing in the environment."""
+    shipped = json.loads((ROOT / "cdk.json").read_text())["context"]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "CDK_OUTDIR": str(outdir),
+        "CDK_CONTEXT_JSON": json.dumps({**shipped, **context}),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "DOCKER_HOST": "tcp://127.0.0.1:9",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "HOME": str(outdir),
+    }
+    return subprocess.run(
+        [sys.executable, "app.py"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_importing_the_app_loads_neither_boto3_nor_moto() -> None:
+    script = "import sys, app; print(sorted({'boto3', 'botocore', 'moto'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_synth_needs_no_network_credentials_or_home(tmp_path: Path) -> None:
+    done = _run(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "HeadroomLoop.template.json").exists()
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare to cut the network off")
+def test_synth_runs_with_the_network_cut_off(tmp_path: Path) -> None:
+    cut_off = ["unshare", "--user", "--map-root-user", "--net"]
+    if subprocess.run([*cut_off, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this kernel lets no user cut the network off")
+    environment = {**os.environ, "CDK_OUTDIR": str(tmp_path)}
+    command = [*cut_off, sys.executable, "app.py"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        ({"detection": "everything"}, "must be fleet, tagged or sweep"),
+        ({"detectoin": "fleet"}, "did you mean detection"),
+        ({"scan_every_minutes": "soon"}, "whole number"),
+        ({"policy_file": "no-such-policy.yaml"}, "cannot be read"),
+    ],
+)
+def test_a_context_that_makes_no_sense_is_refused(
+    synth: Synth, context: dict[str, object], says: str
+) -> None:
+    with pytest.raises((PolicyError, SettingsError), match=says):
+        synth(**context)
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("defaults: {max_iops: -1}", "max_iops"),
+        ("defaults: {max_iosp: 3000}", "did you mean max_iops"),
+        ("defaults: {growth: 'false'}", "growth"),
+        ("defaults: [", "not YAML"),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(
+    tmp_path: Path, synth: Synth, policy: str, says: str
+) -> None:
+    (tmp_path / "policy.yaml").write_text(policy)
+    with pytest.raises(PolicyError, match=says):
+        synth(policy_file=str(tmp_path / "policy.yaml"))
+
+
+@pytest.mark.parametrize("context", [{"detection": "all"}, {"policy_file": "no-such.yaml"}])
+def test_a_refusal_is_one_sentence_and_writes_no_template(
+    tmp_path: Path, context: dict[str, object]
+) -> None:
+    _assert_refused(_run(tmp_path, **context), str(*context.values()), tmp_path)
+
+
+def _assert_refused(done: subprocess.CompletedProcess[str], says: str, outdir: Path) -> None:
+    assert done.returncode == 1
+    sentence = done.stderr.strip().splitlines()[-1]
+    assert sentence.startswith("Headroom cannot be synthesised: ")
+    assert says in sentence
+    assert "Traceback" not in done.stderr
+    assert not (outdir / "HeadroomLoop.template.json").exists()
+
+
+def test_the_published_policy_is_the_file_in_canonical_form(shipped: Synthesised) -> None:
+    (parameter,) = properties(shipped.loop, POLICY_TYPE)
+    published = policy_from_json(parameter["Value"], source="template")
+    assert published == load_policy_file(ROOT / "policy.yaml")
+    assert shipped.loop["Outputs"]["PolicyVersion"]["Value"] == published.version
+    assert parameter["Tier"] == "Standard"
+
+
+def test_a_long_policy_takes_the_advanced_tier_and_a_longer_one_is_refused(
+    tmp_path: Path, synth: Synth
+) -> None:
+    rule = "  - {match: {tags: {team: 'number-%d'}}, set: {mode: auto, max_iops: %d}}\n"
+    longer, too_long = (
+        "rules:\n" + "".join(rule % (n, 3_000 + n) for n in range(count)) for count in (60, 120)
+    )
+    (tmp_path / "longer.yaml").write_text(longer)
+    (tmp_path / "too_long.yaml").write_text(too_long)
+    made = synth(policy_file=str(tmp_path / "longer.yaml"), detection="sweep")
+    (parameter,) = properties(made.loop, POLICY_TYPE)
+    assert parameter["Tier"] == "Advanced"
+    assert 4_096 < len(parameter["Value"]) <= 8_192
+    with pytest.raises(PolicyError, match="8,192"):
+        synth(policy_file=str(tmp_path / "too_long.yaml"))
+
+
+def test_a_policy_that_is_probably_not_meant_is_warned_about(tmp_path: Path, synth: Synth) -> None:
+    (tmp_path / "policy.yaml").write_text("rules: [{match: {}, set: {mode: auto}}]")
+    made = synth(policy_file=str(tmp_path / "policy.yaml"), detection="sweep")
+    assert any("Rule 1 matches every resource" in note for note in made.notes)
+
+
+def test_the_functions_settings_go_there_and_back(shipped: Synthesised) -> None:
+    for function in properties(shipped.loop, "AWS::Lambda::Function"):
+        said = function["Environment"]["Variables"]
+        plain = {name: v if isinstance(v, str) else json.dumps(v) for name, v in said.items()}
+        settings = FunctionSettings.from_environment(plain)
+        assert settings.to_environment() == plain
+        assert settings.policy_parameter == "/headroom/policy"
+        assert "Records" in settings.records_table
+        assert "State" in settings.state_table
+
+
+def test_the_scan_period_reaches_the_functions(synth: Synth) -> None:
+    made = synth(scan_every_minutes="5", detection="sweep")
+    for function in properties(made.loop, "AWS::Lambda::Function"):
+        assert function["Environment"]["Variables"]["HEADROOM_SCAN_EVERY_MINUTES"] == "5"

@@ -1,0 +1,133 @@
+"""The functions' code: complete, small, for their own platform, and the same every time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stacks.constructs.asset import KEPT, WheelsMissing, stage_function_code
+from tests.stacks.conftest import ROOT, Synth, Synthesised, properties
+
+CLEAN = """
+import importlib, json, sys
+sys.path.insert(0, sys.argv[1])
+for handler in sys.argv[2:]:
+    module, name = handler.rsplit(".", 1)
+    assert callable(getattr(importlib.import_module(module), name)), handler
+files = {m: getattr(sys.modules[m], "__file__", None) for m in list(sys.modules)}
+print(json.dumps({m: f for m, f in files.items() if f}))
+"""
+
+
+def _in_clean_process(asset: Path, *handlers: str) -> dict[str, str]:
+    """Import the handlers with the asset and the standard library only; modules and files."""
+    command = [sys.executable, "-I", "-S", "-B", "-c", CLEAN, str(asset), *handlers]
+    done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    loaded: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return loaded
+
+
+def _handlers(made: Synthesised) -> list[str]:
+    return [function["Handler"] for function in properties(made.loop, "AWS::Lambda::Function")]
+
+
+def test_every_handler_of_the_template_imports_from_the_asset_alone(shipped: Synthesised) -> None:
+    handlers = _handlers(shipped)
+    assert sorted(handlers) == ["lambdas.signals.handler", "lambdas.sweep.handler"]
+    loaded = _in_clean_process(shipped.asset(), *handlers)
+    assert Path(loaded["boto3"]).is_relative_to(shipped.asset())
+    assert Path(loaded["headroom"]).is_relative_to(shipped.asset())
+
+
+def test_a_function_loads_nothing_heavy_it_does_not_need(shipped: Synthesised) -> None:
+    loaded = _in_clean_process(shipped.asset(), *_handlers(shipped))
+    for heavy in ("aws_xray_sdk", "numpy", "pydantic", "yaml", "moto"):
+        assert heavy not in loaded
+
+
+@pytest.mark.parametrize("left_out", ["cli", "localaws", "proving"])
+def test_what_no_function_imports_stays_at_home(shipped: Synthesised, left_out: str) -> None:
+    assert not (shipped.asset() / "headroom" / left_out).exists()
+    assert (shipped.asset() / "headroom" / "domain").is_dir()
+
+
+def test_nothing_in_the_asset_is_compiled_for_another_platform(shipped: Synthesised) -> None:
+    names = [path.name for path in shipped.asset().rglob("*")]
+    assert [n for n in names if n.endswith((".so", ".pyd", ".dylib", ".pyc"))] == []
+    assert "__pycache__" not in names
+
+
+def test_the_wheels_are_the_pinned_ones(shipped: Synthesised) -> None:
+    lines = (ROOT / "requirements-lambda.txt").read_text().splitlines()
+    pinned = {line.lower().replace("-", "_") for line in lines if "==" in line}
+    packed = {
+        path.name.removesuffix(".dist-info").lower().replace("-", "==")
+        for path in shipped.asset().glob("*.dist-info")
+    }
+    assert packed == pinned
+
+
+def test_only_the_services_that_are_called_are_packed(shipped: Synthesised) -> None:
+    models = shipped.asset() / "botocore" / "data"
+    assert {path.name for path in models.iterdir() if path.is_dir()} == {
+        "cloudwatch", "dynamodb", "ec2", "logs", "sns", "sqs", "ssm", "sts",
+    }  # fmt: skip
+    assert (models / "endpoints.json").exists()
+    assert (models / "partitions.json").exists()
+
+
+def test_the_asset_stays_small(shipped: Synthesised) -> None:
+    size = sum(path.stat().st_size for path in shipped.asset().rglob("*") if path.is_file())
+    assert size < 14 * 2**20
+
+
+def test_the_same_sources_give_the_same_asset(synth: Synth, shipped: Synthesised) -> None:
+    keys = {
+        function["Code"]["S3Key"]
+        for made in (shipped, synth(detection="sweep"))
+        for function in properties(made.loop, "AWS::Lambda::Function")
+    }
+    assert len(keys) == 1
+
+
+def _tiny_root(root: Path) -> Path:
+    for name in ("lambdas/sweep.py", "headroom/core.py", "headroom/cli/main.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"# {name}\n")
+    (root / "build/wheels/botocore").mkdir(parents=True)
+    return root
+
+
+def test_staging_depends_on_content_and_not_on_dates(tmp_path: Path) -> None:
+    root = _tiny_root(tmp_path)
+    first = stage_function_code(root)
+    os.utime(root / "headroom/core.py", (0, 0))
+    (root / "headroom/__pycache__").mkdir()
+    (root / "headroom/__pycache__/core.pyc").write_bytes(b"\0")
+    (root / "headroom/cli/main.py").write_text("# changed\n")
+    assert stage_function_code(root) == first
+    (root / "headroom/core.py").write_text("# changed\n")
+    assert stage_function_code(root) != first
+
+
+def test_staged_folders_of_old_sources_are_forgotten(tmp_path: Path) -> None:
+    root = _tiny_root(tmp_path)
+    for number in range(KEPT + 3):
+        (root / "headroom/core.py").write_text(f"# {number}\n")
+        staged = stage_function_code(root)
+        os.utime(staged, (number, number))
+    assert len(list(staged.parent.iterdir())) <= KEPT + 1
+
+
+def test_without_wheels_staging_says_to_run_make_setup(tmp_path: Path) -> None:
+    root = _tiny_root(tmp_path)
+    shutil.rmtree(root / "build")
+    with pytest.raises(WheelsMissing, match=r"^The functions' wheels .*; run make setup\.$"):
+        stage_function_code(root)
