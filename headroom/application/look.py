@@ -17,7 +17,7 @@ from headroom.ports import Ports, ResourceGone, StorageView
 
 NEAR_A_LIMIT = timedelta(minutes=5)
 """How soon a volume under pressure, or whose credits drain, is looked at again."""
-THIN_DATA = timedelta(minutes=15)
+THIN_DATA = timedelta(minutes=5)
 DRAINING = timedelta(hours=4)
 BUCKET_TYPES = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
 SAME_START = timedelta(seconds=1)
