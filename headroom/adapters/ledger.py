@@ -1,0 +1,152 @@
+"""The ledger on DynamoDB: append-only record chains and the state beside them.
+
+Every write is conditional. A record is put only where none is, a resource's state only over the
+version that was read, the account's sum only within its limit, and what belongs together goes in
+one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from headroom.adapters.errors import reading
+from headroom.adapters.ledger_archive import Archive
+from headroom.adapters.ledger_items import Item, unwire
+from headroom.adapters.ledger_standings import Standings
+from headroom.adapters.ledger_state import SUM
+from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
+from headroom.domain.bookkeeping import after_decided, after_intended, after_step, usd
+from headroom.domain.decision import Act, Decision
+from headroom.domain.links import following, may_follow, opening
+from headroom.domain.records import Record, Step
+from headroom.domain.reservation import Reservation, Unfit, intended_body, reservation
+from headroom.domain.resources import ResourceRef
+from headroom.ports import IllegalStep, Intent, LostLease, NotIntended
+from headroom.serialization import decision_from_json, decision_to_json, to_json
+
+RECORD = 0
+"""Place of the record in every transaction; then come the state and, if it moves, the sum."""
+PAUSE_CHECK = 2
+BUDGET_CHECK = 3
+
+
+class DynamoLedger(Archive, Standings):
+    """Ledger, Standings, FleetScan and Archive of one account and Region.
+
+    Raises LedgerUnanswered, a ReadFailed, whenever DynamoDB did not do or did not tell.
+    """
+
+    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+        """Record a decision and move the resource's state; False if that id is already there."""
+        ref = decision.observation.volume.ref
+        record = opening(decision, decision_to_json(decision))
+        for attempt in range(1, ATTEMPTS + 1):
+            held = self._state.held(ref)
+            moved = after_decided(held.state, decision, due_at)
+            token = self._new_id()
+            refused = self._write(record, token, self._moves(ref, held, moved, token))
+            if refused is None:
+                return True
+            if RECORD in refused.failed:
+                return False
+            self._transactions.wait(attempt)
+        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+
+    def intend(
+        self, decision: Decision, *, lease_until: datetime, now: datetime
+    ) -> Intent | NotIntended:
+        """Record the intent, take the lease and reserve the increase, or say why not."""
+        ref, answer = decision.observation.volume.ref, decision.answer
+        for attempt in range(1, ATTEMPTS + 1):
+            last = self._records.last(decision.decision_id)
+            if last is None or not isinstance(answer, Act):
+                raise IllegalStep(f"{decision.decision_id} was not decided, or not to act")
+            held = self._state.held(ref)
+            fit = reservation(held.state, decision, last.step, now)
+            if isinstance(fit, Unfit):
+                return NotIntended(why=fit.why, detail=fit.detail)
+            moved = after_intended(held.state, decision, fit.planned, lease_until, now)
+            record = following(
+                last, Step.INTENDED, at=now,
+                summary=f"intended: {answer.plan.origin} -> {answer.plan.target}",
+                body=to_json(intended_body(decision, answer.plan, fit, moved)),
+            )  # fmt: skip
+            token = self._new_id()
+            parts = [self._state.put(ref, held, moved, token), self._state.not_paused(now)]
+            if fit.delta:
+                parts.append(self._state.add(fit.delta, fit.room))
+            refused = self._write(record, token, parts)
+            if refused is None:
+                return Intent(decision_id=decision.decision_id, fencing=moved.fencing)
+            # A lost race first: who reads anew may find a plainer reason.
+            if not refused.failed.keys() & {RECORD, RECORD + 1}:
+                return _not_intended(refused, fit)
+            self._transactions.wait(attempt)
+        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+
+    def append(
+        self,
+        decision_id: str,
+        step: Step,
+        *,
+        ref: ResourceRef,
+        at: datetime,
+        summary: str,
+        body: Mapping[str, object],
+        fencing: int | None,
+        due_at: datetime | None,
+    ) -> Record:
+        """Add a record to a chain and move the resource's state with it in one transaction."""
+        text = to_json(body)
+        for attempt in range(1, ATTEMPTS + 1):
+            last = self._records.last(decision_id)
+            if last is None or step is Step.INTENDED or not may_follow(last.step, step):
+                before = None if last is None else last.step
+                raise IllegalStep(f"{step} may not follow {before} in {decision_id}")
+            if last.resource != ref.arn:
+                raise IllegalStep(f"{decision_id} is about {last.resource}, not {ref.arn}")
+            held = self._state.held(ref)
+            if fencing is not None and not held.state.held(decision_id, fencing):
+                raise LostLease(
+                    f"{ref.arn} is at fencing number {held.state.fencing}, not {fencing}"
+                )
+            moved = after_step(held.state, decision_id, step, at=at, body=body, due_at=due_at)
+            record = following(last, step, at=at, summary=summary, body=text)
+            token = self._new_id()
+            if self._write(record, token, self._moves(ref, held, moved, token)) is None:
+                return record
+            self._transactions.wait(attempt)
+        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+
+    def chain(self, decision_id: str) -> tuple[Record, ...]:
+        """All records of one decision, oldest first; empty when there are none."""
+        return self._records.chain(decision_id)
+
+    def decision(self, decision_id: str) -> Decision:
+        """The decision as it is stored; raises LookupError."""
+        first = next(self._records.items(decision_id, page=1), None)
+        if first is None or unwire(first["step"]) != Step.DECIDED:
+            raise LookupError(f"no decision {decision_id}")
+        with reading(f"decision {decision_id}"):
+            return decision_from_json(unwire(first["body"]))
+
+    def _write(self, record: Record, token: str, parts: list[Item]) -> Cancelled | None:
+        return self._transactions.write(
+            [{"Put": self._put(record, token)}, *parts],
+            token=token,
+            landed=lambda: self._is_ours(record, token),
+        )
+
+
+def _not_intended(refused: Cancelled, fit: Reservation) -> NotIntended:
+    """Why, from the conditions that failed: the kill switch or the account's sum."""
+    if PAUSE_CHECK in refused.failed:
+        until = unwire(refused.failed[PAUSE_CHECK].get("paused_until", {"S": "further notice"}))
+        return NotIntended(why="paused", detail=f"paused until {until}")
+    sum_now = unwire(refused.failed[BUDGET_CHECK].get(SUM, {"N": "0"}))
+    return NotIntended(
+        why="budget",
+        detail=f"${usd(sum_now)} of increases in force, ${usd(fit.delta)} more needed, "
+        f"${usd(fit.room + fit.delta)} allowed in the account",
+    )

@@ -1,0 +1,92 @@
+"""The ledger's mutable face: what is known of each resource, the kill switch, the fleet scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from headroom.adapters.ledger_tables import Tables
+from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
+from headroom.domain.bookkeeping import after_modifications, standing_of
+from headroom.domain.links import ENDLESS, switch
+from headroom.domain.resources import ResourceRef
+from headroom.domain.standing import KnownModification, Standing
+from headroom.ports import Due
+from headroom.serialization import to_json
+
+
+class Standings(Tables):
+    """The mutable side: one item per resource, one each per account for budget, pause and scan."""
+
+    def standing(self, ref: ResourceRef, now: datetime) -> Standing:
+        """What is known about a resource; a fresh standing when it was never seen."""
+        seen = self._state.snapshot(ref)
+        return standing_of(
+            seen.held.state, account_micro_usd=seen.account_micro_usd,
+            paused_until=seen.paused_until, now=now,
+        )  # fmt: skip
+
+    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+        """Resources due at or before `now`, longest overdue first.
+
+        Read from an index that is a moment late; a look at a resource reads its standing anew.
+        """
+        return self._state.due(now, limit)
+
+    def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
+        """Remember a look that was no news; without a due time an open chain keeps its own."""
+        self._state.looked(ref, at=at, due_at=due_at)
+
+    def saw_modifications(
+        self,
+        ref: ResourceRef,
+        seen: Sequence[KnownModification],
+        *,
+        now: datetime,
+        full_until: datetime | None = None,
+        owner_price: Decimal | None = None,
+    ) -> None:
+        """Add known starts, what a refusal taught and the owner's new price; no news, no write."""
+        for attempt in range(1, ATTEMPTS + 1):
+            held = self._state.held(ref)
+            moved = after_modifications(
+                held.state, seen, now=now, full_until=full_until, owner_price=owner_price
+            )
+            if moved is held.state:
+                return
+            # A lost answer needs no second look: what it did is no news the next time round.
+            parts = self._moves(ref, held, moved, token := self._new_id())
+            if self._transactions.write(parts, token=token, landed=lambda: False) is None:
+                return
+            self._transactions.wait(attempt)
+        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+
+    def claim_scan(self, now: datetime, every_s: int) -> bool:
+        """True for exactly one caller per period of `every_s` seconds of UTC."""
+        period = datetime.fromtimestamp(now.timestamp() // every_s * every_s, UTC)
+        return self._state.claim(period, self._new_id())
+
+    def paused_until(self) -> datetime | None:
+        """Until when nothing may be done; None when not paused."""
+        return self._state.paused_until()
+
+    def pause(self, until: datetime | None, *, at: datetime, who: str) -> None:
+        """Stop every act until then, None without end; recorded."""
+        self._switch(until or ENDLESS, at, who)
+
+    def resume(self, *, at: datetime, who: str) -> None:
+        """Allow acts again; recorded."""
+        self._switch(None, at, who)
+
+    def _switch(self, until: datetime | None, at: datetime, who: str) -> None:
+        body = to_json({"until": until, "who": who})
+        record = switch(self._account, until, at=at, who=who, body=body)
+        turn = {"Update": self._state.switch(until, at=at, who=who)}
+        token = self._new_id()
+        parts = [turn, {"Put": self._put(record, token)}]
+        refused = self._transactions.write(
+            parts, token=token, landed=lambda: self._is_ours(record, token)
+        )
+        if refused is not None:  # recorded already at this very instant: turn it all the same
+            self._transactions.write([turn], token=self._new_id(), landed=lambda: False)

@@ -1,0 +1,228 @@
+"""The state table: one item per resource, one each per account for budget, pause and fleet scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from headroom.adapters.errors import code_of, reading
+from headroom.adapters.ledger_items import Item, moment, ref_of, state_item, state_of, unwire, wire
+from headroom.adapters.ledger_reads import Reads
+from headroom.adapters.ledger_schema import BUDGET, DUE, DUE_SHARD, PAUSE, SCAN, STANDING
+from headroom.domain.bookkeeping import ResourceState
+from headroom.domain.resources import ResourceRef
+from headroom.ports import Due
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+SUM = "account_increase_micro_usd"
+CONDITION_FAILED = "ConditionalCheckFailedException"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A state as it was read; a write of what follows from it needs the same version in place."""
+
+    state: ResourceState
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A resource's state beside its account's sum of increases (micro-USD) and kill switch."""
+
+    held: Held
+    account_micro_usd: int
+    paused_until: datetime | None
+
+
+class StateTable:
+    """Reads state, and makes the parts of transactions that move it."""
+
+    def __init__(self, client: DynamoDBClient, reads: Reads, *, table: str, account: str) -> None:
+        self._client: Any = client
+        self._reads = reads
+        self._table = table
+        self._account = account
+
+    def held(self, ref: ResourceRef) -> Held:
+        """The state of a resource, read consistently."""
+        return self.snapshot(ref, alone=True).held
+
+    def snapshot(self, ref: ResourceRef, *, alone: bool = False) -> Snapshot:
+        """The state of a resource and, unless `alone`, what its account adds to a standing."""
+        account = [] if alone else [_key(self._account, BUDGET), _key(self._account, PAUSE)]
+        found = self._reads.items(self._table, [_key(ref.arn, STANDING), *account])
+        items = {item["item"]["S"]: item for item in found}
+        with reading(f"the state of {ref.arn}"):
+            state, version = state_of(items.get(STANDING))
+            return Snapshot(
+                held=Held(state=state, version=version),
+                account_micro_usd=unwire(items.get(BUDGET, {}).get(SUM, {"N": "0"})),
+                paused_until=_paused_until(items.get(PAUSE)),
+            )
+
+    def paused_until(self) -> datetime | None:
+        """Until when the account is paused; None when it is not."""
+        found = self._reads.items(self._table, [_key(self._account, PAUSE)])
+        with reading("the kill switch"):
+            return _paused_until(found[0] if found else None)
+
+    def put(self, ref: ResourceRef, held: Held, moved: ResourceState, written_by: str) -> Item:
+        """Part of a transaction: `moved` in place of the version that was read."""
+        put: Item = {
+            "TableName": self._table,
+            "Item": state_item(ref, moved, version=held.version + 1, written_by=written_by),
+            "ConditionExpression": "attribute_not_exists(#version)",
+            "ExpressionAttributeNames": {"#version": "version"},
+        }
+        if held.version:
+            put["ConditionExpression"] = "#version = :version"
+            put["ExpressionAttributeValues"] = {":version": wire(held.version)}
+        return {"Put": put}
+
+    def add(self, delta: int, room: int | None = None) -> Item:
+        """Part of a transaction: `delta` micro-USD more on the account's sum.
+
+        Only if the sum is at most `room` before; and never below zero.
+        """
+        values = {":delta": wire(delta), ":zero": wire(0)}
+        condition = "#sum >= :given"
+        if room is not None:
+            condition = "attribute_not_exists(#sum) OR #sum <= :room"
+            values[":room"] = wire(room)
+        elif delta < 0:
+            values[":given"] = wire(-delta)
+        else:
+            raise ValueError("only what is given back may be added without a limit")
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": _key(self._account, BUDGET),
+                "UpdateExpression": "SET #sum = if_not_exists(#sum, :zero) + :delta",
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": {"#sum": SUM},
+                "ExpressionAttributeValues": values,
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        }
+
+    def not_paused(self, now: datetime) -> Item:
+        """Part of a transaction: only if the kill switch does not hold at `now`."""
+        return {
+            "ConditionCheck": {
+                "TableName": self._table,
+                "Key": _key(self._account, PAUSE),
+                "ConditionExpression": "attribute_not_exists(#until) OR #until <= :now",
+                "ExpressionAttributeNames": {"#until": "paused_until"},
+                "ExpressionAttributeValues": {":now": wire(moment(now))},
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        }
+
+    def switch(self, until: datetime | None, *, at: datetime, who: str) -> Item:
+        """Part of a transaction, or an update alone: the kill switch on until then, None off."""
+        expression = "SET #by = :by, #at = :at" + (
+            " REMOVE #until" if until is None else ", #until = :until"
+        )
+        values = {":by": wire(who), ":at": wire(moment(at))}
+        if until is not None:
+            values[":until"] = wire(moment(until))
+        return {
+            "TableName": self._table,
+            "Key": _key(self._account, PAUSE),
+            "UpdateExpression": expression,
+            "ExpressionAttributeNames": {"#until": "paused_until", "#by": "by", "#at": "at"},
+            "ExpressionAttributeValues": values,
+        }
+
+    def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
+        """Remember a look and when the next is due; without one an open chain's stays."""
+        names = {"#looked": "last_looked_at", "#version": "version"}
+        values = {":at": wire(moment(at)), ":one": wire(1), ":zero": wire(0)}
+        update = {
+            "TableName": self._table,
+            "Key": _key(ref.arn, STANDING),
+            "UpdateExpression": "SET #looked = :at, "
+            "#version = if_not_exists(#version, :zero) + :one",
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+        }
+        due = {"#due": "due_at", "#shard": "due_shard"}
+        moved = update | {"ExpressionAttributeNames": names | due}
+        if due_at is not None:
+            moved["UpdateExpression"] = (
+                f"{update['UpdateExpression']}, #due = :due, #shard = :shard"
+            )
+            moved["ExpressionAttributeValues"] = values | {
+                ":due": wire(moment(due_at)), ":shard": wire(DUE_SHARD),
+            }  # fmt: skip
+        else:
+            moved["UpdateExpression"] = f"{update['UpdateExpression']} REMOVE #due, #shard"
+            moved["ConditionExpression"] = "attribute_not_exists(#chain)"
+            moved["ExpressionAttributeNames"] = names | due | {"#chain": "chain"}
+        if not self._updated(moved):
+            self._updated(update)
+
+    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+        """Resources due at or before `now`, longest overdue first."""
+        found = self._reads.query(
+            self._table,
+            condition="#shard = :shard AND #due <= :now",
+            names={"#shard": "due_shard", "#due": "due_at"},
+            values={":shard": wire(DUE_SHARD), ":now": wire(moment(now))},
+            index=DUE,
+            page=limit,
+        )
+        with reading("what is due"):
+            return tuple(
+                Due(ref=ref_of(unwire(item["owner"])), due_at=_instant(unwire(item["due_at"])))
+                for item in islice(found, limit)
+            )
+
+    def claim(self, period: datetime, claimant: str) -> bool:
+        """Whether `claimant` is the one that claims the scan of this period."""
+        return self._updated(
+            {
+                "TableName": self._table,
+                "Key": _key(self._account, SCAN),
+                "UpdateExpression": "SET #period = :period, #by = :by",
+                "ConditionExpression": "attribute_not_exists(#period) OR #period < :period "
+                # A repeated attempt whose first answer got lost finds its own claim.
+                "OR #by = :by",
+                "ExpressionAttributeNames": {"#period": "period", "#by": "by"},
+                "ExpressionAttributeValues": {
+                    ":period": wire(moment(period)), ":by": wire(claimant),
+                },
+            }
+        )  # fmt: skip
+
+    def _updated(self, update: Item) -> bool:
+        """Whether the update's condition held."""
+        with reading("UpdateItem"):
+            try:
+                self._client.update_item(**update)
+            except ClientError as error:
+                if code_of(error) != CONDITION_FAILED:
+                    raise
+                return False
+        return True
+
+
+def _key(owner: str, item: str) -> Item:
+    return {"owner": wire(owner), "item": wire(item)}
+
+
+def _paused_until(item: Item | None) -> datetime | None:
+    if item is None or "paused_until" not in item:
+        return None
+    return _instant(unwire(item["paused_until"]))
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,67 @@
+"""What every face of the ledger on DynamoDB stands on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from headroom.adapters.ledger_items import Item, item_of, unwire
+from headroom.adapters.ledger_reads import Reads, RecordReads
+from headroom.adapters.ledger_schema import RECORDS, account_key
+from headroom.adapters.ledger_state import Held, StateTable
+from headroom.adapters.ledger_writes import Transactions
+from headroom.domain.bookkeeping import ResourceState
+from headroom.domain.records import Record
+from headroom.domain.resources import ResourceRef
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class Tables:
+    """The two tables of one account and Region; what every face of the ledger stands on."""
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        *,
+        records_table: str,
+        state_table: str,
+        account_id: str,
+        region: str,
+        sleep: Callable[[float], None] = time.sleep,
+        new_id: Callable[[], str] = lambda: uuid4().hex,
+    ) -> None:
+        self._client: Any = client
+        self._table = records_table
+        self._account = account_key(account_id, region)
+        reads = Reads(client)
+        self._records = RecordReads(reads, records_table)
+        self._state = StateTable(client, reads, table=state_table, account=self._account)
+        self._transactions = Transactions(client, sleep)
+        self._new_id = new_id
+
+    def _put(self, record: Record, written_by: str) -> Item:
+        """A conditional put of a record: where none is, and nowhere else."""
+        return {
+            "TableName": self._table,
+            "Item": item_of(record, written_by),
+            "ConditionExpression": "attribute_not_exists(#id)",
+            "ExpressionAttributeNames": {"#id": RECORDS.partition.name},
+        }
+
+    def _is_ours(self, record: Record, written_by: str) -> bool:
+        """Whether the record that is there was written by this very write."""
+        found = self._records.items(record.decision_id, newest_first=True)
+        mine = (item for item in found if unwire(item["sequence"]) == record.sequence)
+        return any(unwire(item["written_by"]) == written_by for item in mine)
+
+    def _moves(
+        self, ref: ResourceRef, held: Held, moved: ResourceState, written_by: str
+    ) -> list[Item]:
+        """The parts of a transaction that move a resource's state and give back to the sum."""
+        delta = moved.own_micro_usd - held.state.own_micro_usd
+        parts = [self._state.put(ref, held, moved, written_by)]
+        return [*parts, self._state.add(delta)] if delta else parts
