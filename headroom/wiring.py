@@ -68,11 +68,6 @@ def _wired(function_arn: str) -> tuple[Wired, SSMClient]:
     return wired, session.client("ssm", config=READS)
 
 
-def forget() -> None:
-    """Drop what the process kept; the next invocation reads its environment again."""
-    _wired.cache_clear()
-
-
 def place_of(arn: str) -> tuple[str, str]:
     """Region and account id in an ARN; raises SettingsError when it has none."""
     parts = arn.split(":")

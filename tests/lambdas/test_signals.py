@@ -1,0 +1,159 @@
+"""The function behind the queue, end to end: an event comes in, a volume is relieved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.adapters import deliveries as d
+from tests.lambdas.conftest import Context, Deployment, emitted
+
+Function = Callable[[str], ModuleType]
+Capture = pytest.CaptureFixture[str]
+
+
+def batch(*bodies: object) -> dict[str, Any]:
+    """A queue's batch; a text stays as it is, anything else becomes JSON."""
+    return {
+        "Records": [
+            {
+                "messageId": f"m{i}",
+                "body": body if isinstance(body, str) else json.dumps(body),
+                "eventSource": "aws:sqs",
+                "eventSourceARN": f"arn:aws:sqs:{d.REGION}:{d.ACCOUNT}:headroom",
+                "awsRegion": d.REGION,
+                "attributes": {},
+                "messageAttributes": {},
+                "receiptHandle": "r",
+                "md5OfBody": "",
+            }
+            for i, body in enumerate(bodies)
+        ]
+    }
+
+
+def alarm_for(volume_id: str) -> dict[str, Any]:
+    return d.contributor(attributes={"VolumeId": volume_id})
+
+
+def test_an_alarm_on_a_starving_enrolled_volume_raises_its_iops_on_record(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    answer = function("signals").handler(batch(alarm_for(volume)), Context())
+    assert answer == {"batchItemFailures": []}
+    assert deployment.iops_of(volume) > 3000
+    assert deployment.steps() == ["applied", "decided", "intended"]
+    assert emitted(capsys.readouterr().out) == {"Signals": 1, "Acts": 1}
+
+
+def test_a_volume_that_is_not_enrolled_is_decided_on_and_left_alone(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    volume = deployment.volume(mode=None)
+    deployment.starve(volume)
+    function("signals").handler(batch(alarm_for(volume)), Context())
+    assert deployment.iops_of(volume) == 3000
+    assert deployment.steps() == ["decided"]
+    assert emitted(capsys.readouterr().out) == {"Signals": 1, "Holds": 1}
+
+
+def test_the_same_event_twice_changes_the_volume_once(
+    deployment: Deployment, function: Function
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    handler = function("signals").handler
+    handler(batch(alarm_for(volume), alarm_for(volume)), Context())
+    handler(batch(alarm_for(volume)), Context())
+    changes = deployment.client("ec2").describe_volumes_modifications(VolumeIds=[volume])
+    assert len(changes["VolumesModifications"]) == 1
+    assert deployment.steps().count("intended") == 1
+
+
+@pytest.mark.parametrize("body", ["no json {", "[" * 5000, "7", '{"id": "e-1"}', ""])
+def test_what_nobody_understands_is_rejected_on_record_and_does_not_come_again(
+    deployment: Deployment, function: Function, capsys: Capture, body: str
+) -> None:
+    answer = function("signals").handler(batch(body), Context())
+    assert answer == {"batchItemFailures": []}
+    assert deployment.steps() == ["rejected_signal"]
+    assert emitted(capsys.readouterr().out) == {"Signals": 1, "RejectedSignals": 1}
+
+
+def test_an_event_of_another_account_is_rejected(
+    deployment: Deployment, function: Function
+) -> None:
+    function("signals").handler(batch(d.contributor() | {"account": "999999999999"}), Context())
+    assert deployment.steps() == ["rejected_signal"]
+
+
+def test_only_what_failed_comes_again(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    fails = d.query_alarm()  # moto knows no contributors, so that this read fails
+    answer = function("signals").handler(batch(fails, alarm_for(volume)), Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
+    assert deployment.iops_of(volume) > 3000
+    assert emitted(capsys.readouterr().out) == {"Signals": 2, "Acts": 1, "FailedSignals": 1}
+
+
+def test_a_batch_of_which_all_failed_comes_again_without_failing_the_function(
+    deployment: Deployment, function: Function
+) -> None:
+    answer = function("signals").handler(batch(d.query_alarm()), Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
+
+
+def test_an_event_about_a_volume_that_is_gone_is_done_with(
+    deployment: Deployment, function: Function
+) -> None:
+    answer = function("signals").handler(batch(d.contributor(), d.notification()), Context())
+    assert answer == {"batchItemFailures": []}
+    assert deployment.steps() == []
+
+
+@pytest.mark.parametrize("text", ["{", '{"defaults": {"max_iops": -1}}'])
+def test_an_unreadable_policy_changes_nothing_and_says_so(
+    deployment: Deployment, function: Function, text: str
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    deployment.publish_policy(text)
+    answer = function("signals").handler(batch(alarm_for(volume)), Context())
+    assert answer == {"batchItemFailures": []}
+    assert deployment.iops_of(volume) == 3000
+    assert deployment.steps() == ["decided"]
+
+
+def test_a_policy_published_between_two_invocations_is_in_force_at_the_second(
+    deployment: Deployment, function: Function
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    handler = function("signals").handler
+    deployment.publish_policy("{")
+    handler(batch(alarm_for(volume)), Context())
+    assert deployment.iops_of(volume) == 3000
+    deployment.publish_policy('{"defaults": {}}')
+    handler(batch(alarm_for(volume)), Context())
+    assert deployment.iops_of(volume) > 3000
+
+
+def test_a_decision_is_logged_with_its_id_and_resource(
+    deployment: Deployment, function: Function, caplog: pytest.LogCaptureFixture
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    function("signals").handler(batch(alarm_for(volume)), Context())
+    (told,) = [r.__dict__ for r in caplog.records if hasattr(r, "decision_id")]
+    assert told["resource"].endswith(volume)
+    assert told["answer"] == "Act"
+    assert len(told["decision_id"]) >= 16

@@ -1,0 +1,69 @@
+"""The function behind the schedule: it finds by itself what no event told of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from types import ModuleType
+
+import pytest
+
+from tests.builders import NOW
+from tests.lambdas.conftest import Context, Deployment, emitted
+
+Function = Callable[[str], ModuleType]
+Capture = pytest.CaptureFixture[str]
+
+
+def test_without_any_event_a_starving_volume_is_relieved(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    function("sweep").handler({}, Context())
+    assert deployment.iops_of(volume) > 3000
+    assert deployment.steps() == ["applied", "decided", "intended"]
+    told = emitted(capsys.readouterr().out)
+    assert told["SweepCompleted"] == 1
+    assert told["PolicyUnreadable"] == 0
+    assert told["Acts"] == 1
+    assert told["FailedLooks"] == 0
+
+
+def test_a_quiet_account_is_swept_without_a_record(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    deployment.volume()
+    function("sweep").handler({}, Context())
+    assert deployment.steps() == []
+    assert emitted(capsys.readouterr().out)["SweepCompleted"] == 1
+
+
+def test_the_fleet_is_scanned_once_per_period(deployment: Deployment, function: Function) -> None:
+    handler = function("sweep").handler
+    assert handler({}, Context())["scan_ran"]
+    assert not handler({}, Context())["scan_ran"]
+    deployment.set_clock(NOW + timedelta(minutes=15))
+    assert handler({}, Context())["scan_ran"]
+
+
+def test_an_unreadable_policy_is_counted_and_changes_nothing(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    deployment.publish_policy("{")
+    function("sweep").handler({}, Context())
+    assert deployment.iops_of(volume) == 3000
+    assert emitted(capsys.readouterr().out)["PolicyUnreadable"] == 1
+
+
+def test_a_sweep_without_time_left_says_that_it_did_not_complete(
+    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    monkeypatch.setattr(Context, "get_remaining_time_in_millis", lambda _: 1_000)
+    function("sweep").handler({}, Context())
+    assert deployment.iops_of(volume) == 3000
+    assert emitted(capsys.readouterr().out)["SweepCompleted"] == 0
