@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli import report, showing
+from headroom.cli import play, report, showing, stage
 from headroom.cli.display import Display
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK
@@ -47,19 +47,17 @@ def demo(
 
 def perform(into: Path, *, sweep_only: bool, seed: int, display: Display) -> Outcome:
     """The whole demo up to its records; nothing it started is left running."""
-    from headroom.cli import play, stage  # they bring moto's endpoint: not for other commands
-
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
     display.phase("Starting a local AWS endpoint")
     with stage.stage(into, seed=seed) as where:
         display.phase("cdk bootstrap")
         stage.bootstrap(where)
-        display.phase("Creating nine volumes, and their past")
-        cast = play.set_up(where)
         display.phase("cdk deploy" + (" (no alarms)" if sweep_only else ""))
         stage.deploy(where, sweep_only=sweep_only)
         tables = stage.outputs(where)
+        display.phase("Creating nine volumes and their loads")
+        cast = play.set_up(where)
         play.raise_curtain(where, cast, tables["TopicArn"])
         display.phase("Playing", minutes=END_MINUTE)
         book = play.ledger(where, tables)

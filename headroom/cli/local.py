@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -23,9 +24,17 @@ StateOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+class Pace(StrEnum):
+    """Who moves the endpoint's clock."""
+
+    REAL = "real"
+    LOCKSTEP = "lockstep"
+
+
 @app.command()
 def up(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 0,
+    clock: Annotated[Pace, typer.Option(help="Who moves its clock.")] = Pace.REAL,
     state_dir: StateOption = STATE,
     as_json: JsonOption = False,
 ) -> int:
@@ -33,16 +42,14 @@ def up(
     from headroom.localaws import daemon  # moto is heavy: only where it is needed
 
     err().print("Starting the local AWS endpoint ...", style="dim")
-    endpoint = daemon.up(port=port, state_dir=state_dir)
+    endpoint = daemon.up(port=port, state_dir=state_dir, clock=clock.value)
     if as_json:
-        emit({"url": endpoint.url, "pid": endpoint.pid})
+        emit({"url": endpoint.url, "pid": endpoint.pid, "environment": endpoint.environment()})
     else:
         out().print(f"The local endpoint answers at {endpoint.url} (process {endpoint.pid}).")
         out().print("Point any AWS client at it:")
-        out().print(
-            f"  export AWS_ENDPOINT_URL={endpoint.url} AWS_REGION=us-east-1 "
-            "AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test", soft_wrap=True,
-        )  # fmt: skip
+        said = " ".join(f"{name}={value}" for name, value in endpoint.environment().items())
+        out().print(f"  export {said}", soft_wrap=True)
     return OK
 
 
@@ -51,7 +58,7 @@ def down(state_dir: StateOption = STATE, as_json: JsonOption = False) -> int:
     """Stop the endpoint and everything it started."""
     from headroom.localaws import daemon
 
-    stopped = daemon.down(state_dir=state_dir)
+    stopped = daemon.down(state_dir)
     if as_json:
         emit({"stopped": bool(stopped)})
     else:
@@ -64,7 +71,7 @@ def status(state_dir: StateOption = STATE, as_json: JsonOption = False) -> int:
     """Say whether the endpoint runs; exit code 1 when it does not."""
     from headroom.localaws import daemon
 
-    endpoint = daemon.status(state_dir=state_dir)
+    endpoint = daemon.status(state_dir)
     if as_json:
         emit({"running": endpoint is not None, "url": endpoint.url if endpoint else None})
     elif endpoint is None:

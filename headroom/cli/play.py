@@ -18,7 +18,9 @@ from headroom.cli.records_file import line_of
 from headroom.cli.stage import ACCOUNT, REGION, Stage, create
 from headroom.cli.stories import END_MINUTE, START, STORIES, OtherChange, Story
 from headroom.cli.telling import told
-from headroom.domain.catalogue import LIMITS
+from headroom.cli.timeline import Minute
+from headroom.domain.catalogue import LIMITS, MIB
+from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Record, Step, broken_link
 from headroom.domain.resources import Configuration, VolumeType
 
@@ -46,20 +48,20 @@ def instant(minute: int) -> datetime:
 
 
 def set_up(where: Stage) -> Cast:
-    """Create every story's volume, then let happen what was before the deployment."""
-    past = sorted(
-        ((other.minute, n, other) for n, story in enumerate(STORIES) for other in story.others
-         if other.minute < 0), key=lambda each: each[:2],
-    )  # fmt: skip
-    first = past[0][0] if past else 0
-    where.set_clock(instant(first - 60))
+    """Create every story's volume two days before the start, and tell AWS what was before it.
+
+    The changes before the start count against AWS's four slots; nobody told Headroom of them.
+    """
+    where.set_clock(instant(-2_880))
     cast = tuple(
         Member(story=s, volume_id=create(where, s), facts=[], changed_by_others=[]) for s in STORIES
     )
-    for minute, number, other in past:
-        where.set_clock(instant(minute))
-        _change(where, cast[number], other)
-    where.set_clock(instant(-10))
+    for member in cast:
+        past = [instant(other.minute) for other in member.story.others if other.minute < 0]
+        if past:
+            starts = [at.isoformat() for at in past]
+            where.ask("history", {"volume_id": member.volume_id, "starts": starts})
+            member.changed_by_others.extend(past)
     return cast
 
 
@@ -75,7 +77,13 @@ def raise_curtain(where: Stage, cast: Cast, topic_arn: str) -> None:
     loads.mkdir(exist_ok=True)
     for member in cast:
         block = workload(member.story, loads, START, END_MINUTE)
-        where.ask("load", {"volume_id": member.volume_id, "workload": block})
+        request = {
+            "volume_id": member.volume_id,
+            "workload": block,
+            "attachment": {"instance_type": member.story.instance_type},
+            "start": START.isoformat(),
+        }
+        where.ask("load", request)
     sqs, sns = where.client("sqs"), where.client("sns")
     url = sqs.create_queue(QueueName=INBOX)["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
@@ -85,6 +93,7 @@ def raise_curtain(where: Stage, cast: Cast, topic_arn: str) -> None:
 
 def play(where: Stage, cast: Cast, on_minute: Callable[[int], None]) -> None:
     """Run the demo's hours; `on_minute` hears how far it is."""
+    by_id = {member.volume_id: member for member in cast}
     others = {
         (other.minute, n): other
         for n, member in enumerate(cast) for other in member.story.others if other.minute >= 0
@@ -95,8 +104,8 @@ def play(where: Stage, cast: Cast, on_minute: Callable[[int], None]) -> None:
             if at == minute:
                 _change(where, cast[number], other)
         answer = where.ask("tick", {"minutes": following - minute})
-        for member in cast:
-            member.facts.extend(answer["volumes"].get(member.volume_id, ()))
+        for facts in answer["minutes"]:
+            by_id[facts["volume_id"]].facts.append(facts)
         on_minute(following)
 
 
@@ -157,7 +166,7 @@ def ended(where: Stage, cast: Cast, every: Sequence[Sequence[Record]]) -> tuple[
                 t for t in stories
                 if t.decision.observation.volume.ref.resource_id == member.volume_id
             ),
-            minutes=tuple(_minute(facts) for facts in member.facts),
+            minutes=tuple(minute_of(facts) for facts in member.facts),
             messages=sum(member.volume_id in text for text in said),
             changed_by_others=tuple(member.changed_by_others),
         )
@@ -187,3 +196,28 @@ def digest(every: Sequence[Sequence[Record]]) -> str:
 def lines(every: Iterable[Sequence[Record]]) -> list[str]:
     """All records as lines of the records file."""
     return [line_of(record) + "\n" for chain in every for record in chain]
+
+
+def minute_of(facts: Mapping[str, Any]) -> Minute:
+    """A minute as the endpoint's control API tells it, in the shape the plots want."""
+    known, served = not facts["unknown"], facts["served_ops"]
+    mibps = (facts["served_read_bytes"] + facts["served_write_bytes"]) / MIB / 60
+    more = facts["offered_ops"] / served if served else 0.0
+    billed = Configuration(
+        volume_type=VolumeType(facts["type"]), size_gib=facts["size_gib"], iops=facts["iops"],
+        throughput_mibps=facts["throughput_mibps"],
+    )  # fmt: skip
+    return Minute(
+        at=datetime.fromisoformat(facts["start"]),
+        offered_iops=facts["ebs_iops"] * more if known else None,
+        served_iops=facts["ebs_iops"] if known else None,
+        limit_iops=facts["limit_iops"],
+        offered_mibps=mibps * more if known else None,
+        served_mibps=mibps if known else None,
+        limit_mibps=facts["limit_mibps"],
+        credits_percent=facts["burst_balance_percent"],
+        queue=facts["queue_seen_avg"] if known else None,
+        latency_ms=facts["latency_ms_avg"] if known else None,
+        usd_per_month=float(catalogue_prices(REGION).monthly(billed)),
+        starved=facts["starved"],
+    )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ import yaml
 import headroom
 from headroom.cli.problems import Problem
 from headroom.cli.stories import Story, demo_policy
+from headroom.localaws.daemon import Endpoint, LocalAws
 
 ROOT = Path(headroom.__file__).parents[1]
 CDK = ROOT / "node_modules/.bin/cdk"
@@ -32,31 +31,20 @@ CDK_TIMEOUT_S = 240
 class Stage:
     """A running local endpoint and clients of it."""
 
-    url: str
+    endpoint: Endpoint
     folder: Path
 
     def client(self, service: str) -> Any:
         """A boto3 client of the endpoint, whatever the environment says."""
         make: Any = boto3.client  # typed per service, and the service is a variable here
         return make(
-            service, endpoint_url=self.url, region_name=REGION, aws_access_key_id="test",
+            service, endpoint_url=self.endpoint.url, region_name=REGION, aws_access_key_id="test",
             aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
         )  # fmt: skip
 
-    def ask(self, path: str, body: Mapping[str, object]) -> Any:
-        """Post to the endpoint's control API; raises Problem with its own words."""
-        request = urllib.request.Request(  # noqa: S310 - an http URL of our own
-            f"{self.url}/_headroom/{path}", data=json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )  # fmt: skip
-        try:
-            with urllib.request.urlopen(request, timeout=600) as answer:  # noqa: S310
-                return json.load(answer)
-        except urllib.error.HTTPError as refusal:
-            said = refusal.read().decode(errors="replace")[:500]
-            raise Problem(f"The local endpoint refused /_headroom/{path}: {said}") from None
-        except OSError as problem:
-            raise Problem(f"The local endpoint does not answer: {problem}.") from None
+    def ask(self, name: str, body: Mapping[str, object]) -> dict[str, Any]:
+        """Post to the endpoint's control API; raises EndpointFailed with its own words."""
+        return self.endpoint.control(name, body)
 
     def set_clock(self, instant: datetime) -> None:
         """Hold the endpoint's clock at `instant`."""
@@ -65,15 +53,9 @@ class Stage:
 
 @contextmanager
 def stage(folder: Path, *, seed: int) -> Iterator[Stage]:
-    """A local endpoint with a lock-step clock, stopped whatever happens."""
-    from headroom.localaws import daemon  # moto is heavy: only where it is needed
-
-    state = folder / "endpoint"
-    endpoint = daemon.up(port=0, state_dir=state, clock="lockstep", seed=seed)
-    try:
-        yield Stage(url=endpoint.url, folder=folder)
-    finally:
-        daemon.down(state_dir=state)
+    """A local endpoint with a lock-step clock, stopped whatever happens to this process."""
+    with LocalAws(state_dir=folder / "endpoint", clock="lockstep", seed=seed) as local:
+        yield Stage(endpoint=local.endpoint, folder=folder)
 
 
 def cdk(where: Stage, *arguments: str) -> None:
@@ -105,20 +87,18 @@ def _environment(where: Stage) -> dict[str, str]:
         ["node", "-p", "process.versions.node.split('.')[0]"], capture_output=True, text=True,  # noqa: S607
         check=False,
     ).stdout.strip()  # fmt: skip
-    return kept | {
-        "AWS_ENDPOINT_URL": where.url,
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "CDK_HOME": str((where.folder / "cdk-home").resolve()),
-        "CDK_DISABLE_CLI_TELEMETRY": "true",
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": major,
-        "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": major,
-        "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": major,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-    }
+    return (
+        kept
+        | where.endpoint.environment(REGION)
+        | {
+            "CDK_HOME": str((where.folder / "cdk-home").resolve()),
+            "CDK_DISABLE_CLI_TELEMETRY": "true",
+            "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": major,
+            "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": major,
+            "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": major,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+    )
 
 
 def bootstrap(where: Stage) -> None:

@@ -59,10 +59,13 @@ class Loop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherChange:
-    """Another program changes the volume's throughput at `minute` (before the start if < 0)."""
+    """Another program changes the volume's throughput at `minute`.
+
+    Of a change before the start (`minute` < 0) only the instant is known.
+    """
 
     minute: int
-    throughput_mibps: int
+    throughput_mibps: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +129,8 @@ STORIES = (
     Story(
         key="instance",
         title="A volume whose instance is the limit",
-        volume=_gp3(),
-        load=_busy_from(90, 4_000, io_kib=8),
+        volume=_gp3(100, 10_000, 250),
+        load=_busy_from(90, 7_000, io_kib=4),
         instance_type="m6g.medium",
     ),
     Story(
@@ -162,10 +165,10 @@ STORIES = (
         volume=_gp3(),
         load=_busy_from(45, 4_200),
         others=(
-            OtherChange(minute=-1_260, throughput_mibps=130),
-            OtherChange(minute=-1_080, throughput_mibps=135),
-            OtherChange(minute=-900, throughput_mibps=140),
-            OtherChange(minute=-720, throughput_mibps=145),
+            OtherChange(minute=-1_260),
+            OtherChange(minute=-1_080),
+            OtherChange(minute=-900),
+            OtherChange(minute=-720),
         ),
     ),
     Story(
