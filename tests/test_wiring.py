@@ -1,0 +1,120 @@
+"""The adapters over AWS: built once, from settings and the function's own place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import ReadTimeoutError
+from moto import mock_aws
+
+from headroom import wiring
+from headroom.domain.outcome import Unknown
+from headroom.ports import Ports, ReadFailed
+from headroom.settings import FunctionSettings, SettingsError
+from tests.builders import ACCOUNT, REGION, gp3, ref
+
+ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom-sweep"
+SETTINGS = FunctionSettings(
+    records_table="records",
+    state_table="state",
+    policy_parameter="/headroom/policy",
+    topic_arn=f"arn:aws:sns:{REGION}:{ACCOUNT}:headroom",
+)
+
+
+@pytest.fixture
+def session() -> Iterator[boto3.Session]:
+    with mock_aws():
+        yield boto3.Session("testing", "testing", region_name=REGION)
+
+
+def wired(session: boto3.Session) -> Ports:
+    return wiring.ports_from(SETTINGS, region=REGION, account_id=ACCOUNT, session=session)
+
+
+def test_the_clock_is_system_time_in_utc() -> None:
+    now = wiring.utc_now()
+    assert now.tzinfo is UTC
+    assert abs(datetime.now(UTC) - now) < timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("arn", "place"),
+    [
+        (ARN, (REGION, ACCOUNT)),
+        (f"{ARN}:live", (REGION, ACCOUNT)),
+        (
+            "arn:aws-cn:lambda:cn-north-1:111122223333:function:f",
+            ("cn-north-1", "111122223333"),
+        ),
+    ],
+)
+def test_a_function_knows_its_place_from_its_own_arn(arn: str, place: tuple[str, str]) -> None:
+    assert wiring.place_of(arn) == place
+
+
+@pytest.mark.parametrize("arn", ["", "headroom", "arn:aws:s3:::bucket", "arn:aws:lambda::1:f:g"])
+def test_what_is_no_arn_of_a_function_is_refused(arn: str) -> None:
+    with pytest.raises(SettingsError):
+        wiring.place_of(arn)
+
+
+def test_without_its_environment_a_function_says_which_variable_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in SETTINGS.to_environment():
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SettingsError, match="HEADROOM_RECORDS_TABLE"):
+        wiring.begin(f"{ARN}-nowhere")
+
+
+def test_two_invocations_share_their_clients_and_not_their_policy(
+    session: boto3.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in SETTINGS.to_environment().items():
+        monkeypatch.setenv(name, value)
+    first, second = wiring.begin(f"{ARN}-twice"), wiring.begin(f"{ARN}-twice")
+    assert first.ports.storage is second.ports.storage
+    assert first.ports.ledger is second.ports.ledger
+    assert first.ports.policies is not second.ports.policies
+    assert (first.account_id, first.region) == (ACCOUNT, REGION)
+
+
+def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(
+    session: boto3.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = session.client("ec2").create_volume(
+        AvailabilityZone="us-east-1a", Size=100, VolumeType="gp3"
+    )
+    volume = ref(made["VolumeId"])
+    sent: list[str] = []
+
+    def lose(operation: str) -> None:
+        """From here on no answer to `operation` arrives."""
+
+        def drop(request: AWSPreparedRequest, **_: object) -> AWSResponse | None:
+            body = request.body
+            text = body.decode() if isinstance(body, bytes) else str(body)
+            if f"Action={operation}&" in text:
+                sent.append(operation)
+                raise ReadTimeoutError(endpoint_url="ec2")
+            return None
+
+        session.events.register_first("before-send.ec2", drop)
+
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    lose("ModifyVolume")
+    storage = wired(session).storage
+    outcome = storage.apply(volume, expected=gp3(), seen=None, target=gp3(iops=4000))
+    assert isinstance(outcome, Unknown)
+    assert sent == ["ModifyVolume"]
+
+    sent.clear()
+    lose("DescribeVolumes")
+    with pytest.raises(ReadFailed):
+        wired(session).storage.view(volume)
+    assert len(sent) == 4
