@@ -56,7 +56,9 @@ def send_if_matching(cloud: Cloud, place: Place, rule: Any, event: Mapping[str, 
             deliver(cloud, place, target, event)
 
 
-def deliver(cloud: Cloud, place: Place, target: Mapping[str, Any], event: Mapping[str, Any]) -> None:
+def deliver(
+    cloud: Cloud, place: Place, target: Mapping[str, Any], event: Mapping[str, Any]
+) -> None:
     """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
     from headroom.localaws import targets
 
@@ -102,7 +104,7 @@ def transform(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
         "aws.events.event.json": dict(event),
         "aws.events.event.ingestion-time": event.get("time"),
     }
-    is_json = template.lstrip()[:1] in ('{', '"', "[")
+    is_json = template.lstrip()[:1] in ("{", '"', "[")
 
     def fill(match: re.Match[str]) -> str:
         name = match.group(1)

@@ -10,12 +10,12 @@ from typing import Any
 
 from moto.cloudwatch.exceptions import InvalidParameterCombination, InvalidParameterValue
 from moto.cloudwatch.responses import CloudWatchResponse
-from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult, EmptyResult
 
 from headroom.localaws.alarms.alarm import AlarmInvalid
 from headroom.localaws.alarms.book import AlarmBook, UnknownAlarm
 from headroom.localaws.alarms.evaluation import State
+from headroom.localaws.aws_error import AwsError
 from headroom.localaws.cloud import Place, current
 from headroom.localaws.cloudwatch_shapes import (
     alarm_shape,
@@ -94,7 +94,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
                 for result in asked.results(query)
             ]
         except (BadExpression, UnknownStatistic) as error:
-            raise ServiceException("ValidationError", str(error)) from error
+            raise AwsError("ValidationError", str(error)) from error
 
     def get_metric_statistics(self) -> ActionResult:
         """One metric; the periods start at StartTime, rounded down to a minute."""
@@ -102,7 +102,9 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         names = self._get_param("Statistics", [])
         percentiles = self._get_param("ExtendedStatistics", [])
         if not names and not percentiles:
-            raise InvalidParameterCombination("Must specify either Statistics or ExtendedStatistics")
+            raise InvalidParameterCombination(
+                "Must specify either Statistics or ExtendedStatistics"
+            )
         start = int(epoch(self._get_param("StartTime"))) // 60 * 60
         end = int(epoch(self._get_param("EndTime")))
         if (end - start) / period > MOST_STATISTICS_POINTS:
@@ -156,7 +158,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         try:
             alarm = self._book.put(dict(self._get_params()))
         except AlarmInvalid as error:
-            raise ServiceException("ValidationError", str(error)) from error
+            raise AwsError("ValidationError", str(error)) from error
         tags = self._get_param("Tags", [])
         if tags:
             self.cloudwatch_backend.tagger.tag_resource(alarm.arn, tags)
@@ -164,7 +166,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
 
     def put_composite_alarm(self) -> ActionResult:
         """Composite alarms are not part of this endpoint."""
-        raise ServiceException("ValidationError", "Composite alarms are not supported here.")
+        raise AwsError("ValidationError", "Composite alarms are not supported here.")
 
     def describe_alarms(self) -> ActionResult:
         """Alarms by name, at most MaxRecords (100) a page."""
@@ -210,7 +212,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         try:
             alarm = self._book.get(self._get_param("AlarmName"))
         except UnknownAlarm as error:
-            raise ServiceException("ResourceNotFoundException", "Unknown alarm.") from error
+            raise AwsError("ResourceNotFoundException", "Unknown alarm.") from error
         contributors = sorted(alarm.contributors.values(), key=lambda c: (c.since, c.id))
         return ActionResult({"AlarmContributors": [contributor_shape(c) for c in contributors]})
 
@@ -247,7 +249,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
                 self._get_param("StateReasonData"),
             )
         except UnknownAlarm as error:
-            raise ServiceException("ResourceNotFound", f"Alarm {name} does not exist") from error
+            raise AwsError("ResourceNotFound", f"Alarm {name} does not exist") from error
         return EmptyResult()
 
     def enable_alarm_actions(self) -> ActionResult:
@@ -301,4 +303,4 @@ def _offset(token: str | None) -> int:
     try:
         return int(json.loads(base64.urlsafe_b64decode(token))["o"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ServiceException("InvalidNextToken", "The NextToken is not valid.") from error
+        raise AwsError("InvalidNextToken", "The NextToken is not valid.") from error

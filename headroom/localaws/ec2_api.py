@@ -9,13 +9,13 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import DryRunClientError
 from moto.ec2.responses import EC2Response
 
 from headroom.domain.resources import Modification
 from headroom.localaws import bus
+from headroom.localaws.aws_error import AwsError
 from headroom.localaws.cloud import Place, current
 from headroom.localaws.volumes import VolumeBook, show, wanted_at_creation
 from headroom.proving.targets import ModificationRefused
@@ -53,7 +53,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         if size is None and snapshot:
             size = self.ec2_backend.get_snapshot(snapshot).volume.size
         if size is None:
-            raise ServiceException(
+            raise AwsError(
                 "MissingParameter", "The request must contain the parameter size/snapshot"
             )
         with _aws_errors():
@@ -89,7 +89,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         if self._get_param("DryRun", False):
             raise DryRunClientError
         if self._get_param("MultiAttachEnabled") is not None:
-            raise ServiceException(
+            raise AwsError(
                 "UnsupportedOperation", "MultiAttachEnabled cannot be modified at this endpoint."
             )
         size, iops = self._get_param("Size"), self._get_param("Iops")
@@ -102,7 +102,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
             modification = self._book.modify(volume, request_id, **wanted)
         except ModificationRefused as refused:
             self._trail(wanted, volume.id, request_id, refused=refused)
-            raise ServiceException(refused.code, refused.message) from refused
+            raise AwsError(refused.code, refused.message) from refused
         shape = modification_shape(volume.id, modification)
         self._trail(wanted, volume.id, request_id, shape=shape)
         return ActionResult({"VolumeModification": shape})
@@ -112,12 +112,12 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         ids = self._get_param("VolumeIds", [])
         most = self._get_param("MaxResults")
         if ids and most is not None:
-            raise ServiceException(
+            raise AwsError(
                 "InvalidParameterCombination",
                 "The parameter volumeSet cannot be used with the parameter maxResults",
             )
         if most is not None and int(most) < 5:
-            raise ServiceException(
+            raise AwsError(
                 "InvalidParameterValue",
                 f"Value ( {most} ) for parameter maxResults is invalid. Expecting a value of at "
                 "least 5.",
@@ -137,15 +137,13 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         filters = self._filters_from_querystring()
         unknown = set(filters) - set(_FILTERS)
         if unknown:
-            raise ServiceException(
-                "InvalidParameterValue", f"The filter '{min(unknown)}' is invalid"
-            )
+            raise AwsError("InvalidParameterValue", f"The filter '{min(unknown)}' is invalid")
         found = []
         for volume in self.ec2_backend.describe_volumes(volume_ids=ids):
             modification = self._book.latest(volume)
             if modification is None:
                 if ids:
-                    raise ServiceException(
+                    raise AwsError(
                         "InvalidVolumeModification.NotFound",
                         f"Modification for volume '{volume.id}' does not exist.",
                     )
@@ -161,7 +159,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
             return str(name or f"{self.region}a")
         for zone in self.ec2_backend.describe_availability_zones(zone_ids=[zone_id]):
             return str(zone.name)
-        raise ServiceException("InvalidParameterValue", f"Invalid availability zone: [{zone_id}]")
+        raise AwsError("InvalidParameterValue", f"Invalid availability zone: [{zone_id}]")
 
     def _page(self, found: Sequence[Any], most: int | None) -> tuple[Sequence[Any], str | None]:
         asked, token = self._get_param("MaxResults"), self._get_param("NextToken")
@@ -197,7 +195,7 @@ class _aws_errors:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, ModificationRefused):
-            raise ServiceException(error.code, error.message) from error
+            raise AwsError(error.code, error.message) from error
 
 
 def modification_shape(volume_id: str, modification: Modification) -> dict[str, Any]:
@@ -246,6 +244,6 @@ def _read_token(token: str) -> tuple[int, int]:
         offset, size = json.loads(base64.urlsafe_b64decode(token))
         return int(offset), int(size)
     except (ValueError, TypeError) as error:
-        raise ServiceException(
+        raise AwsError(
             "InvalidParameterValue", f"Unable to parse pagination token {token}"
         ) from error

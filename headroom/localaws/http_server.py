@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,6 +13,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import ThreadedWSGIServer
 
+_log = logging.getLogger(__name__)
 Application = Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
 
 
@@ -42,13 +45,17 @@ class _Handler(MotoRequestHandler):  # type: ignore[misc]
             answer[:] = [status, headers]
             return lambda data: None
 
-        parts = self.server.app(environ, start_response)
         try:
+            parts = self.server.app(environ, start_response)
             content = b"".join(parts)
-        finally:
             close = getattr(parts, "close", None)
             if close is not None:
                 close()
+        except Exception as error:  # what moto lacks must not look like a broken connection
+            _log.exception("%s %s failed", self.command, self.path)
+            kind, text = type(error).__name__, str(error) or type(error).__name__
+            content = json.dumps({"__type": kind, "message": text}).encode()
+            answer[:] = ["500 Internal Server Error", [("Content-Type", "application/json")]]
         self._send(answer[0], answer[1], content)
 
     def _body(self, environ: WSGIEnvironment) -> bytes:

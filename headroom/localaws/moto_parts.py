@@ -25,6 +25,7 @@ from moto.sqs import urls as sqs_urls
 
 from headroom.localaws import bus
 from headroom.localaws.cloud import Cloud, Place, current
+from headroom.localaws.cloudformation.api import CloudFormationApi
 from headroom.localaws.cloudformation.backend import LocalCloudFormation
 from headroom.localaws.cloudformation.registry import register_all
 from headroom.localaws.cloudwatch_api import CloudWatchApi
@@ -40,7 +41,10 @@ _CLOCKED = {
 }
 """Modules of moto that stamp things with the endpoint's clock. Never sts, iam or request signing."""
 _EC2_IDS = {
-    "moto.ec2.models.elastic_block_store": {"random_volume_id": "vol", "random_snapshot_id": "snap"},
+    "moto.ec2.models.elastic_block_store": {
+        "random_volume_id": "vol",
+        "random_snapshot_id": "snap",
+    },
     "moto.ec2.models.instances": {"random_instance_id": "i"},
 }
 
@@ -118,6 +122,7 @@ def install(cloud: Cloud) -> None:
     moto.cloudwatch.urls.url_paths["{0}/$"] = CloudWatchApi.dispatch
     moto.cloudwatch.urls.url_paths["{0}/service/.*"] = CloudWatchApi.dispatch
     moto.ec2.urls.url_paths["{0}/"] = Ec2Api.dispatch
+    moto.cloudformation.urls.url_paths["{0}/$"] = CloudFormationApi.dispatch
     sqs_models.sqs_backends.backend = LocalSqs
     lambda_models.lambda_backends.backend = LocalLambda
     cloudformation_responses.cloudformation_backends.backend = LocalCloudFormation

@@ -20,13 +20,16 @@ GP3_DEFAULTS = (3_000, 125)
 _SETTABLE_IOPS = (VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 
 
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
 @dataclass(slots=True)
 class Tracked:
     """A volume's life, and how far its modification events have been sent."""
 
     lifecycle: VolumeLifecycle
     request_ids: dict[datetime, str] = field(default_factory=dict)
-    told_until: datetime = datetime.min.replace(tzinfo=UTC)
+    told_until: datetime = _LONG_AGO
 
 
 class VolumeBook:
@@ -156,15 +159,15 @@ def wanted_at_creation(
             f"The parameter throughput is not supported for {volume_type.value} volumes.",
         )
     if volume_type in (VolumeType.IO1, VolumeType.IO2) and iops is None:
-        raise ModificationRefused(
-            "MissingParameter", "The request must contain the parameter iops"
-        )
+        raise ModificationRefused("MissingParameter", "The request must contain the parameter iops")
     gp3 = volume_type is VolumeType.GP3
     configuration = Configuration(
         volume_type=volume_type,
         size_gib=size,
         iops=iops if iops is not None else (GP3_DEFAULTS[0] if gp3 else None),
-        throughput_mibps=throughput if throughput is not None else (GP3_DEFAULTS[1] if gp3 else None),
+        throughput_mibps=throughput
+        if throughput is not None
+        else (GP3_DEFAULTS[1] if gp3 else None),
     )
     refuse_out_of_range(configuration)
     return configuration

@@ -12,8 +12,8 @@ from moto.cloudformation import models, urls
 from moto.cloudformation.exceptions import ValidationError
 from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Event, Stack
 from moto.cloudformation.utils import generate_changeset_id, generate_stack_id
-from moto.core.exceptions import ServiceException
 
+from headroom.localaws.aws_error import AwsError
 from headroom.localaws.cloudformation.resource_map import LocalResourceMap, ResourceFailed
 
 NO_CHANGES = (
@@ -132,7 +132,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
     ) -> LocalStack:
         """Create at once; what goes wrong with a resource is in the stack's status."""
         if any(stack.name == name for stack in self.stacks.values()):
-            raise ServiceException("AlreadyExistsException", f"Stack [{name}] already exists")
+            raise AwsError("AlreadyExistsException", f"Stack [{name}] already exists")
         stack = self._stack(name, parameters, notification_arns, tags, role_arn)
         stack.enable_termination_protection = bool(enable_termination_protection)
         self.stacks[stack.stack_id] = stack
@@ -181,9 +181,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         """By ARN or name, the latest of that name; ChangeSetNotFound otherwise."""
         found = self._change_set(change_set_name)
         if found is None:
-            raise ServiceException(
-                "ChangeSetNotFound", f"ChangeSet [{change_set_name}] does not exist"
-            )
+            raise AwsError("ChangeSetNotFound", f"ChangeSet [{change_set_name}] does not exist")
         return found
 
     def delete_change_set(self, change_set_name: str) -> None:
@@ -214,7 +212,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         stack: LocalStack = self.get_stack(name)
         resolved = self._resolve_update_parameters(instance=stack, incoming_params=parameters)
         if stack.parse_template(template) == stack.template_dict and resolved == stack.parameters:
-            raise ServiceException("ValidationError", "No updates are to be performed.")
+            raise AwsError("ValidationError", "No updates are to be performed.")
         if tags is not None:
             stack.tags = tags
         self._deploy(stack, template, resolved, create=False)

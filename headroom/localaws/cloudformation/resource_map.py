@@ -77,7 +77,9 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         self.input_parameters = parameters or self.input_parameters
         self._reload()
         new = self._resource_json_map
-        gone = [key for key in reversed(list(self._parsed_resources)) if key in existing - new.keys()]
+        gone = [
+            key for key in reversed(list(self._parsed_resources)) if key in existing - new.keys()
+        ]
         replaced = [k for k in existing & new.keys() if old[k]["Type"] != new[k]["Type"]]
         for key in replaced:
             self.remove(key, old[key])

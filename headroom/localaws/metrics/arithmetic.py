@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from headroom.localaws.metrics.expressions import (
@@ -208,10 +209,7 @@ def _rate(arguments: tuple[Node, ...], frame: Frame) -> Value:
 def _diff(arguments: tuple[Node, ...], frame: Frame) -> Value:
     series = _points(_value(_only("DIFF", arguments), frame))
     instants = sorted(series)
-    return {
-        later: series[later] - series[before]
-        for before, later in zip(instants, instants[1:], strict=False)
-    }
+    return {later: series[later] - series[before] for before, later in pairwise(instants)}
 
 
 _SPECIAL: Mapping[str, Callable[[tuple[Node, ...], Frame], Value]] = {
