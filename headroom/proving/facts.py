@@ -38,8 +38,10 @@ class MinuteFacts:
     """
 
     start: datetime
+    inside_s: float
+    """Seconds of the minute between the workload's start and end."""
     measured_s: float
-    """Seconds of the minute that the workload measured."""
+    """Seconds of them that the workload measured."""
     offered_ops: float
     offered_ebs_ops: float
     offered_bytes: float
@@ -70,8 +72,8 @@ class MinuteFacts:
 
     @property
     def unknown(self) -> bool:
-        """Whether less than half of the minute was measured."""
-        return self.measured_s < 30
+        """Whether less than half of what the workload had of the minute was measured."""
+        return self.measured_s < self.inside_s / 2 or not self.inside_s
 
     @property
     def published(self) -> bool:

@@ -85,10 +85,11 @@ class VolumePhysics:
         ahead = self._free.backlog if self._free else 0.0
         real: list[Piece] = []
         free: list[Piece] = []
-        measured = 0.0
+        inside = measured = 0.0
         self._settle(lifecycle.effective(start))
         for begin, end, load, configuration in self._stretches(start, lifecycle):
             self._settle(configuration)
+            inside += end - begin
             measured += end - begin if load is not None else 0.0
             pieces = list(self._station.run(begin, end, load or IDLE))
             hdd = self._limits.hdd
@@ -101,7 +102,8 @@ class VolumePhysics:
         delayed = delayed_by_volume(
             real, free if self._free else None, already=behind if behind > 1e-6 else 0.0
         )
-        return self._facts(start, tally, measured, due=backlog + tally.offered, delayed=delayed)
+        spans = inside, measured
+        return self._facts(start, tally, spans, due=backlog + tally.offered, delayed=delayed)
 
     def _stretches(
         self, start: datetime, lifecycle: VolumeLifecycle
@@ -161,14 +163,21 @@ class VolumePhysics:
         self._configuration = configuration
 
     def _facts(
-        self, start: datetime, tally: Tally, measured: float, *, due: float, delayed: float
+        self,
+        start: datetime,
+        tally: Tally,
+        spans: tuple[float, float],
+        *,
+        due: float,
+        delayed: float,
     ) -> MinuteFacts:
         limits, credits, share = self._limits, self._station.credits, self._station.instance
         units = credits.allowed(limits.base_ops, limits.burst_ops)
         sustained = limits.credits and not credits.level
         return MinuteFacts(
             start=start,
-            measured_s=measured,
+            inside_s=spans[0],
+            measured_s=spans[1],
             offered_ops=tally.offered,
             offered_ebs_ops=tally.offered_ebs,
             offered_bytes=tally.offered_bytes,
