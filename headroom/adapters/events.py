@@ -20,6 +20,7 @@ from headroom.domain.signals import Claim, RejectedSignal, Signal
 EXCERPT = 1_000
 """Characters of a rejected event that are kept."""
 _DETAIL = 300
+_EVENT_ID = re.compile(r"[!-~]{1,128}")
 _VOLUME_ID = re.compile(r"vol-[0-9A-Za-z]{1,64}")
 _VOLUME_ARN = re.compile(r"arn:[a-z-]+:ec2:[a-z0-9-]+:[0-9]{12}:volume/(vol-[0-9A-Za-z]{1,64})")
 
@@ -49,7 +50,9 @@ def rejected(event: object, reason: str) -> RejectedSignal:
     own = event.get("id") if isinstance(event, Mapping) else None
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return RejectedSignal(
-        event_id=own if isinstance(own, str) and 0 < len(own) <= 128 else f"sha256-{digest[:32]}",
+        event_id=own
+        if isinstance(own, str) and _EVENT_ID.fullmatch(own)
+        else f"sha256-{digest[:32]}",
         reason=reason,
         excerpt=text[:EXCERPT],
     )

@@ -196,6 +196,14 @@ def test_the_same_rejected_event_has_the_same_id_each_time() -> None:
     assert other.event_id != first.event_id
 
 
+@pytest.mark.parametrize("own", ["\ud800", "", "a b", "x" * 129, 7, None])
+def test_an_id_that_could_not_be_a_key_is_replaced_by_a_hash(own: object) -> None:
+    parsed = parse({"id": own})
+    assert isinstance(parsed, RejectedSignal)
+    assert parsed.event_id.startswith("sha256-")
+    assert (parsed.event_id + parsed.reason + parsed.excerpt).encode()
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
