@@ -11,9 +11,11 @@ from typing import Any
 from moto.cloudformation import models, urls
 from moto.cloudformation.exceptions import ValidationError
 from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Event, Stack
+from moto.cloudformation.parsing import OutputMap
 from moto.cloudformation.utils import generate_changeset_id, generate_stack_id
 
 from headroom.localaws.aws_error import AwsError
+from headroom.localaws.cloudformation.intrinsics import Unresolvable, prepared
 from headroom.localaws.cloudformation.resource_map import LocalResourceMap, ResourceFailed
 
 NO_CHANGES = (
@@ -36,6 +38,15 @@ class LocalStack(Stack):  # type: ignore[misc]
         resources.tell = self._resource_event
         resources.load()
         return resources
+
+    def _create_output_map(self) -> OutputMap:
+        template = dict(self.template_dict)
+        if template.get("Outputs"):
+            template["Outputs"] = prepared(
+                template["Outputs"], self.resource_map, account=self.account_id,
+                region=self.region_name,
+            )  # fmt: skip
+        return OutputMap(self.resource_map, template, self.stack_id)
 
     def _resource_event(
         self, logical_id: str, physical_id: str, kind: str, status: str, why: str | None
@@ -61,7 +72,7 @@ class LocalStack(Stack):  # type: ignore[misc]
         document = self.parse_template(template)
         try:
             self._become(template, document, parameters, create=create)
-        except ResourceFailed as error:
+        except (ResourceFailed, Unresolvable) as error:
             why = f"The following resource(s) failed to {word.lower()}: [{error}]"
             if create:
                 self._undo_creation(why)

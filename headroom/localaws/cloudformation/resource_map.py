@@ -8,6 +8,8 @@ from typing import Any
 from moto.cloudformation import parsing
 from moto.cloudformation.parsing import ResourceMap
 
+from headroom.localaws.cloudformation.intrinsics import prepared
+
 Tell = Callable[[str, str, str, str, str | None], None]
 """Adds a stack event: logical id, physical id, type, status, reason."""
 
@@ -40,7 +42,9 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         self.tell(key, "", kind, "CREATE_IN_PROGRESS", None)
         try:
             _refuse_unknown(kind)
-            resource = super().__getitem__(key)
+            resource = parsing.parse_and_create_resource(
+                key, self._prepared(definition), self, self._account_id, self._region_name
+            )
             if resource is None:
                 raise RuntimeError("nothing was created")
         except ResourceFailed:
@@ -48,8 +52,16 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         except Exception as error:
             self.tell(key, "", kind, "CREATE_FAILED", describe(error))
             raise ResourceFailed(key, kind, describe(error)) from error
+        self._parsed_resources[key] = resource
         self.tell(key, physical(resource), kind, "CREATE_COMPLETE", None)
         return resource
+
+    def _prepared(self, definition: dict[str, Any]) -> dict[str, Any]:
+        properties = prepared(
+            definition.get("Properties") or {}, self, account=self._account_id,
+            region=self._region_name,
+        )  # fmt: skip
+        return {**definition, "Properties": properties}
 
     def parse_ssm_parameter(self, value: str, value_type: str) -> Any:
         """moto resolves defaults a second time; what is a value already stays one."""
@@ -100,7 +112,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
             return
         self.tell(key, physical(resource), kind, "DELETE_IN_PROGRESS", None)
         try:
-            self._delete_resource(resource, parsing.clean_json(definition, self))
+            self._delete_resource(resource, parsing.clean_json(self._prepared(definition), self))
         except Exception as error:
             self.tell(key, physical(resource), kind, "DELETE_FAILED", describe(error))
             raise ResourceFailed(key, kind, describe(error)) from error
@@ -118,7 +130,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         self.tell(key, physical(resource), kind, "UPDATE_IN_PROGRESS", None)
         try:
             changed = parsing.parse_and_update_resource(
-                key, dict(definition), self, account_id=self._account_id,
+                key, self._prepared(definition), self, account_id=self._account_id,
                 region_name=self._region_name,
             )  # fmt: skip
             if changed is None:
@@ -156,7 +168,7 @@ def _refuse_unknown(kind: str) -> None:
 def _resolved(resources: LocalResourceMap, definition: dict[str, Any]) -> Any:
     """Properties with references resolved to what exists; None while they cannot be."""
     try:
-        return parsing.clean_json(definition.get("Properties") or {}, resources)
+        return parsing.clean_json(resources._prepared(definition)["Properties"], resources)
     except Exception:
         return None
 
