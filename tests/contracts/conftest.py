@@ -1,0 +1,89 @@
+"""Every implementation of the ledger, held to the same tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from moto import mock_aws
+
+from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
+from headroom.proving.memory import MemoryLedger
+from tests.builders import ACCOUNT, REGION
+from tests.dynamodb_local import server
+
+_NUMBER = count()
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local() -> Iterator[str]:
+    """URL of DynamoDB Local; skips where it cannot run, except in CI, where that is a failure."""
+    try:
+        with server.running() as url:
+            yield url
+    except server.CannotRun as problem:
+        if server.required():
+            pytest.fail(str(problem))
+        pytest.skip(str(problem))
+
+
+@pytest.fixture(scope="session")
+def local_client(dynamodb_local: str) -> Any:
+    """A client of DynamoDB Local for many threads."""
+    return boto3.client(
+        "dynamodb", region_name=REGION, endpoint_url=dynamodb_local,
+        aws_access_key_id="test", aws_secret_access_key="test",
+        config=Config(max_pool_connections=64, retries={"mode": "standard"}),
+    )  # fmt: skip
+
+
+def tables(client: Any) -> DynamoLedger:
+    """A ledger over two new tables."""
+    records, state = f"records-{next(_NUMBER)}", f"state-{next(_NUMBER)}"
+    client.create_table(**create_table(RECORDS, records))
+    client.create_table(**create_table(STATE, state))
+    return DynamoLedger(
+        client, records_table=records, state_table=state, account_id=ACCOUNT, region=REGION
+    )
+
+
+@pytest.fixture()
+def memory_ledger() -> MemoryLedger:
+    return MemoryLedger(ACCOUNT, REGION)
+
+
+@pytest.fixture()
+def moto_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoLedger]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    with mock_aws():
+        yield tables(boto3.client("dynamodb", region_name=REGION))
+
+
+@pytest.fixture()
+def local_ledger(local_client: Any) -> DynamoLedger:
+    return tables(local_client)
+
+
+IMPLEMENTATIONS = (
+    "memory_ledger",
+    "moto_ledger",
+    pytest.param("local_ledger", marks=pytest.mark.java),
+)
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def ledger(request: pytest.FixtureRequest) -> Any:
+    """Ledger, Standings, FleetScan and Archive in one, each implementation in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=[IMPLEMENTATIONS[0], IMPLEMENTATIONS[2]])
+def raced(request: pytest.FixtureRequest) -> Any:
+    """The implementations that many threads may use at once (moto's store is not one)."""
+    return request.getfixturevalue(request.param)

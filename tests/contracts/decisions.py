@@ -1,0 +1,119 @@
+"""Decisions made by the engine, with what a ledger looks at set to round numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.demand import Binding
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome
+from headroom.domain.records import Step
+from headroom.domain.verdicts import Guardrail, Verdict
+from headroom.ports import Intent
+from tests.builders import NOW, evidence, ref
+
+ENROLMENT = Decimal(8)
+
+
+@cache
+def _engine() -> Decision:
+    return decide(evidence())
+
+
+def act(
+    decision_id: str = "d1",
+    volume_id: str = "vol-1",
+    *,
+    increase: str | Decimal = "50",
+    account_limit: Decimal | None = Decimal(2000),
+    resource_limit: Decimal = Decimal(250),
+    at: datetime = NOW,
+    enrolled: bool = True,
+) -> Decision:
+    """An Act whose plan costs `increase` USD a month more than ENROLMENT."""
+    base = _engine()
+    answer = base.answer
+    assert isinstance(answer, Act)
+    plan = replace(answer.plan, monthly_usd=ENROLMENT + Decimal(increase))
+    judged = next(j for j in base.judgements if j.plan == answer.plan)
+    verdicts = tuple(
+        _limited(v, account_limit) if v.guardrail is Guardrail.PRICE_PER_ACCOUNT else v
+        for v in judged.verdicts
+        if account_limit is not None or v.guardrail is not Guardrail.PRICE_PER_ACCOUNT
+    )
+    limits = replace(base.effective.limits, price_increase_usd=resource_limit)
+    decision = replace(
+        base,
+        decision_id=decision_id,
+        answer=replace(answer, plan=plan),
+        judgements=(replace(judged, plan=plan, verdicts=verdicts),),
+        effective=replace(base.effective, limits=limits, enrolled=enrolled),
+        current_usd=ENROLMENT,
+    )
+    return about(decision, volume_id, at)
+
+
+def _limited(verdict: Verdict, limit: Decimal | None) -> Verdict:
+    return replace(verdict, limit=limit)
+
+
+def hold(
+    decision_id: str = "h1",
+    volume_id: str = "vol-1",
+    *,
+    at: datetime = NOW,
+    binding: Binding = Binding.VOLUME_IOPS,
+    **changes: Any,
+) -> Decision:
+    base = act(decision_id, volume_id, at=at)
+    answer = Hold(reason=Reason.BLOCKED_FOR_NOW, until=None, would_take=None)
+    diagnosis = replace(base.diagnosis, binding=binding)
+    return replace(base, answer=answer, diagnosis=diagnosis, **changes)
+
+
+def escalate(decision_id: str, cause: str, *, at: datetime = NOW) -> Decision:
+    answer = Escalate(
+        reason=Reason.BLOCKED_FOR_GOOD, cause=cause, remedy="allow more", would_take=None
+    )
+    return replace(act(decision_id, at=at), answer=answer)
+
+
+def about(decision: Decision, volume_id: str, at: datetime = NOW) -> Decision:
+    seen = decision.observation
+    volume = replace(seen.volume, ref=ref(volume_id))
+    return replace(decision, at=at, observation=replace(seen, volume=volume, at=at))
+
+
+def intended(ledger: Any, decision: Decision, now: datetime = NOW, *, lease_until: datetime) -> Any:
+    """Decide and intend; what the ledger answers to the intent."""
+    ledger.decided(decision, due_at=None)
+    return ledger.intend(decision, lease_until=lease_until, now=now)
+
+
+OUTCOMES: dict[Step, Outcome] = {
+    Step.APPLIED: Applied(started_at=NOW),
+    Step.ALREADY_THERE: AlreadyThere(),
+}
+
+
+def append(
+    ledger: Any,
+    decision: Decision,
+    step: Step,
+    *,
+    at: datetime = NOW,
+    intent: Intent | None = None,
+    due_at: datetime | None = None,
+    body: dict[str, object] | None = None,
+) -> Any:
+    """Append `step` with a body such as the application gives."""
+    told = {"outcome": OUTCOMES[step]} if step in OUTCOMES else {"detail": step.value}
+    return ledger.append(
+        decision.decision_id, step, ref=decision.observation.volume.ref, at=at,
+        summary=f"it is {step.value}", body=body if body is not None else told,
+        fencing=None if intent is None else intent.fencing, due_at=due_at,
+    )  # fmt: skip

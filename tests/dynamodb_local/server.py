@@ -1,0 +1,88 @@
+"""Builds and runs DynamoDB Local; the jars are brought once and kept until the pom changes."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).parent
+BUILD = HERE.parent.parent / "build" / "dynamodb-local"
+SOURCES = (HERE / "pom.xml", HERE / "LoopbackDynamoDb.java")
+BRING_S = 300
+
+
+class CannotRun(RuntimeError):
+    """What this machine lacks, in one sentence."""
+
+
+def why_not() -> str | None:
+    """Which tools are missing, None when all are there."""
+    missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
+    return f"DynamoDB Local needs {', '.join(missing)} on the PATH" if missing else None
+
+
+def build() -> Path:
+    """The directory with `lib/` and `classes/`; brings and compiles what is not there yet.
+
+    Raises CannotRun.
+    """
+    missing = why_not()
+    if missing is not None:
+        raise CannotRun(missing)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    wanted = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()
+    built = BUILD / "built"
+    with (BUILD / "lock").open("w") as lock:  # one test worker builds, the others wait
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.is_file() or built.read_text() != wanted:
+            _run("mvn", "-q", "-B", "-f", str(SOURCES[0]), "dependency:copy-dependencies",
+                 f"-DoutputDirectory={BUILD / 'lib'}")  # fmt: skip
+            _run("javac", "-cp", f"{BUILD / 'lib'}/*", "-d", str(BUILD / "classes"),
+                 str(SOURCES[1]))  # fmt: skip
+            built.write_text(wanted)
+    return BUILD
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """DynamoDB Local's URL while it runs; raises CannotRun."""
+    home = build()
+    command = (
+        "java", "-Xmx384m", f"-Djava.library.path={home / 'lib'}",
+        "-cp", f"{home / 'classes'}:{home / 'lib'}/*", "LoopbackDynamoDb",
+        "-inMemory", "-sharedDb", "-disableTelemetry",
+    )  # fmt: skip
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        try:
+            port = next((line for line in process.stdout if line.startswith("port ")), None)
+            if port is None:
+                raise CannotRun("DynamoDB Local ended before it listened")
+            yield f"http://127.0.0.1:{int(port.split()[1])}"
+        finally:
+            process.stdin.close()  # it ends with its standard input
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BRING_S, check=False)
+    if done.returncode:
+        told = (done.stdout + done.stderr).strip().splitlines()
+        raise CannotRun(f"{command[0]} failed: {told[0] if told else 'it said nothing'}")
+
+
+def required() -> bool:
+    """Whether a machine that cannot run it is a failure: in CI it is."""
+    return bool(os.environ.get("CI"))
