@@ -17,6 +17,7 @@ from headroom.proving.result import Change
 from headroom.proving.scenario import Scenario
 
 DAY = timedelta(hours=24)
+ROUNDING = 1 + 1e-5
 
 
 def violations(
@@ -89,11 +90,11 @@ def _of_step(limits: Limits, origin: Configuration, target: Configuration) -> It
     now, then, ranges = capability(origin), capability(target), LIMITS[target.volume_type]
     least_iops = ranges.iops[0] if ranges.iops else 3_000
     allowed = limits.largest_step * max(now.burst_iops, least_iops)
-    if then.sustained_iops > allowed * 1.0001:
+    if then.sustained_iops > allowed * ROUNDING:
         yield f"IOPS grow to {then.sustained_iops:g}, more than {limits.largest_step:g}-fold"
     if target.throughput_mibps is not None:
         allowed = limits.largest_step * max(now.burst_mibps, 125)
-        if target.throughput_mibps > allowed * 1.0001:
+        if target.throughput_mibps > allowed * ROUNDING:
             yield f"MiB/s grow to {target.throughput_mibps}, over {limits.largest_step:g}-fold"
 
 

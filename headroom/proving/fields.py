@@ -104,7 +104,7 @@ class Block:
         """A number above zero."""
         value = self.number(key, default, low=0)
         if value <= 0:
-            raise self.wrong(key, f"is {shown(value)}; it must be above 0")
+            raise self.wrong(key, f"is {value:g}; it must be above 0")
         return value
 
     def whole(self, key: str, default: int | None = None, *, low: int, high: int) -> int:
