@@ -18,7 +18,10 @@ HOUR = timedelta(hours=1)
 
 
 def scenario(
-    policy: dict[str, object] | None = None, tag: str = "auto", **more: object
+    policy: dict[str, object] | None = None,
+    tag: str = "auto",
+    rules: Sequence[object] = (),
+    **more: object,
 ) -> Scenario:
     document: dict[str, object] = {
         "resource": {"type": "gp3", "size_gib": 100, "tags": {"headroom": tag}},
