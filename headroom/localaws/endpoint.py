@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
+from botocore.exceptions import ClientError
+from moto.core.request import Request
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.wrappers import Response
 
 from headroom.localaws.clock import Clock, ClockMode
 from headroom.localaws.cloud import Cloud, Options, install
@@ -19,6 +23,9 @@ from headroom.localaws.http_server import HttpServer
 from headroom.localaws.ids import Identifiers
 from headroom.localaws.loads import Loads
 from headroom.localaws.lockstep import Pacer
+
+_DIRECT = frozenset({"cloudwatch", "dynamodb", "ec2", "events", "sns", "sqs", "ssm", "sts"})
+"""Services whose every operation is a POST to `/`."""
 
 
 class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
@@ -30,6 +37,41 @@ class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
 
     def get_backend_for_host(self, host: str | None) -> Any:
         return self._known(host)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+        if environ["PATH_INFO"] == "/":
+            name = self.get_backend_for_host(self.infer_service_region_host(environ, "/"))
+            if name in _DIRECT:
+                return _direct(_dispatcher(name), environ, start_response)
+        return super().__call__(environ, start_response)
+
+
+class _Request(Request):  # type: ignore[misc]
+    """A request that did come over HTTP."""
+
+    from_wsgi_server = True
+
+
+@lru_cache
+def _dispatcher(name: str) -> Callable[..., Any]:
+    """What answers a service's requests to `/`; asked late, because `moto_parts` replaces some."""
+    paths = import_module(f"moto.{name}.urls").url_paths
+    found: Callable[..., Any] = paths.get("{0}/$") or paths["{0}/"]
+    return found
+
+
+def _direct(
+    dispatch: Callable[..., Any], environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    """Answer without Flask, which is a third of the time of a small request."""
+    request = _Request(environ)
+    try:
+        answer = dispatch(request, request.raw_url, dict(request.headers))
+    except ClientError as error:
+        answer = 400, {}, error.response["Error"]["Message"]
+    status, headers, body = answer if len(answer) == 3 else (200, {}, answer)
+    told = Response(response=body, status=int(status), headers=headers)
+    return told(environ, start_response)
 
 
 class RunningEndpoint:
