@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime
 
 from headroom.domain.decision import Decision
@@ -10,7 +11,7 @@ from headroom.domain.records import GENESIS, NEXT, Record, Step, seal
 ENDLESS = datetime.max.replace(tzinfo=UTC)
 """Until when a pause without end lasts."""
 LONGEST_NAME = 256
-"""Characters kept of what a rejected signal calls itself: DynamoDB's keys end at 1,024 bytes."""
+"""Characters of foreign text in a key: DynamoDB's sort keys end at 1,024 bytes."""
 
 
 def outcome_of(decision: Decision) -> str:
@@ -44,8 +45,11 @@ def following(last: Record, step: Step, *, at: datetime, summary: str, body: str
 
 def rejection(event_id: str, *, reason: str, excerpt: str, at: datetime, body: str) -> Record:
     """The only record of an event nobody understood; its id follows from the event's."""
+    name = _readable(event_id)
+    if len(name) > LONGEST_NAME:
+        name = hashlib.sha256(name.encode()).hexdigest()
     return seal(
-        decision_id=f"event#{_readable(event_id)[:LONGEST_NAME]}", sequence=0,
+        decision_id=f"event#{name}", sequence=0,
         step=Step.REJECTED_SIGNAL, resource=_readable(excerpt)[:LONGEST_NAME] or "nothing",
         at=at.astimezone(UTC), outcome=Step.REJECTED_SIGNAL.value, summary=_readable(reason), body=body,
         previous_hash=GENESIS,

@@ -52,12 +52,12 @@ def tables(client: Any) -> DynamoLedger:
     )
 
 
-@pytest.fixture()
+@pytest.fixture
 def memory_ledger() -> MemoryLedger:
     return MemoryLedger(ACCOUNT, REGION)
 
 
-@pytest.fixture()
+@pytest.fixture
 def moto_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoLedger]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
@@ -65,7 +65,7 @@ def moto_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoLedger]:
         yield tables(boto3.client("dynamodb", region_name=REGION))
 
 
-@pytest.fixture()
+@pytest.fixture
 def local_ledger(local_client: Any) -> DynamoLedger:
     return tables(local_client)
 

@@ -1,0 +1,197 @@
+"""Standings: what is known of a resource, from its records and from what was seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from headroom.domain.demand import Binding
+from headroom.domain.outcome import Applied, Refusal, Refused
+from headroom.domain.records import Step
+from headroom.domain.standing import KnownModification, fresh_standing
+from tests.builders import NOW, ref
+from tests.contracts.decisions import ENROLMENT, act, append, escalate, hold, intended
+
+VOL = ref("vol-1")
+UNTIL = NOW + timedelta(minutes=20)
+HOUR = timedelta(hours=1)
+
+
+def known(by: str, ago: timedelta) -> KnownModification:
+    return KnownModification(started_at=NOW - ago, by=by)
+
+
+def test_what_was_never_seen_has_a_fresh_standing(ledger: Any) -> None:
+    assert ledger.standing(VOL, NOW) == fresh_standing()
+
+
+def test_a_decision_moves_the_standing(ledger: Any) -> None:
+    ledger.decided(hold("h1"), due_at=None)
+    seen = ledger.standing(VOL, NOW)
+    assert seen.last_signature == hold("h1").signature
+    assert seen.last_decision_id == "h1"
+    assert seen.enrolment_usd == ENROLMENT
+
+
+def test_the_price_at_enrolment_is_set_once(ledger: Any) -> None:
+    ledger.decided(act("d0", enrolled=False), due_at=None)
+    assert ledger.standing(VOL, NOW).enrolment_usd is None
+    ledger.decided(replace(act("d1"), current_usd=None), due_at=None)
+    assert ledger.standing(VOL, NOW).enrolment_usd is None
+    ledger.decided(replace(act("d2"), current_usd=Decimal("8.123456789")), due_at=None)
+    ledger.decided(replace(act("d3"), current_usd=Decimal(99)), due_at=None)
+    assert ledger.standing(VOL, NOW).enrolment_usd == Decimal("8.123456789")
+
+
+def test_causes_told_last_as_long_as_the_episode(ledger: Any) -> None:
+    for number, cause in enumerate(["max_iops", "no_plan", "max_iops"]):
+        ledger.decided(escalate(f"e{number}", cause), due_at=None)
+    assert ledger.standing(VOL, NOW).escalated_causes == ("max_iops", "no_plan")
+    ledger.decided(hold("h1"), due_at=None)
+    assert ledger.standing(VOL, NOW).escalated_causes == ("max_iops", "no_plan")
+    ledger.decided(hold("h2", binding=Binding.NOTHING), due_at=None)
+    assert ledger.standing(VOL, NOW).escalated_causes == ()
+
+
+def refused(refusal: Refusal) -> dict[str, object]:
+    return {"outcome": Refused(refusal=refusal, code="Code", message="no", retry_at=None)}
+
+
+@pytest.mark.parametrize(
+    ("steps", "body", "failures", "refused_at"),
+    [
+        ((Step.REFUSED,), refused(Refusal.DENIED), 1, True),
+        ((Step.REFUSED,), refused(Refusal.SLOTS), 0, True),
+        ((Step.REFUSED,), refused(Refusal.IN_FLIGHT), 0, True),
+        ((Step.REFUSED,), refused(Refusal.THROTTLED), 0, True),
+        ((Step.REFUSED,), {}, 1, True),
+        ((Step.UNKNOWN, Step.NOT_APPLIED), {}, 1, True),
+        ((Step.APPLIED, Step.FAILED), {}, 1, True),
+        ((Step.STALE,), {}, 0, False),
+        ((Step.APPLIED, Step.INEFFECTIVE), {}, 0, False),
+    ],
+)
+def test_failures_in_a_row_are_what_time_does_not_clear(
+    ledger: Any, steps: tuple[Step, ...], body: dict[str, object], failures: int, refused_at: bool
+) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    for step in steps:
+        append(ledger, act(), step, body=body)
+    seen = ledger.standing(VOL, NOW)
+    assert seen.failures_in_a_row == failures
+    assert (seen.last_refusal_at == NOW) is refused_at
+
+
+def test_failures_add_up_until_a_change_lands(ledger: Any) -> None:
+    for number in range(3):
+        decision = act(f"d{number}")
+        intended(ledger, decision, lease_until=UNTIL)
+        append(ledger, decision, Step.REFUSED, body=refused(Refusal.INVALID))
+    assert ledger.standing(VOL, NOW).failures_in_a_row == 3
+    intended(ledger, act("last"), lease_until=UNTIL)
+    append(ledger, act("last"), Step.APPLIED)
+    assert ledger.standing(VOL, NOW).failures_in_a_row == 3  # accepted is not landed
+    append(ledger, act("last"), Step.RELIEVED)
+    assert ledger.standing(VOL, NOW).failures_in_a_row == 0
+
+
+def test_an_accepted_change_is_our_last_act_and_uses_a_slot(ledger: Any) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    started = NOW + timedelta(seconds=3)
+    append(
+        ledger, act(), Step.APPLIED, at=NOW + HOUR, body={"outcome": Applied(started_at=started)}
+    )
+    seen = ledger.standing(VOL, NOW)
+    assert seen.last_act_at == NOW + HOUR
+    assert seen.modifications == (KnownModification(started_at=started, by="headroom"),)
+    assert seen.open_chain.since == NOW + HOUR
+
+
+def test_a_start_that_was_found_out_later_is_the_one_told_in_the_record(ledger: Any) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    append(ledger, act(), Step.UNKNOWN)
+    append(ledger, act(), Step.APPLIED, at=NOW + HOUR, body={"started_at": NOW})
+    assert ledger.standing(VOL, NOW).modifications == (known("headroom", timedelta()),)
+
+
+def test_one_start_is_one_modification_whoever_tells_of_it(ledger: Any) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    append(ledger, act(), Step.APPLIED)
+    ledger.saw_modifications(VOL, [known("other", timedelta(milliseconds=400))], now=NOW)
+    ledger.saw_modifications(VOL, [known("headroom", timedelta())], now=NOW)
+    assert ledger.standing(VOL, NOW).modifications == (known("headroom", timedelta()),)
+
+
+def test_a_start_seen_before_we_knew_that_it_was_ours_becomes_ours(ledger: Any) -> None:
+    ledger.saw_modifications(VOL, [known("other", HOUR)], now=NOW)
+    ledger.saw_modifications(VOL, [known("headroom", HOUR)], now=NOW)
+    assert ledger.standing(VOL, NOW).modifications == (known("headroom", HOUR),)
+
+
+def test_modifications_are_told_oldest_first_for_a_day(ledger: Any) -> None:
+    day = timedelta(hours=24)
+    starts = [known("other", HOUR), known("other", day), known("other", day - HOUR)]
+    ledger.saw_modifications(VOL, starts, now=NOW)
+    ledger.saw_modifications(VOL, [known("other", 2 * HOUR)], now=NOW)
+    seen = ledger.standing(VOL, NOW).modifications
+    assert seen == (known("other", day - HOUR), known("other", 2 * HOUR), known("other", HOUR))
+    assert len(ledger.standing(VOL, NOW + 22 * HOUR).modifications) == 1
+    assert ledger.standing(VOL, NOW + 23 * HOUR).modifications == ()
+
+
+def test_what_a_refusal_taught_is_kept_until_the_next_lesson(ledger: Any) -> None:
+    ledger.saw_modifications(VOL, [], now=NOW, full_until=NOW + HOUR)
+    ledger.saw_modifications(VOL, [known("other", HOUR)], now=NOW)
+    assert ledger.standing(VOL, NOW).slots_full_until == NOW + HOUR
+    ledger.saw_modifications(VOL, [], now=NOW, full_until=NOW + 2 * HOUR)
+    assert ledger.standing(VOL, NOW).slots_full_until == NOW + 2 * HOUR
+
+
+def test_the_longest_overdue_come_first(ledger: Any) -> None:
+    for number, minutes in enumerate([30, 10, 20, 61]):
+        ledger.looked(ref(f"vol-{number}"), at=NOW, due_at=NOW + timedelta(minutes=minutes))
+    due = ledger.due(NOW + HOUR, 10)
+    assert [d.ref.resource_id for d in due] == ["vol-1", "vol-2", "vol-0"]
+    assert [(d.due_at - NOW).seconds // 60 for d in due] == [10, 20, 30]
+    assert [d.ref.resource_id for d in ledger.due(NOW + HOUR, 2)] == ["vol-1", "vol-2"]
+
+
+def test_a_look_without_a_next_one_takes_a_resource_off_the_list(ledger: Any) -> None:
+    ledger.decided(hold("h1"), due_at=NOW)
+    assert [d.ref for d in ledger.due(NOW, 10)] == [VOL]
+    ledger.looked(VOL, at=NOW, due_at=NOW + HOUR)
+    assert ledger.due(NOW, 10) == ()
+    ledger.looked(VOL, at=NOW, due_at=None)
+    assert ledger.due(NOW + HOUR, 10) == ()
+
+
+def test_an_open_chain_stays_due_until_it_ends(ledger: Any) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    append(ledger, act(), Step.APPLIED, due_at=NOW + HOUR)
+    ledger.looked(VOL, at=NOW, due_at=None)
+    ledger.decided(hold("h1"), due_at=NOW + 2 * HOUR)
+    ledger.decided(hold("h2"), due_at=None)
+    assert [d.due_at for d in ledger.due(NOW + HOUR, 10)] == [NOW + HOUR]
+    ledger.looked(VOL, at=NOW, due_at=NOW + 3 * HOUR)  # verification is pending till then
+    assert ledger.due(NOW + HOUR, 10) == ()
+    append(ledger, act(), Step.RELIEVED)
+    assert ledger.due(NOW + 9 * HOUR, 10) == ()
+
+
+def test_a_look_changes_nothing_else(ledger: Any) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    before = ledger.standing(VOL, NOW)
+    ledger.looked(VOL, at=NOW + HOUR, due_at=NOW + HOUR)
+    ledger.looked(VOL, at=NOW + HOUR, due_at=None)
+    assert ledger.standing(VOL, NOW) == before
+    append(ledger, act(), Step.APPLIED)  # and the chain goes on
+
+
+def test_the_kill_switch_shows_in_every_standing(ledger: Any) -> None:
+    ledger.pause(NOW + HOUR, at=NOW, who="alice")
+    assert ledger.standing(VOL, NOW).paused_until == NOW + HOUR
+    assert ledger.standing(ref("vol-2"), NOW).paused_until == NOW + HOUR
