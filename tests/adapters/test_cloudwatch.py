@@ -343,6 +343,12 @@ def test_an_answer_that_leaves_something_out_is_a_failed_read(answer: dict[str, 
         seen.glance([view()], NOW)
 
 
+def test_a_point_outside_the_window_is_left_out() -> None:
+    outside = [NOW - timedelta(minutes=31), NOW, NOW + timedelta(days=1)]
+    seen, _ = _stubbed(_answer(3, Timestamps=outside, Values=[9.0, 9.0, 9.0]))
+    assert seen.glance([view()], NOW)["vol-1"].longest_queue is None
+
+
 def test_a_refused_call_is_a_failed_read() -> None:
     seen, stub = _stubbed()
     stub.add_client_error("get_metric_data", "Throttling", "slow down", 400)

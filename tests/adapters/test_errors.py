@@ -72,6 +72,7 @@ def test_a_dry_run_that_would_have_worked_changed_nothing() -> None:
         answered("InternalError", 500),
         answered("Unavailable", 503),
         answered("ServiceUnavailable", 503),
+        answered("UnsupportedOperation", 500),
         answered("", 0),
         ReadTimeoutError(endpoint_url="https://ec2"),
         ConnectTimeoutError(endpoint_url="https://ec2"),

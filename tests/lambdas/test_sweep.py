@@ -43,6 +43,8 @@ def test_the_fleet_is_scanned_once_per_period(deployment: Deployment, function: 
     handler = function("sweep").handler
     assert handler({}, Context())["scan_ran"]
     assert not handler({}, Context())["scan_ran"]
+    deployment.set_clock(NOW + timedelta(minutes=14))
+    assert not handler({}, Context())["scan_ran"]
     deployment.set_clock(NOW + timedelta(minutes=15))
     assert handler({}, Context())["scan_ran"]
 
