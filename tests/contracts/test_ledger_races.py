@@ -1,0 +1,151 @@
+"""Races: many at once, and never two holders, never a micro-dollar above the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+from threading import Barrier
+from typing import Any, TypeVar
+
+import pytest
+
+from headroom.domain.decision import Decision
+from headroom.domain.records import Step, broken_link
+from headroom.domain.standing import KnownModification
+from headroom.ports import IllegalStep, Intent, NotIntended, ReadFailed
+from tests.builders import NOW, ref
+from tests.contracts.decisions import act, append, hold, intended
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+UNTIL = NOW + timedelta(minutes=20)
+T = TypeVar("T")
+
+
+def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Run all jobs in threads that start together."""
+    barrier = Barrier(len(jobs))
+
+    def start(job: Callable[[], T]) -> T:
+        barrier.wait(timeout=30)
+        return job()
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return list(pool.map(start, jobs))
+
+
+def patiently(job: Callable[[], T]) -> T:
+    """What a retried delivery does: ask again when the ledger could not answer."""
+    for _ in range(20):
+        try:
+            return job()
+        except ReadFailed:
+            continue
+    raise AssertionError("the ledger never answered")
+
+
+def wish(ledger: Any, decision: Decision) -> Callable[[], Intent | NotIntended]:
+    return lambda: patiently(lambda: ledger.intend(decision, lease_until=UNTIL, now=NOW))
+
+
+def test_one_of_many_holds_the_resource(raced: Any) -> None:
+    raced.decided(act(), due_at=None)
+    answers = at_once([wish(raced, act())] * 24)
+    assert [a for a in answers if isinstance(a, Intent)] == [Intent(decision_id="d1", fencing=1)]
+    assert {a.why for a in answers if isinstance(a, NotIntended)} <= {"exists", "leased"}
+    assert [r.step for r in raced.chain("d1")] == [Step.DECIDED, Step.INTENDED]
+    assert raced.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
+
+
+def test_one_of_many_decisions_about_a_resource_is_carried_out(raced: Any) -> None:
+    decisions = [act(f"d{number}") for number in range(24)]
+
+    def decide_and_intend(decision: Decision) -> Callable[[], Intent | NotIntended]:
+        def job() -> Intent | NotIntended:
+            assert patiently(lambda: raced.decided(decision, due_at=None))
+            return wish(raced, decision)()
+
+        return job
+
+    answers = at_once([decide_and_intend(decision) for decision in decisions])
+    assert len([a for a in answers if isinstance(a, Intent)]) == 1
+    assert raced.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
+    for decision in decisions:
+        assert broken_link(raced.chain(decision.decision_id)) is None
+
+
+def test_a_hundred_intents_never_pass_the_accounts_limit(raced: Any) -> None:
+    limit = Decimal("333.333333")
+    decisions = [
+        act(f"d{n}", f"vol-{n}", increase="10.000001", account_limit=limit) for n in range(100)
+    ]
+    for decision in decisions:
+        raced.decided(decision, due_at=None)
+    answers = at_once([wish(raced, decision) for decision in decisions])
+    won = [a for a in answers if isinstance(a, Intent)]
+    assert len(won) == 33
+    assert {a.why for a in answers if isinstance(a, NotIntended)} == {"budget"}
+    total = raced.standing(ref("vol-0"), NOW).account_increase_usd
+    assert total == 33 * Decimal("10.000001") <= limit
+    assert total == sum(raced.standing(ref(f"vol-{n}"), NOW).own_increase_usd for n in range(100))
+
+
+def test_a_decision_told_twice_at_once_is_recorded_once(raced: Any) -> None:
+    same = [lambda: patiently(lambda: raced.decided(act(), due_at=None))] * 16
+    assert sorted(at_once(same)) == [False] * 15 + [True]
+    assert len(raced.chain("d1")) == 1
+
+
+def test_one_outcome_of_many_is_recorded(raced: Any) -> None:
+    intended(raced, act(), lease_until=UNTIL)
+
+    def tell(step: Step) -> Callable[[], bool]:
+        def job() -> bool:
+            try:
+                patiently(lambda: append(raced, act(), step))
+            except IllegalStep:
+                return False
+            return True
+
+        return job
+
+    steps = [Step.APPLIED, Step.REFUSED, Step.STALE, Step.ALREADY_THERE] * 4
+    assert sum(at_once([tell(step) for step in steps])) == 1
+    assert len(raced.chain("d1")) == 3
+    assert broken_link(raced.chain("d1")) is None
+
+
+def test_no_update_of_a_standing_is_lost(raced: Any) -> None:
+    def see(minute: int) -> Callable[[], None]:
+        start = KnownModification(started_at=NOW - timedelta(minutes=minute), by="other")
+        return lambda: patiently(lambda: raced.saw_modifications(ref("vol-1"), [start], now=NOW))
+
+    def look() -> None:
+        patiently(lambda: raced.looked(ref("vol-1"), at=NOW, due_at=UNTIL))
+
+    def decide() -> None:
+        patiently(lambda: raced.decided(hold("h1"), due_at=UNTIL))
+
+    at_once([*(see(minute) for minute in range(12)), look, look, decide])
+    seen = raced.standing(ref("vol-1"), NOW)
+    assert len(seen.modifications) == 12
+    assert seen.last_decision_id == "h1"
+    assert [d.due_at for d in raced.due(UNTIL, 10)] == [UNTIL]
+
+
+def test_one_of_many_scans(raced: Any) -> None:
+    claims = at_once([lambda: patiently(lambda: raced.claim_scan(NOW, 900))] * 16)
+    assert sum(claims) == 1
+
+
+def test_who_crashed_after_the_intent_is_replaced_and_kept_out(raced: Any) -> None:
+    crashed = intended(raced, act("d0"), lease_until=UNTIL)
+    raced.decided(act("d1"), due_at=None)
+    rivals = [
+        lambda: patiently(
+            lambda: raced.intend(act("d1"), lease_until=UNTIL + timedelta(hours=1), now=UNTIL)
+        )
+    ] * 8
+    won = [a for a in at_once(rivals) if isinstance(a, Intent)]
+    assert [intent.fencing for intent in won] == [crashed.fencing + 1]
