@@ -1,0 +1,158 @@
+"""The world's metrics and the CloudWatch adapter tell the same of the same datapoints.
+
+The world publishes statistic sets; a CloudWatch of a few lines serves them by period, statistic
+and delay, and the adapter reads it. What the simulator sees is then what the function sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.domain.observation import Series
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.proving.physics import Attachment, VolumePhysics
+from headroom.proving.publish import Datapoint, datapoints, instance_datapoints
+from headroom.proving.published import PublishedVolume
+from headroom.proving.world import SimulatedVolume, World
+from tests.builders import ACCOUNT, REGION, ref
+from tests.proving import build
+
+DELAY = timedelta(minutes=2)
+MINUTES = 200
+
+
+class StatisticSets:
+    """GetMetricData over published datapoints, readable `delay` after their minute has ended."""
+
+    def __init__(self, points: Iterable[Datapoint], *, now: datetime, delay: timedelta) -> None:
+        self.points = [p for p in points if p.timestamp + timedelta(minutes=1) + delay <= now]
+
+    def get_metric_data(self, **asked: Any) -> dict[str, Any]:
+        start, end = asked["StartTime"], asked["EndTime"]
+        return {"MetricDataResults": [self._one(q, start, end) for q in asked["MetricDataQueries"]]}
+
+    def _one(self, query: Any, start: datetime, end: datetime) -> dict[str, Any]:
+        stat = query["MetricStat"]
+        metric, period = stat["Metric"], stat["Period"]
+        wanted = {(d["Name"], d["Value"]) for d in metric["Dimensions"]}
+        buckets: dict[int, list[Datapoint]] = {}
+        for p in self.points:
+            named = (p.namespace, p.name) == (metric["Namespace"], metric["MetricName"])
+            if named and set(p.dimensions) == wanted and start <= p.timestamp < end:
+                place = int((p.timestamp - start).total_seconds() // period)
+                buckets.setdefault(place, []).append(p)
+        return {
+            "Id": query["Id"],
+            "StatusCode": "Complete",
+            "Timestamps": [start + timedelta(seconds=period * place) for place in buckets],
+            "Values": [statistic(stat["Stat"], found) for found in buckets.values()],
+        }
+
+
+def statistic(name: str, found: list[Datapoint]) -> float:
+    match name:
+        case "Sum":
+            return sum(p.sum for p in found)
+        case "Average":
+            return sum(p.sum for p in found) / sum(p.samples for p in found)
+        case "Minimum":
+            return min(p.minimum for p in found)
+        case _:
+            return max(p.maximum for p in found)
+
+
+def lived(what: Configuration, attachment: Attachment) -> tuple[World, CloudWatchMetrics]:
+    """A world in which a volume was driven over its limit for a while, and its CloudWatch."""
+    lifecycle = build.volume(what)
+    load = build.steps((3_600, 400, 16), (7_200, 4_500, 32), (3_600, 50, 8))
+    volume = SimulatedVolume(
+        ref=ref(),
+        lifecycle=lifecycle,
+        physics=VolumePhysics(load, attachment=attachment, burst_balance_percent=30),
+        attachment=attachment,
+        tags=(),
+        published=PublishedVolume(delay=DELAY, other_iops=0, other_mibps=0),
+    )
+    world = World([volume], now=build.T0)
+    points: list[Datapoint] = []
+    for _ in range(MINUTES):
+        start = world.now
+        facts = world.advance()["vol-1"]
+        points += datapoints(
+            facts,
+            volume_id="vol-1",
+            instance_id=volume.instance_id,
+            configuration=lifecycle.described(start),
+        )
+        points += instance_datapoints(
+            facts, instance_id=volume.instance_id, limits=attachment.limits
+        )
+    cloud: Any = StatisticSets(points, now=world.now, delay=DELAY)
+    return world, CloudWatchMetrics(cloud, account_id=ACCOUNT, region=REGION)
+
+
+CASES = [
+    pytest.param(build.gp2(400), build.instance(40_000, 2_000), id="gp2"),
+    pytest.param(build.gp3(), build.instance(40_000, 2_000), id="gp3"),
+    pytest.param(
+        build.configuration(VolumeType.IO2, 100, 3_000), build.instance(40_000, 2_000), id="io2"
+    ),
+    pytest.param(
+        build.gp3(iops=8_000, mibps=500),
+        build.instance(2_000, 60, most_iops=6_000, most_mibps=200),
+        id="bursting-instance",
+    ),
+]
+
+
+def alike(one: Any, other: Any) -> None:
+    """Every series is on the same grid, known in the same places, and equal there."""
+    for field in fields(one):
+        first: Series = getattr(one, field.name)
+        second: Series = getattr(other, field.name)
+        grid = (first.start, first.period_s, len(first.values))
+        assert grid == (second.start, second.period_s, len(second.values)), field.name
+        for mine, its in zip(first.values, second.values, strict=True):
+            assert mine == (None if its is None else pytest.approx(its, rel=1e-9, abs=1e-9)), (
+                field.name
+            )
+
+
+@pytest.mark.parametrize(("what", "attachment"), CASES)
+def test_activity_is_the_same(what: Configuration, attachment: Attachment) -> None:
+    world, cloudwatch = lived(what, attachment)
+    view = world.view(ref())
+    of_world, its_instance = world.activity(view, world.now)
+    of_cloud, cloud_instance = cloudwatch.activity(view, world.now)
+    assert any(of_cloud.queue_length.known())
+    alike(of_cloud, of_world)
+    alike(cloud_instance, its_instance)
+
+
+@pytest.mark.parametrize(("what", "attachment"), CASES)
+def test_a_glance_is_the_same(what: Configuration, attachment: Attachment) -> None:
+    world, cloudwatch = lived(what, attachment)
+    (view,) = world.fleet()
+    now = world.now
+    mine, its = cloudwatch.glance([view], now)["vol-1"], world.glance([view], now)["vol-1"]
+    assert (mine.iops_exceeded_minutes, mine.throughput_exceeded_minutes) == (
+        its.iops_exceeded_minutes,
+        its.throughput_exceeded_minutes,
+    )
+    assert mine.lowest_burst_balance_percent == pytest.approx(its.lowest_burst_balance_percent)
+    assert mine.longest_queue == pytest.approx(its.longest_queue)
+
+
+@pytest.mark.parametrize(("what", "attachment"), CASES)
+def test_history_is_the_same(what: Configuration, attachment: Attachment) -> None:
+    world, cloudwatch = lived(what, attachment)
+    view = world.view(ref())
+    of_world, of_cloud = world.history(view, world.now), cloudwatch.history(view, world.now)
+    assert of_world is not None
+    alike(of_cloud, of_world)
