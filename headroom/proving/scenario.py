@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 from headroom.domain.catalogue import why_invalid
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
-from headroom.domain.resources import Configuration, InstanceLimits, VolumeType
+from headroom.domain.resources import Configuration, VolumeType
 from headroom.policy_fields import PolicyError
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, load_yaml, shown
-from headroom.proving.instances import BOUNDLESS, instance_limits, mibps
-from headroom.proving.physics import QUEUE_LIMIT, Attachment
+from headroom.proving.loads import SOURCES, Hung, parse_attachment, parse_workload, workload_in
 from headroom.proving.rules import Delays
-from headroom.proving.trace import read_trace
-from headroom.proving.workload import Load, Steps, Stretch, Workload, closed_load, open_load
+from headroom.proving.workload import Workload
 
-START = datetime(2026, 1, 5, tzinfo=UTC)
-"""Start of a scenario that names none and has no trace to tell it."""
 LONGEST = timedelta(days=400)
 TYPES = tuple(t.value for t in VolumeType if t is not VolumeType.STANDARD)
 
@@ -30,14 +26,6 @@ TOP = ("name", "start", "resource", "attachment", "workload", "history", "aws", 
 RESOURCE = (
     "kind", "type", "size_gib", "iops", "throughput_mibps", "burst_balance_percent", "tags",
 )  # fmt: skip
-FIGURES = (
-    "baseline_iops", "baseline_throughput_mbps", "maximum_iops", "maximum_throughput_mbps",
-)  # fmt: skip
-ATTACHMENT = ("instance_type", *FIGURES, "other_load", "queue_limit")
-SOURCES = ("trace", "closed_loop", "steps")
-TRACE = ("file", "scale", "io_kib", "repeat")
-CLOSED_LOOP = ("outstanding", "io_kib", "read_fraction", "service_ms", "duration", "sequential")
-STEP = ("for", "iops", "io_kib", "read_fraction", "sequential")
 AWS = (
     "region", "metric_delay", "effect_delay", "completes_after", "modified_at", "known_to_ledger",
     "refusal_names_instant",
@@ -51,14 +39,6 @@ class Resource:
     configuration: Configuration
     burst_balance_percent: float
     tags: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hung:
-    """What the volume hangs on; `queue_limit` bounds what the device shows as waiting."""
-
-    attachment: Attachment
-    queue_limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +84,7 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
     top = Block(document, source=source, path="", known=TOP)
     top.required("resource", "workload")
     start = top.instant("start")
-    workload = _workload(top.block("workload", SOURCES), base, start)
+    workload = workload_in(top.block("workload", SOURCES), base, start)
     if timedelta(seconds=workload.duration_s) > LONGEST:
         days = workload.duration_s / 86_400
         raise top.wrong("workload", f"lasts {days:.0f} days; the most is {LONGEST.days} days")
@@ -120,59 +100,6 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
         history=_history(top, base, workload.start),
         aws=aws,
         policy=_policy(top, base),
-    )
-
-
-def parse_workload(
-    document: object, *, source: str, base: Path, start: datetime | None = None
-) -> Workload:
-    """The `workload` block of a scenario by itself."""
-    return _workload(Block(document, source=source, path="workload", known=SOURCES), base, start)
-
-
-def parse_attachment(document: object, *, source: str) -> Hung:
-    """The `attachment` block; without one the instance is so large that it is never the limit."""
-    block = Block(document or {}, source=source, path="attachment", known=ATTACHMENT)
-    other = block.block("other_load", ("iops", "mibps"))
-    return Hung(
-        attachment=Attachment(
-            limits=_limits(block),
-            other_iops=other.number("iops", 0, low=0),
-            other_mibps=other.number("mibps", 0, low=0),
-        ),
-        queue_limit=block.whole("queue_limit", QUEUE_LIMIT, low=1, high=1_000_000),
-    )
-
-
-def _limits(block: Block) -> InstanceLimits:
-    figures = [key for key in FIGURES if block.has(key)]
-    if block.has("instance_type"):
-        if figures:
-            raise block.wrong(figures[0], "is given beside instance_type; give one or the other")
-        try:
-            return instance_limits(block.text("instance_type"))
-        except BadInput as error:
-            raise BadInput(f"{block.source}: attachment: {error}") from None
-    if not figures:
-        return BOUNDLESS
-    block.required("baseline_iops", "baseline_throughput_mbps")
-    iops = block.whole("baseline_iops", low=1, high=10_000_000)
-    rate = block.positive("baseline_throughput_mbps")
-    peak_iops = block.whole("maximum_iops", iops, low=1, high=10_000_000)
-    peak_rate = block.positive("maximum_throughput_mbps", rate)
-    for key, low, high in (
-        ("maximum_iops", iops, peak_iops),
-        ("maximum_throughput_mbps", rate, peak_rate),
-    ):
-        if high < low:
-            raise block.wrong(key, f"is {high:g}, below the baseline of {low:g}")
-    return InstanceLimits(
-        instance_type="custom",
-        nitro=True,
-        baseline_iops=iops,
-        baseline_mibps=mibps(rate),
-        maximum_iops=peak_iops,
-        maximum_mibps=mibps(peak_rate),
     )
 
 
@@ -211,83 +138,12 @@ def _optional(block: Block, key: str, default: int | None) -> int | None:
     return block.whole(key, low=1, high=1_000_000) if block.has(key) else default
 
 
-def _workload(block: Block, base: Path, start: datetime | None) -> Workload:
-    given = [key for key in SOURCES if block.has(key)]
-    if len(given) != 1:
-        what = f"has {' and '.join(given)}" if given else "is empty"
-        raise block.wrong("", f"{what}; it must have exactly one of {', '.join(SOURCES)}")
-    if given[0] == "trace":
-        return _trace(block.block("trace", TRACE), base, start)
-    if given[0] == "closed_loop":
-        return _closed_loop(block.block("closed_loop", CLOSED_LOOP), start or START)
-    steps = block.items("steps")
-    if not steps:
-        raise block.wrong("steps", "is empty; give at least one step")
-    path = f"{block.path}.steps"
-    blocks = [
-        Block(step, source=block.source, path=f"{path}[{number}]", known=STEP)
-        for number, step in enumerate(steps, start=1)
-    ]
-    return Steps(start or START, [_step(each) for each in blocks])
-
-
-def _trace(block: Block, base: Path, start: datetime | None) -> Workload:
-    file = base / block.text("file")
-    try:
-        return read_trace(
-            file,
-            start=start,
-            scale=block.positive("scale", 1),
-            io_kib=block.positive("io_kib") if block.has("io_kib") else None,
-            repeat=block.whole("repeat", 1, low=1, high=100_000),
-        )
-    except BadInput as error:
-        if str(error).startswith(block.source):
-            raise
-        raise BadInput(f"{block.source}: {block.path}: {error}") from None
-
-
-def _closed_loop(block: Block, start: datetime) -> Workload:
-    loop = closed_load(
-        outstanding=block.number("outstanding", low=1, high=1e6),
-        io_kib=_io_kib(block),
-        read_fraction=block.number("read_fraction", 0.5, low=0, high=1),
-        service_ms=block.positive("service_ms", 0.5),
-        sequential=block.flag("sequential", False),
-    )
-    return Steps(start, [Stretch(duration_s=_lasting(block, "duration"), load=loop)])
-
-
-def _step(block: Block) -> Stretch:
-    load: Load = open_load(
-        iops=block.number("iops", low=0, high=1e8),
-        io_kib=_io_kib(block),
-        read_fraction=block.number("read_fraction", 0.5, low=0, high=1),
-        sequential=block.flag("sequential", False),
-    )
-    return Stretch(duration_s=_lasting(block, "for"), load=load)
-
-
-def _io_kib(block: Block) -> float:
-    value = block.positive("io_kib")
-    if value > 65_536:
-        raise block.wrong("io_kib", f"is {value:g}; the most is 65536")
-    return value
-
-
-def _lasting(block: Block, key: str) -> float:
-    seconds = block.duration(key).total_seconds()
-    if seconds < 1:
-        raise block.wrong(key, "is shorter than a second; give it at least 1s")
-    return seconds
-
-
 def _history(top: Block, base: Path, start: datetime) -> Workload | None:
     if not top.has("history"):
         return None
     block = top.block("history", SOURCES)
-    length = _workload(block, base, None).duration_s
-    return _workload(block, base, start - timedelta(seconds=length))
+    length = workload_in(block, base, None).duration_s
+    return workload_in(block, base, start - timedelta(seconds=length))
 
 
 def _aws(block: Block) -> AwsBehaviour:
@@ -332,3 +188,6 @@ def _policy(top: Block, base: Path) -> Policy:
         return parse_policy(given, source=f"{top.source}: policy")
     except PolicyError as error:
         raise BadInput(str(error)) from None
+
+
+__all__ = ["Hung", "Scenario", "load", "parse_attachment", "parse_scenario", "parse_workload"]

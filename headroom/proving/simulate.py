@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,8 +11,8 @@ from typing import Literal
 
 from headroom.domain.decision import Decision
 from headroom.domain.pricing import SECONDS_PER_MONTH
-from headroom.domain.records import Record
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.records import Record, Step
+from headroom.domain.resources import Kind, Modification, ResourceRef
 from headroom.domain.signals import Signal
 from headroom.proving.audit import violations
 from headroom.proving.facts import MinuteFacts
@@ -84,7 +84,7 @@ def simulate(
         if on_minute is not None:
             on_minute(facts)
     log = hands.log()
-    changes = tuple(_changes(volume.lifecycle, scenario, log))
+    changes = tuple(_changes(world.applied, log))
     return Result(
         scenario=scenario.name,
         controller=controller,
@@ -170,19 +170,14 @@ def _hands(controller: Controller, scenario: Scenario, world: World, ref: Resour
     return EngineHands(scenario, world, ref)
 
 
-def _changes(lifecycle: VolumeLifecycle, scenario: Scenario, log: Log) -> Iterator[Change]:
-    by_id = {decision.decision_id: decision for decision in log.decisions}
-    applied = {r.at: r.decision_id for r in log.records if r.step.value == "applied"}
-    for start in lifecycle.starts:
-        if start in scenario.aws.modified_at or start < scenario.start:
-            continue
-        change = lifecycle.modification(start)
-        if change is None:
-            continue
-        decision_id = applied.get(start, "")
-        decision = by_id.get(decision_id)
+def _changes(made: Sequence[Modification], log: Log) -> Iterator[Change]:
+    decisions = {decision.decision_id: decision for decision in log.decisions}
+    applied = {r.at: r.decision_id for r in log.records if r.step is Step.APPLIED}
+    for change in made:
+        decision_id = applied.get(change.started_at, "")
+        decision = decisions.get(decision_id)
         yield Change(
-            at=start,
+            at=change.started_at,
             origin=change.origin,
             target=change.target,
             decision_id=decision_id,

@@ -5,6 +5,7 @@ Seconds count from the workload's start; a stretch without a load was not measur
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -110,12 +111,15 @@ class Steps:
 
     def segments(self, start_s: float, end_s: float) -> Sequence[Segment]:
         """The steps between two instants, in order and cut to them."""
-        edges = zip(self._edges, self._edges[1:], self._loads, strict=False)
-        return [
-            Segment(start_s=max(a, start_s), end_s=min(b, end_s), load=load)
-            for a, b, load in edges
-            if max(a, start_s) < min(b, end_s)
-        ]
+        found = []
+        first = max(0, bisect_right(self._edges, start_s) - 1)
+        for index in range(first, len(self._loads)):
+            begin, end = max(self._edges[index], start_s), min(self._edges[index + 1], end_s)
+            if begin >= end_s:
+                break
+            if end > begin:
+                found.append(Segment(start_s=begin, end_s=end, load=self._loads[index]))
+        return found
 
 
 def open_load(

@@ -79,6 +79,7 @@ class World:
     def __init__(self, volumes: Sequence[SimulatedVolume], *, now: datetime) -> None:
         self.now = now
         self.refusals: list[AwsRefusal] = []
+        self.applied: list[Modification] = []
         self.notes: list[str] = []
         self._volumes = {volume.ref.resource_id: volume for volume in volumes}
 
@@ -195,7 +196,7 @@ class World:
         self, lifecycle: VolumeLifecycle, found: Configuration, target: Configuration
     ) -> Outcome:
         try:
-            change: Modification = lifecycle.modify(
+            change = lifecycle.modify(
                 self.now,
                 volume_type=target.volume_type,
                 size_gib=target.size_gib if target.size_gib != found.size_gib else None,
@@ -213,6 +214,7 @@ class World:
                 message=refused.message,
                 retry_at=None if named is None else datetime.fromisoformat(named.group()),
             )
+        self.applied.append(change)
         return Applied(started_at=change.started_at)
 
     def _volume(self, ref: ResourceRef) -> SimulatedVolume:
