@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
+from xml.sax.saxutils import escape
 
 from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import ThreadedWSGIServer
@@ -52,10 +53,10 @@ class _Handler(MotoRequestHandler):  # type: ignore[misc]
             if close is not None:
                 close()
         except Exception as error:  # what moto lacks must not look like a broken connection
-            _log.exception("%s %s failed", self.command, self.path)
-            kind, text = type(error).__name__, str(error) or type(error).__name__
-            content = json.dumps({"__type": kind, "message": text}).encode()
-            answer[:] = ["500 Internal Server Error", [("Content-Type", "application/json")]]
+            if not isinstance(error, NotImplementedError):
+                _log.exception("%s %s failed", self.command, self.path)
+            status, headers, content = _failure(error, environ.get("CONTENT_TYPE", ""))
+            answer[:] = [status, headers]
         self._send(answer[0], answer[1], content)
 
     def _body(self, environ: WSGIEnvironment) -> bytes:
@@ -80,6 +81,20 @@ class _Handler(MotoRequestHandler):  # type: ignore[misc]
         if not bodiless:
             self.wfile.write(content)
         self.wfile.flush()
+
+
+def _failure(error: Exception, content_type: str) -> tuple[str, list[tuple[str, str]], bytes]:
+    """An error in the client's own protocol; 501, which no SDK retries, for what is missing."""
+    missing = isinstance(error, NotImplementedError)
+    status = "501 Not Implemented" if missing else "500 Internal Server Error"
+    code = "NotImplemented" if missing else "InternalFailure"
+    text = str(error) or type(error).__name__
+    if content_type.startswith("application/x-www-form-urlencoded"):
+        told = f"<Error><Code>{code}</Code><Message>{escape(text)}</Message></Error>"
+        xml = f"<ErrorResponse>{told}<Errors>{told}</Errors></ErrorResponse>"
+        return status, [("Content-Type", "text/xml")], xml.encode()
+    body = json.dumps({"__type": code, "message": text}).encode()
+    return status, [("Content-Type", "application/json")], body
 
 
 class HttpServer:

@@ -6,6 +6,7 @@ UPDATE_ROLLBACK_COMPLETE with the reason in the stack's events, never in COMPLET
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from moto.cloudformation import models, urls
@@ -28,6 +29,18 @@ class LocalStack(Stack):  # type: ignore[misc]
     """A stack whose resources are strict; `status_reason` is what DescribeStacks tells."""
 
     stack_status_reason: str | None = None
+    parameters: dict[str, Any]
+    template: Any
+
+    @property
+    def stack_name(self) -> str:
+        """StackName; moto's serialiser finds `name` only for a class called Stack."""
+        return str(self.name)
+
+    @property
+    def stack_status(self) -> str:
+        """StackStatus, likewise."""
+        return str(self.status)
 
     def _create_resource_map(self) -> LocalResourceMap:
         resources = LocalResourceMap(
@@ -180,7 +193,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         unchanged = (
             change_set_type == "UPDATE"
             and stack.template_dict == change_set.template_dict
-            and dict(stack.parameters or {}) == dict(parameters)
+            and _same_parameters(stack, parameters)
         )
         change_set.status = "FAILED" if unchanged else "CREATE_COMPLETE"
         change_set.execution_status = "UNAVAILABLE" if unchanged else "AVAILABLE"
@@ -296,6 +309,12 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         if stack.status.endswith("COMPLETE") and "ROLLBACK" not in stack.status:
             for export in stack.exports:
                 self.exports[export.name] = export
+
+
+def _same_parameters(stack: LocalStack, given: Mapping[str, Any]) -> bool:
+    """Whether every given parameter has that value already, as given or as resolved from SSM."""
+    known, resolved = stack.parameters or {}, stack.resource_map.resolved_parameters
+    return all(value in (known.get(name), resolved.get(name)) for name, value in given.items())
 
 
 __all__ = ["LocalCloudFormation", "LocalStack", "models"]

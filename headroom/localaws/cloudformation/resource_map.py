@@ -28,6 +28,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
     """moto's lazy map, strict: every resource is made or the whole fails."""
 
     tell: Tell
+    input_parameters: dict[str, Any]
 
     def __getitem__(self, key: str) -> Any:
         if key in self._parsed_resources:

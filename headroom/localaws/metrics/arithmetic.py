@@ -179,21 +179,18 @@ def _fill(arguments: tuple[Node, ...], frame: Frame) -> Value:
         raise BadExpression("FILL takes one series.")
     present = series if isinstance(series, dict) else dict.fromkeys(frame.grid, series)
     if isinstance(by, Reference) and by.name.upper() == "REPEAT":
-        filled: Points = {}
+        repeated: Points = {}
         last: float | None = None
         for at in frame.grid:
             last = present.get(at, last)
             if last is not None:
-                filled[at] = last
-        return filled
+                repeated[at] = last
+        return repeated
     filler = _value(by, frame)
-    return {
-        at: number
-        for at in frame.grid
-        if (number := present.get(at, filler.get(at) if isinstance(filler, dict) else filler))  # type: ignore[arg-type]
-        is not None
-        and not isinstance(number, list)
-    }
+    if isinstance(filler, list):
+        raise BadExpression("FILL takes a number or one series to fill with.")
+    filled: Points = filler if isinstance(filler, dict) else dict.fromkeys(frame.grid, filler)
+    return {at: v for at in frame.grid if (v := present.get(at, filled.get(at))) is not None}
 
 
 def _period(arguments: tuple[Node, ...], frame: Frame) -> Value:
