@@ -17,7 +17,7 @@ from headroom.cli.played import (
     the_act,
 )
 from headroom.cli.telling import chosen
-from headroom.domain.decision import Act, Escalate, Hold
+from headroom.domain.decision import Escalate, Hold
 from headroom.domain.demand import Binding
 from headroom.domain.verdicts import Guardrail
 
@@ -70,8 +70,8 @@ def chase(played: Played) -> tuple[str, Claims]:
         return nothing_done(played)
     iops = [played.story.volume.iops or 0]
     iops += [plan.target.iops or 0 for t in played.applied if (plan := chosen(t.decision))]
-    last = next((t for t in reversed(played.told) if not isinstance(t.decision.answer, Act)), None)
-    stopped = {v.guardrail for j in last.decision.judgements for v in j.blocking} if last else set()
+    told = [t for t in played.told if isinstance(t.decision.answer, Escalate)]
+    stopped = {v.guardrail for t in told for j in t.decision.judgements for v in j.blocking}
     by = [g.value for g in (Guardrail.MAX_IOPS, Guardrail.PRICE_PER_RESOURCE) if g in stopped]
     line = (
         f"Raised {' -> '.join(f'{n:,}' for n in iops)} IOPS {cost(played.price_change)}, still "
@@ -85,7 +85,7 @@ def chase(played: Played) -> tuple[str, Claims]:
         "the ceiling held": max(iops) <= int(str(ceiling)),
         "the price limit held": played.price_change <= Decimal(str(price)),
         "ceiling and price limit both spoke": len(by) == 2,
-        "the owner was told": any(isinstance(t.decision.answer, Escalate) for t in played.told),
+        "the owner was told": bool(told),
     }
 
 

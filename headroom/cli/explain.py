@@ -22,7 +22,9 @@ _WOKEN = {"alarm": "an alarm", "event": "an event", "sweep": "the sweep",
 
 
 def explain(
-    decision_id: Annotated[str, typer.Argument(help="Id of the decision.")],
+    decision_id: Annotated[
+        str, typer.Argument(help="Id of the decision (in a file, its start will do).")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     file: places.FileOption = None,
     endpoint_url: places.EndpointOption = None,

@@ -41,8 +41,7 @@ def recorded() -> Sequence[tuple[int, int, int, int]]:
 
 def shape(recording: Sequence[tuple[int, int, int, int]], phase: str) -> Shape:
     """A phase of the recording in rows of `ROW_SECONDS`."""
-    first, last = PHASES[phase]
-    span = recording[first:last]
+    span = [second for first, last in PHASES[phase] for second in recording[first:last]]
     rows = []
     for i in range(0, len(span) - ROW_SECONDS + 1, ROW_SECONDS):
         columns = zip(*span[i : i + ROW_SECONDS], strict=True)

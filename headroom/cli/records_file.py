@@ -63,6 +63,15 @@ class RecordsFile:
         return (r for r in self.by_time(since=since, until=until) if r.outcome == outcome)
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
-        """All records of one decision, oldest first."""
-        found = (r for r in self._records if r.decision_id == decision_id)
+        """All records of one decision, oldest first; the start of its id will do.
+
+        Raises BadRequest when more than one decision starts like that.
+        """
+        ids = {r.decision_id for r in self._records if r.decision_id.startswith(decision_id)}
+        if len(ids) > 1 and decision_id not in ids:
+            raise BadRequest(
+                f"{len(ids)} decisions start with {decision_id!r}; give more of the id."
+            )
+        name = decision_id if decision_id in ids else next(iter(ids), decision_id)
+        found = (r for r in self._records if r.decision_id == name)
         return tuple(sorted(found, key=lambda r: r.sequence))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from headroom.cli import telling
+from headroom.cli import brief, telling
 from headroom.cli.endings import ending
 from headroom.cli.output import money, table, utc
 from headroom.cli.play import digest
@@ -73,30 +73,22 @@ def print_all(what: Outcome, folder: Path, console: Console) -> None:
 def _decisions(what: Outcome) -> object:
     stories = [(t, played) for played in what.played for t in played.told]
     stories.sort(key=lambda each: (each[0].decision.at, each[1].story.key))
-    rows = []
-    for told, played in stories:
-        row = telling.row(told)
-        allowed = [j for j in told.decision.judgements if j.allowed]
-        plans = f"{len(row.considered)} plans, {len(allowed)} allowed"
-        best = f"; best: {row.considered[0]}" if row.considered else ""
-        rows.append(
-            (
-                f"{told.decision.at:%d %H:%M}", played.story.key,
-                f"{row.kind} {row.decision_id[:10]}", row.seen, plans + best,
-                "; ".join(_spoken(row.guardrails)), row.change, row.price_change, row.result,
-            )
-        )  # fmt: skip
-    columns = ("When", "Volume", "Decision", "Seen", "Considered", "Guardrails", "From -> to",
-               ">Price", "Relieved?")  # fmt: skip
-    return table("Decisions", columns, rows)
-
-
-def _spoken(lines: Sequence[str]) -> Sequence[str]:
-    """The sum, and every guardrail that blocks with its numbers."""
-    if not lines:
-        return ("no plan to judge",)
-    blocking = lines[0].removeprefix("blocked by ").split(";")[0].split(", ")
-    return [lines[0], *(s for s in lines[1:] if s.split(":")[0] in blocking)]
+    rows = [
+        (
+            f"{told.decision.at:%d %H:%M}", played.story.key,
+            f"{telling.kind(told.decision)}\n{told.decision.decision_id[:8]}",
+            brief.seen(told.decision),
+            brief.considered(told.decision),
+            brief.guardrails(told.decision),
+            brief.change(told.decision),
+            telling.price(told.decision),
+            brief.result(told),
+        )
+        for told, played in stories
+    ]  # fmt: skip
+    columns = ("When", "Volume", "Decision", "Seen", "Considered, USD a month", "Guardrails",
+               "From -> to", ">Price", "Came of it")  # fmt: skip
+    return table("Decisions (day hour:minute; explain tells each in full)", columns, rows)
 
 
 def page(what: Outcome) -> Report:

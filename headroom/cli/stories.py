@@ -6,8 +6,10 @@ Instants are minutes after the demo's start. Everything here is declaration; `de
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from headroom.domain.resources import Configuration, VolumeType
 
@@ -17,12 +19,13 @@ END_MINUTE = 1_620
 """27 hours: the last story waits for a slot that clears after 26."""
 STORY_TAG = "headroom-story"
 
-PHASES = {
-    "quiet": (0, 240),
-    "morning": (240, 360),
-    "midday": (360, 420),
-    "afternoon": (540, 660),
-}
+PHASES: Mapping[str, tuple[tuple[int, int], ...]] = MappingProxyType(
+    {
+        "morning": ((240, 360),),
+        "midday": ((360, 420),),
+        "day": ((240, 420), (540, 660)),
+    }
+)
 """Spans of the recorded trace in seconds: a pgbench day in half an hour, phase by phase."""
 
 
@@ -76,7 +79,7 @@ class Story:
     title: str
     volume: Configuration
     load: Trace | Loop
-    instance_type: str = "m6i.2xlarge"
+    instance_type: str = "m6i.8xlarge"
     enrolled: bool = True
     tags: tuple[tuple[str, str], ...] = ()
     others: tuple[OtherChange, ...] = ()
@@ -102,9 +105,9 @@ def _gp2(size_gib: int) -> Configuration:
     )
 
 
-def _busy_from(minute: int, iops: float, *, io_kib: float = 16) -> Trace:
+def _busy_from(minute: int, iops: float, *, io_kib: float = 16, phase: str = "midday") -> Trace:
     quiet = Part(minute=0, phase="morning", iops=600, io_kib=io_kib)
-    return Trace(parts=(quiet, Part(minute=minute, phase="midday", iops=iops, io_kib=io_kib)))
+    return Trace(parts=(quiet, Part(minute=minute, phase=phase, iops=iops, io_kib=io_kib)))
 
 
 STORIES = (
@@ -118,7 +121,7 @@ STORIES = (
         key="iops",
         title="A gp3 volume over its IOPS limit",
         volume=_gp3(),
-        load=_busy_from(60, 4_200),
+        load=_busy_from(60, 3_600, phase="day"),
     ),
     Story(
         key="throughput",
@@ -137,7 +140,7 @@ STORIES = (
         key="watched",
         title="A volume that is not enrolled",
         volume=_gp3(),
-        load=_busy_from(105, 4_200),
+        load=_busy_from(105, 3_600, phase="day"),
         enrolled=False,
     ),
     Story(
@@ -151,7 +154,7 @@ STORIES = (
         key="slots-seen",
         title="A volume that another program changed four times while Headroom watched",
         volume=_gp3(),
-        load=_busy_from(1_200, 4_200),
+        load=_busy_from(1_500, 3_600, phase="day"),
         others=(
             OtherChange(minute=10, throughput_mibps=130),
             OtherChange(minute=135, throughput_mibps=135),
@@ -163,7 +166,7 @@ STORIES = (
         key="slots-before",
         title="A volume changed four times before Headroom was deployed",
         volume=_gp3(),
-        load=_busy_from(45, 4_200),
+        load=_busy_from(45, 3_600, phase="day"),
         others=(
             OtherChange(minute=-1_260),
             OtherChange(minute=-1_080),

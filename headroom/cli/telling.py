@@ -24,7 +24,7 @@ _RELATIONS = {
     Relation.ONE_OF: ("is one of", "is none of"),
     Relation.FAILED: ("", "could not be judged against"),
 }
-_BINDINGS = {
+BINDINGS = {
     Binding.VOLUME_IOPS: "the volume's IOPS",
     Binding.VOLUME_THROUGHPUT: "the volume's throughput",
     Binding.BURST_CREDITS: "burst credits",
@@ -67,7 +67,7 @@ def seen(decision: Decision) -> str:
         left = f"burst credits at {demand.credits.balance_percent:.0f} %"
         empty = demand.credits.empty_at
         parts.append(left if empty is None else f"{left}, gone at {utc(empty)}")
-    binds = _BINDINGS[decision.diagnosis.binding]
+    binds = BINDINGS[decision.diagnosis.binding]
     return f"{'; '.join(parts)}. Binding: {binds}. {decision.diagnosis.explanation}".strip()
 
 
@@ -118,17 +118,17 @@ def guardrails(decision: Decision) -> tuple[str, ...]:
 
 def verdict_line(verdict: Verdict) -> str:
     """One verdict with its numbers, for example `max_iops: 4,741 is at most 16,000 IOPS`."""
-    line = f"{verdict.guardrail.value}: {_quantity(verdict.value)}"
+    line = f"{verdict.guardrail.value}: {quantity(verdict.value)}"
     if verdict.relation is not Relation.IS or not verdict.allows:
         limit = verdict.limit
-        shown = ", ".join(limit) if isinstance(limit, tuple) else _quantity(limit)
+        shown = ", ".join(limit) if isinstance(limit, tuple) else quantity(limit)
         relation = _RELATIONS[verdict.relation][0 if verdict.allows else 1]
         line += f" {relation} {shown}" + (f" {verdict.unit}" if verdict.unit else "")
     line += f" ({verdict.detail})" if verdict.detail else ""
     return line if verdict.clears_at is None else f"{line}; clears at {utc(verdict.clears_at)}"
 
 
-def _quantity(value: Quantity) -> str:
+def quantity(value: Quantity) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "nothing"}[value]
     if isinstance(value, Decimal):

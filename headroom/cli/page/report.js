@@ -38,7 +38,7 @@
       for (const mark of section.marks) {
         const x = Math.round(u.valToPos(mark.at, "x", true)) + 0.5;
         ctx.strokeStyle = color(mark.kind);
-        ctx.globalAlpha = 0.55;
+        ctx.globalAlpha = mark.kind === "hold" ? 0.3 : 0.6;
         ctx.beginPath();
         ctx.moveTo(x, bbox.top);
         ctx.lineTo(x, bbox.top + bbox.height);
