@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 # The first Python that is new enough; `make PYTHON=/path/to/python3` chooses another.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
-	"$$p" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+	"$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 # Where the functions run; the wheels packed beside their code are for this and nothing else.
 FUNCTION_PYTHON := 3.14
 FUNCTION_PLATFORM := manylinux2014_aarch64
@@ -51,7 +51,7 @@ check: setup ## Lint, check formatting and types
 	@$(BIN)/mypy
 
 bench: setup ## Time deciding, simulating, synth and the functions' import
-	@$(BIN)/python tools/bench.py
+	@$(BIN)/python -m tools.bench
 
 synth: setup ## Write the CloudFormation templates to cdk.out
 	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet --no-notices
@@ -65,7 +65,7 @@ clean: ## Remove what was built (not .venv and node_modules)
 	@find . -path ./$(VENV) -prune -o -path ./node_modules -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 $(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt pyproject.toml
-	@[ -n "$(PYTHON)" ] || { echo "Headroom needs Python 3.11 or newer with venv; install it or run make PYTHON=/path/to/python3." >&2; exit 1; }
+	@[ -n "$(PYTHON)" ] || { echo "Headroom needs Python 3.11 or newer with venv (Debian: python3-venv); install it or run make PYTHON=/path/to/python3." >&2; exit 1; }
 	@echo "Installing Python packages into $(VENV) ($(PYTHON))"
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11." >&2; exit 1; }
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)

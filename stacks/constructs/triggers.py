@@ -20,7 +20,8 @@ from stacks.constructs.permissions import (
 )
 from stacks.names import DETECTION_ALARM_PREFIX
 
-SIGNALS_TIMEOUT = Duration.seconds(60)
+SIGNALS_TIMEOUT = Duration.minutes(3)
+"""Long enough for an alarm that names its 100 contributors at once."""
 SWEEP_TIMEOUT = Duration.minutes(5)
 BATCH_SIZE = 5
 """Records one invocation takes: few, because each may look at a volume and change it."""
@@ -84,8 +85,10 @@ class SignalsQueue(Construct):
             self,
             "Queue",
             retention=Duration.days(4),
-            # Six times the function's time-out, as Lambda asks for (SQS event sources, 2026-09).
-            visibility=Duration.seconds(SIGNALS_TIMEOUT.to_seconds() * 6),
+            # Twice the function's time-out: nothing is worked on twice at once, and a look that
+            # failed is repeated within minutes. Lambda's guide advises six times to leave room
+            # for throttled invocations; the mapping's maximum concurrency keeps those away.
+            visibility=Duration.seconds(SIGNALS_TIMEOUT.to_seconds() * 2),
             parks_in=self.dead_letters,
         )
         for name, pattern in PATTERNS.items():
