@@ -64,7 +64,7 @@ def _iops(played: Played) -> tuple[str, Claims]:
         "its IOPS were what bound": told.decision.diagnosis.binding is Binding.VOLUME_IOPS,
         "one change was enough": len(played.applied) == 1,
         "the pressure ended": relieved(played),
-        "the last hour did not starve": calm_at_the_end(played),
+        "it no longer starved at the end": calm_at_the_end(played),
     }
 
 
@@ -84,7 +84,7 @@ def _throughput(played: Played) -> tuple[str, Claims]:
         "only throughput was raised": plan.target.iops == plan.origin.iops,
         "one change was enough": len(played.applied) == 1,
         "the pressure ended": relieved(played),
-        "the last hour did not starve": calm_at_the_end(played),
+        "it no longer starved at the end": calm_at_the_end(played),
     }
 
 
