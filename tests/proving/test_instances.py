@@ -33,6 +33,6 @@ def test_an_older_type_is_known_not_to_be_nitro() -> None:
 
 
 def test_an_unknown_type_says_what_to_give_instead() -> None:
-    with pytest.raises(BadInput, match="did you mean m6i.2xlarge") as caught:
+    with pytest.raises(BadInput, match=r"did you mean m6i\.2xlarge") as caught:
         instance_limits("m6i.2xlage")
     assert "baseline_throughput_mbps" in str(caught.value)
