@@ -50,7 +50,7 @@ check: setup ## Lint, check formatting and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup ## Time deciding, simulating, synth and the functions' import
+bench: setup ## Time simulating, synth and the functions' import
 	@$(BIN)/python -m tools.bench
 
 synth: setup ## Write the CloudFormation templates to cdk.out

@@ -1,4 +1,4 @@
-"""Time what people wait for: deciding, simulating, synth and a function's cold import."""
+"""Time what people wait for: simulating, synth and a function's cold import."""
 
 from __future__ import annotations
 
@@ -47,14 +47,11 @@ def main() -> None:
     """Print one line per measurement."""
     scenario = load(SCENARIO)
     run = simulate(scenario)
-    minutes, decisions = len(run.minutes), len(run.decisions)
+    minutes = len(run.minutes)
     alone = median_s(lambda: simulate(scenario, "none"), 3)
     whole = median_s(lambda: simulate(scenario), 3)
     print(f"physics      {minutes / alone:10,.0f} simulated minutes a second")
     print(f"whole loop   {minutes / whole:10,.0f} simulated minutes a second")
-    if decisions:
-        each = 1_000 * (whole - alone) / decisions
-        print(f"decision     {each:10,.1f} ms each ({decisions} recorded)")
     asset = stage_function_code(ROOT)
     empty = median_s(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""]), 5)
     for module in HANDLERS:

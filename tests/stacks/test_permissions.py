@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from headroom.adapters import actions
 from headroom.adapters.ledger_schema import LEDGER_ACTIONS
 from stacks.constructs.permissions import PLATFORM_ACTIONS
@@ -92,13 +90,17 @@ def test_storage_is_changed_only_in_this_account_and_region(shipped: Synthesised
         ]
 
 
-@pytest.mark.parametrize("verb", ["Update", "Delete", "BatchWrite", "PartiQL", "Scan"])
-def test_no_role_can_change_or_remove_a_record(shipped: Synthesised, verb: str) -> None:
+def test_no_role_can_change_or_remove_a_record(shipped: Synthesised) -> None:
     records = _logical_id(shipped, "Records")
-    for statement in _statements(shipped):
-        if any(records in _text(r) for r in _listed(statement["Resource"])):
-            granted = [a for a in _listed(statement["Action"]) if f":{verb}" in a]
-            assert granted == [], "the records table is append-only"
+    granted = {
+        action
+        for statement in _statements(shipped)
+        if any(records in _text(resource) for resource in _listed(statement["Resource"]))
+        for action in _listed(statement["Action"])
+    }
+    assert granted == set(LEDGER_ACTIONS["records"])
+    changing = ("Update", "Delete", "BatchWrite", "PartiQL", "TransactWrite")
+    assert [a for a in granted if a.split(":")[1].startswith(changing)] == []
 
 
 def _logical_id(made: Synthesised, prefix: str) -> str:

@@ -190,3 +190,8 @@ def test_no_alarm_name_belongs_to_both_kinds() -> None:
 def test_the_command_line_finds_the_tables_in_the_outputs(shipped: Synthesised) -> None:
     assert set(shipped.state["Outputs"]) >= {"RecordsTable", "StateTable", "TopicArn"}
     assert {"DetectionPrice", "PolicyVersion", "SignalsQueueUrl"} <= set(shipped.loop["Outputs"])
+
+
+def test_the_state_cannot_be_deleted_under_a_running_loop(shipped: Synthesised) -> None:
+    assert "Fn::ImportValue" in str(shipped.loop)
+    assert "Fn::GetStackOutput" not in str(shipped.loop)
