@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from headroom.application.look import look
+from headroom.application.look import NEAR_A_LIMIT, look
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import ResourceRef
-from headroom.ports import Glance, Ports, StorageView
+from headroom.ports import Glance, Ports, ReadFailed, StorageView
 
 BATCH = 500
 DUE_AT_ONCE = 200
+ERRORS_TOLD = 20
 RESERVE_S = 20.0
 """Seconds of a function's time kept for finishing what was begun."""
 SUSPECT_BALANCE_PERCENT = 90.0
@@ -32,6 +34,11 @@ class _Tally:
     escalated: int = 0
     failed: int = 0
     errors: tuple[str, ...] = ()
+
+    def fail(self, what: str, error: Exception) -> None:
+        self.failed += 1
+        if len(self.errors) < ERRORS_TOLD:
+            self.errors += (f"{what}: {type(error).__name__}: {error}",)
 
     def count(self, decision: Decision | None) -> None:
         self.looked += 1
@@ -100,10 +107,10 @@ def _look_at(
         try:
             tally.count(look(ports, ref, now, trigger=trigger))
         except Exception as error:
-            # One volume's trouble must not hide the others'; it stays due and is tried again.
-            tally.failed += 1
-            if len(tally.errors) < 20:
-                tally.errors += (f"{ref.resource_id}: {type(error).__name__}: {error}",)
+            # One volume's trouble must not hide the others'; it is tried again in minutes.
+            tally.fail(ref.resource_id, error)
+            with suppress(Exception):
+                ports.standings.looked(ref, at=now, due_at=now + NEAR_A_LIMIT)
     return True
 
 
@@ -111,20 +118,35 @@ def _scan(
     ports: Ports, policy: Policy | PolicyUnreadable, now: datetime, seen: set[str], tally: _Tally,
     time_left: Callable[[], float],
 ) -> bool:  # fmt: skip
-    for batch in _batches(ports.storage.fleet()):
-        if time_left() < RESERVE_S:
-            return False
-        watched = [v for v in batch if _watched(policy, v) and v.volume.ref.arn not in seen]
-        glances = ports.metrics.glance(watched, now)
-        tally.scanned += len(batch)
-        suspects = [
-            v.volume.ref
-            for v in watched
-            if suspect(v, glances.get(v.volume.ref.resource_id), now, timedelta(hours=1))
-        ]
-        if not _look_at(ports, suspects, now, "sweep", tally, time_left):
-            return False
+    """Glance at every volume and look at the suspects, most starved first in each batch."""
+    try:
+        for batch in _batches(ports.storage.fleet()):
+            if time_left() < RESERVE_S:
+                return False
+            watched = [v for v in batch if _watched(policy, v) and v.volume.ref.arn not in seen]
+            glances = ports.metrics.glance(watched, now)
+            tally.scanned += len(batch)
+            seen_of = {v.volume.ref: glances.get(v.volume.ref.resource_id) for v in watched}
+            suspects = [
+                v.volume.ref
+                for v in watched
+                if suspect(v, seen_of[v.volume.ref], now, timedelta(hours=1))
+            ]
+            suspects.sort(key=lambda ref: _urgency(seen_of[ref]))
+            if not _look_at(ports, suspects, now, "sweep", tally, time_left):
+                return False
+    except ReadFailed as error:
+        tally.fail("the fleet", error)
+        return False
     return True
+
+
+def _urgency(glance: Glance | None) -> tuple[int, float]:
+    if glance is None:
+        return 0, 100.0
+    pressed = (glance.iops_exceeded_minutes or 0) + (glance.throughput_exceeded_minutes or 0)
+    balance = glance.lowest_burst_balance_percent
+    return -pressed, 100.0 if balance is None else balance
 
 
 def _batches(views: Iterator[StorageView]) -> Iterator[list[StorageView]]:

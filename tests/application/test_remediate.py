@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -13,7 +14,7 @@ from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.records import Step, broken_link
 from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import ReadFailed
+from headroom.ports import Glance, ReadFailed, StorageView
 from tests.application.stage import Stage, calm
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 
@@ -140,8 +141,51 @@ def test_one_volumes_trouble_leaves_the_rest_alone(stage: Stage) -> None:
     assert (report.failed, report.acted) == (1, 1)
     assert "vol-bad" in report.errors[0]
     stage.unreadable.clear()
-    stage.later(minutes=1)
+    stage.later(minutes=5)
     assert sweep(stage.ports, stage.now).acted == 1
+
+
+def test_a_fleet_that_cannot_be_read_is_reported_and_does_not_stop_what_is_due(
+    stage: Stage,
+) -> None:
+    vol = stage.add(volume())
+    stage.ledger.looked(vol, at=stage.now, due_at=stage.now)
+
+    def unreadable() -> Iterator[StorageView]:
+        raise ReadFailed("DescribeVolumes: RequestLimitExceeded")
+        yield
+
+    stage.fleet = unreadable  # type: ignore[method-assign]
+    report = sweep(stage.ports, stage.now)
+    assert (report.acted, report.failed, report.complete) == (1, 1, False)
+    assert "RequestLimitExceeded" in report.errors[0]
+
+
+def test_the_most_starved_of_a_batch_is_looked_at_first(stage: Stage) -> None:
+    for name in ("vol-a", "vol-b"):
+        stage.add(volume(ref=ref(name)))
+    glances = {
+        "vol-a": Glance(
+            iops_exceeded_minutes=1, throughput_exceeded_minutes=0,
+            lowest_burst_balance_percent=None, longest_queue=None,
+        ),
+        "vol-b": Glance(
+            iops_exceeded_minutes=29, throughput_exceeded_minutes=0,
+            lowest_burst_balance_percent=None, longest_queue=None,
+        ),
+    }  # fmt: skip
+    stage.glance = lambda views, now: glances  # type: ignore[method-assign,assignment]
+    sweep(stage.ports, stage.now)
+    applied = [name for name, step, _ in stage.told if step is Step.APPLIED]
+    assert applied == ["vol-b", "vol-a"]
+
+
+def test_a_run_out_of_time_stops_between_volumes_and_says_so(stage: Stage) -> None:
+    for name in ("vol-a", "vol-b"):
+        stage.ledger.looked(stage.add(volume(ref=ref(name))), at=stage.now, due_at=stage.now)
+    left = iter([100.0, 5.0])
+    report = sweep(stage.ports, stage.now, time_left=lambda: next(left))
+    assert (report.looked, report.complete, report.scan_ran) == (1, False, False)
 
 
 def test_somebody_elses_four_changes_are_counted_and_waited_out(stage: Stage) -> None:
