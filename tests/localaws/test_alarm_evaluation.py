@@ -21,9 +21,7 @@ def rule(m: int, n: int, missing: str) -> Rule:
 def points(picture: str) -> dict[int, float]:
     """`0`, `X` and `-` from the oldest period to the newest, which starts at 240."""
     return {
-        60 * i: 1.0 if mark == "X" else 0.0
-        for i, mark in enumerate(picture.split())
-        if mark != "-"
+        60 * i: 1.0 if mark == "X" else 0.0 for i, mark in enumerate(picture.split()) if mark != "-"
     }
 
 

@@ -26,28 +26,28 @@ def stamp(at: datetime) -> str:
 
 def reason(rule: Rule, evaluation: Evaluation) -> str:
     """The sentence in StateReason."""
-    verb, n = WORDS[rule.comparison], len(evaluation.evaluated)
-    if not n:
-        counted = _counted(rule)
+    counted, filled = _counted(rule), evaluation.filled
+    treated = (
+        f"{filled} missing datapoint{'' if filled == 1 else 's'} "
+        f"{'was' if filled == 1 else 'were'} treated as [{counted}]"
+    )
+    if not evaluation.evaluated:
         if counted is None:
             return "Insufficient Data: no datapoints were received."
-        return (
-            f"Threshold Crossed: no datapoints were received for {evaluation.filled} periods and "
-            f"{evaluation.filled} missing datapoints were treated as [{counted}]."
-        )
-    told = ", ".join(
-        f"{value} ({instant(at):%d/%m/%y %H:%M:%S})" for at, value in evaluation.evaluated
-    )
-    negation = "" if evaluation.state is State.ALARM else " not"
-    were = "was" if n == 1 else "were"
+        return f"Threshold Crossed: no datapoints were received for {filled} periods and {treated}."
+    alarmed = evaluation.state is State.ALARM
+    shown = [(at, v) for at, v in evaluation.evaluated if rule.breaches(v) is alarmed]
+    told = ", ".join(f"{value} ({instant(at):%d/%m/%y %H:%M:%S})" for at, value in shown)
     least, change = (
         (rule.datapoints_to_alarm, "OK -> ALARM")
-        if evaluation.state is State.ALARM
+        if alarmed
         else (rule.evaluation_periods - rule.datapoints_to_alarm + 1, "ALARM -> OK")
     )
+    gaps = f" and {treated}" if filled and counted is not None else ""
     return (
-        f"Threshold Crossed: {n} out of the last {rule.evaluation_periods} datapoints [{told}] "
-        f"{were}{negation} {verb} the threshold ({rule.threshold}) "
+        f"Threshold Crossed: {len(shown)} out of the last {rule.evaluation_periods} datapoints "
+        f"[{told}] {'was' if len(shown) == 1 else 'were'}{'' if alarmed else ' not'} "
+        f"{WORDS[rule.comparison]} the threshold ({rule.threshold}){gaps} "
         f"(minimum {least} datapoint{'' if least == 1 else 's'} for {change} transition)."
     )
 

@@ -10,7 +10,7 @@ from headroom.localaws.metrics import insights
 from headroom.localaws.metrics.arithmetic import Frame, Value, as_series, evaluate
 from headroom.localaws.metrics.expressions import BadExpression
 from headroom.localaws.metrics.insights import Group, TagsOf
-from headroom.localaws.metrics.statistics import Points, periods, points
+from headroom.localaws.metrics.statistics import Points, periods, points, statistic
 from headroom.localaws.metrics.store import MetricKey, MetricStore
 
 DEFAULT_PERIOD = 300
@@ -93,6 +93,7 @@ class QuerySet:
 
     def _stat(self, stat: Mapping[str, Any], period: int) -> Points:
         metric = stat["Metric"]
+        statistic(stat["Stat"])  # refused even where there is no data
         key = MetricKey.of(
             metric["Namespace"],
             metric["MetricName"],
