@@ -21,6 +21,8 @@ FIGURES = (
 )  # fmt: skip
 ATTACHMENT = ("instance_type", *FIGURES, "other_load", "queue_limit")
 SOURCES = ("trace", "closed_loop", "steps")
+USUAL_IO_KIB = 16
+"""Size of an operation where a trace knows only operations or only bytes and nobody says more."""
 TRACE = ("file", "scale", "io_kib", "repeat")
 CLOSED_LOOP = ("outstanding", "io_kib", "read_fraction", "service_ms", "duration", "sequential")
 STEP = ("for", "iops", "io_kib", "read_fraction", "sequential")
@@ -117,7 +119,7 @@ def _trace(block: Block, base: Path, start: datetime | None) -> Workload:
             file,
             start=start,
             scale=block.positive("scale", 1),
-            io_kib=block.positive("io_kib") if block.has("io_kib") else None,
+            io_kib=block.positive("io_kib", USUAL_IO_KIB),
             repeat=block.whole("repeat", 1, low=1, high=100_000),
         )
     except BadInput as error:
