@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -76,9 +77,9 @@ def test_the_wheels_are_the_pinned_ones(shipped: Synthesised) -> None:
 
 def test_only_the_services_that_are_called_are_packed(shipped: Synthesised) -> None:
     models = shipped.asset() / "botocore" / "data"
-    assert {path.name for path in models.iterdir() if path.is_dir()} == {
-        "cloudwatch", "dynamodb", "ec2", "logs", "sns", "sqs", "ssm", "sts",
-    }  # fmt: skip
+    packed = {path.name for path in models.iterdir() if path.is_dir()}
+    wiring = (ROOT / "headroom" / "wiring.py").read_text()
+    assert packed == set(re.findall(r'client\(\s*"(\w+)"', wiring))
     assert (models / "endpoints.json").exists()
     assert (models / "partitions.json").exists()
 

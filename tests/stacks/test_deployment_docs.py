@@ -1,0 +1,62 @@
+"""docs/deployment.md says what the code says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from headroom.settings import DeploymentConfig, Detection
+from stacks.detection import alarms_usd, scan_usd
+from stacks.names import OWN_ALARM_PREFIX
+from tests.stacks.conftest import ROOT, Synthesised, properties
+
+TEXT = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in TEXT.splitlines()
+    if line.startswith("|") and not line.startswith("|---")
+]
+
+
+def _row(first: str) -> list[str]:
+    (row,) = [row for row in ROWS if row[0] == first]
+    return row
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(DeploymentConfig)])
+def test_every_setting_is_documented_with_its_default(name: str) -> None:
+    default = getattr(DeploymentConfig(), name)
+    assert _row(f"`{name}`")[1] == ("none" if default is None else f"`{default}`")
+
+
+@pytest.mark.parametrize("detection", list(Detection))
+def test_every_choice_of_detection_has_its_price(detection: Detection) -> None:
+    config = DeploymentConfig(detection=detection)
+    alarms, scan = alarms_usd(config, 1_000), scan_usd(config, 1_000)
+    wanted = [f"${alarms:,.2f}", f"${scan:,.2f}", f"${alarms + scan:,.2f}"]
+    assert _row(f"`{detection.value}`")[1:4] == wanted
+
+
+def test_every_alarm_on_headroom_says_what_to_do(shipped: Synthesised) -> None:
+    table = TEXT.split("## When an alarm on Headroom rings")[1].split("## ")[0]
+    told = set(re.findall(r"`([a-z-]+)`", "".join(table.splitlines(keepends=True)[3:])))
+    alarms = {alarm["AlarmName"] for alarm in properties(shipped.loop, "AWS::CloudWatch::Alarm")}
+    own = {n.removeprefix(OWN_ALARM_PREFIX) for n in alarms if n.startswith(OWN_ALARM_PREFIX)}
+    assert own == told
+    assert f"{len(own)} alarms on Headroom itself" in TEXT
+
+
+def test_every_package_that_is_shipped_is_named_with_its_licence() -> None:
+    pins = (ROOT / "requirements-lambda.txt").read_text().splitlines()
+    packages = {line.split("==")[0] for line in pins if "==" in line}
+    licences = TEXT.split("| package | licence |")[1]
+    told = {row.split("|")[1].strip() for row in licences.splitlines()[2:] if row.startswith("|")}
+    assert told == packages
+
+
+def test_the_package_is_about_as_large_as_told(shipped: Synthesised) -> None:
+    size = sum(path.stat().st_size for path in shipped.asset().rglob("*") if path.is_file())
+    (told,) = re.findall(r"about (\d+) MiB\s+unpacked", TEXT)
+    assert abs(size / 2**20 - int(told)) < 1
