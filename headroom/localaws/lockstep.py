@@ -51,6 +51,7 @@ class Pacer:
             pass
 
     def _minute(self) -> list[LoadedMinute]:
+        self.drain()  # what was asked between two minutes belongs to the instant it was asked
         start = whole_minute(self._cloud.clock.now())
         played = self._loads.run(start)
         self._cloud.clock.set(start + MINUTE)

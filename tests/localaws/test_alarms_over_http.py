@@ -155,7 +155,7 @@ def test_an_alarm_tells_of_transitions_only_and_acts_on_its_topic(program: Progr
     messages = [json.loads(json.loads(body)["Message"]) for body in program.messages(inbox)]
     assert [(m["NewStateValue"], m["OldStateValue"]) for m in messages] == [("ALARM", "OK")]
     history = cloudwatch.describe_alarm_history(AlarmName="hot", HistoryItemType="StateUpdate")
-    assert [h["HistorySummary"] for h in history["AlarmHistoryItems"]][0].endswith("ALARM to OK")
+    assert history["AlarmHistoryItems"][0]["HistorySummary"].endswith("ALARM to OK")
 
 
 def test_without_data_an_alarm_is_what_its_owner_said(program: Program) -> None:
@@ -234,7 +234,24 @@ def test_each_contributor_of_a_grouped_query_arrives_as_its_own_event(program: P
     alarm_level = [
         e["detail"]["state"]["value"] for e in told if "Contributor" not in e["detail-type"]
     ]
-    assert alarm_level == ["OK", "ALARM", "INSUFFICIENT_DATA"]
+    assert alarm_level == ["OK", "ALARM", "OK", "INSUFFICIENT_DATA"]
+
+
+def test_a_vanished_contributor_is_ok_whatever_missing_data_counts_for(program: Program) -> None:
+    cloudwatch = program.client("cloudwatch")
+    query = 'SELECT MAX("x") FROM SCHEMA("Gone", VolumeId) GROUP BY VolumeId ORDER BY MAX() DESC'
+    cloudwatch.put_metric_alarm(
+        AlarmName="gone", EvaluationPeriods=1, Threshold=1, TreatMissingData="ignore",
+        ComparisonOperator="GreaterThanOrEqualToThreshold",
+        Metrics=[{"Id": "m1", "Expression": query, "Period": 60, "ReturnData": True}],
+    )  # fmt: skip
+    events = listen(program, "gone-events", "gone")
+    put(program, "x", 1, namespace="Gone", VolumeId="vol-a")
+    program.tick(8)
+    told = [json.loads(body)["detail"] for body in program.messages(events)]
+    states = [d["state"] for d in told if "alarmContributor" in d]
+    assert [s["value"] for s in states] == ["ALARM", "OK"]
+    assert states[1]["reason"] == "No data was returned for this contributor"
 
 
 def test_only_a_hundred_contributors_are_tracked_and_the_data_is_called_partial(

@@ -106,6 +106,7 @@ class FunctionProcess:
             left = until - time.monotonic()
             if left <= 0:
                 self._child.kill()
+                self._child.wait()
                 seconds = self.deployment.timeout_s
                 return _error("Sandbox.Timedout", f"Task timed out after {seconds:.2f} seconds")
             with contextlib.suppress(queue.Empty):
