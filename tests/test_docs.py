@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from headroom.cli.main import app
+from headroom.cli.main import app, run
 from headroom.cli.reference import reference
 
 ROOT = Path(__file__).parents[1]
@@ -74,3 +75,45 @@ def test_every_make_verb_shown_exists(page: Path) -> None:
 def test_the_command_reference_is_what_the_commands_say() -> None:
     written = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
     assert written == reference(), "run `python -m headroom.cli.reference > docs/cli.md`"
+
+
+def shown_in(page: str, command: str) -> str:
+    """What the page shows as the output of a command, up to the end of its block."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.search(rf"^\$ {re.escape(command)}\n(.*?)^```", text, re.M | re.S)
+    assert found, f"{page} does not show `{command}`"
+    return found[1]
+
+
+INCIDENT = "docs/scenarios/nightly-batch-gp2.yaml"
+
+
+def test_the_worked_incident_is_printed_as_the_readme_shows_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run(["simulate", INCIDENT]) == 0
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    shown = shown_in("README.md", f"headroom simulate {INCIDENT}").splitlines()
+    assert shown == [line for line in printed if line]
+
+
+def test_the_worked_incident_has_the_figures_of_the_readme(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    columns = []
+    for controller in ("none", "headroom"):
+        assert run(["simulate", INCIDENT, "--controller", controller, "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        columns.append(
+            (
+                f"{said['starved_minutes']}",
+                f"{said['burst_balance_min']:.0f} %",
+                f"${said['usd_per_month_end']:.2f}",
+            )
+        )
+    names = ("starved minutes", "lowest BurstBalance", "price per month")
+    for name, alone, helped in zip(names, *columns, strict=True):
+        assert f"| {name} | {alone} | {helped} |" in text

@@ -8,6 +8,9 @@ from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.demand import Binding
 from headroom.domain.records import Step
 
+MOST_NAMED = 3
+"""Blocking guardrails named in a cell; `explain` names them all."""
+
 
 def seen(decision: Decision) -> str:
     """What bound, in a few words, for example `3,000 of 3,000 IOPS served`."""
@@ -33,7 +36,7 @@ def considered(decision: Decision) -> str:
         return "no plan"
     allowed = sum(j.allowed for j in decision.judgements)
     span = f"{money(min(prices))} to {money(max(prices))}" if len(prices) > 1 else money(prices[0])
-    return f"{len(prices)} plans, {allowed} allowed, {span}"
+    return f"{len(prices)} plans, {allowed} allowed: {span}"
 
 
 def guardrails(decision: Decision) -> str:
@@ -48,14 +51,15 @@ def guardrails(decision: Decision) -> str:
         + ("" if isinstance(v.limit, tuple) else f" / {quantity(v.limit)}")
         for v in blocking
     ]
-    return "; ".join([f"{said - len(blocking)} of {said} allow", *each])
+    more = [f"and {len(each) - MOST_NAMED} more"] if len(each) > MOST_NAMED else []
+    return "\n".join([f"{said - len(blocking)} of {said} allow", *each[:MOST_NAMED], *more])
 
 
 def change(decision: Decision) -> str:
     """Only what would change, in brackets when nothing was changed."""
     plan = chosen(decision)
     if plan is None:
-        return "-"
+        return "no change"
     a, b = plan.origin, plan.target
     parts = []
     if a.volume_type is not b.volume_type:
@@ -78,4 +82,4 @@ def result(story: Told) -> str:
         return f"{last.step.value} {last.at:%H:%M}"
     if isinstance(answer, Hold) and answer.until is not None:
         return f"until {answer.until:%d %H:%M}"
-    return "owner told" if isinstance(answer, Escalate) else "-"
+    return "owner told" if isinstance(answer, Escalate) else "watching"

@@ -27,14 +27,15 @@ def emit(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table for people; columns whose name starts with `>` are right-aligned."""
-    drawn = Table(title=title, title_justify="left", header_style="bold", show_edge=False)
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, lines: bool = False
+) -> Table:
+    """A table for people; `lines` parts its rows."""
+    drawn = Table(
+        title=title, title_justify="left", header_style="bold", show_edge=False, show_lines=lines
+    )
     for name in columns:
-        right = name.startswith(">")
-        drawn.add_column(
-            name.removeprefix(">"), justify="right" if right else "left", overflow="fold"
-        )
+        drawn.add_column(name, overflow="fold")
     for row in rows:
         drawn.add_row(*row)
     return drawn

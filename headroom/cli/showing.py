@@ -75,20 +75,23 @@ def _decisions(what: Outcome) -> object:
     stories.sort(key=lambda each: (each[0].decision.at, each[1].story.key))
     rows = [
         (
-            f"{told.decision.at:%d %H:%M}", played.story.key,
-            f"{telling.kind(told.decision)}\n{told.decision.decision_id[:8]}",
-            brief.seen(told.decision),
-            brief.considered(told.decision),
+            f"{told.decision.at:%d %H:%M} {played.story.key}\n"
+            f"{telling.kind(told.decision)} {told.decision.decision_id[:8]}",
+            f"{brief.seen(told.decision)}\n{brief.considered(told.decision)}",
             brief.guardrails(told.decision),
-            brief.change(told.decision),
-            telling.price(told.decision),
-            brief.result(told),
+            f"{brief.change(told.decision)}\n{_outcome(told)}",
         )
         for told, played in stories
-    ]  # fmt: skip
-    columns = ("When", "Volume", "Decision", "Seen", "Considered, USD a month", "Guardrails",
-               "From -> to", ">Price", "Came of it")  # fmt: skip
-    return table("Decisions (day hour:minute; explain tells each in full)", columns, rows)
+    ]
+    columns = ("When, volume\ndecision", "Seen\nconsidered, USD a month", "Guardrails",
+               "From -> to\nprice change, what came of it")  # fmt: skip
+    title = "Decisions, by day and time (in brackets: what was not done)"
+    return table(title, columns, rows, lines=True)
+
+
+def _outcome(told: telling.Told) -> str:
+    price, result = telling.price(told.decision), brief.result(told)
+    return result if price == "-" else f"{price}, {result}"
 
 
 def page(what: Outcome) -> Report:

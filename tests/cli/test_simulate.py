@@ -1,0 +1,118 @@
+"""`headroom simulate` on the scenarios that are shipped, and on senseless ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headroom.cli.main import run
+
+SCENARIOS = Path(__file__).parents[2] / "docs/scenarios"
+KEYS = {
+    "scenario", "controller", "simulated_minutes", "unknown_minutes", "offered_ops", "served_ops",
+    "starved_minutes", "latency_ms", "served", "burst_balance_min", "storage_usd",
+    "usd_per_month_start", "usd_per_month_end", "modifications", "decisions", "aws_refusals",
+    "guardrail_violations", "onset_to_relief_minutes",
+}  # fmt: skip
+
+
+def simulated(capsys: pytest.CaptureFixture[str], name: str, *words: str) -> dict[str, Any]:
+    assert run(["simulate", str(SCENARIOS / f"{name}.yaml"), "--json", *words]) == 0
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return said
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_shipped_scenario_runs_within_its_limits(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = simulated(capsys, path.stem)
+    assert set(said) >= KEYS
+    assert said["guardrail_violations"] == 0
+    assert said["controller"] == "headroom"
+
+
+@pytest.mark.parametrize(
+    ("name", "iops", "mibps", "latency_ms"),
+    [
+        ("case-b-random-3000", 3_016, None, 84.9),
+        ("case-b-random-6000", 6_033, None, 42.4),
+        ("case-b-sequential-125", None, 125.8, 508.7),
+        ("case-b-sequential-250", None, 251.5, 254.4),
+    ],
+)
+def test_case_b_comes_out_as_it_was_measured(
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    iops: float | None,
+    mibps: float | None,
+    latency_ms: float,
+) -> None:
+    said = simulated(capsys, name, "--controller", "none")
+    served = said["served"]
+    if iops is not None:
+        assert served["read_iops"] + served["write_iops"] == pytest.approx(iops, rel=0.05)
+    if mibps is not None:
+        assert served["mib_per_s"] == pytest.approx(mibps, rel=0.05)
+    assert said["latency_ms"]["avg"] == pytest.approx(latency_ms, rel=0.05)
+
+
+def test_an_instance_that_is_the_limit_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    said = simulated(capsys, "instance-bound")
+    assert said["modifications"] == []
+    assert said["decisions"]["escalate"] == 1
+    assert said["usd_per_month_end"] == said["usd_per_month_start"]
+
+
+def test_people_get_a_table_and_the_change_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(SCENARIOS / "nightly-batch-gp2.yaml")]) == 0
+    said = capsys.readouterr().out
+    assert "starved" in said
+    assert "gp2 400 GiB -> gp3 400 GiB 3000 IOPS 250 MiB/s (depletion_foreseen" in said
+
+
+def test_the_report_is_written_beside_the_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "out" / "night.html"
+    words = ["--html", str(page)]
+    simulated(capsys, "nightly-batch-gp2", *words)
+    text = page.read_text(encoding="utf-8")
+    assert "nightly batch on gp2" in text
+    assert "gp3 400 GiB 3000 IOPS 250 MiB/s" in text
+
+
+GOOD = (SCENARIOS / "case-b-random-3000.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("workload:", "workloads:"), "workload"),
+        (("size_gib: 50", "size_gib: -50"), "size_gib"),
+        (("type: gp3", "type: gp9"), "gp9"),
+        (("iops: 3000", "iops: many"), "iops"),
+        (("c7i.2xlarge", "c7i.colossal"), "c7i.colossal"),
+        (("180s", "soon"), "duration"),
+        (("name:", "name: [}"), ""),
+    ],
+)
+def test_a_senseless_scenario_gets_one_sentence_and_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], sentence: str
+) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(GOOD.replace(*change), encoding="utf-8")
+    assert run(["simulate", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert sentence in said.err
+    assert said.err.startswith("headroom: ")
+    assert said.err.count("\n") == 1
+
+
+def test_a_scenario_that_is_not_there_gets_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "nowhere.yaml"]) == 2
+    assert "nowhere.yaml" in capsys.readouterr().err
