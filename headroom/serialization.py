@@ -121,11 +121,10 @@ def decision_to_json(decision: Decision) -> str:
 def _with_fewer_plans(decision: Decision) -> Decision:
     answer = decision.answer
     plan = answer.plan if isinstance(answer, Act) else answer.would_take
-    most = len(decision.judgements) // 2
-    chosen = tuple(j for j in decision.judgements[most:] if j.plan == plan)
-    if len(decision.judgements) <= 2:
-        chosen, most = (), 0 if plan is None else most
-    return replace(decision, judgements=decision.judgements[:most] + chosen)
+    half = len(decision.judgements) // 2
+    chosen = tuple(j for j in decision.judgements[half:] if j.plan == plan)
+    fewer = decision.judgements[:half] + chosen[:1]
+    return replace(decision, judgements=fewer if len(fewer) < len(decision.judgements) else ())
 
 
 def decision_from_json(text: str) -> Decision:

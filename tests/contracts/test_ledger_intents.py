@@ -273,3 +273,12 @@ def test_the_increase_counts_from_the_first_price_not_the_last(ledger: Any) -> N
     dearer = replace(about(act("d1", increase="90"), "vol-1"), current_usd=Decimal(58))
     intended(ledger, dearer, lease_until=UNTIL)
     assert ledger.standing(ref("vol-1"), NOW).own_increase_usd == Decimal(90)
+
+
+def test_an_overtaken_chain_that_lands_late_lowers_nothing(ledger: Any) -> None:
+    intended(ledger, act("d0", increase="20"), lease_until=UNTIL)
+    intended(ledger, act("d1", increase="90"), LATER, lease_until=LATER + LEASE)
+    for decision_id in ("d1", "d0"):
+        append(ledger, act(decision_id), Step.APPLIED)
+        append(ledger, act(decision_id), Step.RELIEVED)
+    assert ledger.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(90)

@@ -1,0 +1,212 @@
+"""Canonical JSON: one text for one value, and the same value back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headroom.domain.bookkeeping import ResourceState
+from headroom.domain.decision import Act, Answer, Decision, Hold, decide
+from headroom.domain.observation import Observation, Series
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused
+from headroom.domain.policy import Limits, Mode, Policy, Rule, Selector
+from headroom.domain.pricing import PriceTable, catalogue_prices
+from headroom.domain.records import Record
+from headroom.domain.resources import Kind, Volume, VolumeType
+from headroom.domain.signals import Signal
+from headroom.domain.standing import Standing
+from headroom.domain.verdicts import PlanJudgement, Relation, Verdict
+from headroom.domain.verification import Verification
+from headroom.serialization import (
+    LARGEST_BODY,
+    Unreadable,
+    decision_from_json,
+    decision_to_json,
+    from_json,
+    stored,
+    to_json,
+)
+from tests.builders import NOW, activity, evidence, observation
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+AWARE = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=9))]),
+                     min_value=datetime(1970, 1, 2), max_value=datetime(9000, 1, 1))  # fmt: skip  # noqa: DTZ001
+MONEY = st.decimals(allow_nan=False, allow_infinity=False)
+SERIES = st.builds(
+    Series,
+    start=AWARE,
+    period_s=st.integers(1, 3600),
+    values=st.lists(st.none() | FINITE, max_size=4).map(tuple),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def strategies() -> None:
+    for kind, strategy in (
+        (float, FINITE), (datetime, AWARE), (Decimal, MONEY), (Series, SERIES),
+        (str, st.text(max_size=8)),
+    ):  # fmt: skip
+        st.register_type_strategy(kind, strategy)  # type: ignore[arg-type]
+
+
+WHOLE = (
+    Decision, Observation, Volume, Standing, Verdict, PlanJudgement, Record, Signal, ResourceState,
+    Limits, Applied, AlreadyThere, Refused, Act, Hold,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WHOLE, ids=lambda kind: kind.__name__)
+def test_there_and_back_is_the_same(kind: type) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def law(data: st.DataObject) -> None:
+        value = data.draw(st.from_type(kind))
+        text = to_json(value)
+        again: Any = from_json(text, kind)
+        assert again == value
+        assert to_json(again) == text
+
+    law()
+
+
+@pytest.mark.parametrize("union", [Answer, Outcome, Verification])
+def test_members_of_a_union_come_back_as_themselves(union: Any) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def law(data: st.DataObject) -> None:
+        value = data.draw(st.one_of(*(st.from_type(member) for member in get_args(union))))
+        again: Any = from_json(to_json(value), union)
+        assert type(again) is type(value)
+        assert again == value
+
+    law()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (AlreadyThere(), '{"is":"already_there"}'),
+        (Applied(started_at=NOW), '{"is":"applied","started_at":"2026-01-05T12:00:00Z"}'),
+        (datetime(2026, 1, 5, 21, 0, 0, 5, timezone(timedelta(hours=9))),
+         '"2026-01-05T12:00:00.000005Z"'),
+        (timedelta(minutes=30), '"PT1800S"'),
+        (timedelta(seconds=-1, microseconds=-5), '"-PT1.000005S"'),
+        (date(2026, 1, 5), '"2026-01-05"'),
+        (Decimal("1.50"), '"1.50"'),
+        (3000.0, "3000.0"),
+        ({"b": Kind.EBS, "a": (1, None, True)}, '{"a":[1,null,true],"b":"ebs"}'),
+    ],
+)  # fmt: skip
+def test_a_value_has_one_text(value: object, text: str) -> None:
+    assert to_json(value) == text
+
+
+def test_a_whole_number_in_a_rate_is_written_as_a_rate() -> None:
+    whole = Series(start=NOW, period_s=60, values=(3000, None))
+    assert '"values":[3000.0,null]' in to_json(whole)
+    assert to_json(whole) == to_json(replace(whole, values=(3000.0, None)))
+
+
+def test_enumerations_come_back_as_members() -> None:
+    answer: Any = from_json(to_json(decide(evidence()).answer), Answer)
+    assert answer.plan.target.volume_type is VolumeType.GP3
+
+
+@pytest.mark.parametrize(
+    "amount", [Decimal("12.50"), "12.50", 12.5, 12, True, None, ("gp3", "io2")]
+)
+def test_a_limit_comes_back_as_what_it_was(amount: Any) -> None:
+    verdict = next(
+        v for j in decide(evidence()).judgements for v in j.verdicts if v.relation is Relation.IS
+    )
+    again: Any = from_json(to_json(replace(verdict, limit=amount)), Verdict)
+    assert type(again.limit) is type(amount)
+    assert again.limit == amount
+
+
+def test_a_price_table_comes_back_and_cannot_be_written_to() -> None:
+    table = catalogue_prices("us-east-1")
+    again: Any = from_json(to_json(table), PriceTable)
+    assert again == table
+    with pytest.raises(TypeError):
+        again.gib[VolumeType.GP3] = Decimal(0)
+
+
+def test_the_settings_of_a_rule_come_back_as_their_own_types() -> None:
+    settings_ = (
+        ("mode", Mode.AUTO), ("types", (VolumeType.GP2,)), ("price_increase_usd", Decimal("9.5")),
+        ("largest_step", 2.0), ("max_iops", 4000), ("growth", True),
+    )  # fmt: skip
+    policy = Policy(version="v", rules=(Rule(selector=Selector(), settings=settings_),))
+    again: Any = from_json(to_json(policy), Policy)
+    assert again == policy
+    assert [type(v) for _, v in again.rules[0].settings] == [type(v) for _, v in settings_]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), NOW.replace(tzinfo=None)])
+def test_what_has_no_canonical_text_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"not JSON compliant|time zone"):
+        to_json({"value": value})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("{", Outcome), ("[]", Outcome), ('{"is":"nothing"}', Outcome), ('{"is":"stale"}', Outcome),
+        ("3", Outcome), ('"2026-01-05T12:00:00"', datetime), ('"tomorrow"', datetime),
+        ('"1h"', timedelta), ('"lots"', Decimal), ("1.5", Decimal), ('"gp9"', VolumeType),
+        ("true", int), ("1.5", int), ('"1"', int), ("1", str), ("1", bool), ('"x"', float),
+        ("{}", Decision), ("null", Standing),
+    ],
+)  # fmt: skip
+def test_what_is_not_the_value_is_unreadable(text: str, kind: Any) -> None:
+    with pytest.raises(Unreadable):
+        from_json(text, kind)
+
+
+def test_a_refusal_reads_as_json_of_any_program() -> None:
+    refused = Refused(refusal=Refusal.SLOTS, code="C", message="no: é", retry_at=None)
+    assert json.loads(to_json({"outcome": refused}))["outcome"] == {
+        "is": "refused", "refusal": "slots", "code": "C", "message": "no: é", "retry_at": None,
+    }  # fmt: skip
+
+
+def fortnight() -> Decision:
+    load = activity([2999.0 / 7] * 120 + [3000.0] * 60, queue=900.1, iops_check=1)
+    history = activity([1234.5 / 7] * 4032, period_s=300, balance=99.1)
+    return decide(evidence(observation(load, history=history)))
+
+
+def test_a_stored_decision_leaves_out_its_history_and_nothing_else() -> None:
+    decision = fortnight()
+    again = decision_from_json(decision_to_json(decision))
+    assert again == stored(decision)
+    assert again.observation.history is None
+    seen = replace(again.observation, history=decision.observation.history)
+    assert replace(again, observation=seen) == decision
+
+
+def test_a_stored_decision_is_far_below_the_size_of_an_item() -> None:
+    assert len(to_json(fortnight())) > 400_000  # what it would be with its history
+    assert len(decision_to_json(fortnight())) < 150_000
+
+
+def test_a_decision_with_endless_plans_still_fits_and_keeps_the_chosen_one() -> None:
+    decision = fortnight()
+    plan = decision.answer.plan if isinstance(decision.answer, Act) else decision.answer.would_take
+    chosen = next(j for j in decision.judgements if j.plan == plan)
+    others = tuple(j for j in decision.judgements if j.plan != plan)
+    crowded = replace(decision, judgements=(*(others * 30), chosen))
+    text = decision_to_json(crowded)
+    assert len(text) <= LARGEST_BODY
+    again = decision_from_json(text)
+    assert chosen in again.judgements
+    assert again.decision_id == decision.decision_id
+    assert again.signature == decision.signature
