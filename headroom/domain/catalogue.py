@@ -65,6 +65,12 @@ LIMITS: Mapping[VolumeType, TypeLimits] = MappingProxyType(
 )
 
 
+DURABILITY_PERCENT: Mapping[VolumeType, float] = MappingProxyType(
+    {kind: 99.999 if kind is VolumeType.IO2 else 99.8 for kind in VolumeType}
+)
+"""Least durability AWS documents for a type, in percent a year."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capability:
     """What a configuration delivers: IOPS (per `io_bytes` of I/O) and MiB/s.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.catalogue import MAX_MODIFICATIONS, capability, why_invalid
+from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability, why_invalid
 from headroom.domain.demand import Binding, Demand, Diagnosis
 from headroom.domain.observation import Observation
 from headroom.domain.planner import step_of
@@ -106,6 +106,13 @@ def never_shrink(case: Case) -> Verdict:
     return _verdict(
         Guardrail.NEVER_SHRINK, Relation.AT_LEAST, plan.target.size_gib, plan.origin.size_gib, "GiB"
     )
+
+
+def durability(case: Case) -> Verdict:
+    """No plan moves data to a type that AWS documents as less durable."""
+    before = DURABILITY_PERCENT[case.plan.origin.volume_type]
+    after = DURABILITY_PERCENT[case.plan.target.volume_type]
+    return _verdict(Guardrail.DURABILITY, Relation.AT_LEAST, after, before, "% a year")
 
 
 def max_iops(case: Case) -> Verdict:
@@ -296,6 +303,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.MULTI_ATTACH, multi_attach),
     (Guardrail.VALID, valid),
     (Guardrail.NEVER_SHRINK, never_shrink),
+    (Guardrail.DURABILITY, durability),
     (Guardrail.GROWTH, growth),
     (Guardrail.TYPES, types),
     (Guardrail.MAX_IOPS, max_iops),

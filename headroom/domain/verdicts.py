@@ -22,6 +22,7 @@ class Guardrail(StrEnum):
     TYPES = "types"
     VALID = "valid"
     NEVER_SHRINK = "never_shrink"
+    DURABILITY = "durability"
     MAX_IOPS = "max_iops"
     MAX_THROUGHPUT = "max_throughput"
     MAX_SIZE = "max_size"

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from headroom.domain import guardrails
-from headroom.domain.decision import decide
+from headroom.domain.decision import Act, decide
 from headroom.domain.demand import Binding
 from headroom.domain.guardrails import GUARDRAILS, Case, judge
 from headroom.domain.plans import Plan
@@ -15,7 +15,18 @@ from headroom.domain.policy import Mode, limits_for
 from headroom.domain.resources import ModificationState, VolumeType
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
-from tests.builders import NOW, evidence, gp2, gp3, modification, policy, standing, volume
+from tests.builders import (
+    NOW,
+    evidence,
+    gp2,
+    gp3,
+    io,
+    modification,
+    policy,
+    standing,
+    starved_gp3,
+    volume,
+)
 
 
 def case(**changes: object) -> Case:
@@ -141,6 +152,16 @@ def test_modifications_older_than_a_day_use_no_slot() -> None:
     assert verdict(
         case(standing=standing(modifications=starts(25, 30, 40, 24))), Guardrail.SLOTS
     ).allows
+
+
+def test_data_never_moves_to_a_less_durable_type() -> None:
+    starved = starved_gp3(vol=volume(io(VolumeType.IO2, 100, 3000)))
+    decision = decide(evidence(starved, rules=policy(relief_value_usd_per_minute=1.0)))
+    to_gp3 = [j for j in decision.judgements if j.plan.target.volume_type is VolumeType.GP3]
+    assert to_gp3
+    assert all(Guardrail.DURABILITY in {v.guardrail for v in j.blocking} for j in to_gp3)
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.plan.target.volume_type is VolumeType.IO2
 
 
 def test_a_rule_that_raises_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
