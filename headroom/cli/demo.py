@@ -15,11 +15,13 @@ import typer
 from headroom.cli import play, report, showing, stage
 from headroom.cli.display import Display
 from headroom.cli.output import emit, err, out
-from headroom.cli.problems import FAILED, OK
+from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.showing import Outcome
 from headroom.cli.stories import END_MINUTE
 
 OUT = Path("build/demo")
+MARK = ".headroom-demo"
+"""File by which the demo knows a folder that it may empty."""
 
 
 def demo(
@@ -47,8 +49,7 @@ def demo(
 
 def perform(into: Path, *, sweep_only: bool, seed: int, display: Display) -> Outcome:
     """The whole demo up to its records; nothing it started is left running."""
-    shutil.rmtree(into, ignore_errors=True)
-    into.mkdir(parents=True)
+    clear(into)
     display.phase("Starting a local AWS endpoint")
     with stage.stage(into, seed=seed) as where:
         display.phase("cdk bootstrap")
@@ -67,6 +68,16 @@ def perform(into: Path, *, sweep_only: bool, seed: int, display: Display) -> Out
         played = play.ended(where, cast, chains)
     (into / "records.jsonl").write_text("".join(play.lines(chains)), encoding="utf-8")
     return showing.outcome(played, chains, sweep_only=sweep_only, seed=seed)
+
+
+def clear(folder: Path) -> None:
+    """Make `folder` an empty one of the demo's own; raises BadRequest for somebody else's."""
+    theirs = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if theirs and not (folder / MARK).is_file():
+        raise BadRequest(f"{folder} is not a folder of the demo; --out needs a new or empty one.")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / MARK).touch()
 
 
 @contextmanager

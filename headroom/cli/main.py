@@ -15,6 +15,7 @@ from typer._click.exceptions import ClickException
 from headroom.cli import audit, demo, explain, local, simulate, version
 from headroom.cli.output import err
 from headroom.cli.problems import BAD_INPUT, FAILED, OK, Problem
+from headroom.localaws.daemon import EndpointFailed
 from headroom.policy_text import PolicyError
 from headroom.proving.errors import BadInput
 
@@ -48,6 +49,9 @@ def run(arguments: list[str] | None = None) -> int:
     except (BadInput, PolicyError) as problem:
         _complain(str(problem))
         return BAD_INPUT
+    except EndpointFailed as problem:
+        _complain(str(problem))
+        return FAILED
     except (ClientError, BotoCoreError) as problem:
         _complain(f"AWS did not answer as hoped: {problem}")
         return FAILED

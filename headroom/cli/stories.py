@@ -108,7 +108,7 @@ def _gp2(size_gib: int) -> Configuration:
 
 
 def _busy_from(minute: int, iops: float, *, io_kib: float = 16, phase: str = "midday") -> Trace:
-    quiet = Part(minute=0, phase="morning", iops=600, io_kib=io_kib)
+    quiet = Part(minute=0, phase="morning", iops=min(600, iops / 4), io_kib=io_kib)
     return Trace(parts=(quiet, Part(minute=minute, phase=phase, iops=iops, io_kib=io_kib)))
 
 

@@ -1,0 +1,84 @@
+"""`headroom audit` and `headroom explain` on the tables of an account."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
+from headroom.cli.main import run
+from headroom.domain.decision import decide
+from tests.builders import ACCOUNT, NOW, REGION, evidence
+
+STACK = {
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+    "Outputs": {"RecordsTable": {"Value": "records"}},
+}
+DECISION = decide(evidence())
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An account with both tables and one decision in them."""
+    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name=REGION)
+        client.create_table(**create_table(RECORDS, "records"))
+        client.create_table(**create_table(STATE, "state"))
+        book = DynamoLedger(
+            client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
+        )
+        assert book.decided(DECISION, due_at=None)
+        yield boto3.client("cloudformation", region_name=REGION)
+
+
+def since() -> list[str]:
+    return ["--since", NOW.isoformat()]
+
+
+def test_the_table_is_found_by_the_stack_that_holds_it(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
+    assert run(["audit", "--region", REGION, "--json", *since()]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [r["decision_id"] for r in found] == [DECISION.decision_id]
+
+
+@pytest.mark.parametrize("words", [["--resource", "vol-1"], ["--outcome", "act"]])
+def test_a_named_table_answers_by_volume_and_by_outcome(
+    account: Any, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    place = ["--records-table", "records", "--region", REGION]
+    assert run(["audit", *place, *words, "--json", *since()]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+    assert run(["audit", *place, "--resource", "vol-2", "--json", *since()]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_a_decision_is_explained_from_the_table(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--records-table", "records", "--region", REGION]
+    assert run(["explain", DECISION.decision_id, *place]) == 0
+    assert "ACT vol-1 at 2026-01-05 12:00Z" in capsys.readouterr().out
+
+
+def test_an_account_without_a_deployment_gets_one_sentence(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "--region", REGION]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("headroom: The records table cannot be found")
+    assert "HeadroomState" in said
+    assert said.count("\n") == 1

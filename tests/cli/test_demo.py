@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headroom.cli.demo import MARK, clear
+from headroom.cli.play import digest, lines
+from headroom.cli.problems import BadRequest
+from headroom.cli.records_file import RecordsFile, record_of
+from tests.cli.made import acted
+
+
+def test_a_folder_of_somebody_else_is_never_emptied(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
+    with pytest.raises(BadRequest, match="not a folder of the demo"):
+        clear(tmp_path)
+    assert (tmp_path / "thesis.txt").exists()
+
+
+def test_the_demo_empties_its_own_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    clear(folder)
+    (folder / "records.jsonl").write_text("old", encoding="utf-8")
+    clear(folder)
+    assert [path.name for path in folder.iterdir()] == [MARK]
+
+
+def test_records_come_back_from_their_file_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(lines([acted()])), encoding="utf-8")
+    assert RecordsFile(path).chain(acted()[0].decision_id) == acted()
+    assert RecordsFile(path).chain(acted()[0].decision_id[:8]) == acted()
+    assert [record_of(line) for line in lines([acted()])] == list(acted())
+
+
+def test_the_digest_changes_with_any_record() -> None:
+    assert digest([acted()]) == digest([acted()])
+    assert digest([acted()]) != digest([acted()[:-1]])
