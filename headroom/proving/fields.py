@@ -13,6 +13,8 @@ import yaml
 
 from headroom.proving.errors import BadInput
 
+YEARS = (1970, 2200)
+"""Instants outside these years are mistakes, and calendars end."""
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
 
@@ -142,6 +144,8 @@ class Block:
             ) from None
         if instant.tzinfo is None:
             raise self.wrong(key, f"is {shown(value)}, which has no time zone; append Z for UTC")
+        if not YEARS[0] <= instant.year <= YEARS[1]:
+            raise self.wrong(key, f"is {shown(value)}; it must be from {YEARS[0]} to {YEARS[1]}")
         return instant.astimezone(UTC)
 
     def _given(self, key: str, default: object) -> object:

@@ -143,6 +143,9 @@ def _history(top: Block, base: Path, start: datetime) -> Workload | None:
         return None
     block = top.block("history", SOURCES)
     length = workload_in(block, base, None).duration_s
+    if timedelta(seconds=length) > LONGEST:
+        days = length / 86_400
+        raise top.wrong("history", f"lasts {days:.0f} days; the most is {LONGEST.days} days")
     return workload_in(block, base, start - timedelta(seconds=length))
 
 

@@ -31,6 +31,8 @@ VOLUME_ID = "vol-0123456789abcdef0"
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"
 AGE = timedelta(days=365)
 """How long before its start the volume was made."""
+KEPT = timedelta(days=15)
+"""History older than this is not read by anybody."""
 
 Controller = Literal["headroom", "none"]
 
@@ -147,7 +149,7 @@ def _play_history(scenario: Scenario, published: PublishedVolume, start: datetim
     )
     configuration = scenario.resource.configuration
     still = VolumeLifecycle(configuration, created_at=start - AGE)
-    now = minute_floor(scenario.history.start)
+    now = max(minute_floor(scenario.history.start), start - KEPT)
     while now < start:
         facts = physics.minute(now, still)
         points = datapoints(

@@ -16,6 +16,7 @@ from math import floor, isfinite
 from pathlib import Path
 
 from headroom.proving.errors import BadInput
+from headroom.proving.fields import YEARS
 from headroom.proving.workload import Load, Mix, Segment
 
 COLUMNS = ("timestamp", "read_ops", "write_ops", "read_bytes", "write_bytes")
@@ -178,6 +179,8 @@ def _instant(text: str, where: str) -> datetime:
         ) from None
     if instant.tzinfo is None:
         raise BadInput(f"{where}: {text[:40]!r} has no time zone; append Z if it is UTC.")
+    if not YEARS[0] <= instant.year <= YEARS[1]:
+        raise BadInput(f"{where}: {text[:40]!r} is not in the years {YEARS[0]} to {YEARS[1]}.")
     return instant
 
 

@@ -141,6 +141,7 @@ def test_columns_may_come_in_any_order_and_others_are_left_alone(tmp_path: Path)
         (rows("1,1,1,1", "5,0,,"), "line 3 has read operations but no read bytes; set io_kib"),
         (rows("1,1,1,1", ",,,9"), "line 3 has write bytes but no write operations; set io_kib"),
         ("yesterday,1,1,1,1\n" * 2, "line 2: 'yesterday' is no timestamp"),
+        ("0001-01-01T00:00:00Z,1,1,1,1\n" * 2, "is not in the years 1970 to 2200"),
         ("2020-03-01T00:00:00,1,1,1,1\n" * 2, "has no time zone; append Z"),
         ("2020-03-01T00:00:00Z,1,1,1,1\n" * 2, "line 3: 2020-03-01T00:00:00+00:00 does not come"),
         (
