@@ -16,7 +16,13 @@ from headroom.settings import DeploymentConfig, FunctionSettings
 from stacks.constructs.alarms import DetectionAlarms, OwnAlarms
 from stacks.constructs.asset import ROOT, stage_function_code
 from stacks.constructs.functions import FunctionSpec, HeadroomFunction
-from stacks.constructs.permissions import DEAD_LETTER_ACTIONS, QUEUE_ACTIONS, allow, loop_statements
+from stacks.constructs.permissions import (
+    DEAD_LETTER_ACTIONS,
+    QUEUE_ACTIONS,
+    allow,
+    contributor_statement,
+    loop_statements,
+)
 from stacks.constructs.triggers import (
     SIGNALS_TIMEOUT,
     SWEEP_TIMEOUT,
@@ -57,7 +63,7 @@ class HeadroomLoop(Stack):
                 description="Headroom: judges a volume when an event asks for it",
                 timeout=SIGNALS_TIMEOUT,
                 memory_mib=512,
-                statements=[*loop_statements(kept), take],
+                statements=[*loop_statements(kept), contributor_statement(), take],
             ),
             code=code,
             settings=settings,

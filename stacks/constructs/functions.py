@@ -69,7 +69,7 @@ class HeadroomFunction(Construct):
                 allow(TRACE_ACTIONS, "*", sid="Trace"),
             ],
         )
-        explain_wildcards(self)
+        explain_wildcards(self, spec.statements)
         self.function = lambda_.Function(
             self,
             "Function",

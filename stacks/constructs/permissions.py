@@ -59,7 +59,6 @@ def allow(actions: Sequence[str], *resources: str, sid: str) -> iam.PolicyStatem
 def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
     """What observing, deciding, acting and recording takes, and nothing else."""
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
-    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:{DETECTION_ALARM_PREFIX}*"
     parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{POLICY_PARAMETER}"
     statements = [
         allow(actions.EBS_READ_ACTIONS, "*", sid="SeeVolumesAndInstances"),
@@ -69,7 +68,6 @@ def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
             sid="ChangeVolumesHere",
         ),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
-        allow(actions.ALARM_READ_ACTIONS, alarms, sid="AskAlarmsForContributors"),
         allow(actions.POLICY_READ_ACTIONS, parameter, sid="ReadPolicy"),
         allow(actions.NOTIFIER_ACTIONS, kept.topic.topic_arn, sid="TellPeople"),
         _through_sns(kept.topic_key),
@@ -79,6 +77,13 @@ def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
     if actions.PRICES_ACTIONS:
         statements.append(allow(actions.PRICES_ACTIONS, "*", sid="ReadPrices"))
     return statements
+
+
+def contributor_statement() -> iam.PolicyStatement:
+    """Asking a detection alarm which volumes contribute; only events name alarms."""
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:{DETECTION_ALARM_PREFIX}*"
+    return allow(actions.ALARM_READ_ACTIONS, alarms, sid="AskAlarmsForContributors")
 
 
 def _table(
@@ -128,21 +133,23 @@ def role_for(
     return role.without_policy_updates()
 
 
-def explain_wildcards(scope: Construct) -> None:
+def explain_wildcards(scope: Construct, statements: Sequence[iam.PolicyStatement]) -> None:
     """Say to cdk-nag why each wildcard is there; every other one is still a finding."""
-    volumes = "arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:volume/*"
-    alarms = (
-        "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>:alarm:"
-        f"{DETECTION_ALARM_PREFIX}*"
-    )
+    here = "<AWS::Region>:<AWS::AccountId>"
+    volumes = f"arn:<AWS::Partition>:ec2:{here}:volume/*"
+    alarms = f"arn:<AWS::Partition>:cloudwatch:{here}:alarm:{DETECTION_ALARM_PREFIX}*"
     reasons = {
         "*": "ec2:Describe*, cloudwatch:GetMetricData and xray:Put* know no resource-level "
         "permissions; each action is named and none of them changes storage.",
         volumes: "Which volumes may change is the policy's and the tags' to say, judged and "
         "recorded by the guardrails; IAM holds it to volumes of this account and Region.",
-        alarms: "The detection alarms are found by their common name prefix, so that alarms the "
-        "owner adds under it are heard as well; the action only reads.",
     }
+    granted = {action for statement in statements for action in statement.actions}
+    if granted >= set(actions.ALARM_READ_ACTIONS):
+        reasons[alarms] = (
+            "The detection alarms are found by their common name prefix, so that alarms the "
+            "owner adds under it are heard as well; the action only reads."
+        )
     for resource, reason in reasons.items():
         Validations.of(scope).acknowledge(
             Acknowledgment(id=f"AwsSolutions-IAM5[Resource::{resource}]", reason=reason)

@@ -30,25 +30,22 @@ class PeopleTopic(Construct):
         self.topic = sns.Topic(
             self, "Topic", display_name="Headroom", master_key=self.key, enforce_ssl=True
         )
+        own = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:"
         # A topic policy of our own replaces the default one, which let this account's alarms in.
-        self.topic.add_to_resource_policy(
-            self._alarms("PublishOwnAlarms", ("sns:Publish",), self.topic.topic_arn)
-        )
+        publish = _alarms("PublishOwnAlarms", ("sns:Publish",), self.topic.topic_arn)
+        publish.add_condition("ArnLike", {"aws:SourceArn": f"{own}{OWN_ALARM_PREFIX}*"})
+        self.topic.add_to_resource_policy(publish)
         self.key.add_to_resource_policy(
-            self._alarms("EncryptOwnAlarms", ("kms:Decrypt", "kms:GenerateDataKey*"), "*")
+            _alarms("EncryptAlarms", ("kms:Decrypt", "kms:GenerateDataKey*"), "*")
         )
 
-    @staticmethod
-    def _alarms(sid: str, actions: tuple[str, ...], resource: str) -> iam.PolicyStatement:
-        """CloudWatch, on behalf of this account's own alarms only."""
-        own = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:"
-        return iam.PolicyStatement(
-            sid=sid,
-            principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
-            actions=list(actions),
-            resources=[resource],
-            conditions={
-                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
-                "ArnLike": {"aws:SourceArn": f"{own}{OWN_ALARM_PREFIX}*"},
-            },
-        )
+
+def _alarms(sid: str, actions: tuple[str, ...], resource: str) -> iam.PolicyStatement:
+    """CloudWatch, on behalf of this account's alarms only."""
+    return iam.PolicyStatement(
+        sid=sid,
+        principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+        actions=list(actions),
+        resources=[resource],
+        conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
+    )

@@ -161,6 +161,6 @@ class SweepSchedule(Construct):
                 "roleArn": role.role_arn,
                 "input": '{"source":"headroom.schedule"}',
                 "deadLetterConfig": {"arn": self.dead_letters.queue_arn},
-                "retryPolicy": {"maximumEventAgeInSeconds": 60, "maximumRetryAttempts": 0},
+                "retryPolicy": {"maximumEventAgeInSeconds": 60, "maximumRetryAttempts": 2},
             },
         )

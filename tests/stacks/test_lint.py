@@ -29,7 +29,7 @@ outdir, how = sys.argv[1:]
 app = cdk.App(outdir=outdir, context=json.load(open("cdk.json"))["context"])
 Validations.of(app).add_plugins(AwsSolutionsChecks(app))
 if how == "unexplained":
-    functions.explain_wildcards = lambda scope: None
+    functions.explain_wildcards = lambda *_: None
 _, loop = entry.build(app)
 if how == "unexplained":
     cdk.aws_s3.Bucket(loop, "Careless")

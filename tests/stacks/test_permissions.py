@@ -116,6 +116,12 @@ def test_the_records_table_itself_refuses_updates_and_deletes(shipped: Synthesis
     assert {"dynamodb:UpdateItem", "dynamodb:DeleteItem"} <= set(statement["Action"])
 
 
+def test_only_the_function_that_hears_alarms_may_ask_them(shipped: Synthesised) -> None:
+    roles = resources(shipped.loop, "AWS::IAM::Role")
+    asking = [n for n, role in roles.items() if "DescribeAlarmContributors" in str(role)]
+    assert [name[:7] for name in asking] == ["Signals"]
+
+
 def test_the_topics_key_is_used_through_sns_only(shipped: Synthesised) -> None:
     for statement in _granting(shipped, "kms:Decrypt"):
         assert "kms:ViaService" in statement["Condition"]["StringEquals"]
