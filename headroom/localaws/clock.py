@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -18,7 +18,7 @@ class ClockMode(StrEnum):
     REAL = "real"
     """System time, always."""
     LOCKSTEP = "lockstep"
-    """System time until it is first set; from then on only `set` and `advance` move it."""
+    """System time until it is first set; from then on it moves only when told."""
 
 
 class ClockRefused(ValueError):
@@ -54,13 +54,10 @@ class Clock:
             self._held = instant.astimezone(UTC)
         self._mirror()
 
-    def advance(self, by: timedelta) -> datetime:
-        """Move simulated time forward; raises ClockRefused while it follows system time."""
-        held = self._held
-        if held is None:
+    def require_held(self) -> None:
+        """Raise ClockRefused unless simulated time is in force."""
+        if self._held is None:
             raise ClockRefused("The clock follows system time; set it before advancing it.")
-        self.set(held + by)
-        return held + by
 
     def _mirror(self) -> None:
         if self._file is None:

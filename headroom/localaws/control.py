@@ -61,6 +61,8 @@ class Control:
             instant = instant.replace(tzinfo=UTC)
         self._cloud.clock.set(instant)
         if "seed" in body:
+            # moto names the volumes of its default images when EC2 is first used: before, not after.
+            self._cloud.volume_book(Place()).volumes()
             self._cloud.ids.seed(int(body["seed"]))
         return self._tell_clock({})
 

@@ -35,6 +35,8 @@ class Pacer:
         """Advance simulated time by whole minutes; with 0 only what is due now is done."""
         played: list[LoadedMinute] = []
         with self._lock:
+            if count:
+                self._cloud.clock.require_held()
             if count == 0:
                 self.drain()
             for _ in range(count):
