@@ -1,0 +1,130 @@
+"""docs/audit-queries.md: every query of the page runs, and finds what the page says it does."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import jmespath
+import pytest
+
+from headroom.domain.records import Step
+from tests.builders import NOW, ref
+from tests.contracts.decisions import act, append, escalate, hold, intended
+
+TEXT = (Path(__file__).parents[2] / "docs" / "audit-queries.md").read_text(encoding="utf-8")
+DECISION = "72de8a3a5eaf78166490"
+VOLUME = "vol-0abc1"
+HOUR = timedelta(hours=1)
+
+
+def queries() -> dict[str, list[str]]:
+    """The AWS CLI queries under each title, as words."""
+    found: dict[str, list[str]] = {}
+    for section in re.split(r"^## ", TEXT, flags=re.M)[1:]:
+        title = section.splitlines()[0]
+        found[title] = [
+            block
+            for block in re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S)
+            if block.startswith("aws dynamodb query")
+        ]
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Where to ask, and what the page's shell variables stand for."""
+
+    client: Any
+    tables: dict[str, str]
+
+
+def asked(account: Account, block: str) -> Any:
+    """What the AWS CLI would print for a query, before it is laid out."""
+    words = shlex.split(block.replace("\\\n", " ").split(" | jq ")[0])[3:]
+    arguments: dict[str, Any] = {}
+    chosen = ""
+    while words:
+        option = words.pop(0).removeprefix("--")
+        match option:
+            case "no-scan-index-forward":
+                arguments["ScanIndexForward"] = False
+            case "consistent-read":
+                arguments["ConsistentRead"] = True
+            case "query":
+                chosen = words.pop(0)
+            case "output":
+                words.pop(0)
+            case _:
+                value = words.pop(0)
+                value = account.tables.get(value, value)
+                name = "".join(part.title() for part in option.split("-"))
+                arguments[name] = json.loads(value) if value.startswith("{") else value
+    return jmespath.search(chosen, account.client.query(**arguments))
+
+
+@pytest.fixture(params=["moto_ledger", pytest.param("local_ledger", marks=pytest.mark.java)])
+def account(request: pytest.FixtureRequest) -> Account:
+    """An account with a few chains; DynamoDB Local knows the reserved words, moto does not."""
+    ledger = request.getfixturevalue(request.param)
+    ledger.decided(hold("h0", VOLUME, at=NOW - timedelta(days=3)), due_at=None)
+    ledger.decided(hold("h1", VOLUME, at=NOW - HOUR), due_at=None)
+    ledger.decided(escalate("e1", "max_iops"), due_at=None)
+    ledger.pause(None, at=NOW, who="alice")
+    ledger.resume(at=NOW, who="alice")
+    decision = act(DECISION, VOLUME, increase="48.28")
+    intended(ledger, decision, lease_until=NOW + HOUR)
+    append(ledger, decision, Step.APPLIED, due_at=NOW + HOUR)
+    records, state = ledger._table, ledger._state._table
+    return Account(client=ledger._client, tables={"$RECORDS": records, "$STATE": state})
+
+
+def test_what_happened_to_a_volume_is_told_newest_first(account: Account) -> None:
+    (query,) = queries()["What happened to a volume"]
+    assert [row[1:3] for row in asked(account, query)] == [
+        ["applied", DECISION], ["intended", DECISION], ["act", DECISION], ["hold", "h1"],
+    ]  # fmt: skip
+
+
+def test_everything_of_one_day_is_told(account: Account) -> None:
+    (query,) = queries()["Everything of one day"]
+    assert sorted(row[2] for row in asked(account, query)) == [
+        "act", "applied", "escalate", "hold", "intended", "paused", "resumed",
+    ]  # fmt: skip
+
+
+def test_escalations_are_told_and_holds_counted(account: Account) -> None:
+    escalations, count = queries()["All escalations"]
+    assert [row[1] for row in asked(account, escalations)] == [ref("vol-1").arn]
+    assert asked(account, count) == 1
+
+
+def test_one_decision_is_told_oldest_first_with_its_verdicts(account: Account) -> None:
+    chain, body = queries()["One decision"]
+    assert [row[:2] for row in asked(account, chain)] == [
+        ["0", "decided"], ["1", "intended"], ["2", "applied"],
+    ]  # fmt: skip
+    verdicts = json.loads(asked(account, body))["judgements"][0]["verdicts"]
+    assert {"guardrail", "value", "relation", "limit", "unit"} <= set(verdicts[0])
+
+
+def test_the_state_is_told(account: Account) -> None:
+    volume, whole, due = queries()["What is the state now"]
+    assert asked(account, volume) == ["8", "0", "2026-01-05T13:00:00.000000Z", "applied"]
+    assert sorted(asked(account, whole)) == [["budget", "48280000", None], ["pause", None, None]]
+    assert asked(account, due) == [["2026-01-05T13:00:00.000000Z", ref(VOLUME).arn]]
+
+
+def test_the_table_of_attributes_is_complete(account: Account) -> None:
+    ledger_item = account.client.query(
+        TableName=account.tables["$RECORDS"], KeyConditionExpression="decision_id = :id",
+        ExpressionAttributeValues={":id": {"S": DECISION}},
+    )["Items"][0]  # fmt: skip
+    section = TEXT.split("## What a record is")[1].split("\n\nThe indexes")[0]
+    told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.M))))
+    assert told == set(ledger_item)
