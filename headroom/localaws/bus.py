@@ -11,6 +11,8 @@ from typing import Any
 from headroom.localaws.alarms.book import Act, Emit
 from headroom.localaws.cloud import Cloud, Place
 
+_FEATURES = re.compile(r" m/\S+")
+"""botocore lists the features in use in an order of chance."""
 _PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
 
 
@@ -194,7 +196,7 @@ def modify_volume_called(
         "eventName": "ModifyVolume",
         "awsRegion": place.region,
         "sourceIPAddress": "127.0.0.1",
-        "userAgent": agent,
+        "userAgent": _FEATURES.sub("", agent),
         "requestParameters": {"ModifyVolumeRequest": request},
         "responseElements": None,
         "requestID": request_id,

@@ -128,6 +128,7 @@ class FunctionProcess:
             "HOME": str(task_root),
             "LANG": "en_US.UTF-8",
             "TZ": ":UTC",
+            "PYTHONHASHSEED": "0",  # the same seed gives the same record
             "PYTHONUNBUFFERED": "1",
             "PYTHONSAFEPATH": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
