@@ -20,6 +20,7 @@ from headroom.policy_text import PolicyError
 from headroom.proving.errors import BadInput
 
 INTERRUPTED = 130
+"""What Typer answers after Ctrl-C, and what shells expect."""
 
 app = typer.Typer(
     name="headroom",
@@ -56,11 +57,12 @@ def run(arguments: list[str] | None = None) -> int:
         _complain(f"AWS did not answer as hoped: {problem}")
         return FAILED
     except (KeyboardInterrupt, typer.Abort):
-        _complain("Stopped.")
-        return INTERRUPTED
+        answer = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    if answer == INTERRUPTED:
+        _complain("Stopped; what it had started is stopped too.")
     return answer if isinstance(answer, int) else OK
 
 
