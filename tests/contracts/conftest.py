@@ -57,12 +57,19 @@ def memory_ledger() -> MemoryLedger:
     return MemoryLedger(ACCOUNT, REGION)
 
 
-@pytest.fixture
-def moto_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoLedger]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+@pytest.fixture(scope="module")
+def moto_client() -> Iterator[Any]:
+    """A client of moto; a module's tests share it, each with tables of its own."""
     with mock_aws():
-        yield tables(boto3.client("dynamodb", region_name=REGION))
+        yield boto3.client(
+            "dynamodb", region_name=REGION,
+            aws_access_key_id="test", aws_secret_access_key="test",
+        )  # fmt: skip
+
+
+@pytest.fixture
+def moto_ledger(moto_client: Any) -> DynamoLedger:
+    return tables(moto_client)
 
 
 @pytest.fixture
