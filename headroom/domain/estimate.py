@@ -87,7 +87,7 @@ def _recurring(current: tuple[Minute, ...], pressed: tuple[Minute, ...]) -> floa
     runs = sum(
         1
         for i, m in enumerate(all_pressed)
-        if i == 0 or m.at - all_pressed[i - 1].at > timedelta(minutes=6)
+        if i == 0 or m.at - all_pressed[i - 1].at > timedelta(minutes=5)
     )
     if runs < 3 or not current:
         return 0.0

@@ -90,7 +90,7 @@ def clear_run(seen: tuple[Minute, ...]) -> int:
     return run
 
 
-def episode(seen: tuple[Minute, ...], *, gap_minutes: int = 5) -> tuple[Minute, ...]:
+def episode(seen: tuple[Minute, ...], *, gap_minutes: int = 4) -> tuple[Minute, ...]:
     """The present run of pressure, oldest first; gaps of up to `gap_minutes` belong to it.
 
     Empty when more than `gap_minutes` of the newest minutes are clear.

@@ -281,3 +281,16 @@ def test_more_load_never_gives_a_smaller_plan(low: float, factor: float) -> None
         return 0.0 if plan is None else plan.capability.sustained_iops
 
     assert plan_for(low * factor) >= plan_for(low)
+
+
+def test_five_clear_minutes_end_an_episode_and_four_do_not() -> None:
+    def load(clear: int) -> Observation:
+        return observation(
+            activity(
+                [1500.0] * 60 + [3000.0] * 20 + [2000.0] * clear,
+                iops_check=[0.0] * 60 + [1.0] * 20 + [0.0] * clear,
+            )
+        )
+
+    assert decide(evidence(load(4))).diagnosis.binding is Binding.VOLUME_IOPS
+    assert decide(evidence(load(5))).diagnosis.binding is Binding.NOTHING
