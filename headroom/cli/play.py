@@ -18,8 +18,8 @@ from headroom.cli.records_file import line_of
 from headroom.cli.stage import ACCOUNT, REGION, Stage, create
 from headroom.cli.stories import END_MINUTE, START, STORIES, OtherChange, Story
 from headroom.cli.telling import told
-from headroom.cli.timeline import Minute
-from headroom.domain.catalogue import LIMITS, MIB
+from headroom.cli.timeline import Minute, loaded_minute
+from headroom.domain.catalogue import LIMITS
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Record, Step, broken_link
 from headroom.domain.resources import Configuration, VolumeType
@@ -200,24 +200,21 @@ def lines(every: Iterable[Sequence[Record]]) -> list[str]:
 
 def minute_of(facts: Mapping[str, Any]) -> Minute:
     """A minute as the endpoint's control API tells it, in the shape the plots want."""
-    known, served = not facts["unknown"], facts["served_ops"]
-    mibps = (facts["served_read_bytes"] + facts["served_write_bytes"]) / MIB / 60
-    more = facts["offered_ops"] / served if served else 0.0
     billed = Configuration(
         volume_type=VolumeType(facts["type"]), size_gib=facts["size_gib"], iops=facts["iops"],
         throughput_mibps=facts["throughput_mibps"],
     )  # fmt: skip
-    return Minute(
+    return loaded_minute(
         at=datetime.fromisoformat(facts["start"]),
-        offered_iops=facts["ebs_iops"] * more if known else None,
-        served_iops=facts["ebs_iops"] if known else None,
-        limit_iops=facts["limit_iops"],
-        offered_mibps=mibps * more if known else None,
-        served_mibps=mibps if known else None,
-        limit_mibps=facts["limit_mibps"],
+        known=not facts["unknown"],
+        offered_ops=facts["offered_ops"],
+        served_ops=facts["served_ops"],
+        served_bytes=facts["served_read_bytes"] + facts["served_write_bytes"],
+        ebs_iops=facts["ebs_iops"],
+        limits=(facts["limit_iops"], facts["limit_mibps"]),
         credits_percent=facts["burst_balance_percent"],
-        queue=facts["queue_seen_avg"] if known else None,
-        latency_ms=facts["latency_ms_avg"] if known else None,
+        queue=facts["queue_seen_avg"],
+        latency_ms=facts["latency_ms_avg"],
         usd_per_month=float(catalogue_prices(REGION).monthly(billed)),
         starved=facts["starved"],
     )

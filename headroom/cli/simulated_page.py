@@ -8,8 +8,7 @@ from decimal import Decimal
 from headroom.cli import telling
 from headroom.cli.output import money, utc
 from headroom.cli.report import Report, Section
-from headroom.cli.timeline import Mark, Minute, timeline
-from headroom.domain.catalogue import MIB
+from headroom.cli.timeline import Mark, Minute, loaded_minute, timeline
 from headroom.domain.records import Record, Step
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.result import Result
@@ -69,26 +68,17 @@ def _chains(result: Result) -> list[list[Record]]:
 
 def minute_of(facts: MinuteFacts, usd_per_month: Decimal) -> Minute:
     """A minute of the proving ground as one of a time line."""
-    known = not facts.unknown
-    size = facts.served_read_bytes + facts.served_write_bytes
-    mibps = size / MIB / 60
-    offered_mibps = None
-    if known and facts.served_ops:
-        offered_mibps = mibps * facts.offered_ops / facts.served_ops
-    elif known and not facts.offered_ops:
-        offered_mibps = 0.0
-    ratio = facts.ebs_ops / facts.served_ops if facts.served_ops else 1.0
-    return Minute(
+    return loaded_minute(
         at=facts.start,
-        offered_iops=facts.offered_ops / 60 * ratio if known else None,
-        served_iops=facts.ebs_iops if known else None,
-        limit_iops=facts.limit_iops,
-        offered_mibps=offered_mibps,
-        served_mibps=mibps if known else None,
-        limit_mibps=facts.limit_mibps,
+        known=not facts.unknown,
+        offered_ops=facts.offered_ops,
+        served_ops=facts.served_ops,
+        served_bytes=facts.served_read_bytes + facts.served_write_bytes,
+        ebs_iops=facts.ebs_iops,
+        limits=(facts.limit_iops, facts.limit_mibps),
         credits_percent=facts.burst_balance_percent,
-        queue=facts.queue_seen_avg if known else None,
-        latency_ms=facts.latency_ms_avg if known else None,
+        queue=facts.queue_seen_avg,
+        latency_ms=facts.latency_ms_avg,
         usd_per_month=float(usd_per_month),
         starved=facts.starved,
     )

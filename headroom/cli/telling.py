@@ -80,7 +80,12 @@ def _need(estimate: Estimate, unit: str) -> str:
 
 def considered(decision: Decision) -> tuple[str, ...]:
     """Every plan with its price, best first, and what stood in its way."""
-    return tuple(_plan_line(judgement) for judgement in decision.judgements)
+    plan, act = chosen(decision), isinstance(decision.answer, Act)
+    taken = "; taken" if act else "; the one it would take"
+    return tuple(
+        _plan_line(judgement) + (taken if judgement.plan == plan else "")
+        for judgement in decision.judgements
+    )
 
 
 def _plan_line(judgement: PlanJudgement) -> str:

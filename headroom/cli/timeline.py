@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from headroom.domain.catalogue import MIB
+
 MOST_POINTS = 3_000
 """More minutes than this are drawn as averages of equal spans, which the report says."""
 
@@ -29,6 +31,43 @@ class Minute:
     latency_ms: float | None
     usd_per_month: float
     starved: bool
+
+
+def loaded_minute(
+    *,
+    at: datetime,
+    known: bool,
+    offered_ops: float,
+    served_ops: float,
+    served_bytes: float,
+    ebs_iops: float,
+    limits: tuple[float, float],
+    credits_percent: float | None,
+    queue: float,
+    latency_ms: float | None,
+    usd_per_month: float,
+    starved: bool,
+) -> Minute:
+    """A minute from what the proving ground counted in it; `limits` are IOPS and MiB/s.
+
+    What was offered but not served is taken to be like what was served.
+    """
+    mibps = served_bytes / MIB / 60
+    more = offered_ops / served_ops if served_ops else 0.0
+    return Minute(
+        at=at,
+        offered_iops=ebs_iops * more if known else None,
+        served_iops=ebs_iops if known else None,
+        limit_iops=limits[0],
+        offered_mibps=mibps * more if known else None,
+        served_mibps=mibps if known else None,
+        limit_mibps=limits[1],
+        credits_percent=credits_percent,
+        queue=queue if known else None,
+        latency_ms=latency_ms if known else None,
+        usd_per_month=usd_per_month,
+        starved=starved,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

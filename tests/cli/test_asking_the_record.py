@@ -130,3 +130,15 @@ def test_a_file_that_holds_no_records_is_refused_in_one_sentence(
 def test_a_missing_file_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["audit", "--file", "nowhere.jsonl"]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_without_a_place_the_record_of_the_last_demo_is_read_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build/demo").mkdir(parents=True)
+    written(tmp_path / "build/demo/records.jsonl", acted())
+    assert run(["audit", "--json"]) == 0
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)) == 4
+    assert "Reading build/demo/records.jsonl, left by the last demo" in " ".join(said.err.split())

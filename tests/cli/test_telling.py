@@ -16,7 +16,8 @@ def test_a_row_says_what_was_seen_considered_and_done() -> None:
     assert row.seen.startswith("6,000 IOPS wanted (served 3,000, held back by a limit)")
     assert "Binding: the volume's IOPS." in row.seen
     assert (
-        row.considered[0] == "gp3 100 GiB 12000 IOPS 207 MiB/s: $56.28 a month (+$48.28); allowed"
+        row.considered[0]
+        == "gp3 100 GiB 12000 IOPS 207 MiB/s: $56.28 a month (+$48.28); allowed; taken"
     )
     assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 12000 IOPS 207 MiB/s"
     assert row.price_change == "+$48.28"

@@ -115,6 +115,14 @@
     };
   }
 
+  function around(section) {
+    const instants = section.marks.map((mark) => mark.at);
+    const [first, last] = [section.times[0], section.times.at(-1)];
+    if (!instants.length) return [first, last];
+    const from = Math.max(first, Math.min(...instants) - 3600);
+    return [from, Math.min(last, Math.max(...instants) + 3600)];
+  }
+
   function draw(host, key, index) {
     const section = data[key];
     const plot = section.plots[index];
@@ -142,6 +150,10 @@
       ],
       hooks,
     }, [section.times, ...plot.lines.map((line) => line.values)], host);
+    const [from, to] = around(section);
+    if (to - from < 0.7 * (section.times.at(-1) - section.times[0])) {
+      chart.setScale("x", { min: from, max: to });
+    }
     drawn.push({ chart, host });
   }
 
