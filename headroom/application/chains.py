@@ -42,8 +42,8 @@ def advance(ports: Ports, observation: Observation, chain: OpenChain, now: datet
         if now < chain.since + LEASE:  # its worker may still be at it
             _wait(ports, observation, chain, now, until=chain.since + LEASE)
             return False
-        _append(ports, decision, Step.UNKNOWN, now, "the worker vanished between intent and outcome",
-                due_at=now)  # fmt: skip
+        _append(ports, decision, chain, Step.UNKNOWN, now,
+                "the worker vanished between intent and outcome", due_at=now)  # fmt: skip
         return _resolve(ports, decision, answer, observation, chain, now)
     if chain.phase == "unknown":
         return _resolve(ports, decision, answer, observation, chain, now)
@@ -62,7 +62,7 @@ def _resolve(
         and change.started_at >= decision.at - CLOCK_SKEW
     )
     if ours and change is not None:
-        _append(ports, decision, Step.APPLIED, now, "AWS shows the change: it was accepted",
+        _append(ports, decision, chain, Step.APPLIED, now, "AWS shows the change: it was accepted",
                 due_at=now + VERIFY_AFTER, started_at=change.started_at)  # fmt: skip
         mine = KnownModification(started_at=change.started_at, by="headroom")
         ports.standings.saw_modifications(observation.volume.ref, [mine], now=now)
@@ -70,7 +70,8 @@ def _resolve(
     if now < chain.since + GIVE_AWS:
         _wait(ports, observation, chain, now, until=chain.since + GIVE_AWS)
         return False
-    _append(ports, decision, Step.NOT_APPLIED, now, "AWS shows no such change: it was not accepted",
+    _append(ports, decision, chain, Step.NOT_APPLIED, now,
+            "AWS shows no such change: it was not accepted",
             due_at=now + timedelta(minutes=1))  # fmt: skip
     return True
 
@@ -85,7 +86,7 @@ def _verify(
         return False
     step = ENDED[type(verification)]
     detail = _detail(verification)
-    _append(ports, decision, step, now, detail, due_at=None)
+    _append(ports, decision, chain, step, now, detail, due_at=None)
     ports.notifier.tell(decision, step, detail)
     return True
 
@@ -109,7 +110,8 @@ def _wait(
 
 
 def _append(
-    ports: Ports, decision: Decision, step: Step, now: datetime, summary: str, *,
+    ports: Ports, decision: Decision, chain: OpenChain, step: Step, now: datetime,
+    summary: str, *,
     due_at: datetime | None, started_at: datetime | None = None,
 ) -> None:  # fmt: skip
     ports.ledger.append(
@@ -119,7 +121,7 @@ def _append(
         at=now,
         summary=summary,
         body={} if started_at is None else {"started_at": started_at},
-        fencing=None,
+        fencing=chain.fencing,
         due_at=due_at,
     )
 

@@ -27,6 +27,8 @@ LOOK_AGAIN = timedelta(minutes=5)
 LOOK_AGAIN_LATER = timedelta(minutes=15)
 PRESSED_MINUTES = 10
 """Measured minutes still pressed after AWS called the change completed: it did not help."""
+SAME_CHANGE = timedelta(hours=1)
+"""An unanswered call may be resolved to applied that long after AWS started the change."""
 GIVE_UP = timedelta(hours=30)
 """Past this, a change whose effect could not be proven is reported as not having helped."""
 
@@ -34,7 +36,7 @@ GIVE_UP = timedelta(hours=30)
 def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
     """What became of `plan`, applied at `applied_at`, as far as `observation` tells."""
     change = observation.modification
-    ours = change is not None and change.started_at >= applied_at - timedelta(minutes=1)
+    ours = change is not None and change.started_at >= applied_at - SAME_CHANGE
     if ours and change is not None and change.state is ModificationState.FAILED:
         return FailedAtAws(detail="AWS reports the modification as failed")
     if observation.volume.configuration != plan.target:
