@@ -244,6 +244,18 @@ def test_another_stacks_outputs_and_exports_can_be_used(program: Program) -> Non
     assert values.pop().startswith("arn:aws:sqs:us-east-1:123456789012:gives-Queue")
 
 
+def test_a_resource_whose_condition_is_false_is_not_made(program: Program) -> None:
+    conditions = {"Never": {"Fn::Equals": ["a", "b"]}, "Always": {"Fn::Equals": ["a", "a"]}}
+    resources = {
+        name: {"Type": "AWS::SQS::Queue", "Condition": name, "Properties": {"QueueName": name}}
+        for name in conditions
+    }
+    told = deploy(program, "conditional", resources, Conditions=conditions)
+    assert told["StackStatus"] == "CREATE_COMPLETE"
+    found = program.client("cloudformation").describe_stack_resources(StackName="conditional")
+    assert [r["LogicalResourceId"] for r in found["StackResources"]] == ["Always"]
+
+
 def test_deleting_a_stack_keeps_what_is_retained(program: Program) -> None:
     table = json.loads(json.dumps(TABLE))
     table["Properties"]["TableName"] = "outlives"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from moto.cloudformation import parsing
@@ -29,12 +29,14 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
 
     tell: Tell
     input_parameters: dict[str, Any]
+    _making = False
+    """Only while a template is being deployed does a reference make what it refers to."""
 
     def __getitem__(self, key: str) -> Any:
         if key in self._parsed_resources:
             return self._parsed_resources[key]
         definition = self._resource_json_map.get(key)
-        if not definition:
+        if not definition or not self._making:
             raise KeyError(key)
         condition = definition.get("Condition")
         if condition and not self.lazy_condition_map[condition]:
@@ -56,6 +58,9 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         self._parsed_resources[key] = resource
         self.tell(key, physical(resource), kind, "CREATE_COMPLETE", None)
         return resource
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.created())
 
     def _prepared(self, definition: dict[str, Any]) -> dict[str, Any]:
         properties = prepared(
@@ -79,8 +84,12 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         """Create every resource of the template that does not exist yet."""
         self._template, self._resource_json_map = template, template["Resources"]
         self._reload()
-        for key in _dependency_order(self._resource_json_map):
-            _ = self[key]
+        self._making = True
+        try:
+            for key in _dependency_order(self._resource_json_map):
+                _ = self[key]
+        finally:
+            self._making = False
 
     def change_to(self, template: dict[str, Any], parameters: dict[str, Any]) -> None:
         """Become `template`: additions and changes first, then removals; raises ResourceFailed."""
@@ -96,11 +105,15 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         replaced = [k for k in existing & new.keys() if old[k]["Type"] != new[k]["Type"]]
         for key in replaced:
             self.remove(key, old[key])
-        for key in _dependency_order(new):
-            if key not in existing or key in replaced:
-                _ = self[key]
-            elif new[key] != old[key] or _resolved(self, new[key]) != before[key]:
-                self._change(key, old[key])
+        self._making = True
+        try:
+            for key in _dependency_order(new):
+                if key not in existing or key in replaced:
+                    _ = self[key]
+                elif new[key] != old[key] or _resolved(self, new[key]) != before[key]:
+                    self._change(key)
+        finally:
+            self._making = False
         for key in gone:
             self.remove(key, old[key])
 
@@ -125,7 +138,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         for key in reversed(self.created()):
             self.remove(key, self._resource_json_map[key])
 
-    def _change(self, key: str, old: dict[str, Any]) -> None:
+    def _change(self, key: str) -> None:
         definition = self._resource_json_map[key]
         kind, resource = str(definition["Type"]), self._parsed_resources[key]
         self.tell(key, physical(resource), kind, "UPDATE_IN_PROGRESS", None)
