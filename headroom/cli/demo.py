@@ -18,6 +18,7 @@ from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.showing import Outcome
 from headroom.cli.stories import END_MINUTE
+from headroom.localaws import daemon
 
 OUT = Path("build/demo")
 MARK = ".headroom-demo"
@@ -75,8 +76,12 @@ def clear(folder: Path) -> None:
     theirs = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     if theirs and not (folder / MARK).is_file():
         raise BadRequest(f"{folder} is not a folder of the demo; --out needs a new or empty one.")
+    if daemon.status(folder / stage.ENDPOINT) is not None:
+        raise BadRequest(
+            f"Another demo is playing in {folder}; wait for it, or give another --out."
+        )
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()
 
 

@@ -25,6 +25,8 @@ ROOT = Path(headroom.__file__).parents[1]
 CDK = ROOT / "node_modules/.bin/cdk"
 ACCOUNT, REGION = "123456789012", "us-east-1"
 CDK_TIMEOUT_S = 240
+ENDPOINT = "endpoint"
+"""Where in the demo's folder the endpoint keeps its state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ class Stage:
 @contextmanager
 def stage(folder: Path, *, seed: int) -> Iterator[Stage]:
     """A local endpoint with a lock-step clock, stopped whatever happens to this process."""
-    with LocalAws(state_dir=folder / "endpoint", clock="lockstep", seed=seed) as local:
+    with LocalAws(state_dir=folder / ENDPOINT, clock="lockstep", seed=seed) as local:
         yield Stage(endpoint=local.endpoint, folder=folder)
 
 

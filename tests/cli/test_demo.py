@@ -8,6 +8,8 @@ from headroom.cli.demo import MARK, clear
 from headroom.cli.play import digest, lines
 from headroom.cli.problems import BadRequest
 from headroom.cli.records_file import RecordsFile, record_of
+from headroom.cli.stage import ENDPOINT
+from headroom.localaws.daemon import LocalAws
 from tests.cli.made import acted
 
 
@@ -37,3 +39,11 @@ def test_records_come_back_from_their_file_as_they_were(tmp_path: Path) -> None:
 def test_the_digest_changes_with_any_record() -> None:
     assert digest([acted()]) == digest([acted()])
     assert digest([acted()]) != digest([acted()[:-1]])
+
+
+def test_a_demo_that_is_playing_is_not_disturbed(tmp_path: Path) -> None:
+    clear(tmp_path / "demo")
+    with LocalAws(state_dir=tmp_path / "demo" / ENDPOINT, clock="lockstep"):
+        with pytest.raises(BadRequest, match="Another demo is playing"):
+            clear(tmp_path / "demo")
+    clear(tmp_path / "demo")
