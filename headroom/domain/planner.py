@@ -53,11 +53,11 @@ def step_of(origin: Configuration, target: Configuration) -> float:
     What a type includes at its smallest (gp3: 3,000 IOPS and 125 MiB/s) is never a step.
     """
     now, then = capability(origin), capability(target)
-    included = _included(target.volume_type)
-    return max(
-        then.sustained_iops / max(now.burst_iops, included[0]),
-        then.sustained_mibps / max(now.burst_mibps, included[1]),
-    )
+    iops, mibps = _included(target.volume_type)
+    step = then.sustained_iops / max(now.burst_iops, iops)
+    if target.throughput_mibps is None:  # derived: nobody asked for it and nobody pays for it
+        return step
+    return max(step, target.throughput_mibps / max(now.burst_mibps, mibps))
 
 
 def _included(volume_type: VolumeType) -> tuple[float, float]:
