@@ -167,6 +167,14 @@ def test_a_scheduled_rule_reaches_its_queue(program: Program) -> None:
     assert [event["detail-type"] for event in told] == ["Scheduled Event"] * 2
 
 
+@pytest.mark.parametrize(("source", "expected"), [("me", True), ("you", False)])
+def test_a_pattern_can_be_tried_on_an_event(program: Program, source: str, expected: bool) -> None:
+    told = program.client("events").test_event_pattern(
+        EventPattern='{"source": ["me"]}', Event=json.dumps({"source": source})
+    )
+    assert told["Result"] is expected
+
+
 def test_what_a_rule_cannot_deliver_is_parked(program: Program) -> None:
     dead, dead_arn = program.queue("rule-dead")
     events = program.client("events")
