@@ -12,6 +12,7 @@ import typer
 
 from headroom.cli.main import app, run
 from headroom.cli.reference import reference
+from headroom.cli.stories import END_MINUTE, STORIES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -117,3 +118,10 @@ def test_the_worked_incident_has_the_figures_of_the_readme(
     names = ("starved minutes", "lowest BurstBalance", "price per month")
     for name, alone, helped in zip(names, *columns, strict=True):
         assert f"| {name} | {alone} | {helped} |" in text
+
+
+def test_the_readme_tells_every_story_of_the_demo() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for number, story in enumerate(STORIES, start=1):
+        assert f"{number}. *{story.title}.*" in text
+    assert f"plays {END_MINUTE // 60} hours" in text

@@ -43,7 +43,9 @@ def test_the_digest_changes_with_any_record() -> None:
 
 def test_a_demo_that_is_playing_is_not_disturbed(tmp_path: Path) -> None:
     clear(tmp_path / "demo")
-    with LocalAws(state_dir=tmp_path / "demo" / ENDPOINT, clock="lockstep"):
-        with pytest.raises(BadRequest, match="Another demo is playing"):
-            clear(tmp_path / "demo")
+    with (
+        LocalAws(state_dir=tmp_path / "demo" / ENDPOINT, clock="lockstep"),
+        pytest.raises(BadRequest, match="Another demo is playing"),
+    ):
+        clear(tmp_path / "demo")
     clear(tmp_path / "demo")
