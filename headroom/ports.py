@@ -79,6 +79,9 @@ class Glance:
     throughput_exceeded_minutes: int | None
     lowest_burst_balance_percent: float | None
     longest_queue: float | None
+    peak_iops: float | None = None
+    """Busiest minute's operations/s; read only where AWS publishes no Exceeded check."""
+    peak_mibps: float | None = None
 
 
 class Metrics(Protocol):
@@ -125,7 +128,9 @@ class Ledger(Protocol):
         the resource is enrolled: the monthly price of the observed configuration, taken from
         `decision.current_usd`) and `due_at`: when the sweep looks at this resource again.
         An Escalate adds its cause to `escalated_causes`; binding NOTHING empties them (the
-        episode is over).
+        episode is over). If the resource's last decision is an act that nobody began (a crash
+        between `decided` and `intend`), that one is WITHDRAWN with it: to intend it is refused
+        with `exists`.
         """
 
     def intend(
@@ -149,7 +154,9 @@ class Ledger(Protocol):
         """Add a record to a chain and move the resource's state with it in one transaction.
 
         Steps that end a chain without a change in force release its lease and its reservation;
-        steps that end it with one (relieved, ineffective, diverged) release the lease only.
+        steps that end it with one (relieved, ineffective, diverged) release the lease only; gone
+        releases both, ends the increase in force and drops the due time. A refused step sets
+        `retry_not_before` to `due_at`; applied and already_there clear it.
         Raises IllegalStep when the step may not follow, LostLease when the fencing number is
         not the one in force.
         """
@@ -187,7 +194,20 @@ class Standings(Protocol):
         """Resources due at or before `now`, longest overdue first (a sparse index)."""
 
     def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
-        """Remember a look that was no news."""
+        """Remember a look that was no news, and when the next one is due (None: never).
+
+        A resource with an open chain stays due: None leaves its due time alone, an earlier time
+        is taken, a later one only when the chain was due by `at`, that is, from the look that
+        took its turn. So a look from elsewhere never puts a verification off.
+        """
+
+    def forget(self, ref: ResourceRef, *, at: datetime) -> None:
+        """The resource exists no more: its increase ends (the account's sum with it, in one
+        transaction), nothing of it is due, and an act that nobody began is withdrawn.
+
+        An open chain is ended with GONE first: until then it keeps what it reserved and stays
+        due. Saying it again, or of a resource never seen, writes nothing.
+        """
 
     def saw_modifications(
         self,

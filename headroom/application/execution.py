@@ -85,9 +85,14 @@ def record_outcome(
         mine = KnownModification(started_at=outcome.started_at, by="headroom")
         ports.standings.saw_modifications(ref, [mine], now=now)
     if step in (Step.APPLIED, Step.UNKNOWN) or (
-        isinstance(outcome, Refused) and outcome.refusal in TOLD
+        isinstance(outcome, Refused) and outcome.refusal in TOLD and _first_in_a_day(decision, now)
     ):
         ports.notifier.tell(decision, step, summary)
+
+
+def _first_in_a_day(decision: Decision, now: datetime) -> bool:
+    last = decision.standing.last_refusal_at
+    return last is None or now - last >= WINDOW
 
 
 def _told(outcome: Outcome, now: datetime) -> tuple[Step, str, datetime]:
@@ -114,6 +119,9 @@ def _learn_full(
     """
     change = decision.observation.modification
     latest = now if change is None else change.started_at
-    full_until = outcome.retry_at or latest + WINDOW
+    named = outcome.retry_at
+    if named is not None and not now < named <= now + WINDOW:
+        named = None  # no slot is ever further away than that: the instant means something else
+    full_until = named or latest + WINDOW
     ports.standings.saw_modifications(ref, [], now=now, full_until=full_until)
     return max(full_until, now + RETRY[Refusal.SLOTS])

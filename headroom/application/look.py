@@ -11,12 +11,14 @@ from headroom.domain.observation import Observation
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.records import Step
-from headroom.domain.resources import ResourceRef, VolumeType
+from headroom.domain.resources import ModificationState, ResourceRef, VolumeType
 from headroom.domain.standing import WINDOW, KnownModification, Standing
 from headroom.ports import Ports, ResourceGone, StorageView
 
 NEAR_A_LIMIT = timedelta(minutes=5)
 """How soon a volume under pressure, or whose credits drain, is looked at again."""
+LONG_EPISODE_MINUTES = 60
+"""Past this, starvation that is not worth ending is left to the scans of the fleet."""
 THIN_DATA = timedelta(minutes=5)
 DRAINING = timedelta(hours=4)
 BUCKET_TYPES = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
@@ -32,8 +34,8 @@ def look(
     """
     try:
         view = ports.storage.view(ref)
-    except ResourceGone:
-        ports.standings.looked(ref, at=now, due_at=None)
+    except ResourceGone as gone:
+        _let_go(ports, ref, now, str(gone))
         return None
     standing = ports.standings.standing(ref, now)
     policy = ports.policies.current()
@@ -59,6 +61,17 @@ def look(
     )
     _carry_out(ports, decision, standing, now, must_record=must_record)
     return decision
+
+
+def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> None:
+    """End what is open about a resource that exists no more, and free what it held."""
+    chain = ports.standings.standing(ref, now).open_chain
+    if chain is not None:
+        ports.ledger.append(
+            chain.decision_id, Step.GONE, ref=ref, at=now, summary=f"the volume is gone: {why}",
+            body={}, fencing=chain.fencing, due_at=None,
+        )  # fmt: skip
+    ports.standings.forget(ref, at=now)
 
 
 def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: bool) -> Observation:
@@ -90,12 +103,13 @@ def note_modifications(
     change = view.modification
     if change is None or change.started_at <= now - WINDOW:
         return standing
+    landed = change.state is not ModificationState.FAILED
     if any(abs(change.started_at - m.started_at) <= SAME_START for m in standing.modifications):
         return standing
     price = None
-    if prices is not None and standing.enrolment_usd is not None:
+    if prices is not None and landed and standing.enrolment_usd is not None:
         try:
-            price = prices.monthly(view.volume.configuration)
+            price = prices.monthly(change.target)
         except PriceUnknown:
             price = None
     theirs = KnownModification(started_at=change.started_at, by="other")
@@ -145,9 +159,11 @@ def next_look(decision: Decision) -> datetime | None:
     if answer.until is not None:
         return max(answer.until, at + timedelta(minutes=1))
     match answer.reason:
-        case Reason.BLOCKED_FOR_NOW | Reason.NOT_WORTH_IT | Reason.CHANGE_PENDING:
+        case Reason.BLOCKED_FOR_NOW | Reason.CHANGE_PENDING:
             return at + NEAR_A_LIMIT
-        case Reason.DATA_TOO_THIN if decision.effective.enrolled:
+        case Reason.NOT_WORTH_IT if decision.demand.pressed_minutes < LONG_EPISODE_MINUTES:
+            return at + NEAR_A_LIMIT
+        case Reason.DATA_TOO_THIN if decision.effective.enrolled and decision.demand.known_minutes:
             return at + THIN_DATA
         case Reason.NO_PRESSURE if decision.effective.enrolled and _draining(decision):
             return at + NEAR_A_LIMIT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import assert_never
 
@@ -9,14 +10,24 @@ from headroom.application.look import look
 from headroom.domain.decision import Decision
 from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import Ports
+from headroom.ports import Ports, ReadFailed
+
+RESERVE_S = 20.0
+"""Seconds of a function's time kept for finishing what was begun."""
 
 
-def remediate(ports: Ports, signal: Signal, now: datetime) -> tuple[Decision, ...]:
+def remediate(
+    ports: Ports,
+    signal: Signal,
+    now: datetime,
+    *,
+    time_left: Callable[[], float] = lambda: float("inf"),
+) -> tuple[Decision, ...]:
     """Follow one signal; the decisions made, one for each volume it pointed at.
 
     A muted alarm wakes nobody: somebody silenced it on purpose, and the sweep still looks.
-    Raises ReadFailed when AWS did not answer; the event is then delivered again.
+    One volume that cannot be read does not hide the others. Raises ReadFailed at the end when
+    AWS did not answer for one or time ran out; the event is then delivered again.
     """
     if signal.muted:
         return ()
@@ -37,5 +48,19 @@ def remediate(ports: Ports, signal: Signal, now: datetime) -> tuple[Decision, ..
         case _:
             assert_never(signal.claim)
     trigger = "event" if signal.claim is Claim.MODIFICATION else "alarm"
-    decisions = (look(ports, ref, now, trigger=trigger, must_record=asked) for ref in refs)
-    return tuple(d for d in decisions if d is not None)
+    decisions: list[Decision] = []
+    missed: list[str] = []
+    for ref in refs:
+        if time_left() < RESERVE_S:
+            missed.append(f"{ref.resource_id}: no time left")
+            continue
+        try:
+            decision = look(ports, ref, now, trigger=trigger, must_record=asked)
+        except ReadFailed as error:
+            missed.append(f"{ref.resource_id}: {error}")
+            continue
+        if decision is not None:
+            decisions.append(decision)
+    if missed:
+        raise ReadFailed("; ".join(missed))
+    return tuple(decisions)

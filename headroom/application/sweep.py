@@ -12,6 +12,7 @@ from headroom.application.look import NEAR_A_LIMIT, look
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
+from headroom.domain.pressure import AT_LIMIT
 from headroom.domain.resources import ResourceRef
 from headroom.ports import Glance, Ports, ReadFailed, StorageView
 
@@ -20,6 +21,8 @@ DUE_AT_ONCE = 200
 ERRORS_TOLD = 20
 RESERVE_S = 20.0
 """Seconds of a function's time kept for finishing what was begun."""
+LAST_S = 3.0
+"""Seconds kept for telling what was done."""
 SUSPECT_BALANCE_PERCENT = 90.0
 SUSPECT_QUEUE = 32.0
 
@@ -67,6 +70,8 @@ class SweepReport:
     """One line for each resource that could not be looked at, at most 20."""
     oldest_due_s: float
     scan_ran: bool
+    scan_complete: bool
+    """Whether a scan that ran glanced at every volume; False when none ran."""
     complete: bool
     policy_unreadable: str | None
 
@@ -86,13 +91,15 @@ def sweep(
     complete = _look_at(ports, (d.ref for d in due), now, "due", tally, time_left)
     tally.due = len(due)
     scan = complete and ports.scan.claim_scan(now, scan_every_s)
+    scan_complete = False
     if scan:
         recently = {d.ref.arn for d in due}
-        complete = _scan(ports, policy, now, recently, tally, time_left)
+        suspects, scan_complete = _suspects(ports, policy, now, recently, tally, time_left)
+        complete = _look_at(ports, suspects, now, "sweep", tally, time_left) and scan_complete
     return SweepReport(
         due=tally.due, scanned=tally.scanned, looked=tally.looked, acted=tally.acted,
         held=tally.held, escalated=tally.escalated, failed=tally.failed, errors=tally.errors,
-        oldest_due_s=oldest, scan_ran=scan, complete=complete,
+        oldest_due_s=oldest, scan_ran=scan, scan_complete=scan_complete, complete=complete,
         policy_unreadable=policy.reason if isinstance(policy, PolicyUnreadable) else None,
     )  # fmt: skip
 
@@ -101,9 +108,15 @@ def _look_at(
     ports: Ports, refs: Iterable[ResourceRef], now: datetime, trigger: str, tally: _Tally,
     time_left: Callable[[], float],
 ) -> bool:  # fmt: skip
+    """Look at each in turn; what there is no time for is due at once, for the next runs."""
+    complete = True
     for ref in refs:
         if time_left() < RESERVE_S:
-            return False
+            complete = False
+            if trigger != "due" and time_left() > LAST_S:
+                with suppress(Exception):
+                    ports.standings.looked(ref, at=now, due_at=now)
+            continue
         try:
             tally.count(look(ports, ref, now, trigger=trigger))
         except Exception as error:
@@ -111,42 +124,52 @@ def _look_at(
             tally.fail(ref.resource_id, error)
             with suppress(Exception):
                 ports.standings.looked(ref, at=now, due_at=now + NEAR_A_LIMIT)
-    return True
+    return complete
 
 
-def _scan(
+def _suspects(
     ports: Ports, policy: Policy | PolicyUnreadable, now: datetime, seen: set[str], tally: _Tally,
     time_left: Callable[[], float],
-) -> bool:  # fmt: skip
-    """Glance at every volume and look at the suspects, most starved first in each batch."""
-    try:
-        for batch in _batches(ports.storage.fleet()):
-            if time_left() < RESERVE_S:
-                return False
+) -> tuple[list[ResourceRef], bool]:  # fmt: skip
+    """Glance at the whole fleet; the suspects, enrolled and most starved first, and whether
+    every volume was glanced at. A batch that cannot be read is told and passed over."""
+    found: list[tuple[tuple[bool, int, float], ResourceRef]] = []
+    complete = True
+    batches = _batches(ports.storage.fleet())
+    while time_left() >= RESERVE_S:
+        try:
+            batch = next(batches, None)
+            if batch is None:
+                break
             watched = [v for v in batch if _watched(policy, v) and v.volume.ref.arn not in seen]
             glances = ports.metrics.glance(watched, now)
-            tally.scanned += len(batch)
-            seen_of = {v.volume.ref: glances.get(v.volume.ref.resource_id) for v in watched}
-            suspects = [
-                v.volume.ref
-                for v in watched
-                if suspect(v, seen_of[v.volume.ref], now, timedelta(hours=1))
-            ]
-            suspects.sort(key=lambda ref: _urgency(seen_of[ref]))
-            if not _look_at(ports, suspects, now, "sweep", tally, time_left):
-                return False
-    except ReadFailed as error:
-        tally.fail("the fleet", error)
-        return False
-    return True
+        except ReadFailed as error:
+            tally.fail("the fleet", error)
+            complete = False
+            continue  # a fleet that failed yields nothing more; a batch that did is passed over
+        tally.scanned += len(batch)
+        for view in watched:
+            glance = glances.get(view.volume.ref.resource_id)
+            if suspect(view, glance, now, timedelta(hours=1)):
+                found.append((_urgency(policy, view, glance), view.volume.ref))
+    else:
+        complete = False
+    found.sort(key=lambda each: each[0])
+    return [ref for _, ref in found], complete
 
 
-def _urgency(glance: Glance | None) -> tuple[int, float]:
+def _urgency(
+    policy: Policy | PolicyUnreadable, view: StorageView, glance: Glance | None
+) -> tuple[bool, int, float]:
+    """Sorts what may be acted on first, then the longest pressed, then the emptiest bucket."""
+    watched_only = (
+        isinstance(policy, PolicyUnreadable) or not limits_for(policy, view.volume).enrolled
+    )
     if glance is None:
-        return 0, 100.0
+        return watched_only, 0, 100.0
     pressed = (glance.iops_exceeded_minutes or 0) + (glance.throughput_exceeded_minutes or 0)
     balance = glance.lowest_burst_balance_percent
-    return -pressed, 100.0 if balance is None else balance
+    return watched_only, -pressed, 100.0 if balance is None else balance
 
 
 def _batches(views: Iterator[StorageView]) -> Iterator[list[StorageView]]:
@@ -175,7 +198,12 @@ def suspect(view: StorageView, glance: Glance | None, now: datetime, fresh: time
     balance = glance.lowest_burst_balance_percent
     if balance is not None and balance < SUSPECT_BALANCE_PERCENT:
         return True
+    can = capability(view.volume.configuration)
+    if (glance.peak_iops or 0.0) >= AT_LIMIT * can.burst_iops:
+        return True
+    if (glance.peak_mibps or 0.0) >= AT_LIMIT * can.burst_mibps:
+        return True
     queue = glance.longest_queue
     # One outstanding operation per 1,000 IOPS is AWS's own advice; far above it, somebody waits.
-    expected = max(1.0, capability(view.volume.configuration).sustained_iops / 1000)
+    expected = max(1.0, can.sustained_iops / 1000)
     return queue is not None and queue >= max(SUSPECT_QUEUE, 4 * expected)

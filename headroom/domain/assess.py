@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.catalogue import capability
+from headroom.domain.catalogue import Capability, capability
 from headroom.domain.demand import Binding, Diagnosis
 from headroom.domain.diagnose import diagnose
 from headroom.domain.estimate import estimate
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
-from headroom.domain.pressure import Minute, clear_run, minutes
+from headroom.domain.pressure import AT_LIMIT, Minute, clear_run, minutes
 from headroom.domain.resources import Modification, ModificationState
 from headroom.domain.verification import (
     Diverged,
@@ -24,7 +24,6 @@ from headroom.domain.verification import (
 CLEAR_MINUTES = 5
 """Measured minutes without pressure, after the change took hold, that prove relief."""
 LOOK_AGAIN = timedelta(minutes=5)
-LOOK_AGAIN_LATER = timedelta(minutes=15)
 PRESSED_MINUTES = 10
 """Measured minutes still pressed after AWS called the change completed: it did not help."""
 SAME_CHANGE = timedelta(hours=1)
@@ -36,38 +35,70 @@ GIVE_UP = timedelta(hours=30)
 def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
     """What became of `plan`, applied at `applied_at`, as far as `observation` tells."""
     change = observation.modification
-    ours = change is not None and change.started_at >= applied_at - SAME_CHANGE
+    ours = (
+        change is not None
+        and change.target == plan.target
+        and change.started_at >= applied_at - SAME_CHANGE
+    )
     if ours and change is not None and change.state is ModificationState.FAILED:
         return FailedAtAws(detail="AWS reports the modification as failed")
+    if ours and change is not None and change.state is ModificationState.MODIFYING:
+        # Until it leaves this state AWS may still describe the volume as it was.
+        return _pending(observation, applied_at, "the change has not landed")
     if observation.volume.configuration != plan.target:
         return Diverged(detail=f"expected {plan.target}, found {observation.volume.configuration}")
-    if change is None or change.state is ModificationState.MODIFYING:
-        return Pending(next_look=observation.at + LOOK_AGAIN, detail="the change has not landed")
     return _pressure_after(observation, plan, applied_at, change)
 
 
+def _pending(observation: Observation, applied_at: datetime, detail: str) -> Verification:
+    if observation.at - applied_at > GIVE_UP:
+        return Ineffective(
+            cause=f"no proof of relief in {GIVE_UP.total_seconds() / 3600:.0f} h: {detail}"
+        )
+    return Pending(next_look=observation.at + LOOK_AGAIN, detail=detail)
+
+
 def _pressure_after(
-    observation: Observation, plan: Plan, applied_at: datetime, change: Modification
+    observation: Observation, plan: Plan, applied_at: datetime, change: Modification | None
 ) -> Verification:
-    can = capability(plan.target)
-    after = tuple(m for m in minutes(observation.activity, can) if m.at >= applied_at + LOOK_AGAIN)
+    completed_at = _completed_at(change, applied_at)
+    old = capability(plan.origin)
+    after = tuple(
+        m
+        for m in minutes(observation.activity, capability(plan.target))
+        if m.at >= applied_at + LOOK_AGAIN and (m.pressed or _tells(m, old, completed_at))
+    )
     clear = clear_run(after)
     if clear >= CLEAR_MINUTES:
         return Relieved(detail=_relief(after, clear))
-    completed = change.state is ModificationState.COMPLETED
-    ended_at = change.ended_at or applied_at
-    settled = [m for m in after if m.at >= ended_at] if completed else []
-    pressed = sum(m.pressed for m in settled)
-    if pressed >= PRESSED_MINUTES:
+    settled = [m for m in after if completed_at is not None and m.at >= completed_at]
+    if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
         diagnosis = diagnose(observation, estimate(observation))
         return Ineffective(cause=_cause(diagnosis, settled))
-    if observation.at - applied_at > GIVE_UP:
-        return Ineffective(cause="no proof of relief: too little was measured since the change")
-    wait = LOOK_AGAIN if completed or not after or after[-1].pressed else LOOK_AGAIN_LATER
-    return Pending(
-        next_look=observation.at + min(wait, LOOK_AGAIN_LATER),
-        detail=f"{change.state}, {clear} clear minutes so far",
-    )
+    state = "completed" if change is None else change.state.value
+    return _pending(observation, applied_at, f"{state}, {clear} clear minutes so far")
+
+
+def _completed_at(change: Modification | None, applied_at: datetime) -> datetime | None:
+    """Since when the new performance is certain; None while AWS still optimizes."""
+    if change is None:  # AWS lists no modification any more: it is long over
+        return applied_at
+    if change.state is not ModificationState.COMPLETED:
+        return None
+    return change.ended_at or applied_at
+
+
+def _tells(minute: Minute, old: Capability, completed_at: datetime | None) -> bool:
+    """Whether a minute without pressure is any proof that the change helped.
+
+    Before AWS calls it completed, an idle minute proves nothing, and a minute without an Exceeded
+    check only if more was served than the old limits allowed.
+    """
+    if completed_at is not None and minute.at >= completed_at:
+        return True
+    if minute.checked:
+        return minute.iops >= 1
+    return minute.iops * AT_LIMIT > old.burst_iops or minute.mibps * AT_LIMIT > old.burst_mibps
 
 
 def _relief(after: tuple[Minute, ...], clear: int) -> str:

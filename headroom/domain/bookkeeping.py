@@ -1,23 +1,19 @@
-"""How each record moves the ledger's state of its resource: pure, shared by every ledger.
-
-Money that is added up is in whole micro-USD per month: reservations are rounded up, limits down,
-so a sum of them never passes a limit by rounding.
-"""
+"""How each record moves the ledger's state of its resource: pure, shared by every ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 
-from headroom.domain.decision import Decision, Escalate
+from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.demand import Binding
 from headroom.domain.outcome import Applied, Refusal, Refused
 from headroom.domain.records import Step
-from headroom.domain.standing import WINDOW, KnownModification, OpenChain, Signature, Standing
+from headroom.domain.resource_state import Reserved, ResourceState, usd
+from headroom.domain.standing import WINDOW, KnownModification, OpenChain, Standing
 
-MICRO = 1_000_000
 SAME_START = timedelta(seconds=1)
 """AWS tells starts to the second; two that are no further apart are the same one."""
 OURS = "headroom"
@@ -26,66 +22,19 @@ RELEASES = frozenset({Step.FAILED, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, S
 """Steps that end a chain without a change in force."""
 LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED})
 """Steps that end a chain with a change in force."""
+ENDS = RELEASES | LANDED | {Step.GONE}
+"""Steps that end a chain; GONE ends with it whatever was in force before."""
 WAITS = frozenset({Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED})
 """Refusals that time clears: no failure of ours."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserved:
-    """An increase reserved for a chain that has not ended, in micro-USD per month."""
-
-    decision_id: str
-    micro_usd: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceState:
-    """All that the ledger keeps about one resource. Money in micro-USD per month but enrolment."""
-
-    enrolment_usd: Decimal | None = None
-    in_force_micro_usd: int = 0
-    """The increase of what landed."""
-    reserved: tuple[Reserved, ...] = ()
-    """What chains that have not ended may add up to; kept until a change landed or did not."""
-    modifications: tuple[KnownModification, ...] = ()
-    slots_full_until: datetime | None = None
-    last_refusal_at: datetime | None = None
-    last_act_at: datetime | None = None
-    last_looked_at: datetime | None = None
-    chain: OpenChain | None = None
-    fencing: int = 0
-    lease_until: datetime | None = None
-    last_signature: Signature | None = None
-    last_decision_id: str | None = None
-    escalated_causes: tuple[str, ...] = ()
-    failures_in_a_row: int = 0
-    due_at: datetime | None = None
-
-    @property
-    def own_micro_usd(self) -> int:
-        """This resource's part of the account's sum: the most that is or may come in force."""
-        return max(self.in_force_micro_usd, *(r.micro_usd for r in self.reserved), 0)
-
-    def held(self, decision_id: str, fencing: int) -> bool:
-        """Whether `decision_id` still holds the lease that came with this fencing number."""
-        chain = self.chain
-        return chain is not None and chain.decision_id == decision_id and chain.fencing == fencing
-
-
-def micro_usd(usd: Decimal, rounding: str = ROUND_CEILING) -> int:
-    """USD in whole micro-USD, rounded up unless told otherwise."""
-    return int((usd * MICRO).to_integral_value(rounding))
-
-
-def usd(micro: int) -> Decimal:
-    """Micro-USD in USD."""
-    return Decimal(micro) / MICRO
 
 
 def after_decided(
     state: ResourceState, decision: Decision, due_at: datetime | None
 ) -> ResourceState:
-    """The state once `decision` is recorded; an open chain's due time is never put off by it."""
+    """The state once `decision` is recorded; an open chain's due time is never put off by it.
+
+    Whoever records it withdraws `state.pending_act` with it: that one is overtaken.
+    """
     enrolment, causes = state.enrolment_usd, state.escalated_causes
     if enrolment is None and decision.effective.enrolled:
         enrolment = decision.current_usd
@@ -96,6 +45,7 @@ def after_decided(
     return replace(
         state, enrolment_usd=enrolment, escalated_causes=causes, last_looked_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
+        pending_act=decision.decision_id if isinstance(decision.answer, Act) else None,
         due_at=due_at if state.chain is None else _earliest(state.due_at, due_at),
     )  # fmt: skip
 
@@ -111,7 +61,7 @@ def after_intended(
     )
     return replace(
         state, fencing=fencing, lease_until=lease_until, chain=chain,
-        reserved=(*state.reserved, mine), due_at=lease_until,
+        reserved=(*state.reserved, mine), pending_act=None, due_at=lease_until,
     )  # fmt: skip
 
 
@@ -132,11 +82,16 @@ def after_step(
     chain = state.chain
     holds = chain is not None and chain.decision_id == decision_id
     if chain is not None and holds:
-        ended = step in RELEASES | LANDED
+        ended = step in ENDS
         chain = None if ended else replace(chain, phase=step.value, since=at)
         state = replace(state, chain=chain, lease_until=None if ended else state.lease_until)
+    if step is Step.GONE:
+        return _without_resource(state)
+    if state.pending_act == decision_id:
+        state = replace(state, pending_act=None)
     state = _settle(state, decision_id, step, holds)
     state = _count(state, step, at, body)
+    state = _retry(state, step, due_at)
     if step is Step.APPLIED:
         ours = KnownModification(started_at=_started(body, at), by=OURS)
         state = replace(
@@ -172,6 +127,34 @@ def _count(
     return replace(state, last_refusal_at=at, failures_in_a_row=failures)
 
 
+def _retry(state: ResourceState, step: Step, due_at: datetime | None) -> ResourceState:
+    """A refused need is looked at again when AWS may be asked again; a change accepted ends it."""
+    if step is Step.REFUSED:
+        return replace(state, retry_not_before=due_at)
+    if step in (Step.APPLIED, Step.ALREADY_THERE):
+        return replace(state, retry_not_before=None)
+    return state
+
+
+def _without_resource(state: ResourceState) -> ResourceState:
+    """Nothing in force, reserved or due, but for a chain that is open."""
+    chain = state.chain
+    held = None if chain is None else chain.decision_id
+    return replace(
+        state, in_force_micro_usd=0, due_at=None if chain is None else state.due_at,
+        reserved=tuple(r for r in state.reserved if r.decision_id == held),
+    )  # fmt: skip
+
+
+def after_forgotten(state: ResourceState, at: datetime) -> ResourceState:
+    """The state once its resource is known to exist no more; the very same one when it was.
+
+    Whoever records it withdraws `state.pending_act` with it.
+    """
+    moved = replace(_without_resource(state), pending_act=None)
+    return state if moved == state else replace(moved, last_looked_at=at)
+
+
 def _started(body: Mapping[str, object], at: datetime) -> datetime:
     outcome, started = body.get("outcome"), body.get("started_at")
     if isinstance(outcome, Applied):
@@ -180,9 +163,12 @@ def _started(body: Mapping[str, object], at: datetime) -> datetime:
 
 
 def after_look(state: ResourceState, at: datetime, due_at: datetime | None) -> ResourceState:
-    """The state once looked at; what has an open chain stays due when nothing else is said."""
-    if due_at is None and state.chain is not None:
-        due_at = state.due_at
+    """The state once looked at at `at`; an open chain is put off only by a look that was due."""
+    if state.chain is not None and state.due_at is not None:
+        if due_at is None:
+            due_at = state.due_at
+        elif at < state.due_at:
+            due_at = min(due_at, state.due_at)
     return replace(state, last_looked_at=at, due_at=due_at)
 
 
@@ -243,7 +229,7 @@ def standing_of(
         own_increase_usd=usd(state.own_micro_usd),
         account_increase_usd=usd(account_micro_usd),
         modifications=_known(state.modifications, (), now),
-        slots_full_until=state.slots_full_until,
+        slots_full_until=_ahead(state.slots_full_until, now),
         last_refusal_at=state.last_refusal_at,
         last_act_at=state.last_act_at,
         open_chain=state.chain,
@@ -252,7 +238,13 @@ def standing_of(
         escalated_causes=state.escalated_causes,
         paused_until=paused_until,
         failures_in_a_row=state.failures_in_a_row,
+        retry_not_before=_ahead(state.retry_not_before, now),
     )
+
+
+def _ahead(until: datetime | None, now: datetime) -> datetime | None:
+    """An instant that is still to come; None once it is there."""
+    return None if until is None or until <= now else until
 
 
 def _earliest(*instants: datetime | None) -> datetime | None:

@@ -235,8 +235,12 @@ def _answer(
             "use a larger instance, or spread the load; a faster volume would change nothing",
             None,
         )  # fmt: skip
-    if evidence.prices is None:
-        return Hold(reason=Reason.PRICE_UNKNOWN, until=None, would_take=None)
+    if _price_now(evidence) is None:
+        return _told_once(
+            evidence, effective, Reason.PRICE_UNKNOWN, "price_unknown",
+            "no price is known for this volume type in this Region, and nothing is bought without",
+            None,
+        )  # fmt: skip
     if not judgements:
         return _told_once(
             evidence, effective, Reason.NO_PLAN, "no_plan",
@@ -251,11 +255,11 @@ def _answer(
 
 
 def _distance(judgement: PlanJudgement) -> tuple[int, int, int]:
-    """How far a plan is from being allowed: blocks for good first, then waits, then the mode."""
+    """How far a plan is from being allowed; one worth taking comes before any that is not."""
     blocking = [v for v in judgement.blocking if v.guardrail is not Guardrail.MODE]
     for_good = sum(not v.temporary for v in blocking)
-    worth = sum(v.guardrail is Guardrail.WORTH_IT for v in blocking)
-    return for_good, worth, len(blocking)
+    worthless = sum(v.guardrail is Guardrail.WORTH_IT for v in blocking)
+    return worthless, for_good, len(blocking)
 
 
 def _blocked(

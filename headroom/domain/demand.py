@@ -62,6 +62,9 @@ class Demand:
     expected_starved_minutes: float
     """Minutes expected to starve in the next 24 h if nothing changes."""
     credits: CreditForecast | None
+    peak_iops: float
+    """Highest period measured, of the last hours and of earlier days."""
+    peak_mibps: float
     clear_minutes: int
     """Most recent consecutive known minutes without pressure."""
 

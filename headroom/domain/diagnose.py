@@ -8,10 +8,11 @@ from statistics import mean
 from headroom.domain.catalogue import Capability, capability
 from headroom.domain.demand import Binding, Demand, Diagnosis
 from headroom.domain.estimate import LEAD_TIME
-from headroom.domain.observation import InstanceActivity, Observation, Series
+from headroom.domain.observation import Observation, Series
 from headroom.domain.pressure import Minute, minutes
 
 RECENT = timedelta(minutes=15)
+RECENT_MINUTES = 15
 TOLERANCE = 1.1
 """An instance that leaves a volume hardly more than it has is the limit all the same."""
 
@@ -49,9 +50,11 @@ def _binding(
         return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"
     by_iops = sum(m.iops_pressed for m in recent)
     by_mibps = sum(m.mibps_pressed for m in recent)
-    if demand.pressed_minutes and by_iops + by_mibps >= 2:
-        return _pressed_binding(can, recent, by_iops >= by_mibps, limit, left)
     stolen = _instance_pressed(observation)
+    if demand.pressed_minutes and by_iops + by_mibps >= 2:
+        if stolen is not None and None in left:
+            return stolen, "the instance's own EBS check reads 1 and its limits are not known"
+        return _pressed_binding(can, recent, by_iops >= by_mibps, limit, left)
     if stolen is not None:
         return stolen, "the instance's own EBS check reads 1 while the volume's does not"
     credits = demand.credits
@@ -131,26 +134,34 @@ def _instance_left(
     instance = observation.instance
     if instance is None or instance.limits is None:
         return None, None
-    others_iops, others_mibps = _others(observation.instance_activity, observation, seen)
+    others = _others(observation, seen)
+    if others is None:
+        return None, None
     limits = instance.limits
     return (
-        max(0.0, limits.baseline_iops - others_iops),
-        max(0.0, limits.baseline_mibps - others_mibps),
+        max(0.0, limits.baseline_iops - others[0]),
+        max(0.0, limits.baseline_mibps - others[1]),
     )
 
 
-def _others(
-    activity: InstanceActivity | None, observation: Observation, seen: tuple[Minute, ...]
-) -> tuple[float, float]:
-    """What the instance's other volumes take, averaged over the recent minutes."""
-    if activity is None:
+def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, float] | None:
+    """What the instance's other volumes take on average; None when that was not measured.
+
+    The last quarter of an hour if it was measured, else the latest minutes that were.
+    """
+    activity, instance = observation.instance_activity, observation.instance
+    if instance is None or set(instance.volume_ids) <= {observation.volume.ref.resource_id}:
         return 0.0, 0.0
-    since = observation.at - RECENT
-    own = {m.at: m for m in seen if m.at >= since}
-    iops = [
-        max(0.0, v - own[at].iops) for at, v in activity.iops.since(since).points() if at in own
+    if activity is None:
+        return None
+    own = {m.at: m for m in seen}
+    mibps = dict(activity.mibps.points())
+    both = [
+        (at, max(0.0, total - own[at].iops), max(0.0, mibps[at] - own[at].mibps))
+        for at, total in activity.iops.points()
+        if at in own and at in mibps
     ]
-    mibps = [
-        max(0.0, v - own[at].mibps) for at, v in activity.mibps.since(since).points() if at in own
-    ]
-    return (mean(iops) if iops else 0.0, mean(mibps) if mibps else 0.0)
+    recent = [b for b in both if b[0] >= observation.at - RECENT] or both[-RECENT_MINUTES:]
+    if not recent:
+        return None
+    return mean(b[1] for b in recent), mean(b[2] for b in recent)

@@ -8,14 +8,13 @@ from statistics import mean, median, pstdev
 from headroom.domain.catalogue import Capability, capability
 from headroom.domain.credits import forecast, lasting
 from headroom.domain.demand import CreditForecast, Demand, Estimate, Shape
-from headroom.domain.observation import Observation, VolumeActivity
-from headroom.domain.pressure import Minute, clear_run, episode, minutes
+from headroom.domain.observation import Observation
+from headroom.domain.pressure import AT_LIMIT, Minute, clear_run, episode, minutes
 
 LEAD_TIME = timedelta(minutes=45)
 """A depletion this close is acted on: time to effect, plus scan period, plus metric delay."""
 CENSORED_TAIL = 1.2
 """Tail of demand above a limit it touched; heavy, as storage load is (Pareto)."""
-BURST_TAIL = 1.2
 NO_BOUND = 16.0
 """Upper estimate over floor where queue and latency give no bound."""
 FRESH_MINUTES = 30
@@ -25,6 +24,7 @@ def estimate(observation: Observation) -> Demand:
     """What the workload of `observation` wants, with how sure that is."""
     can = capability(observation.volume.configuration)
     seen = minutes(observation.activity, can)
+    earlier = () if observation.history is None else minutes(observation.history, can)
     current = _under_present_configuration(observation, seen)
     now_pressed = episode(current)
     credits = forecast(
@@ -35,7 +35,7 @@ def estimate(observation: Observation) -> Demand:
         can=can,
     )
     pressed = tuple(m for m in now_pressed if m.pressed)
-    starved = _expected_starved(observation, current, pressed, credits)
+    starved = _expected_starved(observation, current, pressed, credits, earlier)
     iops, mibps, tail = _levels(seen, pressed, can)
     fresh = tuple(m for m in seen if m.at >= observation.at - timedelta(minutes=FRESH_MINUTES))
     return Demand(
@@ -48,6 +48,8 @@ def estimate(observation: Observation) -> Demand:
         pressed_minutes=len(pressed),
         expected_starved_minutes=round(starved, 3),
         credits=credits,
+        peak_iops=max((m.iops for m in (*seen, *earlier)), default=0.0),
+        peak_mibps=max((m.mibps for m in (*seen, *earlier)), default=0.0),
         clear_minutes=clear_run(current),
     )
 
@@ -67,6 +69,7 @@ def _expected_starved(
     current: tuple[Minute, ...],
     pressed: tuple[Minute, ...],
     credits: CreditForecast | None,
+    earlier: tuple[Minute, ...],
 ) -> float:
     """Minutes expected to starve in the next 24 h: the present episode, depletion, recurrence."""
     expected = 0.0
@@ -76,8 +79,7 @@ def _expected_starved(
         near = credits.empty_at - observation.at <= LEAD_TIME
         expected = max(expected, credits.starved_minutes if near else 0.0)
     expected = max(expected, _recurring(current, pressed))
-    if observation.history is not None:
-        expected += _on_earlier_days(observation.history, observation)
+    expected += _on_earlier_days(earlier, observation)
     return min(1440.0, expected)
 
 
@@ -94,21 +96,27 @@ def _recurring(current: tuple[Minute, ...], pressed: tuple[Minute, ...]) -> floa
     return len(all_pressed) * 1440 / len(current)
 
 
-def _on_earlier_days(history: VolumeActivity, observation: Observation) -> float:
-    """Minutes per earlier day in which served load touched what the volume sustains today."""
+def _on_earlier_days(earlier: tuple[Minute, ...], observation: Observation) -> float:
+    """Minutes per earlier day in which load touched what the volume sustains today.
+
+    A period served at the limit counts whole; one whose check was 1 at some time counts as the
+    one minute that is certain.
+    """
     can = capability(observation.volume.configuration)
-    if can.iops_credits or can.mib_credits:
+    history, change = observation.history, observation.modification
+    if history is None or can.iops_credits or can.mib_credits:
         return 0.0  # a bucket forgives: only running it forward tells (see credits.py)
-    seen = tuple(m for m in minutes(history, can) if m.at < observation.at - timedelta(hours=3))
-    change = observation.modification
+    period_min = history.read_iops.period_s / 60
     since = change.started_at if change is not None else None
-    touched = sum(
-        m.iops >= 0.97 * can.sustained_iops or m.mibps >= 0.97 * can.sustained_mibps
-        or (m.pressed and (since is None or m.at >= since))
-        for m in seen
-    )  # fmt: skip
-    days = len(seen) * history.read_iops.period_s / 86_400
-    return touched * history.read_iops.period_s / 60 / days if days >= 1 else 0.0
+    seen = [m for m in earlier if m.at < observation.at - timedelta(hours=3)]
+    touched = 0.0
+    for m in seen:
+        if m.iops >= AT_LIMIT * can.sustained_iops or m.mibps >= AT_LIMIT * can.sustained_mibps:
+            touched += period_min
+        elif m.pressed and (since is None or m.at >= since):
+            touched += 1
+    days = len(seen) * period_min / 1440
+    return touched / days if days >= 1 else 0.0
 
 
 def _levels(

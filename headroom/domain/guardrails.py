@@ -19,6 +19,7 @@ from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
 
 MIN_KNOWN_MINUTES = 5
 """Measured minutes of the last 30 below which data is too thin to spend money on."""
+FRESH = timedelta(minutes=30)
 MAX_FAILURES = 5
 FAILURE_PAUSE = timedelta(hours=6)
 ASK_AGAIN_AFTER = timedelta(hours=1)
@@ -227,6 +228,16 @@ def in_flight(case: Case) -> Verdict:
     )  # fmt: skip
 
 
+def back_off(case: Case) -> Verdict:
+    """After a refusal AWS is left alone until it may be asked again, whoever asks for it."""
+    until = case.standing.retry_not_before
+    waiting = until is not None and until > case.observation.at
+    return _verdict(
+        Guardrail.BACK_OFF, Relation.IS, "refused lately" if waiting else "free to ask",
+        "free to ask", "", clears_at=until if waiting else None, temporary=True,
+    )  # fmt: skip
+
+
 def cooldown(case: Case) -> Verdict:
     """Quiet time after our own last change."""
     minutes, last = case.effective.limits.cooldown_minutes, case.standing.last_act_at
@@ -256,13 +267,24 @@ def multi_attach(case: Case) -> Verdict:
 
 
 def instance_limit(case: Case) -> Verdict:
-    """No money for a volume whose instance is the limit."""
-    binding = case.diagnosis.binding
-    on_instance = binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
+    """No money for a volume whose instance is the limit, or may be for all that is known."""
+    diagnosis = case.diagnosis
+    binding = diagnosis.binding
+    value, detail = "volume", ""
+    if binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+        value, detail = binding.value, diagnosis.explanation
+    elif None in (diagnosis.instance_iops_left, diagnosis.instance_mibps_left):
+        activity = case.observation.instance_activity
+        since = case.observation.at - FRESH
+        checked = activity is not None and all(
+            check.since(since).known()
+            for check in (activity.iops_exceeded, activity.throughput_exceeded)
+        )
+        if not checked:
+            value, detail = "not known", "neither the instance's limits nor its own check are known"
     return _verdict(
-        Guardrail.INSTANCE_LIMIT, Relation.IS, binding.value if on_instance else "volume",
-        "volume", "", case.diagnosis.explanation if on_instance else "", temporary=True,
-    )  # fmt: skip
+        Guardrail.INSTANCE_LIMIT, Relation.IS, value, "volume", "", detail, temporary=True
+    )
 
 
 def data(case: Case) -> Verdict:
@@ -314,6 +336,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.PRICE_PER_ACCOUNT, price_per_account),
     (Guardrail.SLOTS, slots),
     (Guardrail.IN_FLIGHT, in_flight),
+    (Guardrail.BACK_OFF, back_off),
     (Guardrail.COOLDOWN, cooldown),
     (Guardrail.FAILURES, failures),
     (Guardrail.INSTANCE_LIMIT, instance_limit),

@@ -43,6 +43,16 @@ def following(last: Record, step: Step, *, at: datetime, summary: str, body: str
     )  # fmt: skip
 
 
+def overtaken(successor: str | None) -> tuple[str, dict[str, object]]:
+    """Summary and body of the withdrawal of an act that nobody began.
+
+    `successor` is the later decision about the same resource, None when the resource is gone.
+    """
+    why = "gone" if successor is None else "superseded"
+    detail = "the resource is gone" if successor is None else f"superseded by {successor}"
+    return f"withdrawn before acting: {detail}", {"why": why, "detail": detail}
+
+
 def rejection(event_id: str, *, reason: str, excerpt: str, at: datetime, body: str) -> Record:
     """The only record of an event nobody understood; its id follows from the event's."""
     name = _readable(event_id)

@@ -136,7 +136,6 @@ def _target(situation: Situation, volume_type: VolumeType, level: float) -> Conf
 
     Never below what the volume sustains today, never more than its instance can take.
     """
-    now = capability(situation.current)
     spare = 1 + situation.limits.headroom_percent / 100
     iops = _capped(
         situation.demand.iops.floor * level * spare, situation.diagnosis.instance_iops_left
@@ -144,13 +143,27 @@ def _target(situation: Situation, volume_type: VolumeType, level: float) -> Conf
     mibps = _capped(
         situation.demand.mibps.floor * level * spare, situation.diagnosis.instance_mibps_left
     )
-    iops, mibps = max(iops, now.sustained_iops), max(mibps, now.sustained_mibps)
+    least_iops, least_mibps = _least(situation, spare)
+    iops, mibps = max(iops, least_iops), max(mibps, least_mibps)
     size = max(situation.current.size_gib, LIMITS[volume_type].size_gib[0])
     target = cheapest(volume_type, size, iops=iops, mibps=mibps)
     if target is None and max_iops(volume_type, size):
         # The type cannot reach it at this size: take all it has, the plan says it falls short.
         target = _most(volume_type, size, iops, mibps)
     return target
+
+
+def _least(situation: Situation, spare: float) -> tuple[float, float]:
+    """What no plan may fall below: what is sustained today and, of a burst, what was used of it.
+
+    gp2 of more than 170 GiB reaches 250 MiB/s whenever it has credits: that is kept whole.
+    """
+    now, demand = capability(situation.current), situation.demand
+    used_iops = min(now.burst_iops, demand.peak_iops * spare)
+    used_mibps = min(now.burst_mibps, demand.peak_mibps * spare)
+    if situation.current.volume_type is VolumeType.GP2:
+        used_mibps = now.burst_mibps
+    return max(now.sustained_iops, used_iops), max(now.sustained_mibps, used_mibps)
 
 
 def _capped(wanted: float, left: float | None) -> float:

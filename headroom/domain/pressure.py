@@ -27,6 +27,8 @@ class Minute:
     mibps_pressed: bool
     iops_limit: float
     mibps_limit: float
+    checked: bool
+    """Whether AWS published an Exceeded check for this minute."""
 
     @property
     def pressed(self) -> bool:
@@ -59,6 +61,8 @@ def minutes(activity: VolumeActivity, can: Capability) -> tuple[Minute, ...]:
                 mibps_pressed=_pressed(activity.throughput_exceeded.values[i], driven, mibps_limit),
                 iops_limit=iops_limit,
                 mibps_limit=mibps_limit,
+                checked=activity.iops_exceeded.values[i] is not None
+                or activity.throughput_exceeded.values[i] is not None,
             )
         )  # fmt: skip
     return tuple(found)

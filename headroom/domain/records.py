@@ -27,6 +27,7 @@ class Step(StrEnum):
     RELIEVED = "relieved"
     INEFFECTIVE = "ineffective"
     DIVERGED = "diverged"
+    GONE = "gone"
     REJECTED_SIGNAL = "rejected_signal"
     PAUSED = "paused"
     RESUMED = "resumed"
@@ -36,11 +37,15 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     None: frozenset({Step.DECIDED, Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED}),
     Step.DECIDED: frozenset({Step.INTENDED, Step.WITHDRAWN}),
     Step.INTENDED: frozenset(
-        {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN}
+        {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN, Step.GONE}
     ),
-    Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED}),
-    Step.APPLIED: frozenset({Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED}),
-    Step.ALREADY_THERE: frozenset({Step.RELIEVED, Step.INEFFECTIVE}),
+    Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED, Step.GONE}),
+    Step.APPLIED: frozenset(
+        {Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.GONE}
+    ),
+    Step.ALREADY_THERE: frozenset(
+        {Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.GONE}
+    ),
 }
 """Legal successors of each step; a step that is no key ends its chain."""
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
 
-from headroom.domain.bookkeeping import ResourceState, micro_usd, usd
 from headroom.domain.decision import Act, Decision
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
+from headroom.domain.resource_state import ResourceState, micro_usd, usd
 from headroom.domain.verdicts import Guardrail
 
 
@@ -83,8 +83,13 @@ def account_limit(decision: Decision, plan: Plan) -> Decimal | None:
 def intended_body(
     decision: Decision, plan: Plan, planned: Reservation, state: ResourceState
 ) -> dict[str, object]:
-    """What the `intended` record tells; `state` is the one after it."""
+    """What the `intended` record tells; `state` is the one after it.
+
+    With the plan and the instant it was decided at, it tells by itself what was to be done.
+    """
     return {
+        "plan": plan,
+        "decided_at": decision.at,
         "target": plan.target,
         "monthly_usd": plan.monthly_usd,
         "price_change_usd": plan.price_change_usd,

@@ -61,6 +61,8 @@ class Standing:
     paused_until: datetime | None
     """Kill switch; datetime.max in UTC while paused without end."""
     failures_in_a_row: int
+    retry_not_before: datetime | None = None
+    """After a refusal: when AWS may be asked again; None when it may be asked now."""
 
 
 def fresh_standing() -> Standing:

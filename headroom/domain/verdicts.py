@@ -32,6 +32,7 @@ class Guardrail(StrEnum):
     PRICE_PER_ACCOUNT = "price_per_account"
     SLOTS = "slots"
     IN_FLIGHT = "in_flight"
+    BACK_OFF = "back_off"
     COOLDOWN = "cooldown"
     OTHER_OWNER = "other_owner"
     MULTI_ATTACH = "multi_attach"

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from headroom.proving.memory import MemoryLedger
-
 from headroom.domain.decision import Decision
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
@@ -16,6 +14,7 @@ from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.records import Step
 from headroom.domain.resources import Configuration, ResourceRef, Volume
 from headroom.ports import Glance, Ports, ReadFailed, ResourceGone, StorageView
+from headroom.proving.memory import MemoryLedger
 from headroom.proving.rules import ModificationRefused, VolumeLifecycle
 from tests.builders import ACCOUNT, NOW, REGION, activity, instance, policy
 
@@ -67,7 +66,9 @@ class Stage:
         life = self.lifecycles[key]
         vol = replace(self.volumes[key], configuration=life.described(self.now))
         return StorageView(
-            volume=vol, modification=life.modification(self.now), instance=instance()
+            volume=vol,
+            modification=life.modification(self.now),
+            instance=replace(instance(), volume_ids=(key,)),
         )
 
     def apply(
@@ -144,10 +145,13 @@ class Stage:
 
     def steps(self, ref: ResourceRef) -> list[str]:
         """Every recorded step of a volume, oldest first."""
-        records = self.ledger.by_resource(
-            ref.arn, since=NOW - timedelta(days=400), until=NOW + timedelta(days=400)
+        records = list(
+            self.ledger.by_resource(
+                ref.arn, since=NOW - timedelta(days=400), until=NOW + timedelta(days=400)
+            )
         )
-        ordered = sorted(records, key=lambda r: (r.at, r.decision_id, r.sequence))
+        began = {r.decision_id: r.at for r in records if r.sequence == 0}
+        ordered = sorted(records, key=lambda r: (r.at, began[r.decision_id], r.sequence))
         return [r.outcome if r.step is Step.DECIDED else r.step.value for r in ordered]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -76,14 +77,11 @@ def test_an_instance_that_turns_out_to_be_the_limit_is_named() -> None:
         ({"volume": volume(gp3())}, Diverged),
         ({"volume": volume(gp3(100, 16_000, 1000))}, Diverged),
         ({"modification": change(ModificationState.MODIFYING)}, Pending),
-        ({"modification": None}, Pending),
     ],
 )
 def test_what_aws_shows_comes_before_what_metrics_say(
     changes: dict[str, object], expected: type
 ) -> None:
-    from dataclasses import replace
-
     assert isinstance(assess(replace(seen(), **changes), plan(), APPLIED), expected)  # type: ignore[arg-type]
 
 
@@ -92,3 +90,35 @@ def test_pressure_while_aws_still_optimizes_is_no_verdict_yet() -> None:
     told = assess(busy, plan(), APPLIED)
     assert isinstance(told, Pending)
     assert told.next_look > NOW
+
+
+def test_a_modification_aws_no_longer_lists_is_judged_by_the_pressure_alone() -> None:
+    assert isinstance(assess(seen(modification=None), plan(), APPLIED), Relieved)
+
+
+def test_a_volume_still_described_as_it_was_while_modifying_has_not_diverged() -> None:
+    modifying = change(ModificationState.MODIFYING)
+    told = assess(replace(seen(modification=modifying), volume=volume(gp3())), plan(), APPLIED)
+    assert isinstance(told, Pending)
+
+
+def test_before_completion_an_idle_volume_proves_nothing() -> None:
+    optimizing = change(ModificationState.OPTIMIZING)
+    assert isinstance(assess(seen(0.0, modification=optimizing), plan(), APPLIED), Pending)
+    assert isinstance(assess(seen(0.0), plan(), APPLIED), Relieved)
+
+
+@pytest.mark.parametrize(("served", "expected"), [(3000.0, Pending), (3400.0, Relieved)])
+def test_before_completion_an_unchecked_volume_must_serve_more_than_the_old_limit(
+    served: float, expected: type
+) -> None:
+    load = activity([served] * 110, iops_check=None, mibps_check=None, queue=900.0)
+    optimizing = change(ModificationState.OPTIMIZING)
+    unchecked = observation(load, volume(TARGET), modification=optimizing)
+    assert isinstance(assess(unchecked, plan(), APPLIED), expected)
+
+
+def test_a_change_that_never_leaves_modifying_is_given_up_after_a_day() -> None:
+    long_ago = NOW - timedelta(hours=31)
+    stuck = modification(TARGET, state=ModificationState.MODIFYING, started_at=long_ago)
+    assert isinstance(assess(seen(modification=stuck), plan(), long_ago), Ineffective)

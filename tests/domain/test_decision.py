@@ -94,7 +94,9 @@ def test_no_money_is_spent_when_the_instance_is_the_limit() -> None:
 
 def test_what_other_volumes_take_counts_against_the_instance() -> None:
     others = instance_activity([11_500.0] * 60, [120.0] * 60)
-    seen = starved_gp3(instance_activity=others, instance=instance(baseline_iops=11_600))
+    seen = starved_gp3(
+        instance_activity=others, instance=instance(baseline_iops=11_600, volumes=("vol-2",))
+    )
     decision = decide(evidence(seen))
     assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
 
@@ -148,7 +150,7 @@ def test_an_unreadable_policy_never_acts_even_on_an_enrolled_volume() -> None:
 
 def test_without_a_price_nothing_is_bought() -> None:
     decision = decide(replace(evidence(), prices=None))
-    assert isinstance(decision.answer, Hold)
+    assert isinstance(decision.answer, Escalate)
     assert decision.answer.reason is Reason.PRICE_UNKNOWN
 
 
@@ -294,3 +296,62 @@ def test_five_clear_minutes_end_an_episode_and_four_do_not() -> None:
 
     assert decide(evidence(load(4))).diagnosis.binding is Binding.VOLUME_IOPS
     assert decide(evidence(load(5))).diagnosis.binding is Binding.NOTHING
+
+
+def test_a_useful_plan_at_a_ceiling_is_told_even_beside_a_worthless_one_that_fits() -> None:
+    current = gp3(500, 4000, 1000)
+    load = activity([4000.0] * 60, io_kib=256, mibps_check=[0.0] * 20 + [1.0] * 40)
+    decision = decide(
+        evidence(observation(load, volume(current), instance=instance(baseline_mibps=4000)))
+    )
+    assert isinstance(decision.answer, Escalate)
+    assert "max_throughput" in decision.answer.cause
+
+
+@pytest.mark.parametrize(("size", "least_mibps"), [(300, 250), (171, 250), (100, 128), (400, 250)])
+def test_leaving_gp2_keeps_the_throughput_it_bursts_to(size: int, least_mibps: int) -> None:
+    load = activity([1000.0] * 60 + [2600.0] * 30, balance=30.0)
+    decision = decide(evidence(observation(load, volume(gp2(size)))))
+    for judgement in decision.judgements:
+        assert judgement.plan.capability.sustained_mibps >= least_mibps or (
+            judgement.plan.target.volume_type is VolumeType.GP2
+        )
+
+
+def test_leaving_a_bucket_keeps_the_iops_that_were_used_of_its_burst() -> None:
+    load = activity([2900.0] * 20 + [400.0] * 120 + [800.0] * 40, balance=4.0)
+    decision = decide(evidence(observation(load, volume(gp2(100)))))
+    others = [j for j in decision.judgements if j.plan.target.volume_type is not VolumeType.GP2]
+    assert others
+    assert all(j.plan.capability.sustained_iops >= 2900 for j in others)
+
+
+def test_what_other_volumes_take_is_unknown_rather_than_zero_when_nobody_measured_it() -> None:
+    blind = instance_activity([None] * 60, [None] * 60)
+    shared = instance(baseline_iops=11_600, volumes=("vol-2",))
+    decision = decide(evidence(starved_gp3(instance_activity=None, instance=shared)))
+    assert decision.diagnosis.instance_iops_left is None
+    assert not isinstance(decision.answer, Act)
+    checked = decide(evidence(starved_gp3(instance_activity=blind, instance=shared)))
+    assert isinstance(checked.answer, Act)  # its own check reads 0: it is not the limit
+
+
+def test_an_instance_of_unknown_limits_whose_own_check_is_set_is_the_limit() -> None:
+    unknown = replace(instance(), limits=None)
+    pressed = instance_activity([3000.0] * 60, [50.0] * 60, iops_check=1)
+    decision = decide(evidence(starved_gp3(instance=unknown, instance_activity=pressed)))
+    assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
+
+
+def test_a_check_of_one_minute_a_day_in_five_minute_history_counts_as_one_minute() -> None:
+    day = [0.0] * 287 + [1.0]
+    past = activity([800.0] * 288 * 7, iops_check=day * 7, period_s=300)
+    seen = observation(activity([800.0] * 180), history=past)
+    assert decide(evidence(seen)).demand.expected_starved_minutes == pytest.approx(1, abs=0.2)
+
+
+def test_after_a_refusal_nobody_asks_again_before_its_time() -> None:
+    later = NOW + timedelta(hours=1)
+    decision = decide(evidence(stand=standing(retry_not_before=later)))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.until == later

@@ -1,0 +1,72 @@
+"""All that the ledger keeps about one resource, and the money it is counted in.
+
+Money that is added up is in whole micro-USD per month: reservations are rounded up, limits down,
+so a sum of them never passes a limit by rounding. A stored state outlives the release that wrote
+it: every field needs a default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_CEILING, Decimal
+
+from headroom.domain.standing import KnownModification, OpenChain, Signature
+
+MICRO = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """An increase reserved for a chain that has not ended, in micro-USD per month."""
+
+    decision_id: str
+    micro_usd: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceState:
+    """All that the ledger keeps about one resource. Money in micro-USD per month but enrolment."""
+
+    enrolment_usd: Decimal | None = None
+    in_force_micro_usd: int = 0
+    """The increase of what landed."""
+    reserved: tuple[Reserved, ...] = ()
+    """What chains that have not ended may add up to; kept until a change landed or did not."""
+    modifications: tuple[KnownModification, ...] = ()
+    slots_full_until: datetime | None = None
+    last_refusal_at: datetime | None = None
+    retry_not_before: datetime | None = None
+    """After a refusal: when AWS may be asked again; until a change was accepted."""
+    last_act_at: datetime | None = None
+    last_looked_at: datetime | None = None
+    chain: OpenChain | None = None
+    fencing: int = 0
+    lease_until: datetime | None = None
+    last_signature: Signature | None = None
+    last_decision_id: str | None = None
+    pending_act: str | None = None
+    """The last decision if it is to act and no record followed its first one yet."""
+    escalated_causes: tuple[str, ...] = ()
+    failures_in_a_row: int = 0
+    due_at: datetime | None = None
+
+    @property
+    def own_micro_usd(self) -> int:
+        """This resource's part of the account's sum: the most that is or may come in force."""
+        return max(self.in_force_micro_usd, *(r.micro_usd for r in self.reserved), 0)
+
+    def held(self, decision_id: str, fencing: int) -> bool:
+        """Whether `decision_id` still holds the lease that came with this fencing number."""
+        chain = self.chain
+        return chain is not None and chain.decision_id == decision_id and chain.fencing == fencing
+
+
+def micro_usd(usd: Decimal, rounding: str = ROUND_CEILING) -> int:
+    """USD in whole micro-USD, rounded up unless told otherwise."""
+    return int((usd * MICRO).to_integral_value(rounding))
+
+
+def usd(micro: int) -> Decimal:
+    """Micro-USD in USD."""
+    return Decimal(micro) / MICRO
