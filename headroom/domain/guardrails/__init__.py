@@ -1,0 +1,58 @@
+"""The guardrails: each one small function, all of them answer, all fail closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headroom.domain.guardrails import aws, owner, sense
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.sense import MIN_KNOWN_MINUTES
+from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
+
+GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
+    # The order is the one people read them in: permission, safety, the owner's limits, money,
+    # AWS's limits, sense. No rule depends on another.
+    (Guardrail.POLICY, owner.enrolled),
+    (Guardrail.PAUSE, owner.pause),
+    (Guardrail.MODE, owner.mode),
+    (Guardrail.OTHER_OWNER, aws.other_owner),
+    (Guardrail.MULTI_ATTACH, aws.multi_attach),
+    (Guardrail.VALID, aws.valid),
+    (Guardrail.NEVER_SHRINK, aws.never_shrink),
+    (Guardrail.DURABILITY, aws.durability),
+    (Guardrail.GROWTH, owner.growth),
+    (Guardrail.TYPES, owner.types),
+    (Guardrail.MAX_IOPS, owner.max_iops),
+    (Guardrail.MAX_THROUGHPUT, owner.max_throughput),
+    (Guardrail.MAX_SIZE, owner.max_size),
+    (Guardrail.LARGEST_STEP, owner.largest_step),
+    (Guardrail.PRICE_PER_RESOURCE, owner.price_per_resource),
+    (Guardrail.PRICE_PER_ACCOUNT, owner.price_per_account),
+    (Guardrail.SLOTS, aws.slots),
+    (Guardrail.IN_FLIGHT, aws.in_flight),
+    (Guardrail.BACK_OFF, aws.back_off),
+    (Guardrail.COOLDOWN, owner.cooldown),
+    (Guardrail.FAILURES, aws.failures),
+    (Guardrail.INSTANCE_LIMIT, sense.instance_limit),
+    (Guardrail.DATA, sense.data),
+    (Guardrail.WORTH_IT, sense.worth_it),
+)
+
+
+def judge(case: Case) -> PlanJudgement:
+    """What every guardrail says about one plan; a rule that raises blocks."""
+    return PlanJudgement(
+        plan=case.plan, verdicts=tuple(_ask(name, rule, case) for name, rule in GUARDRAILS)
+    )
+
+
+def _ask(name: Guardrail, rule: Callable[[Case], Verdict], case: Case) -> Verdict:
+    try:
+        verdict = rule(case)
+        _ = verdict.allows  # a verdict whose numbers cannot be compared is a failed one
+    except Exception as error:
+        return verdict_of(name, Relation.FAILED, None, None, "", f"{type(error).__name__}: {error}")
+    return verdict
+
+
+__all__ = ["GUARDRAILS", "MIN_KNOWN_MINUTES", "Case", "judge"]

@@ -1,0 +1,111 @@
+"""Guardrails for what AWS allows and what is not only ours."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, why_invalid
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.standing import WINDOW, Standing
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+
+MAX_FAILURES = 5
+FAILURE_PAUSE = timedelta(hours=6)
+ASK_AGAIN_AFTER = timedelta(hours=1)
+"""After AWS refused for want of a slot, it is asked no more than once in this time."""
+
+
+def other_owner(case: Case) -> Verdict:
+    """A volume that a service manages, or one on an Outpost, is left alone."""
+    volume = case.observation.volume
+    owner = volume.managed_by or ("AWS Outposts" if volume.on_outpost else "you")
+    return verdict_of(Guardrail.OTHER_OWNER, Relation.IS, owner, "you", "")
+
+
+def multi_attach(case: Case) -> Verdict:
+    """A volume shared by several instances is left alone: its load cannot be told apart."""
+    volume = case.observation.volume
+    shared = volume.multi_attach or len(volume.instance_ids) > 1
+    return verdict_of(
+        Guardrail.MULTI_ATTACH, Relation.IS, "shared" if shared else "single", "single", ""
+    )
+
+
+def valid(case: Case) -> Verdict:
+    """AWS must accept the target."""
+    problem = why_invalid(case.plan.target)
+    return verdict_of(Guardrail.VALID, Relation.IS, problem or "valid", "valid", "")
+
+
+def never_shrink(case: Case) -> Verdict:
+    """No plan makes a volume smaller."""
+    plan = case.plan
+    return verdict_of(
+        Guardrail.NEVER_SHRINK, Relation.AT_LEAST, plan.target.size_gib, plan.origin.size_gib, "GiB"
+    )
+
+
+def durability(case: Case) -> Verdict:
+    """No plan moves data to a type that AWS documents as less durable."""
+    before = DURABILITY_PERCENT[case.plan.origin.volume_type]
+    after = DURABILITY_PERCENT[case.plan.target.volume_type]
+    return verdict_of(Guardrail.DURABILITY, Relation.AT_LEAST, after, before, "% a year")
+
+
+def slots(case: Case) -> Verdict:
+    """AWS allows four modifications per rolling 24 h; a reserve of them is left for people."""
+    at, standing = case.observation.at, case.standing
+    starts = sorted(m.started_at for m in standing.modifications if m.started_at > at - WINDOW)
+    reserve = case.effective.limits.slots_reserve
+    room = MAX_MODIFICATIONS - reserve - 1
+    value = len(starts) + 1 + reserve
+    clears = starts[len(starts) - room - 1] + WINDOW if len(starts) > room >= 0 else None
+    detail = f"{len(starts)} known in 24 h, {reserve} kept in reserve"
+    for until in (standing.slots_full_until, _ask_again(standing)):
+        if until is not None and until > at:
+            value = max(value, MAX_MODIFICATIONS + 1)
+            clears = until if clears is None else max(clears, until)
+            detail = "AWS refused: at least four used in 24 h"
+    return verdict_of(
+        Guardrail.SLOTS, Relation.AT_MOST, value, MAX_MODIFICATIONS, "slots", detail,
+        clears_at=clears, temporary=room >= 0,
+    )  # fmt: skip
+
+
+def _ask_again(standing: Standing) -> datetime | None:
+    if standing.last_refusal_at is None or standing.slots_full_until is None:
+        return None
+    return standing.last_refusal_at + ASK_AGAIN_AFTER
+
+
+def in_flight(case: Case) -> Verdict:
+    """AWS takes no change while one is modifying or optimizing."""
+    change = case.observation.modification
+    busy = change is not None and change.in_flight
+    return verdict_of(
+        Guardrail.IN_FLIGHT, Relation.IS,
+        change.state.value if change is not None and busy else "none", "none", "",
+        temporary=True,
+    )  # fmt: skip
+
+
+def back_off(case: Case) -> Verdict:
+    """After a refusal AWS is left alone until it may be asked again, whoever asks for it."""
+    until = case.standing.retry_not_before
+    waiting = until is not None and until > case.observation.at
+    return verdict_of(
+        Guardrail.BACK_OFF, Relation.IS, "refused lately" if waiting else "free to ask",
+        "free to ask", "", clears_at=until if waiting else None, temporary=True,
+    )  # fmt: skip
+
+
+def failures(case: Case) -> Verdict:
+    """After repeated failures, nothing for six hours."""
+    last = case.standing.last_refusal_at
+    count = case.standing.failures_in_a_row
+    if last is not None and case.observation.at - last >= FAILURE_PAUSE:
+        count = 0
+    return verdict_of(
+        Guardrail.FAILURES, Relation.AT_MOST, count, MAX_FAILURES - 1, "in a row",
+        clears_at=None if last is None else last + FAILURE_PAUSE, temporary=True,
+    )  # fmt: skip

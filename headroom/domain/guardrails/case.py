@@ -1,0 +1,44 @@
+"""What a guardrail may look at, and the verdict it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from headroom.domain.demand import Demand, Diagnosis
+from headroom.domain.observation import Observation
+from headroom.domain.plans import Plan
+from headroom.domain.policy import EffectiveLimits, Policy
+from headroom.domain.standing import Standing
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One plan and everything a guardrail may look at."""
+
+    plan: Plan
+    observation: Observation
+    demand: Demand
+    diagnosis: Diagnosis
+    standing: Standing
+    policy: Policy
+    effective: EffectiveLimits
+
+
+def verdict_of(
+    guardrail: Guardrail,
+    relation: Relation,
+    value: int | float | Decimal | str | bool | None,
+    limit: int | float | Decimal | str | bool | tuple[str, ...] | None,
+    unit: str,
+    detail: str = "",
+    *,
+    clears_at: datetime | None = None,
+    temporary: bool = False,
+) -> Verdict:
+    return Verdict(
+        guardrail=guardrail, relation=relation, value=value, limit=limit, unit=unit, detail=detail,
+        clears_at=clears_at, temporary=temporary,
+    )  # fmt: skip

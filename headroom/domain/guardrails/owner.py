@@ -1,0 +1,140 @@
+"""The owner's guardrails: who may act, where to, how far, and for how much."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from headroom.domain.catalogue import capability
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.planner import step_of
+from headroom.domain.policy import Mode
+from headroom.domain.resources import VolumeType
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+
+END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+
+
+def enrolled(case: Case) -> Verdict:
+    """The policy must be readable for this resource: a tag nobody understands stops."""
+    problem = case.effective.problem
+    return verdict_of(
+        Guardrail.POLICY, Relation.IS, problem or "understood", "understood", "",
+        "fix the tag on the volume" if problem else "",
+    )  # fmt: skip
+
+
+def pause(case: Case) -> Verdict:
+    """The kill switch must be off."""
+    until = case.standing.paused_until
+    on = until is not None and until > case.observation.at
+    endless = until is not None and until >= END_OF_TIME - timedelta(days=1)
+    return verdict_of(
+        Guardrail.PAUSE, Relation.IS, "paused" if on else "running", "running", "",
+        clears_at=until if on and not endless else None, temporary=on,
+    )  # fmt: skip
+
+
+def mode(case: Case) -> Verdict:
+    """Only `auto` acts by itself."""
+    limits = case.effective.limits
+    return verdict_of(
+        Guardrail.MODE, Relation.IS, limits.mode.value, Mode.AUTO.value, "",
+        f"from {case.effective.mode_from}",
+    )  # fmt: skip
+
+
+def types(case: Case) -> Verdict:
+    """The target type must be one the owner allows; staying in the present type is allowed."""
+    allowed = tuple(t.value for t in case.effective.limits.types)
+    current, target = case.plan.origin.volume_type, case.plan.target.volume_type
+    if target is current and target is not VolumeType.GP2 and current.value not in allowed:
+        allowed += (current.value,)
+    return verdict_of(Guardrail.TYPES, Relation.ONE_OF, target.value, allowed, "")
+
+
+def growth(case: Case) -> Verdict:
+    """Size grows only where the owner allows what can never be undone."""
+    plan = case.plan
+    limit = 1_000_000 if case.effective.limits.growth else plan.origin.size_gib
+    return verdict_of(
+        Guardrail.GROWTH, Relation.AT_MOST, plan.target.size_gib, limit, "GiB",
+        "growing cannot be undone; the file system is not touched" if plan.grows else "",
+    )  # fmt: skip
+
+
+def max_iops(case: Case) -> Verdict:
+    """Ceiling on IOPS, provisioned or derived."""
+    value = capability(case.plan.target).sustained_iops
+    return verdict_of(
+        Guardrail.MAX_IOPS, Relation.AT_MOST, value, case.effective.limits.max_iops, "IOPS"
+    )
+
+
+def max_throughput(case: Case) -> Verdict:
+    """Ceiling on throughput.
+
+    What io1 and io2 derive beyond it is free of charge and not counted against the owner: the
+    ceiling binds where throughput is provisioned and paid for.
+    """
+    target = case.plan.target
+    value = (
+        target.throughput_mibps
+        if target.throughput_mibps is not None
+        else min(case.plan.wanted_mibps, capability(target).sustained_mibps)
+    )
+    limit = case.effective.limits.max_throughput_mibps
+    return verdict_of(Guardrail.MAX_THROUGHPUT, Relation.AT_MOST, value, limit, "MiB/s")
+
+
+def max_size(case: Case) -> Verdict:
+    """Ceiling on size; a volume that is already bigger may stay as it is."""
+    limit = max(case.effective.limits.max_size_gib, case.plan.origin.size_gib)
+    return verdict_of(Guardrail.MAX_SIZE, Relation.AT_MOST, case.plan.target.size_gib, limit, "GiB")
+
+
+def largest_step(case: Case) -> Verdict:
+    """One change multiplies IOPS or throughput at most so many times."""
+    step = round(step_of(case.plan.origin, case.plan.target), 4)
+    return verdict_of(
+        Guardrail.LARGEST_STEP, Relation.AT_MOST, step, case.effective.limits.largest_step, "x"
+    )
+
+
+def _increase(case: Case) -> Decimal:
+    enrolment = case.standing.enrolment_usd
+    before = case.plan.monthly_usd - case.plan.price_change_usd
+    return case.plan.monthly_usd - (before if enrolment is None else enrolment)
+
+
+def price_per_resource(case: Case) -> Verdict:
+    """The monthly price may exceed the price at enrolment by so much; a cheaper one always may."""
+    return verdict_of(
+        Guardrail.PRICE_PER_RESOURCE, Relation.AT_MOST, max(_increase(case), Decimal(0)),
+        case.effective.limits.price_increase_usd, "USD/month",
+    )  # fmt: skip
+
+
+def price_per_account(case: Case) -> Verdict:
+    """The sum of the increases in force may be so much; reserved atomically when intended."""
+    standing = case.standing
+    others = standing.account_increase_usd - standing.own_increase_usd
+    own = max(Decimal(0), _increase(case))
+    if own <= standing.own_increase_usd:  # nothing is added: giving back is never blocked by money
+        others = min(others, max(Decimal(0), case.policy.account_increase_usd - own))
+    return verdict_of(
+        Guardrail.PRICE_PER_ACCOUNT, Relation.AT_MOST, others + own,
+        case.policy.account_increase_usd, "USD/month",
+    )  # fmt: skip
+
+
+def cooldown(case: Case) -> Verdict:
+    """Quiet time after our own last change."""
+    minutes, last = case.effective.limits.cooldown_minutes, case.standing.last_act_at
+    if last is None:
+        return verdict_of(Guardrail.COOLDOWN, Relation.IS, "no change yet", "no change yet", "min")
+    since = (case.observation.at - last).total_seconds() / 60
+    return verdict_of(
+        Guardrail.COOLDOWN, Relation.AT_LEAST, round(since, 1), minutes, "min",
+        clears_at=last + timedelta(minutes=minutes), temporary=True,
+    )  # fmt: skip

@@ -1,0 +1,50 @@
+"""Guardrails for what makes no sense to buy."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.demand import Binding
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+
+MIN_KNOWN_MINUTES = 5
+"""Measured minutes of the last 30 below which data is too thin to spend money on."""
+FRESH = timedelta(minutes=30)
+
+
+def instance_limit(case: Case) -> Verdict:
+    """No money for a volume whose instance is the limit, or may be for all that is known."""
+    diagnosis = case.diagnosis
+    binding = diagnosis.binding
+    value, detail = "volume", ""
+    if binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+        value, detail = binding.value, diagnosis.explanation
+    elif None in (diagnosis.instance_iops_left, diagnosis.instance_mibps_left):
+        activity = case.observation.instance_activity
+        since = case.observation.at - FRESH
+        checked = activity is not None and all(
+            check.since(since).known()
+            for check in (activity.iops_exceeded, activity.throughput_exceeded)
+        )
+        if not checked:
+            value, detail = "not known", "neither the instance's limits nor its own check are known"
+    return verdict_of(
+        Guardrail.INSTANCE_LIMIT, Relation.IS, value, "volume", "", detail, temporary=True
+    )
+
+
+def data(case: Case) -> Verdict:
+    """Enough fresh data to spend money on."""
+    return verdict_of(
+        Guardrail.DATA, Relation.AT_LEAST, case.demand.known_minutes, MIN_KNOWN_MINUTES,
+        "measured minutes of 30", temporary=True,
+    )  # fmt: skip
+
+
+def worth_it(case: Case) -> Verdict:
+    """The starvation it should end must be worth more than it costs."""
+    return verdict_of(
+        Guardrail.WORTH_IT, Relation.AT_LEAST, round(case.plan.value_usd_per_day, 4), 0.0,
+        "USD/day", f"ends {case.plan.ended_minutes_per_day:.0f} starved min/day", temporary=True,
+    )  # fmt: skip
