@@ -128,7 +128,12 @@ def _with_fewer_plans(decision: Decision) -> Decision:
 
 
 def decision_from_json(text: str) -> Decision:
-    """The decision as it was stored; raises Unreadable."""
+    """The decision as it was stored; raises Unreadable.
+
+    A chain may outlive the release that began it, and its end is found from the stored decision:
+    so a field added to anything in a decision needs a default, which stands in where a stored text
+    has no such field; and a field that was taken out is passed over in texts that have it.
+    """
     return from_json(text, Decision)
 
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.bookkeeping import ResourceState
 from headroom.domain.decision import Act, Answer, Decision, Hold, decide
 from headroom.domain.observation import Observation, Series
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused
 from headroom.domain.policy import Limits, Mode, Policy, Rule, Selector
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.records import Record
+from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.domain.signals import Signal
 from headroom.domain.standing import Standing

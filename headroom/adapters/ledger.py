@@ -16,11 +16,12 @@ from headroom.adapters.ledger_items import Item, unwire
 from headroom.adapters.ledger_standings import Standings
 from headroom.adapters.ledger_state import SUM
 from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
-from headroom.domain.bookkeeping import after_decided, after_intended, after_step, usd
+from headroom.domain.bookkeeping import after_decided, after_intended, after_step
 from headroom.domain.decision import Act, Decision
 from headroom.domain.links import following, may_follow, opening
 from headroom.domain.records import Record, Step
 from headroom.domain.reservation import Reservation, Unfit, intended_body, reservation
+from headroom.domain.resource_state import usd
 from headroom.domain.resources import ResourceRef
 from headroom.ports import IllegalStep, Intent, LostLease, NotIntended
 from headroom.serialization import decision_from_json, decision_to_json, to_json
@@ -38,14 +39,19 @@ class DynamoLedger(Archive, Standings):
     """
 
     def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
-        """Record a decision and move the resource's state; False if that id is already there."""
+        """Record a decision and move the resource's state; False if that id is already there.
+
+        An earlier act that nobody began is withdrawn in the same transaction.
+        """
         ref = decision.observation.volume.ref
         record = opening(decision, decision_to_json(decision))
         for attempt in range(1, ATTEMPTS + 1):
             held = self._state.held(ref)
             moved = after_decided(held.state, decision, due_at)
             token = self._new_id()
-            refused = self._write(record, token, self._moves(ref, held, moved, token))
+            parts = self._moves(ref, held, moved, token)
+            parts += self._withdrawals(held.state, decision.decision_id, decision.at, token)
+            refused = self._write(record, token, parts)
             if refused is None:
                 return True
             if RECORD in refused.failed:
@@ -59,10 +65,11 @@ class DynamoLedger(Archive, Standings):
         """Record the intent, take the lease and reserve the increase, or say why not."""
         ref, answer = decision.observation.volume.ref, decision.answer
         for attempt in range(1, ATTEMPTS + 1):
+            # The state before the chain: whoever overtook this decision has withdrawn it by then.
+            held = self._state.held(ref)
             last = self._records.last(decision.decision_id)
             if last is None or not isinstance(answer, Act):
                 raise IllegalStep(f"{decision.decision_id} was not decided, or not to act")
-            held = self._state.held(ref)
             fit = reservation(held.state, decision, last.step, now)
             if isinstance(fit, Unfit):
                 return NotIntended(why=fit.why, detail=fit.detail)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headroom.adapters.ledger_schema import DUE_SHARD, STANDING
-from headroom.domain.bookkeeping import ResourceState
 from headroom.domain.records import Record, Step
+from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.serialization import from_plain, instant_text, to_plain
 

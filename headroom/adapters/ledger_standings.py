@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from headroom.adapters.ledger_tables import Tables
 from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
-from headroom.domain.bookkeeping import after_modifications, standing_of
+from headroom.domain.bookkeeping import after_forgotten, after_modifications, standing_of
 from headroom.domain.links import ENDLESS, switch
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
@@ -35,8 +35,24 @@ class Standings(Tables):
         return self._state.due(now, limit)
 
     def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
-        """Remember a look that was no news; without a due time an open chain keeps its own."""
+        """Remember a look that was no news; an open chain is put off only by one that was due."""
         self._state.looked(ref, at=at, due_at=due_at)
+
+    def forget(self, ref: ResourceRef, *, at: datetime) -> None:
+        """The resource exists no more: nothing of it is in force, due or still to be done."""
+        for attempt in range(1, ATTEMPTS + 1):
+            held = self._state.held(ref)
+            moved = after_forgotten(held.state, at)
+            if moved is held.state:
+                return
+            # A lost answer needs no second look: what is forgotten is so the next time round.
+            token = self._new_id()
+            parts = self._moves(ref, held, moved, token)
+            parts += self._withdrawals(held.state, None, at, token)
+            if self._transactions.write(parts, token=token, landed=lambda: False) is None:
+                return
+            self._transactions.wait(attempt)
+        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
 
     def saw_modifications(
         self,

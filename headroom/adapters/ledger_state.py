@@ -13,7 +13,7 @@ from headroom.adapters.errors import code_of, reading
 from headroom.adapters.ledger_items import Item, moment, ref_of, state_item, state_of, unwire, wire
 from headroom.adapters.ledger_reads import Reads
 from headroom.adapters.ledger_schema import BUDGET, DUE, DUE_SHARD, PAUSE, SCAN, STANDING
-from headroom.domain.bookkeeping import ResourceState
+from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
 from headroom.ports import Due
 
@@ -142,7 +142,7 @@ class StateTable:
         }
 
     def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
-        """Remember a look and when the next is due; without one an open chain's stays."""
+        """Remember a look and when the next is due; an open chain is put off only by a due one."""
         names = {"#looked": "last_looked_at", "#version": "version"}
         values = {":at": wire(moment(at)), ":one": wire(1), ":zero": wire(0)}
         update = {
@@ -153,19 +153,20 @@ class StateTable:
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
         }
-        due = {"#due": "due_at", "#shard": "due_shard"}
+        free = "attribute_not_exists(#chain) OR attribute_not_exists(#due)"
+        due = {"#due": "due_at", "#shard": "due_shard", "#chain": "chain"}
         moved = update | {"ExpressionAttributeNames": names | due}
         if due_at is not None:
             moved["UpdateExpression"] = (
                 f"{update['UpdateExpression']}, #due = :due, #shard = :shard"
             )
+            moved["ConditionExpression"] = f"{free} OR #due <= :at OR #due > :due"
             moved["ExpressionAttributeValues"] = values | {
                 ":due": wire(moment(due_at)), ":shard": wire(DUE_SHARD),
             }  # fmt: skip
         else:
             moved["UpdateExpression"] = f"{update['UpdateExpression']} REMOVE #due, #shard"
-            moved["ConditionExpression"] = "attribute_not_exists(#chain)"
-            moved["ExpressionAttributeNames"] = names | due | {"#chain": "chain"}
+            moved["ConditionExpression"] = free
         if not self._updated(moved):
             self._updated(update)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -12,9 +13,11 @@ from headroom.adapters.ledger_reads import Reads, RecordReads
 from headroom.adapters.ledger_schema import RECORDS, account_key
 from headroom.adapters.ledger_state import Held, StateTable
 from headroom.adapters.ledger_writes import Transactions
-from headroom.domain.bookkeeping import ResourceState
-from headroom.domain.records import Record
+from headroom.domain.links import following, overtaken
+from headroom.domain.records import Record, Step
+from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
+from headroom.serialization import to_json
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -57,6 +60,20 @@ class Tables:
         found = self._records.items(record.decision_id, newest_first=True)
         mine = (item for item in found if unwire(item["sequence"]) == record.sequence)
         return any(unwire(item["written_by"]) == written_by for item in mine)
+
+    def _withdrawals(
+        self, state: ResourceState, successor: str | None, at: datetime, written_by: str
+    ) -> list[Item]:
+        """The part of a transaction that withdraws the act nobody began, if there is one.
+
+        Who intends or withdraws it meanwhile moves the state too, so both never happen.
+        """
+        last = None if state.pending_act is None else self._records.last(state.pending_act)
+        if last is None or last.step is not Step.DECIDED:
+            return []
+        summary, body = overtaken(successor)
+        record = following(last, Step.WITHDRAWN, at=at, summary=summary, body=to_json(body))
+        return [{"Put": self._put(record, written_by)}]
 
     def _moves(
         self, ref: ResourceRef, held: Held, moved: ResourceState, written_by: str

@@ -14,8 +14,8 @@ from heapq import nsmallest
 from threading import RLock
 
 from headroom.domain.bookkeeping import (
-    ResourceState,
     after_decided,
+    after_forgotten,
     after_intended,
     after_look,
     after_modifications,
@@ -29,11 +29,13 @@ from headroom.domain.links import (
     may_follow,
     opening,
     outcome_of,
+    overtaken,
     rejection,
     switch,
 )
 from headroom.domain.records import Record, Step
 from headroom.domain.reservation import Unfit, intended_body, reservation
+from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
 from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended
@@ -89,7 +91,9 @@ class MemoryLedger:
         with self._lock:
             if decision.decision_id in self._chains:
                 return False
-            self._move(ref, after_decided(self._state(ref), decision, due_at))
+            state = self._state(ref)
+            self._withdraw(state.pending_act, decision.decision_id, decision.at)
+            self._move(ref, after_decided(state, decision, due_at))
             chain = _Chain(resource=ref.arn, decision=decision)
             self._chains[decision.decision_id] = chain
             self._link(
@@ -188,6 +192,14 @@ class MemoryLedger:
         with self._lock:
             self._move(ref, after_look(self._state(ref), at, due_at))
 
+    def forget(self, ref: ResourceRef, *, at: datetime) -> None:
+        """The resource exists no more: nothing of it is in force, due or still to be done."""
+        with self._lock:
+            state = self._states.get(ref)
+            if state is not None:
+                self._withdraw(state.pending_act, None, at)
+                self._move(ref, after_forgotten(state, at))
+
     def saw_modifications(
         self,
         ref: ResourceRef,
@@ -254,6 +266,11 @@ class MemoryLedger:
     def _move(self, ref: ResourceRef, moved: ResourceState) -> None:
         self._account_micro_usd += moved.own_micro_usd - self._state(ref).own_micro_usd
         self._states[ref] = moved
+
+    def _withdraw(self, pending_act: str | None, successor: str | None, at: datetime) -> None:
+        if pending_act is not None:
+            summary, body = overtaken(successor)
+            self._follow(pending_act, Step.WITHDRAWN, at, summary, to_json(body))
 
     def _follow(self, decision_id: str, step: Step, at: datetime, summary: str, body: str) -> None:
         def link(last: Record | None) -> Record:

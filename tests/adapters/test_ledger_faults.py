@@ -185,6 +185,39 @@ def test_what_is_no_news_is_not_written(shaky: Shaky, ledger: DynamoLedger) -> N
     assert [name for name, _ in shaky.calls] == ["batch_get_item"]
 
 
+def test_a_resource_whose_forgetting_got_no_answer_is_forgotten_once(
+    shaky: Shaky, ledger: DynamoLedger
+) -> None:
+    for number in range(2):
+        decision = act(f"d{number}", f"vol-{number}")
+        intended(ledger, decision, lease_until=UNTIL)
+        append(ledger, decision, Step.APPLIED)
+        append(ledger, decision, Step.RELIEVED)
+    shaky.after = [TIMEOUT]
+    ledger.forget(ref("vol-0"), at=NOW)
+    assert ledger.standing(ref("vol-0"), NOW).account_increase_usd == Decimal(50)
+
+
+def test_what_was_never_seen_or_is_forgotten_is_not_written(
+    shaky: Shaky, ledger: DynamoLedger
+) -> None:
+    ledger.decided(act(), due_at=NOW)
+    ledger.forget(ref(), at=NOW)
+    shaky.calls.clear()
+    ledger.forget(ref(), at=UNTIL)
+    ledger.forget(ref("vol-9"), at=NOW)
+    assert [name for name, _ in shaky.calls] == ["batch_get_item"] * 2
+
+
+def test_a_withdrawal_whose_answer_got_lost_is_recorded_once(
+    shaky: Shaky, ledger: DynamoLedger
+) -> None:
+    ledger.decided(act(), due_at=None)
+    shaky.after = [TIMEOUT]
+    assert ledger.decided(hold(), due_at=None) is True
+    assert [r.step for r in ledger.chain("d1")] == [Step.DECIDED, Step.WITHDRAWN]
+
+
 def test_keys_that_were_left_out_are_asked_for_again(shaky: Shaky, ledger: DynamoLedger) -> None:
     ledger.decided(hold(), due_at=None)
     answers: list[dict[str, Any]] = []
@@ -224,6 +257,9 @@ def everything(ledger: DynamoLedger) -> None:
     append(ledger, act(), Step.APPLIED)
     append(ledger, act(), Step.FAILED)
     ledger.saw_modifications(ref(), [], now=NOW, full_until=UNTIL)
+    ledger.decided(act("d2"), due_at=None)
+    ledger.decided(act("d3"), due_at=None)
+    ledger.forget(ref(), at=NOW)
     ledger.pause(None, at=NOW, who="alice")
     ledger.resume(at=NOW, who="alice")
     ledger.standing(ref(), NOW)
@@ -272,5 +308,5 @@ def test_records_are_only_ever_put_where_none_is(shaky: Shaky, ledger: DynamoLed
         if name == "transact_write_items":
             puts += [p["Put"] for p in arguments["TransactItems"] if "Put" in p]
     records = [p for p in puts if p["TableName"] == "records"]
-    assert len(records) == 7
+    assert len(records) == 11
     assert {p["ConditionExpression"] for p in records} == {"attribute_not_exists(#id)"}

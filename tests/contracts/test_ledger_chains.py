@@ -28,6 +28,7 @@ PATHS: dict[Step, tuple[Step, ...]] = {
     Step.RELIEVED: (Step.INTENDED, Step.APPLIED, Step.RELIEVED),
     Step.INEFFECTIVE: (Step.INTENDED, Step.ALREADY_THERE, Step.INEFFECTIVE),
     Step.DIVERGED: (Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.DIVERGED),
+    Step.GONE: (Step.INTENDED, Step.GONE),
 }
 """A legal way to every step that a decision to act can come to."""
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from headroom.domain.plans import Plan
 from headroom.domain.records import Step, broken_link
 from headroom.ports import IllegalStep, Intent, LostLease, NotIntended
+from headroom.serialization import from_plain
 from tests.builders import NOW, ref
 from tests.contracts.decisions import about, act, append, hold, intended
 
@@ -57,7 +60,7 @@ def leased(ledger: Any) -> Any:
     return act()
 
 
-def moved(ledger: Any) -> Any:
+def overtaken(ledger: Any) -> Any:
     ledger.decided(act(), due_at=None)
     ledger.decided(hold("h1"), due_at=None)
     return act()
@@ -97,7 +100,7 @@ def never_enrolled(ledger: Any) -> Any:
 @pytest.mark.parametrize(
     ("why", "arrange"),
     [
-        ("exists", exists), ("exists", over), ("leased", leased), ("moved", moved),
+        ("exists", exists), ("exists", over), ("leased", leased), ("exists", overtaken),
         ("paused", paused), ("paused", paused_a_while), ("budget", account_is_full),
         ("budget", resource_limit), ("budget", no_account_limit),
         ("budget", endless_account_limit), ("budget", never_enrolled),
@@ -177,10 +180,12 @@ def test_the_overtaken_chain_keeps_its_reservation_until_it_ends(ledger: Any) ->
 
 ENDS_WITHOUT = (
     (Step.REFUSED,), (Step.STALE,), (Step.UNKNOWN, Step.NOT_APPLIED), (Step.APPLIED, Step.FAILED),
+    (Step.ALREADY_THERE, Step.FAILED),
 )  # fmt: skip
 ENDS_WITH = (
     (Step.APPLIED, Step.RELIEVED), (Step.APPLIED, Step.INEFFECTIVE), (Step.APPLIED, Step.DIVERGED),
     (Step.ALREADY_THERE, Step.RELIEVED), (Step.ALREADY_THERE, Step.INEFFECTIVE),
+    (Step.ALREADY_THERE, Step.DIVERGED),
 )  # fmt: skip
 
 
@@ -207,6 +212,14 @@ def test_an_end_without_a_change_leaves_what_was_in_force(
     assert known.own_increase_usd == known.account_increase_usd == Decimal(30)
     assert known.open_chain is None
     assert isinstance(intended(ledger, act("d2"), lease_until=UNTIL), Intent)
+
+
+def test_an_intent_tells_by_itself_what_was_to_be_done(ledger: Any) -> None:
+    decision = act()
+    intended(ledger, decision, lease_until=UNTIL)
+    told = json.loads(ledger.chain("d1")[-1].body)
+    assert from_plain(told["plan"], Plan) == decision.answer.plan
+    assert from_plain(told["decided_at"], datetime) == decision.at
 
 
 @pytest.mark.parametrize("ends", ENDS_WITH)

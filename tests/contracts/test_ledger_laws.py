@@ -55,6 +55,7 @@ class Books(RuleBasedStateMachine):
     @rule(volume=st.sampled_from(VOLUMES), increase=st.sampled_from(INCREASES))
     def wish(self, volume: str, increase: str) -> None:
         name = f"d{len(self.chains)}"
+        self.withdraw_what_nobody_began(volume)
         decision = act(name, volume, increase=increase, account_limit=LIMIT, at=self.now)
         assert self.ledger.decided(decision, due_at=None)
         lease_until = self.now + timedelta(minutes=20)
@@ -72,6 +73,11 @@ class Books(RuleBasedStateMachine):
             self.chains[name] = (volume, increase, [Step.DECIDED, Step.INTENDED], answer)
         else:
             self.chains[name] = (volume, increase, [Step.DECIDED], None)
+
+    def withdraw_what_nobody_began(self, volume: str) -> None:
+        for about, _, steps, _ in self.chains.values():
+            if about == volume and steps == [Step.DECIDED]:
+                steps.append(Step.WITHDRAWN)
 
     @precondition(lambda self: self.chains)
     @rule(data=st.data(), fenced=st.booleans(), wild=st.booleans())
@@ -97,12 +103,26 @@ class Books(RuleBasedStateMachine):
         assert legal
         assert holds or not fenced or intent is None
         steps.append(step)
+        if step is Step.GONE:
+            if holds:
+                model.holder, model.lease_until = None, None
+            self.exists_no_more(model)
         if step in ENDED_WITHOUT | LANDED:
             cost = model.maybe.pop(name, None)
             if step in LANDED and cost is not None:
                 model.landed = cost if holds else max(model.landed, cost)
             if holds:
                 model.holder, model.lease_until = None, None
+
+    @rule(volume=st.sampled_from(VOLUMES))
+    def forgotten(self, volume: str) -> None:
+        self.withdraw_what_nobody_began(volume)
+        self.ledger.forget(ref(volume), at=self.now)
+        self.exists_no_more(self.models[volume])
+
+    def exists_no_more(self, model: Model) -> None:
+        model.landed = Decimal(0)
+        model.maybe = {n: cost for n, cost in model.maybe.items() if n == model.holder}
 
     @rule(volume=st.sampled_from(VOLUMES))
     def owner_changes(self, volume: str) -> None:

@@ -134,6 +134,34 @@ def test_no_update_of_a_standing_is_lost(raced: Any) -> None:
     assert [d.due_at for d in raced.due(UNTIL, 10)] == [UNTIL]
 
 
+def test_an_act_is_begun_or_overtaken_but_never_both(raced: Any) -> None:
+    for number in range(6):
+        name, volume = f"d{number}", f"vol-{number}"
+        decision, later = act(name, volume), hold(f"h{number}", volume)
+        raced.decided(decision, due_at=None)
+
+        def overtake(later: Decision = later) -> None:
+            assert patiently(lambda: raced.decided(later, due_at=None))
+
+        intent, *_ = at_once([wish(raced, decision), overtake])
+        begun = isinstance(intent, Intent)
+        chain = raced.chain(name)
+        assert [r.step for r in chain] == [
+            Step.DECIDED, Step.INTENDED if begun else Step.WITHDRAWN,
+        ]  # fmt: skip
+        assert broken_link(chain) is None
+        assert (raced.standing(ref(volume), NOW).open_chain is not None) is begun
+
+
+def test_forgetting_at_once_gives_back_once(raced: Any) -> None:
+    for name, volume in (("d1", "vol-1"), ("d2", "vol-2")):
+        intended(raced, act(name, volume), lease_until=UNTIL)
+        append(raced, act(name, volume), Step.APPLIED)
+        append(raced, act(name, volume), Step.RELIEVED)
+    at_once([lambda: patiently(lambda: raced.forget(ref("vol-1"), at=NOW))] * 8)
+    assert raced.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
+
+
 def test_one_of_many_scans(raced: Any) -> None:
     claims = at_once([lambda: patiently(lambda: raced.claim_scan(NOW, 900))] * 16)
     assert sum(claims) == 1

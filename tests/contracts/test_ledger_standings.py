@@ -151,6 +151,41 @@ def test_what_a_refusal_taught_is_kept_until_the_next_lesson(ledger: Any) -> Non
     assert ledger.standing(VOL, NOW).slots_full_until == NOW + 2 * HOUR
 
 
+def test_what_a_refusal_taught_is_past_when_its_time_has_come(ledger: Any) -> None:
+    ledger.saw_modifications(VOL, [], now=NOW, full_until=NOW + HOUR)
+    just_before = NOW + HOUR - timedelta(microseconds=1)
+    assert ledger.standing(VOL, just_before).slots_full_until == NOW + HOUR
+    assert ledger.standing(VOL, NOW + HOUR).slots_full_until is None
+
+
+def test_a_refusal_tells_when_to_ask_again(ledger: Any) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    body = refused(Refusal.REGION_QUOTA)
+    append(ledger, act(), Step.REFUSED, body=body, due_at=NOW + HOUR)
+    ledger.decided(hold("h1"), due_at=NOW)  # and nothing but time or a change ends that
+    ledger.looked(VOL, at=NOW, due_at=None)
+    just_before = NOW + HOUR - timedelta(microseconds=1)
+    assert ledger.standing(VOL, just_before).retry_not_before == NOW + HOUR
+    assert ledger.standing(VOL, NOW + HOUR).retry_not_before is None
+
+
+@pytest.mark.parametrize("step", [Step.APPLIED, Step.ALREADY_THERE])
+def test_a_change_that_was_accepted_ends_the_wait(ledger: Any, step: Step) -> None:
+    intended(ledger, act("d0"), lease_until=UNTIL)
+    append(ledger, act("d0"), Step.REFUSED, due_at=NOW + HOUR)
+    intended(ledger, act("d1"), lease_until=UNTIL)
+    assert ledger.standing(VOL, NOW).retry_not_before == NOW + HOUR
+    append(ledger, act("d1"), step, due_at=NOW + 2 * HOUR)
+    assert ledger.standing(VOL, NOW).retry_not_before is None
+
+
+@pytest.mark.parametrize("step", [Step.STALE, Step.UNKNOWN])
+def test_only_a_refusal_makes_a_wait(ledger: Any, step: Step) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    append(ledger, act(), step, due_at=NOW + HOUR)
+    assert ledger.standing(VOL, NOW).retry_not_before is None
+
+
 def test_the_longest_overdue_come_first(ledger: Any) -> None:
     for number, minutes in enumerate([30, 10, 20, 61]):
         ledger.looked(ref(f"vol-{number}"), at=NOW, due_at=NOW + timedelta(minutes=minutes))
@@ -176,10 +211,43 @@ def test_an_open_chain_stays_due_until_it_ends(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=NOW + 2 * HOUR)
     ledger.decided(hold("h2"), due_at=None)
     assert [d.due_at for d in ledger.due(NOW + HOUR, 10)] == [NOW + HOUR]
-    ledger.looked(VOL, at=NOW, due_at=NOW + 3 * HOUR)  # verification is pending till then
-    assert ledger.due(NOW + HOUR, 10) == ()
     append(ledger, act(), Step.RELIEVED)
     assert ledger.due(NOW + 9 * HOUR, 10) == ()
+
+
+@pytest.mark.parametrize(
+    ("looked_at", "asked_for", "due"),
+    [
+        (HOUR, 3 * HOUR, 3 * HOUR),  # the look that was due: verification is pending till then
+        (HOUR, None, HOUR),
+        (2 * HOUR, 2 * HOUR, 2 * HOUR),  # it could not be made: once more
+        (HOUR / 2, 3 * HOUR, HOUR),  # a look from elsewhere, long before
+        (HOUR / 2, HOUR / 2, HOUR / 2),  # sooner is always right
+        (HOUR / 2, None, HOUR),
+    ],
+)
+def test_an_open_chain_is_put_off_only_by_a_look_that_was_due(
+    ledger: Any, looked_at: timedelta, asked_for: timedelta | None, due: timedelta
+) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    append(ledger, act(), Step.APPLIED, due_at=NOW + HOUR)
+    next_look = None if asked_for is None else NOW + asked_for
+    ledger.looked(VOL, at=NOW + looked_at, due_at=next_look)
+    assert [d.due_at for d in ledger.due(NOW + 9 * HOUR, 10)] == [NOW + due]
+
+
+def test_an_open_chain_that_is_not_due_at_all_takes_any_time(ledger: Any) -> None:
+    intended(ledger, act(), lease_until=UNTIL)
+    append(ledger, act(), Step.APPLIED, due_at=None)
+    ledger.looked(VOL, at=NOW, due_at=NOW + HOUR)
+    assert [d.due_at for d in ledger.due(NOW + HOUR, 10)] == [NOW + HOUR]
+
+
+def test_without_a_chain_a_look_puts_off_what_was_due(ledger: Any) -> None:
+    ledger.decided(hold("h1"), due_at=NOW + HOUR)
+    ledger.looked(VOL, at=NOW, due_at=NOW + 3 * HOUR)
+    assert ledger.due(NOW + 2 * HOUR, 10) == ()
+    assert [d.due_at for d in ledger.due(NOW + 3 * HOUR, 10)] == [NOW + 3 * HOUR]
 
 
 def test_a_look_changes_nothing_else(ledger: Any) -> None:

@@ -7,7 +7,7 @@ and delay, and the adapter reads it. What the simulator sees is then what the fu
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,11 +16,12 @@ import pytest
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.domain.observation import Series
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.ports import StorageView
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.publish import Datapoint, datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume
 from headroom.proving.world import SimulatedVolume, World
-from tests.builders import ACCOUNT, REGION, ref
+from tests.builders import ACCOUNT, REGION, instance, ref, volume
 from tests.proving import build
 
 DELAY = timedelta(minutes=2)
@@ -89,6 +90,7 @@ def lived(what: Configuration, attachment: Attachment) -> tuple[World, CloudWatc
             volume_id="vol-1",
             instance_id=volume.instance_id,
             configuration=lifecycle.described(start),
+            nitro=attachment.limits.nitro,
         )
         points += instance_datapoints(
             facts, instance_id=volume.instance_id, limits=attachment.limits
@@ -96,6 +98,11 @@ def lived(what: Configuration, attachment: Attachment) -> tuple[World, CloudWatc
     cloud: Any = StatisticSets(points, now=world.now, delay=DELAY)
     return world, CloudWatchMetrics(cloud, account_id=ACCOUNT, region=REGION)
 
+
+NO_CHECKS = replace(
+    build.instance(40_000, 2_000),
+    limits=replace(build.instance(40_000, 2_000).limits, nitro=False),
+)
 
 CASES = [
     pytest.param(build.gp2(400), build.instance(40_000, 2_000), id="gp2"),
@@ -108,6 +115,8 @@ CASES = [
         build.instance(2_000, 60, most_iops=6_000, most_mibps=200),
         id="bursting-instance",
     ),
+    pytest.param(build.gp3(), NO_CHECKS, id="gp3-without-checks"),
+    pytest.param(build.gp2(400), NO_CHECKS, id="gp2-without-checks"),
 ]
 
 
@@ -147,6 +156,39 @@ def test_a_glance_is_the_same(what: Configuration, attachment: Attachment) -> No
     )
     assert mine.lowest_burst_balance_percent == pytest.approx(its.lowest_burst_balance_percent)
     assert mine.longest_queue == pytest.approx(its.longest_queue)
+    assert mine.peak_iops == pytest.approx(its.peak_iops)
+    assert mine.peak_mibps == pytest.approx(its.peak_mibps)
+    assert (mine.peak_iops is None) == attachment.limits.nitro
+
+
+def test_a_minute_that_one_volume_did_not_publish_is_unknown_of_the_instance_too() -> None:
+    """Never zero, and never the sum of the others."""
+    points = [
+        Datapoint(
+            namespace="AWS/EBS", name=name, dimensions=(("VolumeId", volume),),
+            timestamp=build.T0 + i * build.MINUTE, sum=60.0, samples=1.0, minimum=1.0, maximum=1.0,
+        )
+        for i in range(10) for volume in ("vol-1", "vol-2")
+        for name in ("VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes")
+        if not (volume == "vol-1" and 4 <= i < 6)
+    ]  # fmt: skip
+    published = PublishedVolume(delay=DELAY, other_iops=2.0, other_mibps=120 / 60 / 2**20)
+    for i in range(10):
+        at = build.T0 + i * build.MINUTE
+        own = [p for p in points if p.timestamp == at and p.dimensions[0][1] == "vol-1"]
+        published.put(int(at.timestamp() // 60), own)
+    now = build.T0 + 12 * build.MINUTE
+    cloud: Any = StatisticSets(points, now=now, delay=DELAY)
+    both = instance(volumes=("vol-1", "vol-2"))
+    view = StorageView(volume=volume(), modification=None, instance=both)
+    reader = CloudWatchMetrics(cloud, account_id=ACCOUNT, region=REGION)
+    _, mine = reader.activity(view, now)
+    _, its = published.activity(now)
+    assert mine is not None
+    for series in (mine.iops, its.iops, mine.mibps, its.mibps):
+        known = [None if value is None else 1 for value in series.values[-12:]]
+        assert known == [1] * 4 + [None] * 2 + [1] * 4 + [None] * 2
+    alike(mine, its)
 
 
 @pytest.mark.parametrize(("what", "attachment"), CASES)
