@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _PAGE = 500
 _GONE = ("InvalidVolume.NotFound", "InvalidVolumeID.Malformed")
 _LEAVING = ("deleting", "deleted")
+_log = logging.getLogger(__name__)
 
 
 class EbsStorage:
@@ -63,10 +65,11 @@ class EbsStorage:
     def fleet(self) -> Iterator[StorageView]:
         """Every volume with its latest modification; instances are left None.
 
-        Reads pages of 500 and passes over what is being deleted and types nobody knows yet.
-        Raises ReadFailed.
+        Reads pages of 500 and passes over what is being deleted and what is not understood: a
+        type nobody knows yet, an element that lacks something. A modification that is not
+        understood is one in flight, of that volume alone. Raises ReadFailed.
         """
-        modifications = self._all_modifications()
+        modifications, unclear = self._all_modifications()
         pages = self._ec2.get_paginator("describe_volumes").paginate(
             PaginationConfig={"PageSize": _PAGE}
         )
@@ -79,7 +82,10 @@ class EbsStorage:
                 return
             for volume in found:
                 if volume is not None and volume.state not in _LEAVING:
-                    latest = modifications.get(volume.ref.resource_id)
+                    name = volume.ref.resource_id
+                    latest = modifications.get(name)
+                    if name in unclear:
+                        latest = shapes.not_understood(volume, unclear[name])
                     yield StorageView(volume=volume, modification=latest, instance=None)
 
     def view(self, ref: ResourceRef) -> StorageView:
@@ -156,35 +162,54 @@ class EbsStorage:
             if settings.volume_type in (VolumeType.IO1, VolumeType.IO2) and not settings.iops:
                 raise ReadFailed(f"{volume_id} is {settings.volume_type} and reports no IOPS")
         with reading(f"DescribeVolumesModifications {volume_id}"):
-            return volume, self._modification(volume_id)
+            return volume, self._modification(volume)
 
-    def _modification(self, volume_id: str) -> Modification | None:
+    def _modification(self, volume: Volume) -> Modification | None:
+        """The latest; one that is not understood counts as in flight, which stops us."""
+        volume_id = volume.ref.resource_id
         try:
             answer = self._ec2.describe_volumes_modifications(VolumeIds=[volume_id])
         except ClientError as error:
             if code_of(error) == "InvalidVolumeModification.NotFound":
                 return None  # never modified
             raise
-        return shapes.latest(shapes.modification(m) for m in answer["VolumesModifications"])
+        found = answer["VolumesModifications"]
+        try:
+            return shapes.latest(shapes.modification(m) for m in found)
+        except shapes.MALFORMED as error:
+            _log.warning("a modification of %s is not understood: %r", volume_id, error)
+            return shapes.not_understood(volume, shapes.start_of(found[0]))
 
-    def _all_modifications(self) -> dict[str, Modification]:
-        """By volume id. Not asked by id: AWS refuses a list with one never-modified volume."""
+    def _all_modifications(self) -> tuple[dict[str, Modification], dict[str, datetime | None]]:
+        """The latest by volume id, and the starts (where told) of those not understood.
+
+        Not asked by id: AWS refuses a list with one never-modified volume.
+        """
         latest: dict[str, Modification] = {}
+        unclear: dict[str, datetime | None] = {}
         with reading("DescribeVolumesModifications"):
             pages = self._ec2.get_paginator("describe_volumes_modifications").paginate(
                 PaginationConfig={"PageSize": _PAGE}
             )
             for page in pages:
                 for shape in page["VolumesModifications"]:
-                    one = shapes.modification(shape)
-                    known = latest.get(shape["VolumeId"])
-                    latest[shape["VolumeId"]] = shapes.latest(filter(None, (known, one))) or one
-        return latest
+                    name = shape.get("VolumeId", "")
+                    try:
+                        one = shapes.modification(shape)
+                    except shapes.MALFORMED as error:
+                        _log.warning("a modification of %s is not understood: %r", name, error)
+                        unclear[name] = shapes.start_of(shape)
+                        continue
+                    known = latest.get(name)
+                    latest[name] = shapes.latest(filter(None, (known, one))) or one
+        return latest, unclear
 
     def _known(self, shape: shapes.Shape) -> Volume | None:
-        if shape["VolumeType"] not in list(VolumeType):
+        try:
+            return shapes.volume(shape, account_id=self._account_id, region=self._region)
+        except shapes.MALFORMED as error:
+            _log.warning("volume %s is not understood: %r", shape.get("VolumeId"), error)
             return None
-        return shapes.volume(shape, account_id=self._account_id, region=self._region)
 
     def _instance(self, instance_id: str) -> Instance | None:
         with reading(f"DescribeInstances {instance_id}"):

@@ -6,7 +6,7 @@ Shapes: EC2 API 2016-11-15 (botocore 1.44). Every function takes one element of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 from headroom.domain.catalogue import LIMITS
@@ -23,6 +23,9 @@ from headroom.domain.resources import (
 
 Shape = Mapping[str, Any]
 """An element of a response; nothing of it leaves this module and `ebs`."""
+
+MALFORMED = (KeyError, ValueError, TypeError, AttributeError)
+"""What reading an element raises when it is not as documented, or names what nobody knows yet."""
 
 _MIB_PER_MB = 1_000_000 / (1024 * 1024)
 _GP3_INCLUDED = (3_000, 125)
@@ -90,6 +93,27 @@ def modification(shape: Shape) -> Modification:
         target=_side(shape, "Target"),
         progress_percent=int(shape.get("Progress") or 0),
     )
+
+
+def not_understood(volume: Volume, started_at: datetime | None) -> Modification:
+    """What stands for a modification that cannot be read: one in flight, so that nothing acts.
+
+    Without a start it is as old as the volume, which no window of 24 hours counts.
+    """
+    return Modification(
+        state=ModificationState.MODIFYING,
+        started_at=started_at or volume.created_at,
+        ended_at=None,
+        origin=volume.configuration,
+        target=volume.configuration,
+        progress_percent=0,
+    )
+
+
+def start_of(shape: Shape) -> datetime | None:
+    """The start of a modification that is otherwise not understood, if it tells one."""
+    started = shape.get("StartTime")
+    return started.astimezone(UTC) if isinstance(started, datetime) else None
 
 
 def _side(shape: Shape, side: str) -> Configuration:

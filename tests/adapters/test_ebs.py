@@ -357,6 +357,66 @@ def test_the_fleet_comes_page_by_page_with_modifications(ec2: Ec2) -> None:
     assert all(view.instance is None for view in views)
 
 
+def malformed() -> list[dict[str, object]]:
+    """Modifications that nobody understands (yet)."""
+    without_target = change()
+    del without_target["TargetVolumeType"]
+    without_start = change(TargetVolumeType="gp9")
+    del without_start["StartTime"]
+    return [
+        change(TargetVolumeType="gp9", TargetIops=None),
+        change(OriginalVolumeType="gp9"),
+        without_target,
+        without_start,
+    ]
+
+
+@pytest.mark.parametrize("broken", malformed())
+def test_one_modification_nobody_understands_stops_its_own_volume_and_no_other(
+    ec2: Ec2, broken: dict[str, object]
+) -> None:
+    told = {key: value for key, value in broken.items() if value is not None}
+    ec2.stub.add_response(
+        "describe_volumes_modifications",
+        {"VolumesModifications": [change(VolumeId="vol-0"), told, change(VolumeId="vol-2")]},
+    )
+    volumes = [shape(VolumeId=f"vol-{n}") for n in range(4)]
+    ec2.stub.add_response("describe_volumes", {"Volumes": volumes})
+    changes = {v.volume.ref.resource_id: v.modification for v in ec2.storage.fleet()}
+    in_flight = {name: one is not None and one.in_flight for name, one in changes.items()}
+    assert in_flight == {"vol-0": False, "vol-1": True, "vol-2": False, "vol-3": False}
+    assert changes["vol-3"] is None
+
+
+@pytest.mark.parametrize("broken", malformed())
+def test_nothing_is_sent_to_a_volume_whose_modification_nobody_understands(
+    ec2: Ec2, broken: dict[str, object]
+) -> None:
+    told = {key: value for key, value in broken.items() if value is not None}
+    for _ in range(2):
+        ec2.says_volume()
+        ec2.says_modifications(told)
+    seen = ec2.storage.view(ref()).modification
+    assert seen is not None
+    assert seen.in_flight
+    assert seen.started_at == told.get("StartTime", NOW - timedelta(days=90))
+    outcome = apply(ec2, seen=seen.started_at)
+    assert isinstance(outcome, Refused)
+    assert (outcome.refusal, outcome.code) == (Refusal.IN_FLIGHT, "NotSent")
+
+
+@pytest.mark.parametrize("missing", ["VolumeId", "VolumeType", "Size", "State", "CreateTime"])
+def test_one_malformed_volume_is_passed_over_and_hides_no_other(
+    ec2: Ec2, missing: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = shape(VolumeId="vol-9")
+    del broken[missing]
+    ec2.stub.add_response("describe_volumes_modifications", {"VolumesModifications": []})
+    ec2.stub.add_response("describe_volumes", {"Volumes": [broken, shape()]})
+    assert [v.volume.ref.resource_id for v in ec2.storage.fleet()] == ["vol-1"]
+    assert "not understood" in caplog.text
+
+
 def test_a_fleet_that_cannot_be_read_to_the_end_says_so(ec2: Ec2) -> None:
     ec2.stub.add_response("describe_volumes_modifications", {"VolumesModifications": []})
     ec2.stub.add_response("describe_volumes", {"Volumes": [shape()], "NextToken": "v2"})
