@@ -8,6 +8,7 @@ EC2 User Guide, "EBS metrics for Nitro-based instances" (2026-10).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from headroom.adapters.metric_data import Query, Statistic, Window
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
@@ -66,6 +67,18 @@ def glance_queries(volume: Volume) -> tuple[Query, ...]:
     return _some(*_checks(volume), _burst_balance(volume), _queue(volume))
 
 
+def served_queries(volume: Volume, glance: Glance) -> tuple[Query, ...]:
+    """What a Glance needs besides where no Exceeded check was found: 4 metrics, else none.
+
+    Only Nitro instances outside Local Zones have the checks. Where not even a queue was
+    published there is nothing else either: the instance is stopped.
+    """
+    checks = (glance.iops_exceeded_minutes, glance.throughput_exceeded_minutes)
+    if checks != (None, None) or glance.longest_queue is None:
+        return ()
+    return tuple(_of_volume(volume.ref.resource_id, metric, "Sum") for metric in _RATES)
+
+
 def volume_queries(volume: Volume) -> tuple[Query, ...]:
     """What a VolumeActivity needs."""
     sums = (*_RATES, "VolumeTotalReadTime", "VolumeTotalWriteTime")
@@ -111,6 +124,29 @@ def glance_of(volume: Volume, found: Mapping[Query, Series], span: Window) -> Gl
         lowest_burst_balance_percent=min(balance, default=None),
         longest_queue=max(queue, default=None),
     )
+
+
+def with_served(
+    volume: Volume, glance: Glance, found: Mapping[Query, Series], span: Window
+) -> Glance:
+    """The Glance with the busiest minute that `found` holds: what reads and writes took together.
+
+    A minute counts with what is known of it: this wakes a look and never decides.
+    """
+    reads, writes, read_bytes, written_bytes = (
+        _series(found, _of_volume(volume.ref.resource_id, metric, "Sum"), span) for metric in _RATES
+    )
+    return replace(
+        glance,
+        peak_iops=_busiest(_per_second(reads, 1), _per_second(writes, 1)),
+        peak_mibps=_busiest(_per_second(read_bytes, _MIB), _per_second(written_bytes, _MIB)),
+    )
+
+
+def _busiest(reads: Series, writes: Series) -> float | None:
+    minutes = zip(reads.values, writes.values, strict=True)
+    both = [(r, w) for r, w in minutes if r is not None or w is not None]
+    return max(((r or 0.0) + (w or 0.0) for r, w in both), default=None)
 
 
 def _series(found: Mapping[Query, Series], query: Query | None, span: Window) -> Series:

@@ -103,11 +103,27 @@ class PublishedVolume:
             return [v for v in values if v is not None]
 
         iops, throughput = known("iops_exceeded"), known("throughput_exceeded")
+        queue = known("queue_length")
+        without_checks = not iops and not throughput and bool(queue)
+
+        def busiest(reads: str, writes: str) -> float | None:
+            if not without_checks:
+                return None
+            minutes = zip(
+                self._volume.cut(reads, first, GLANCE_MIN, visible),
+                self._volume.cut(writes, first, GLANCE_MIN, visible),
+                strict=True,
+            )
+            both = [(r, w) for r, w in minutes if r is not None or w is not None]
+            return max(((r or 0.0) + (w or 0.0) for r, w in both), default=None)
+
         return Glance(
             iops_exceeded_minutes=int(sum(iops)) if iops else None,
             throughput_exceeded_minutes=int(sum(throughput)) if throughput else None,
             lowest_burst_balance_percent=min(known("burst_balance_percent"), default=None),
-            longest_queue=max(known("queue_length"), default=None),
+            longest_queue=max(queue, default=None),
+            peak_iops=busiest("read_iops", "write_iops"),
+            peak_mibps=busiest("read_mibps", "write_mibps"),
         )
 
     def activity(self, now: datetime) -> tuple[VolumeActivity, InstanceActivity]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
 from headroom.adapters.metric_data import window
 from headroom.domain.resources import Configuration
 from headroom.ports import Glance, ReadFailed, StorageView
@@ -296,7 +298,94 @@ def test_a_fleet_is_glanced_at_in_batches_and_pages_and_nothing_is_mixed_up(page
         f"vol-{i}": i for i in range(400)
     }
     batches = {id(call["MetricDataQueries"]) for call in fake.calls}
-    assert len(batches) == 3  # 1,200 metrics
+    assert len(batches) == 3 + 4  # 1,200 metrics, and 1,600 where there are no checks
+
+
+class SlowCloudWatch(FakeCloudWatch):
+    """Answers in any order, and counts how many calls it works on at once."""
+
+    def __init__(self, published: Published, *, refuse: int | None = None):
+        super().__init__(published)
+        self.refuse = refuse
+        self.begun = 0
+        self.now = 0
+        self.most = 0
+        self.lock = threading.Lock()
+
+    def get_metric_data(self, **asked: Any) -> dict[str, Any]:
+        with self.lock:
+            self.begun += 1
+            number = self.begun
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.02 + random.Random(number).random() / 50)
+        with self.lock:
+            self.now -= 1
+        if number == self.refuse:
+            raise _error("Throttling")
+        return super().get_metric_data(**asked)
+
+
+def test_calls_run_eight_at_once_and_the_answer_is_the_same_every_time() -> None:
+    fleet = [replace(view(), volume=volume(ref=ref(f"vol-{i}"))) for i in range(2_000)]
+    published = {of_volume("VolumeQueueLength", f"vol-{i}"): minutes(i) for i in range(2_000)}
+    answers = []
+    for _ in range(2):
+        slow: Any = SlowCloudWatch(published)
+        found = CloudWatchMetrics(slow, account_id=ACCOUNT, region=REGION).glance(fleet, NOW)
+        answers.append(list(found.items()))
+        assert slow.most == 8
+    assert answers[0] == answers[1]
+    assert [g.longest_queue for _, g in answers[0]] == list(range(2_000))
+
+
+def test_one_call_of_many_that_fails_is_a_failed_read() -> None:
+    fleet = [replace(view(), volume=volume(ref=ref(f"vol-{i}"))) for i in range(2_000)]
+    slow: Any = SlowCloudWatch({}, refuse=5)
+    with pytest.raises(ReadFailed, match="Throttling"):
+        CloudWatchMetrics(slow, account_id=ACCOUNT, region=REGION).glance(fleet, NOW)
+
+
+SERVED = {
+    of_volume("VolumeReadOps"): minutes(60_000, 120_000, None, 60_000),
+    of_volume("VolumeWriteOps"): minutes(60_000, 60_000, 180_001, None),
+    of_volume("VolumeReadBytes"): minutes(60 * 40 * 1024 * 1024),
+    of_volume("VolumeWriteBytes"): minutes(60 * 10 * 1024 * 1024),
+    of_volume("VolumeQueueLength"): minutes(28),
+}
+
+
+def test_without_checks_a_glance_tells_the_busiest_minute_of_what_was_served() -> None:
+    found = metrics(SERVED).glance([view()], NOW)["vol-1"]
+    assert found.peak_iops == pytest.approx(3_000 + 1 / 60)
+    assert found.peak_mibps == 50
+
+
+@pytest.mark.parametrize("check", ["VolumeIOPSExceededCheck", "VolumeThroughputExceededCheck"])
+def test_with_a_check_what_was_served_is_not_asked_for(check: str) -> None:
+    fake: Any = FakeCloudWatch(SERVED | {of_pair(check): minutes(0)})
+    seen = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION)
+    found = seen.glance([view()], NOW)["vol-1"]
+    assert (found.peak_iops, found.peak_mibps) == (None, None)
+    assert len(fake.calls) == 1
+
+
+def test_a_stopped_instances_volume_is_not_asked_for_what_it_served() -> None:
+    fake: Any = FakeCloudWatch({})
+    CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION).glance([view()], NOW)
+    assert len(fake.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("every", "covers"), [(1, 30), (15, 30), (20, 30), (21, 31), (60, 70), (1_440, 1_450)]
+)
+def test_no_minute_lies_between_two_scans_that_no_glance_covers(every: int, covers: int) -> None:
+    length = glance_covering(timedelta(minutes=every))
+    assert length == timedelta(minutes=covers)
+    at = NOW - timedelta(minutes=covers)
+    fake: Any = FakeCloudWatch({of_pair("VolumeIOPSExceededCheck"): {at: 1.0}})
+    seen = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION, glance=length)
+    assert seen.glance([view()], NOW)["vol-1"].iops_exceeded_minutes == 1
 
 
 @pytest.mark.parametrize("status", ["PartialData", "InternalError", "Forbidden"])

@@ -179,7 +179,7 @@ def test_a_minute_that_one_volume_did_not_publish_is_unknown_of_the_instance_too
         published.put(int(at.timestamp() // 60), own)
     now = build.T0 + 12 * build.MINUTE
     cloud: Any = StatisticSets(points, now=now, delay=DELAY)
-    both = instance(volumes=("vol-1", "vol-2"))
+    both = instance(volumes=("vol-2",))
     view = StorageView(volume=volume(), modification=None, instance=both)
     reader = CloudWatchMetrics(cloud, account_id=ACCOUNT, region=REGION)
     _, mine = reader.activity(view, now)
