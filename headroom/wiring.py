@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
 import boto3
 from botocore.config import Config
 
-from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.notifier import TopicNotifier
@@ -21,6 +21,7 @@ from headroom.ports import Ports
 from headroom.settings import FunctionSettings, SettingsError
 
 if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
     from mypy_boto3_ssm import SSMClient
 
 READS = Config(
@@ -40,9 +41,10 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """The ports of one function, and where it runs."""
+    """The ports of one function, its notifier (who counts what was not told), and where it runs."""
 
     ports: Ports
+    notifier: TopicNotifier
     settings: FunctionSettings
     account_id: str
     region: str
@@ -51,21 +53,46 @@ class Wired:
 def begin(function_arn: str) -> Wired:
     """What one invocation works with: clients made once per process, the policy read anew.
 
-    Raises SettingsError when the environment or the ARN does not say what is needed.
+    The notifier counts from zero. Raises SettingsError when the environment or the ARN does not
+    say what is needed.
     """
-    wired, ssm = _wired(function_arn)
-    policies = ParameterPolicies(ssm, parameter=wired.settings.policy_parameter)
-    return replace(wired, ports=replace(wired.ports, policies=policies))
+    made = _made(function_arn)
+    notifier = TopicNotifier(made.sns, topic_arn=made.settings.topic_arn)
+    policies = ParameterPolicies(made.ssm, parameter=made.settings.policy_parameter)
+    return Wired(
+        ports=replace(made.ports, policies=policies, notifier=notifier),
+        notifier=notifier,
+        settings=made.settings,
+        account_id=made.account_id,
+        region=made.region,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """What every invocation of a process shares."""
+
+    ports: Ports
+    ssm: SSMClient
+    sns: SNSClient
+    settings: FunctionSettings
+    account_id: str
+    region: str
 
 
 @cache
-def _wired(function_arn: str) -> tuple[Wired, SSMClient]:
+def _made(function_arn: str) -> _Made:
     settings = FunctionSettings.from_environment(os.environ)
     region, account_id = place_of(function_arn)
     session = boto3.Session(region_name=region)
-    ports = ports_from(settings, region=region, account_id=account_id, session=session)
-    wired = Wired(ports=ports, settings=settings, account_id=account_id, region=region)
-    return wired, session.client("ssm", config=READS)
+    return _Made(
+        ports=ports_from(settings, region=region, account_id=account_id, session=session),
+        ssm=session.client("ssm", config=READS),
+        sns=session.client("sns", config=READS),
+        settings=settings,
+        account_id=account_id,
+        region=region,
+    )
 
 
 def place_of(arn: str) -> tuple[str, str]:
@@ -95,7 +122,10 @@ def ports_from(
             region=region,
         ),
         metrics=CloudWatchMetrics(
-            session.client("cloudwatch", config=READS), account_id=account_id, region=region
+            session.client("cloudwatch", config=READS),
+            account_id=account_id,
+            region=region,
+            glance=glance_covering(timedelta(minutes=settings.scan_every_minutes)),
         ),
         ledger=ledger,
         standings=ledger,

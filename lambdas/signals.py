@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from aws_lambda_powertools import Logger, Metrics
@@ -23,7 +24,14 @@ from headroom.domain.signals import RejectedSignal
 logger = Logger()
 metrics = Metrics()
 processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+RESERVE_S = 30.0
+"""Seconds of the function's time below which no further record is taken: a look with its change
+normally takes a few, and being killed within an act would leave its outcome unknown."""
 COUNTED = {"Act": "Acts", "Hold": "Holds", "Escalate": "Escalations"}
+
+
+class NoTimeLeft(Exception):
+    """The record was not begun; the queue delivers it again."""
 
 
 @logger.inject_lambda_context
@@ -32,9 +40,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """A batch of the queue; what fails is reported by item, so that only it comes again."""
     wired = wiring.begin(context.invoked_function_arn)
 
+    def time_left() -> float:
+        return context.get_remaining_time_in_millis() / 1_000
+
     def follow(record: SQSRecord) -> None:
+        if time_left() < RESERVE_S:
+            metrics.add_metric("PostponedSignals", MetricUnit.Count, 1)
+            raise NoTimeLeft("not begun: the time left is kept for what was begun")
         try:
-            _follow(wired, record.body)
+            _follow(wired, record.body, time_left)
         except Exception:
             metrics.add_metric("FailedSignals", MetricUnit.Count, 1)
             logger.exception("a signal could not be followed; it comes again")
@@ -43,10 +57,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     answer = process_partial_response(
         event=event, record_handler=follow, processor=processor, context=context
     )
+    if wired.notifier.untold:
+        metrics.add_metric("NotTold", MetricUnit.Count, wired.notifier.untold)
     return dict(answer)
 
 
-def _follow(wired: wiring.Wired, body: str) -> None:
+def _follow(wired: wiring.Wired, body: str, time_left: Callable[[], float]) -> None:
     now = wiring.utc_now()
     parsed = events.parse(_event(body), account_id=wired.account_id, region=wired.region)
     metrics.add_metric("Signals", MetricUnit.Count, 1)
@@ -58,7 +74,7 @@ def _follow(wired: wiring.Wired, body: str) -> None:
         )
         return
     for signal in parsed:
-        for decision in application.remediate(wired.ports, signal, now):
+        for decision in application.remediate(wired.ports, signal, now, time_left=time_left):
             _emit(decision)
 
 

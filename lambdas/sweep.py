@@ -17,7 +17,7 @@ metrics = Metrics()
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """One sweep; an alarm watches that SweepCompleted keeps coming."""
+    """One sweep; alarms watch that SweepCompleted and ScanCompleted keep coming."""
     wired = wiring.begin(context.invoked_function_arn)
     report = application.sweep(
         wired.ports,
@@ -27,12 +27,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     )
     counted = {
         "SweepCompleted": int(report.complete),
+        "ScanCompleted": int(report.scan_ran and report.scan_complete),
         "PolicyUnreadable": int(report.policy_unreadable is not None),
         "Acts": report.acted,
         "Holds": report.held,
         "Escalations": report.escalated,
         "FailedLooks": report.failed,
         "Scanned": report.scanned,
+        "NotTold": wired.notifier.untold,
     }
     for name, value in counted.items():
         metrics.add_metric(name, MetricUnit.Count, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import boto3
@@ -13,9 +14,9 @@ from moto import mock_aws
 
 from headroom import wiring
 from headroom.domain.outcome import Unknown
-from headroom.ports import Ports, ReadFailed
+from headroom.ports import Ports, ReadFailed, StorageView
 from headroom.settings import FunctionSettings, SettingsError
-from tests.builders import ACCOUNT, REGION, gp3, ref
+from tests.builders import ACCOUNT, REGION, gp3, ref, volume
 
 ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom-sweep"
 SETTINGS = FunctionSettings(
@@ -81,7 +82,32 @@ def test_two_invocations_share_their_clients_and_not_their_policy(
     assert first.ports.storage is second.ports.storage
     assert first.ports.ledger is second.ports.ledger
     assert first.ports.policies is not second.ports.policies
+    assert first.ports.notifier is first.notifier
+    assert first.notifier is not second.notifier, "each counts what it could not tell"
     assert (first.account_id, first.region) == (ACCOUNT, REGION)
+
+
+@pytest.mark.parametrize(("every", "looks_back"), [(15, 30), (60, 70)])
+def test_a_glance_covers_the_time_between_two_scans(
+    session: boto3.Session, every: int, looks_back: int
+) -> None:
+    settings = replace(SETTINGS, scan_every_minutes=every)
+    ports = wiring.ports_from(settings, region=REGION, account_id=ACCOUNT, session=session)
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    session.client("cloudwatch").put_metric_data(
+        Namespace="AWS/EBS",
+        MetricData=[
+            {
+                "MetricName": "VolumeQueueLength",
+                "Dimensions": [{"Name": "VolumeId", "Value": "vol-1"}],
+                "Timestamp": now - timedelta(minutes=minutes),
+                "Value": minutes,
+            }
+            for minutes in range(1, 120)
+        ],
+    )
+    view = StorageView(volume=volume(), modification=None, instance=None)
+    assert ports.metrics.glance([view], now)["vol-1"].longest_queue == looks_back
 
 
 def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(
@@ -90,7 +116,7 @@ def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(
     made = session.client("ec2").create_volume(
         AvailabilityZone="us-east-1a", Size=100, VolumeType="gp3"
     )
-    volume = ref(made["VolumeId"])
+    one = ref(made["VolumeId"])
     sent: list[str] = []
 
     def lose(operation: str) -> None:
@@ -109,12 +135,12 @@ def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(
     monkeypatch.setattr("time.sleep", lambda _: None)
     lose("ModifyVolume")
     storage = wired(session).storage
-    outcome = storage.apply(volume, expected=gp3(), seen=None, target=gp3(iops=4000))
+    outcome = storage.apply(one, expected=gp3(), seen=None, target=gp3(iops=4000))
     assert isinstance(outcome, Unknown)
     assert sent == ["ModifyVolume"]
 
     sent.clear()
     lose("DescribeVolumes")
     with pytest.raises(ReadFailed):
-        wired(session).storage.view(volume)
+        wired(session).storage.view(one)
     assert len(sent) == 4

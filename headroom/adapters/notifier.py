@@ -27,14 +27,15 @@ _log = logging.getLogger(__name__)
 
 
 class TopicNotifier:
-    """Publishes to one topic."""
+    """Publishes to one topic; `untold` counts the messages that could not be sent."""
 
     def __init__(self, client: SNSClient, *, topic_arn: str) -> None:
         self._client = client
         self._topic_arn = topic_arn
+        self.untold = 0
 
     def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """Send one message; never raises, and says nothing of a Hold."""
+        """Send one message; never raises (a failure is counted), and says nothing of a Hold."""
         if isinstance(decision.answer, Hold):
             return
         try:
@@ -44,6 +45,7 @@ class TopicNotifier:
                 Message=message(decision, summary),
             )
         except Exception as error:  # the record is what counts; telling must not undo the doing
+            self.untold += 1
             _log.warning("could not tell of decision %s: %s", decision.decision_id, error)
 
 

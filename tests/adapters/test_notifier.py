@@ -99,7 +99,19 @@ def test_a_hold_is_never_told(step: Step) -> None:
 @pytest.mark.parametrize("error", [RuntimeError("down"), TimeoutError(), KeyError("x")])
 def test_a_topic_that_fails_never_stops_the_doing(error: Exception) -> None:
     topic: Any = FakeTopic(error)
-    TopicNotifier(topic, topic_arn=TOPIC).tell(acting(), Step.APPLIED, "done")
+    notifier = TopicNotifier(topic, topic_arn=TOPIC)
+    notifier.tell(holding(), Step.APPLIED, "done")
+    assert notifier.untold == 0
+    notifier.tell(acting(), Step.APPLIED, "done")
+    notifier.tell(acting(), Step.RELIEVED, "relieved")
+    assert notifier.untold == 2, "whoever runs it can count what nobody was told"
+
+
+def test_what_was_told_is_not_counted_as_untold() -> None:
+    topic: Any = FakeTopic()
+    notifier = TopicNotifier(topic, topic_arn=TOPIC)
+    notifier.tell(acting(), Step.APPLIED, "done")
+    assert (len(topic.published), notifier.untold) == (1, 0)
 
 
 @given(name=st.text(min_size=1, max_size=300), step=st.sampled_from(Step))

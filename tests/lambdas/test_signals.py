@@ -112,6 +112,68 @@ def test_a_batch_of_which_all_failed_comes_again_without_failing_the_function(
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
 
 
+def test_a_record_that_there_is_no_time_for_is_not_begun_and_comes_again(
+    deployment: Deployment,
+    function: Function,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = deployment.volume(), deployment.volume()
+    deployment.starve(first)
+    deployment.starve(second)
+    left = iter([31_000, 29_000])  # asked at the start of each record; ample within
+    seconds = [100_000]
+
+    def remaining(_: object) -> int:
+        return seconds[0]
+
+    signals = function("signals")
+    monkeypatch.setattr(Context, "get_remaining_time_in_millis", remaining)
+    follow = signals._follow
+
+    def slow(*args: object) -> None:
+        follow(*args)
+        seconds[0] = next(left)
+
+    monkeypatch.setattr(signals, "_follow", slow)
+    bodies = batch(alarm_for(first), {"source": "aws.health"}, alarm_for(second))
+    answer = signals.handler(bodies, Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m2"}]}
+    assert deployment.iops_of(first) > 3000
+    assert deployment.iops_of(second) == 3000
+    told = emitted(capsys.readouterr().out)
+    assert told["PostponedSignals"] == 1
+    assert "FailedSignals" not in told
+
+
+def test_the_time_that_is_left_goes_down_to_every_look(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    asked = []
+
+    def remaining(_: object) -> int:
+        asked.append(1)
+        return 31_000 if len(asked) == 1 else 5_000
+
+    monkeypatch.setattr(Context, "get_remaining_time_in_millis", remaining)
+    answer = function("signals").handler(batch(alarm_for(volume)), Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
+    assert deployment.iops_of(volume) == 3000
+
+
+def test_what_nobody_could_be_told_is_counted(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    deployment.client("sns").delete_topic(TopicArn=deployment.settings.topic_arn)
+    function("signals").handler(batch(alarm_for(volume)), Context())
+    assert deployment.iops_of(volume) > 3000
+    assert emitted(capsys.readouterr().out) == {"Signals": 1, "Acts": 1, "NotTold": 1}
+
+
 def test_an_event_about_a_volume_that_is_gone_is_done_with(
     deployment: Deployment, function: Function
 ) -> None:

@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.ports import ReadFailed
 from tests.builders import NOW
 from tests.lambdas.conftest import Context, Deployment, emitted
 
@@ -28,6 +30,7 @@ def test_without_any_event_a_starving_volume_is_relieved(
     assert told["PolicyUnreadable"] == 0
     assert told["Acts"] == 1
     assert told["FailedLooks"] == 0
+    assert told["NotTold"] == 0
 
 
 def test_a_quiet_account_is_swept_without_a_record(
@@ -58,6 +61,46 @@ def test_an_unreadable_policy_is_counted_and_changes_nothing(
     function("sweep").handler({}, Context())
     assert deployment.iops_of(volume) == 3000
     assert emitted(capsys.readouterr().out)["PolicyUnreadable"] == 1
+
+
+def test_a_scan_that_reached_every_volume_is_counted_and_a_minute_without_one_is_not(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    handler = function("sweep").handler
+    told = []
+    for minute in (0, 1, 15):
+        deployment.set_clock(NOW + timedelta(minutes=minute))
+        handler({}, Context())
+        told.append(emitted(capsys.readouterr().out)["ScanCompleted"])
+    assert told == [1, 0, 1]
+
+
+def test_a_scan_that_could_not_read_the_fleet_is_not_counted_as_complete(
+    deployment: Deployment,
+    function: Function,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deployment.volume()
+
+    def fail(*_: object) -> None:
+        raise ReadFailed("GetMetricData: Throttling")
+
+    monkeypatch.setattr(CloudWatchMetrics, "glance", fail)
+    assert function("sweep").handler({}, Context())["scan_ran"]
+    told = emitted(capsys.readouterr().out)
+    assert (told["ScanCompleted"], told["FailedLooks"]) == (0, 1)
+
+
+def test_what_nobody_could_be_told_is_counted_and_the_change_is_made_all_the_same(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    deployment.client("sns").delete_topic(TopicArn=deployment.settings.topic_arn)
+    function("sweep").handler({}, Context())
+    assert deployment.iops_of(volume) > 3000
+    assert emitted(capsys.readouterr().out)["NotTold"] == 1
 
 
 def test_a_sweep_without_time_left_says_that_it_did_not_complete(
