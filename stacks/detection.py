@@ -18,6 +18,11 @@ USD_PER_METRIC_READ = Decimal("0.01") / 1_000
 MINUTES_PER_MONTH = 730 * 60
 METRICS_PER_GLANCE = 4
 """Metrics the sweep's fleet scan reads per volume: both checks, credits, queue."""
+METRICS_PER_LOOK = (20, 28)
+"""Metrics one full look reads: of a gp3 volume alone on an instance that does not burst; of a gp2
+volume beside a root volume on one that does. Each further volume of the instance adds 4."""
+LOOK_EVERY_MINUTES = (15, 5)
+"""How often a volume under pressure is looked at: by the scan alone, or near a limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,17 +106,29 @@ def scan_usd(config: DeploymentConfig, volumes: int) -> Decimal:
     return scans * METRICS_PER_GLANCE * volumes * USD_PER_METRIC_READ
 
 
+def look_usd() -> tuple[Decimal, Decimal]:
+    """Dollars per month for the full looks at one volume that stays under pressure, from and to."""
+    low, high = (
+        Decimal(MINUTES_PER_MONTH) / every * metrics * USD_PER_METRIC_READ
+        for metrics, every in zip(METRICS_PER_LOOK, LOOK_EVERY_MINUTES, strict=True)
+    )
+    return low, high
+
+
 def price_note(config: DeploymentConfig) -> str:
     """One paragraph: what the choice costs per 1,000 volumes and month, with its arithmetic."""
+    low, high = look_usd()
     queries, alarms = len(fleet_queries(config)), alarms_usd(config, 1_000)
     scan, total = scan_usd(config, 1_000), alarms_usd(config, 1_000) + scan_usd(config, 1_000)
     scans = round(MINUTES_PER_MONTH / config.scan_every_minutes)
     over = "1,000 enrolled volumes" if config.detection is Detection.TAGGED else "1,000 volumes"
     note = (
-        f"Detection {config.detection.value} costs at most ${total:,.2f} per 1,000 volumes and "
-        f"month: alarms ${alarms:,.2f} ({queries} queries x {over} x $0.10 per metric analysed) "
+        f"Detection {config.detection.value} costs ${total:,.2f} per 1,000 volumes and month: "
+        f"alarms ${alarms:,.2f} ({queries} queries x {over} x $0.10 per metric analysed) "
         f"and fleet scans ${scan:,.2f} ({scans:,} scans x {METRICS_PER_GLANCE} metrics x 1,000 "
-        f"volumes x $0.01 per 1,000 metrics read)."
+        f"volumes x $0.01 per 1,000 metrics read). Each volume under pressure adds ${low:,.2f}-"
+        f"${high:,.2f} a month while it is ({METRICS_PER_LOOK[0]}-{METRICS_PER_LOOK[1]} metrics "
+        f"per full look, every {LOOK_EVERY_MINUTES[0]} to {LOOK_EVERY_MINUTES[1]} minutes)."
     )
     expected = config.expected_volumes
     if expected == 1_000:
@@ -123,4 +140,8 @@ def price_note(config: DeploymentConfig) -> str:
 def short_price(config: DeploymentConfig) -> str:
     """The dollars alone, for a stack output."""
     total = alarms_usd(config, 1_000) + scan_usd(config, 1_000)
-    return f"{config.detection.value}: at most ${total:,.2f} per 1,000 volumes and month"
+    low, high = look_usd()
+    return (
+        f"{config.detection.value}: ${total:,.2f} per 1,000 volumes and month, and "
+        f"${low:,.2f}-${high:,.2f} for each while it is under pressure"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Annotations, CfnOutput, Stack
+from aws_cdk import Annotations, CfnOutput, Stack, Token
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
@@ -30,7 +30,7 @@ from stacks.constructs.triggers import (
     SweepSchedule,
 )
 from stacks.detection import price_note, short_price
-from stacks.names import POLICY_PARAMETER
+from stacks.names import POLICY_PARAMETER, PRICED_REGIONS
 from stacks.state import HeadroomState
 
 
@@ -76,7 +76,7 @@ class HeadroomLoop(Stack):
                 handler="lambdas.sweep.handler",
                 description="Headroom: takes what is due and scans the fleet",
                 timeout=SWEEP_TIMEOUT,
-                memory_mib=512,
+                memory_mib=1_024,  # reading a fleet's metrics is work for the processor
                 statements=[*loop_statements(kept), park],
             ),
             code=code,
@@ -96,6 +96,12 @@ class HeadroomLoop(Stack):
         own.on_function("sweep", sweep)
         own.on_loop(settings)
         Annotations.of(self).add_info(price_note(config))
+        if not Token.is_unresolved(self.region) and self.region not in PRICED_REGIONS:
+            Annotations.of(self).add_warning_v2(
+                "headroom:prices",
+                f"Headroom knows no EBS prices for {self.region}: it will decide and "
+                f"record there, and change nothing. It knows {', '.join(PRICED_REGIONS)}.",
+            )
         CfnOutput(self, "DetectionPrice", value=short_price(config))
         CfnOutput(self, "PolicyVersion", value=version)
         CfnOutput(self, "SignalsQueueUrl", value=signals_queue.queue.queue_url)

@@ -1,4 +1,4 @@
-"""Physical names that more than one resource must agree on."""
+"""Names that more than one resource must agree on, and the Regions Headroom can buy in."""
 
 from __future__ import annotations
 
@@ -10,3 +10,6 @@ OWN_ALARM_PREFIX = "headroom-own-"
 
 POLICY_PARAMETER = "/headroom/policy"
 """Where the functions read the policy."""
+
+PRICED_REGIONS = ("ap-northeast-1", "us-east-1", "us-east-2", "us-west-2")
+"""Regions whose EBS prices the catalogue has; elsewhere nothing is ever changed."""

@@ -17,6 +17,10 @@ from stacks.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX
 Operator = cloudwatch.ComparisonOperator
 Missing = cloudwatch.TreatMissingData
 
+SHORTEST_RHYTHM_MIN = 15
+"""Minutes of a scan's rhythm that alarms reckon with at least: one scan may run so long."""
+OVERDUE_S = 1_800
+
 
 class DetectionAlarms(Construct):
     """One Metrics Insights alarm per query; every volume in ALARM is a contributor of its own.
@@ -96,16 +100,18 @@ class OwnAlarms(Construct):
         )
 
     def on_loop(self, settings: FunctionSettings) -> None:
-        """A sweep that does not run, a policy that cannot be read, looks and events that fail."""
+        """What runs or reads no more, what fails or falls behind, and what nobody was told."""
 
-        def said(metric: str) -> cloudwatch.Metric:
+        def said(metric: str, *, minutes: int = 5, statistic: str = "Sum") -> cloudwatch.Metric:
             return cloudwatch.Metric(
                 namespace=settings.metrics_namespace,
                 metric_name=metric,
                 dimensions_map={"service": settings.service},
-                period=Duration.minutes(5),
-                statistic="Sum",
+                period=Duration.minutes(minutes),
+                statistic=statistic,
             )
+
+        rhythm = max(SHORTEST_RHYTHM_MIN, settings.scan_every_minutes)
 
         self._alarm(
             "sweep-not-running",
@@ -116,15 +122,38 @@ class OwnAlarms(Construct):
             missing=Missing.BREACHING,
         )
         self._alarm(
+            "scan-not-completing",
+            f"the whole fleet was not scanned for {2 * rhythm} minutes; only alarms find pressure",
+            said("ScanCompleted", minutes=2 * rhythm),
+            operator=Operator.LESS_THAN_THRESHOLD,
+            missing=Missing.BREACHING,
+        )
+        self._alarm(
+            "due-overdue",
+            "what was due waits for more than half an hour: the sweep does not keep up",
+            said("OldestDueSeconds", statistic="Maximum"),
+            threshold=OVERDUE_S,
+            operator=Operator.GREATER_THAN_THRESHOLD,
+            periods=3,
+        )
+        self._alarm(
             "policy-unreadable",
             "the policy cannot be read: nothing is changed until it can",
             said("PolicyUnreadable"),
         )
         self._alarm(
             "looks-failing",
-            "volumes could not be looked at for 15 minutes; the sweep's log says why",
-            said("FailedLooks"),
+            "volumes could not be looked at in two of the last three scans; the sweep's log says "
+            "why",
+            # A scan fails once per scan: the period is its rhythm, and one of three may shift.
+            said("FailedLooks", minutes=rhythm),
             periods=3,
+            datapoints=2,
+        )
+        self._alarm(
+            "not-told",
+            "a message to people could not be sent; the functions' logs say which",
+            said("NotTold"),
         )
         self._alarm(
             "signals-rejected",
@@ -141,6 +170,7 @@ class OwnAlarms(Construct):
         threshold: float = 1,
         operator: Operator = Operator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         periods: int = 1,
+        datapoints: int | None = None,
         missing: Missing = Missing.NOT_BREACHING,
     ) -> None:
         alarm = cloudwatch.Alarm(
@@ -152,6 +182,7 @@ class OwnAlarms(Construct):
             threshold=threshold,
             comparison_operator=operator,
             evaluation_periods=periods,
+            datapoints_to_alarm=datapoints,
             treat_missing_data=missing,
         )
         action = cloudwatch_actions.SnsAction(self._topic)

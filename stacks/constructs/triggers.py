@@ -22,7 +22,8 @@ from stacks.names import DETECTION_ALARM_PREFIX
 
 SIGNALS_TIMEOUT = Duration.minutes(3)
 """Long enough for an alarm that names its 100 contributors at once."""
-SWEEP_TIMEOUT = Duration.minutes(5)
+SWEEP_TIMEOUT = Duration.minutes(15)
+"""Lambda's longest, for the scan of a large fleet; shorter than a lease of the ledger."""
 BATCH_SIZE = 5
 """Records one invocation takes: few, because each may look at a volume and change it."""
 TRIES = 5

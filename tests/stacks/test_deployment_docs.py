@@ -8,8 +8,8 @@ from dataclasses import fields
 import pytest
 
 from headroom.settings import DeploymentConfig, Detection
-from stacks.detection import alarms_usd, scan_usd
-from stacks.names import OWN_ALARM_PREFIX
+from stacks.detection import METRICS_PER_LOOK, alarms_usd, look_usd, scan_usd
+from stacks.names import OWN_ALARM_PREFIX, PRICED_REGIONS
 from tests.stacks.conftest import ROOT, Synthesised, properties
 
 TEXT = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
@@ -37,6 +37,39 @@ def test_every_choice_of_detection_has_its_price(detection: Detection) -> None:
     alarms, scan = alarms_usd(config, 1_000), scan_usd(config, 1_000)
     wanted = [f"${alarms:,.2f}", f"${scan:,.2f}", f"${alarms + scan:,.2f}"]
     assert _row(f"`{detection.value}`")[1:4] == wanted
+
+
+def test_what_full_looks_add_is_told_with_its_arithmetic() -> None:
+    low, high = look_usd()
+    assert f"each volume under pressure adds ${low:,.2f}-${high:,.2f} a month while" in TEXT
+    few, many = METRICS_PER_LOOK
+    assert f"{few} metrics every 15 minutes" in TEXT
+    assert f"{many} metrics every" in TEXT
+
+
+def test_every_region_that_has_prices_is_named() -> None:
+    paragraph = TEXT.split("**Regions.**")[1].split("\n\n")[0]
+    assert set(re.findall(r"[a-z]{2}-[a-z]+-\d", paragraph)) == set(PRICED_REGIONS)
+
+
+def test_the_custom_metrics_are_counted_and_priced() -> None:
+    sweep = set(
+        re.findall(r'"([A-Z]\w+)"(?::|, MetricUnit)', (ROOT / "lambdas" / "sweep.py").read_text())
+    )
+    signals = set(
+        re.findall(r'"([A-Z]\w+)", MetricUnit', (ROOT / "lambdas" / "signals.py").read_text())
+    )
+    more = len(signals - sweep)
+    assert f"{len(sweep)} custom metrics\nof the sweep ${0.3 * len(sweep):.2f}" in TEXT
+    assert f"({more} more, ${0.3 * more:.2f}, once events come)" in TEXT
+
+
+@pytest.mark.parametrize("volumes", [1_000, 20_000, 100_000])
+def test_a_scan_of_a_large_fleet_takes_so_many_calls(volumes: int) -> None:
+    pages = volumes // 500
+    row = _row(f"{volumes:,}")
+    assert row[1] == f"{2 * pages}", "volumes and modifications, 500 a page"
+    assert row[2] == f"{3 * pages}-{4 * pages}", "three or four metrics a volume, 500 a call"
 
 
 def test_every_alarm_on_headroom_says_what_to_do(shipped: Synthesised) -> None:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
+from headroom.adapters.published import (
+    balance_queries,
+    glance_queries,
+    instance_queries,
+    volume_queries,
+)
 from headroom.settings import DeploymentConfig, Detection
-from stacks.detection import alarms_usd, fleet_queries, price_note, scan_usd, where_tagged
+from stacks.detection import (
+    METRICS_PER_GLANCE,
+    METRICS_PER_LOOK,
+    alarms_usd,
+    fleet_queries,
+    look_usd,
+    price_note,
+    scan_usd,
+    where_tagged,
+)
 from stacks.names import DETECTION_ALARM_PREFIX
+from tests.builders import gp2, gp3, instance, volume
 from tests.stacks.conftest import Synth, Synthesised, properties
 
 
@@ -124,14 +141,34 @@ def test_a_thousand_volumes_cost_so_much(
     note = price_note(config)
     assert f"alarms ${alarms} (" in note
     assert f"fleet scans ${scan} (" in note
-    assert f"at most ${Decimal(alarms) + Decimal(scan):,.2f} per 1,000 volumes" in note
+    assert f"costs ${Decimal(alarms) + Decimal(scan):,.2f} per 1,000 volumes and month" in note
+    assert "at most" not in note, "full looks come on top"
+    assert "Each volume under pressure adds $0.58-$2.45 a month while it is" in note
+
+
+def test_full_looks_cost_what_the_adapter_reads() -> None:
+    steady = instance(volumes=())
+    assert steady.limits is not None
+    limits = replace(steady.limits, maximum_iops=12_000, maximum_mibps=600.0)
+    alone = (volume(gp3()), replace(steady, limits=limits))
+    beside = (volume(gp2()), instance(volumes=("vol-root",)))
+    asked = []
+    for one, machine in (alone, beside):
+        now = {*volume_queries(one), *instance_queries(machine)}
+        earlier, balances = volume_queries(one), balance_queries(machine)
+        asked.append(len(now) + len(earlier) + len(balances))
+    assert tuple(asked) == METRICS_PER_LOOK
+    assert len(glance_queries(volume(gp2()))) == METRICS_PER_GLANCE
+    low, high = look_usd()
+    assert (round(low, 2), round(high, 2)) == (Decimal("0.58"), Decimal("2.45"))
 
 
 def test_synth_prints_the_price_and_the_stack_keeps_it(synth: Synth) -> None:
     made = synth(detection="sweep")
-    assert any("costs at most $116.80 per 1,000 volumes and month" in note for note in made.notes)
+    assert any("costs $116.80 per 1,000 volumes and month" in note for note in made.notes)
     assert made.loop["Outputs"]["DetectionPrice"]["Value"] == (
-        "sweep: at most $116.80 per 1,000 volumes and month"
+        "sweep: $116.80 per 1,000 volumes and month, and $0.58-$2.45 for each while it is "
+        "under pressure"
     )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headroom.adapters.ledger_schema import RECORDS, STATE, Table, create_table
-from stacks.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX
+from headroom.application.execution import LEASE
+from headroom.domain.pricing import CATALOGUE_PRICES
+from headroom.settings import DeploymentConfig, Detection
+from stacks.loop import HeadroomLoop
+from stacks.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX, PRICED_REGIONS
+from stacks.state import HeadroomState
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 
 
@@ -152,7 +158,8 @@ def test_headroom_is_watched(shipped: Synthesised) -> None:
     assert set(_own_alarms(shipped)) == {
         "signals-dead-letters", "sweep-dead-letters", "signals-waiting", "signals-errors",
         "sweep-errors", "signals-throttled", "sweep-throttled", "sweep-not-running",
-        "policy-unreadable", "looks-failing", "signals-rejected",
+        "policy-unreadable", "looks-failing", "signals-rejected", "scan-not-completing",
+        "due-overdue", "not-told",
     }  # fmt: skip
 
 
@@ -171,6 +178,69 @@ def test_a_sweep_that_says_nothing_is_a_sweep_that_does_not_run(shipped: Synthes
     assert (alarm["Namespace"], alarm["MetricName"]) == ("Headroom", "SweepCompleted")
     assert alarm["Dimensions"] == [{"Name": "service", "Value": "headroom"}]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
+
+
+@pytest.mark.parametrize(
+    ("every", "scan_s", "looks_s"), [("15", 1_800, 900), ("60", 7_200, 3_600), ("1", 1_800, 900)]
+)
+def test_a_scan_that_does_not_complete_and_looks_that_fail_once_a_scan_are_seen(
+    synth: Synth, every: str, scan_s: int, looks_s: int
+) -> None:
+    alarms = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))
+    scan, looks = alarms["scan-not-completing"], alarms["looks-failing"]
+    assert (scan["MetricName"], scan["Statistic"]) == ("ScanCompleted", "Sum")
+    assert (scan["Period"], scan["EvaluationPeriods"]) == (scan_s, 1)
+    assert (scan["ComparisonOperator"], scan["Threshold"]) == ("LessThanThreshold", 1)
+    assert scan["TreatMissingData"] == "breaching"
+    assert looks["Period"] == looks_s, "a failure once per scan is one in every period"
+    assert (looks["DatapointsToAlarm"], looks["EvaluationPeriods"]) == (2, 3)
+
+
+def test_work_that_is_overdue_and_words_that_were_not_sent_are_seen(shipped: Synthesised) -> None:
+    overdue, untold = (_own_alarms(shipped)[name] for name in ("due-overdue", "not-told"))
+    assert (overdue["MetricName"], overdue["Statistic"]) == ("OldestDueSeconds", "Maximum")
+    assert (overdue["ComparisonOperator"], overdue["Threshold"]) == ("GreaterThanThreshold", 1_800)
+    assert overdue["Period"] * overdue["EvaluationPeriods"] == 15 * 60
+    assert (untold["MetricName"], untold["Threshold"]) == ("NotTold", 1)
+
+
+def test_a_sweep_may_run_as_long_as_lambda_allows_and_shorter_than_a_lease(
+    shipped: Synthesised,
+) -> None:
+    sweep = _one(resources(shipped.loop, "AWS::Lambda::Function"), "Sweep")["Properties"]
+    assert (sweep["Timeout"], sweep["MemorySize"]) == (900, 1_024)
+    assert sweep["Timeout"] < LEASE.total_seconds()
+
+
+def _warnings(tmp_path: Path, region: str | None) -> list[str]:
+    import aws_cdk as cdk
+
+    app = cdk.App(outdir=str(tmp_path))
+    place = cdk.Stage(app, "Place", env=cdk.Environment(region=region)) if region else app
+    config = DeploymentConfig(detection=Detection.SWEEP)
+    state = HeadroomState(place, "HeadroomState", config=config)
+    loop = HeadroomLoop(place, "HeadroomLoop", config=config, state=state)
+    return [
+        str(entry.data)
+        for entry in loop.node.metadata
+        if entry.type == "aws:cdk:warning" and "prices" in str(entry.data)
+    ]
+
+
+@pytest.mark.parametrize("region", [None, *PRICED_REGIONS])
+def test_where_prices_are_known_or_the_region_is_not_nobody_is_warned(
+    tmp_path: Path, region: str | None
+) -> None:
+    assert _warnings(tmp_path, region) == []
+
+
+def test_a_region_without_prices_is_told_at_synth(tmp_path: Path) -> None:
+    (warning,) = _warnings(tmp_path, "eu-central-1")
+    assert "no EBS prices for eu-central-1" in warning
+
+
+def test_the_regions_with_prices_are_the_catalogues() -> None:
+    assert sorted(CATALOGUE_PRICES) == list(PRICED_REGIONS)
 
 
 def test_the_own_alarms_metrics_are_ones_the_functions_emit(shipped: Synthesised) -> None:
