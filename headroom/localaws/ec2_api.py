@@ -51,7 +51,9 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         size, snapshot = self._get_param("Size"), self._get_param("SnapshotId")
         kind, zone = self._get_param("VolumeType"), self._zone()
         if size is None and snapshot:
-            size = self.ec2_backend.get_snapshot(snapshot).volume.size
+            source = self.ec2_backend.get_snapshot(snapshot).volume
+            self._book.shown(source)
+            size = source.size
         if size is None:
             raise AwsError(
                 "MissingParameter", "The request must contain the parameter size/snapshot"
@@ -122,11 +124,12 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
                 f"Value ( {most} ) for parameter maxResults is invalid. Expecting a value of at "
                 "least 5.",
             )
+        for volume in list(self.ec2_backend.volumes.values()):
+            self._book.shown(volume)  # before the filters look at it
         volumes = self.ec2_backend.describe_volumes(
             volume_ids=ids, filters=self._filters_from_querystring()
         )
         for volume in volumes:
-            self._book.tracked(volume)
             volume.availability_zone_id = volume.zone.zone_id if volume.zone else None
         page, token = self._page(volumes, MOST_VOLUMES if most is not None else None)
         return ActionResult({"Volumes": page, "NextToken": token})

@@ -70,8 +70,14 @@ class VolumeBook:
             tracked, now = self.tracked(volume), self._cloud.clock.now()
             modification = tracked.lifecycle.modify(now, **wanted)
             tracked.request_ids[modification.started_at] = request_id
-            show(volume, modification.target)
+            self.shown(volume)
             return modification
+
+    def shown(self, volume: Any) -> None:
+        """Make moto's volume tell what DescribeVolumes reports now."""
+        with self._lock:
+            lifecycle = self.tracked(volume).lifecycle
+            show(volume, lifecycle.described(self._cloud.clock.now()))
 
     def latest(self, volume: Any) -> Modification | None:
         """The most recent modification; None for a volume that never had one."""

@@ -128,13 +128,21 @@ class VolumeLifecycle:
         return max(now, known[-MAX_MODIFICATIONS] + WINDOW)
 
     def described(self, now: datetime) -> Configuration:
-        """What DescribeVolumes reports: the target from the start of a modification."""
+        """What DescribeVolumes reports: the origin while a modification is `modifying`.
+
+        AWS does not say from when on it reports the target, and programs that read back at once
+        were told the origin (github.com/hashicorp/terraform-provider-aws, issue 29213).
+        """
         change = self._latest(now)
-        return self._first if change is None else change.target
+        if change is None:
+            return self._first
+        there = now >= change.start + self.delays.modifying
+        return change.target if there else change.origin
 
     def billed(self, now: datetime) -> Configuration:
         """What is paid for: the target from the start of a modification."""
-        return self.described(now)
+        change = self._latest(now)
+        return self._first if change is None else change.target
 
     def effective(self, now: datetime) -> Configuration:
         """The configuration whose performance is in force: the source until `delays.effect`.

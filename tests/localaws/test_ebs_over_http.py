@@ -81,6 +81,11 @@ def test_describe_volumes_tells_what_the_type_comes_with(
     assert told["AvailabilityZoneId"].startswith("use1-az")
 
 
+def iops_of(program: Program, volume_id: str) -> int:
+    told = program.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
+    return int(told["Iops"])
+
+
 def test_a_change_goes_through_its_states_by_the_clock_and_the_fifth_must_wait(
     program: Program,
 ) -> None:
@@ -94,9 +99,11 @@ def test_a_change_goes_through_its_states_by_the_clock_and_the_fifth_must_wait(
             assert code == "IncorrectModificationState"
             assert "MODIFYING" in words
             first = told["StartTime"]
+        assert iops_of(program, volume_id) == 2_999 + number, "the origin while it is modifying"
         program.tick(2)
         latest = ec2.describe_volumes_modifications(VolumeIds=[volume_id])["VolumesModifications"]
         assert [m["ModificationState"] for m in latest] == ["optimizing"]
+        assert iops_of(program, volume_id) == 3_000 + number
         program.tick(120)
         latest = ec2.describe_volumes_modifications(VolumeIds=[volume_id])["VolumesModifications"]
         assert [(m["ModificationState"], m["Progress"]) for m in latest] == [("completed", 100)]

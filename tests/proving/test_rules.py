@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headroom.domain.catalogue import why_invalid
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
 from headroom.proving.rules import Delays, ModificationRefused, VolumeLifecycle
-from tests.proving.build import T0, configuration, gp2, gp3, volume
+from tests.proving.build import MINUTE, T0, configuration, gp2, gp3, volume
 
 HOUR = timedelta(hours=1)
 
@@ -155,25 +155,35 @@ def test_a_wrong_request_is_told_wrong_even_while_a_modification_is_in_flight() 
 def test_states_performance_price_and_size_follow_the_clock() -> None:
     lifecycle = volume(gp2(100))
     change = lifecycle.modify(T0, volume_type="gp3", size_gib=200, iops=6_000, throughput_mibps=250)
-    assert lifecycle.described(T0) == lifecycle.billed(T0) == change.target
     seen = []
     for seconds in (0, 59, 60, 599, 600, 7_199, 7_200):
         now = T0 + timedelta(seconds=seconds)
         latest = lifecycle.modification(now)
         assert latest is not None
+        assert lifecycle.billed(now) == change.target
+        told = lifecycle.described(now) == change.target
         fast = lifecycle.effective(now) == change.target
-        seen.append(
-            (latest.state.value, fast, lifecycle.usable_size_gib(now), latest.progress_percent)
-        )
+        size, progress = lifecycle.usable_size_gib(now), latest.progress_percent
+        seen.append((latest.state.value, told, fast, size, progress))
     assert seen == [
-        ("modifying", False, 100, 0), ("modifying", False, 100, 0),
-        ("optimizing", False, 200, 0), ("optimizing", False, 200, 7),
-        ("optimizing", True, 200, 7), ("optimizing", True, 200, 98),
-        ("completed", True, 200, 100),
+        ("modifying", False, False, 100, 0), ("modifying", False, False, 100, 0),
+        ("optimizing", True, False, 200, 0), ("optimizing", True, False, 200, 7),
+        ("optimizing", True, True, 200, 7), ("optimizing", True, True, 200, 98),
+        ("completed", True, True, 200, 100),
     ]  # fmt: skip
     latest = lifecycle.modification(T0 + 3 * HOUR)
     assert latest is not None
     assert latest.ended_at == T0 + 2 * HOUR
+
+
+def test_describe_volumes_tells_the_origin_until_the_state_has_left_modifying() -> None:
+    slow = volume(gp3(), delays=Delays(modifying=20 * MINUTE, effect=30 * MINUTE))
+    slow.modify(T0, iops=6_000)
+    for after, told in ((0, 3_000), (19, 3_000), (20, 6_000), (240, 6_000)):
+        assert slow.described(T0 + after * MINUTE).iops == told
+        assert slow.billed(T0 + after * MINUTE).iops == 6_000
+    slow.modify(T0 + 3 * HOUR, iops=9_000)
+    assert slow.described(T0 + 3 * HOUR).iops == 6_000
 
 
 def test_the_next_instant_of_change_is_told() -> None:

@@ -130,9 +130,26 @@ def test_a_change_is_applied_to_what_the_decision_saw() -> None:
     outcome = place.apply(REF, expected=gp3(), seen=None, target=gp3(100, 6_000, 250))
     assert outcome == Applied(started_at=T0)
     view = place.view(REF)
-    assert view.volume.configuration == gp3(100, 6_000, 250)
+    assert view.volume.configuration == gp3(), "the origin while it is modifying"
     assert view.modification is not None
     assert view.modification.in_flight
+    assert view.modification.target == gp3(100, 6_000, 250)
+    place.advance()
+    assert place.view(REF).volume.configuration == gp3(100, 6_000, 250)
+
+
+def test_a_change_in_flight_is_neither_already_there_nor_added_to() -> None:
+    place = world(gp3(), steady(600))
+    target = gp3(100, 6_000, 250)
+    place.apply(REF, expected=gp3(), seen=None, target=target)
+    for minute in range(2):  # modifying, then optimizing
+        described = place.view(REF).volume.configuration
+        for wanted in (gp3(), target, gp3(100, 9_000, 250)):
+            outcome = place.apply(REF, expected=described, seen=T0, target=wanted)
+            assert isinstance(outcome, Refused), minute
+            assert outcome.refusal is Refusal.IN_FLIGHT
+        place.advance()
+    assert len(place.applied) == 1
 
 
 def test_a_change_to_what_is_already_there_uses_no_slot() -> None:
