@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from headroom.domain.decision import Act, Decision
@@ -9,7 +10,7 @@ from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Ref
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import WINDOW, KnownModification
-from headroom.ports import Intent, NotIntended, Ports
+from headroom.ports import IllegalStep, Intent, NotIntended, Ports
 
 LEASE = timedelta(minutes=20)
 """Longer than any function may run: after it, whoever held the lease is gone."""
@@ -50,16 +51,17 @@ def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
 def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:
     if refusal.why == "exists":  # the same decision was delivered twice: it is being done already
         return
-    ports.ledger.append(
-        decision.decision_id,
-        Step.WITHDRAWN,
-        ref=decision.observation.volume.ref,
-        at=now,
-        summary=f"withdrawn before acting: {refusal.detail}",
-        body={"why": refusal.why, "detail": refusal.detail},
-        fencing=None,
-        due_at=now + timedelta(minutes=5),
-    )
+    with suppress(IllegalStep):  # a later decision may have withdrawn it already
+        ports.ledger.append(
+            decision.decision_id,
+            Step.WITHDRAWN,
+            ref=decision.observation.volume.ref,
+            at=now,
+            summary=f"withdrawn before acting: {refusal.detail}",
+            body={"why": refusal.why, "detail": refusal.detail},
+            fencing=None,
+            due_at=now + timedelta(minutes=5),
+        )
 
 
 def record_outcome(

@@ -19,6 +19,8 @@ NEAR_A_LIMIT = timedelta(minutes=5)
 """How soon a volume under pressure, or whose credits drain, is looked at again."""
 LONG_EPISODE_MINUTES = 60
 """Past this, starvation that is not worth ending is left to the scans of the fleet."""
+DAILY = timedelta(hours=24)
+"""How often a volume is looked at only to see that it still is: its increase counts till then."""
 THIN_DATA = timedelta(minutes=5)
 DRAINING = timedelta(hours=4)
 BUCKET_TYPES = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
@@ -46,7 +48,8 @@ def look(
             return None
         standing = ports.standings.standing(ref, now)
     if isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF:
-        ports.standings.looked(ref, at=now, due_at=None)
+        due_at = now + DAILY if standing.own_increase_usd > 0 else None
+        ports.standings.looked(ref, at=now, due_at=due_at)
         return None
     prices = _prices(ports, ref.region)
     standing = note_modifications(ports, view, standing, prices, now)
@@ -150,7 +153,18 @@ def _uneventful(decision: Decision) -> bool:
 
 
 def next_look(decision: Decision) -> datetime | None:
-    """When the sweep must look again without waiting for the next scan of the fleet."""
+    """When the sweep must look again without waiting for the next scan of the fleet.
+
+    A volume with an increase in force is looked at once a day whatever happens: were it deleted,
+    nobody else would tell, and its increase would count for ever.
+    """
+    soon = _next_look(decision)
+    if soon is None and decision.standing.own_increase_usd > 0:
+        return decision.at + DAILY
+    return soon
+
+
+def _next_look(decision: Decision) -> datetime | None:
     answer, at = decision.answer, decision.at
     if isinstance(answer, Act):
         return at + NEAR_A_LIMIT  # moved on by the outcome; a crash before it is found by this

@@ -150,3 +150,16 @@ def test_a_detached_volume_is_not_looked_at_every_five_minutes(stage: Stage) -> 
     (decision,) = remediate(stage.ports, alarm(vol), stage.now)
     assert not isinstance(decision.answer, Act)
     assert stage.ledger.due(stage.now + timedelta(days=400), 10) == ()
+
+
+def test_an_increase_ends_within_a_day_of_its_volume_even_if_nobody_tells(stage: Stage) -> None:
+    vol = stage.add(volume())
+    remediate(stage.ports, alarm(vol), stage.now)
+    stage.loads["vol-1"] = calm()
+    for _ in range(40):
+        sweep(stage.ports, stage.later(minutes=5))
+    assert stage.ledger.standing(vol, stage.now).account_increase_usd > 0
+    delete(stage, "vol-1")
+    for _ in range(25):
+        sweep(stage.ports, stage.later(hours=1))
+    assert stage.ledger.standing(vol, stage.now).account_increase_usd == 0
