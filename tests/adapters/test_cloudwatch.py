@@ -326,7 +326,7 @@ class SlowCloudWatch(FakeCloudWatch):
         return super().get_metric_data(**asked)
 
 
-def test_calls_run_eight_at_once_and_the_answer_is_the_same_every_time() -> None:
+def test_at_most_eight_calls_run_at_once_and_the_answer_is_the_same_every_time() -> None:
     fleet = [replace(view(), volume=volume(ref=ref(f"vol-{i}"))) for i in range(2_000)]
     published = {of_volume("VolumeQueueLength", f"vol-{i}"): minutes(i) for i in range(2_000)}
     answers = []
@@ -334,7 +334,7 @@ def test_calls_run_eight_at_once_and_the_answer_is_the_same_every_time() -> None
         slow: Any = SlowCloudWatch(published)
         found = CloudWatchMetrics(slow, account_id=ACCOUNT, region=REGION).glance(fleet, NOW)
         answers.append(list(found.items()))
-        assert slow.most == 8
+        assert 1 < slow.most <= 8
     assert answers[0] == answers[1]
     assert [g.longest_queue for _, g in answers[0]] == list(range(2_000))
 
