@@ -54,6 +54,8 @@ class Demand:
     shape: Shape
     tail: float
     """How heavy the tail above `likely` is: P(wanted > r x floor) = r ** -tail; 0 when certain."""
+    iops_share: float = 1.0
+    """Share of the starved minutes that IOPS held back, the rest was held back by MiB/s."""
     confidence: float
     """0 to 1: share of the window's minutes that had data, lowered by censoring."""
     known_minutes: int

@@ -13,6 +13,7 @@ from headroom.domain.pressure import Minute, minutes
 
 RECENT = timedelta(minutes=15)
 RECENT_MINUTES = 15
+ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 TOLERANCE = 1.1
 """An instance that leaves a volume hardly more than it has is the limit all the same."""
 
@@ -26,7 +27,7 @@ def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
     mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
     binding, why = _binding(
-        observation, demand, can, recent, (iops_limit, mibps_limit), (iops_left, mibps_left)
+        observation, demand, can, seen, (iops_limit, mibps_limit), (iops_left, mibps_left)
     )
     return Diagnosis(
         binding=binding,
@@ -42,19 +43,18 @@ def _binding(
     observation: Observation,
     demand: Demand,
     can: Capability,
-    recent: list[Minute],
+    seen: tuple[Minute, ...],
     limit: tuple[float, float],
     left: tuple[float | None, float | None],
 ) -> tuple[Binding, str]:
+    recent = [m for m in seen if m.at >= observation.at - RECENT]
     if not recent:
         return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"
-    by_iops = sum(m.iops_pressed for m in recent)
-    by_mibps = sum(m.mibps_pressed for m in recent)
     stolen = _instance_pressed(observation)
-    if demand.pressed_minutes and by_iops + by_mibps >= 2:
+    if demand.pressed_minutes and sum(m.pressed for m in recent) >= 2:
         if stolen is not None and None in left:
             return stolen, "the instance's own EBS check reads 1 and its limits are not known"
-        return _pressed_binding(can, recent, by_iops >= by_mibps, limit, left)
+        return _pressed(can, recent, limit, left)
     if stolen is not None:
         return stolen, "the instance's own EBS check reads 1 while the volume's does not"
     credits = demand.credits
@@ -65,12 +65,29 @@ def _binding(
             f"credits at {credits.balance_percent:.0f} % run out in {wait} min "
             f"({credits.basis.replace('_', ' ')})"
         )
+    if demand.expected_starved_minutes > 0 and any(m.pressed for m in seen):
+        binding, why = _pressed(can, list(seen), limit, left)
+        return binding, f"short bursts touch the limit again and again: {why}"
     if demand.expected_starved_minutes > 0:
-        binding = Binding.VOLUME_IOPS
-        if demand.mibps.floor / limit[1] > demand.iops.floor / limit[0]:
-            binding = Binding.VOLUME_THROUGHPUT
-        return binding, "short bursts touch the limit again and again"
+        by_iops, by_mibps = demand.peak_iops / limit[0], demand.peak_mibps / limit[1]
+        binding = Binding.VOLUME_IOPS if by_iops >= by_mibps else Binding.VOLUME_THROUGHPUT
+        return binding, "the load of earlier days touches what the volume sustains"
     return Binding.NOTHING, "no limit was touched"
+
+
+def _pressed(
+    can: Capability,
+    among: list[Minute],
+    limit: tuple[float, float],
+    left: tuple[float | None, float | None],
+) -> tuple[Binding, str]:
+    """The limit touched most often; the instance is to blame only if it is for every one."""
+    by_iops = sum(m.iops_pressed for m in among)
+    by_mibps = sum(m.mibps_pressed for m in among)
+    binding, why = _pressed_binding(can, among, by_iops >= by_mibps, limit, left)
+    if binding in ON_INSTANCE and min(by_iops, by_mibps) >= 2:
+        return _pressed_binding(can, among, by_iops < by_mibps, limit, left)
+    return binding, why
 
 
 def _pressed_binding(

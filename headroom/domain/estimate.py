@@ -35,14 +35,18 @@ def estimate(observation: Observation) -> Demand:
         can=can,
     )
     pressed = tuple(m for m in now_pressed if m.pressed)
-    starved = _expected_starved(observation, current, pressed, credits, earlier)
-    iops, mibps, tail = _levels(seen, pressed, can)
+    touched = _touched_earlier(earlier, observation)
+    starved = _expected_starved(observation, current, pressed, credits)
+    starved = min(1440.0, starved + _per_day(touched, earlier, observation))
+    telling = pressed or _bursts(current) or touched
+    iops, mibps, tail = _levels(seen, telling, can)
     fresh = tuple(m for m in seen if m.at >= observation.at - timedelta(minutes=FRESH_MINUTES))
     return Demand(
         iops=iops,
         mibps=mibps,
         shape=_shape(seen, pressed),
         tail=tail,
+        iops_share=round(_iops_share(telling), 3),
         confidence=round(min(1.0, len(seen) / 60) * (0.5 if pressed else 1.0), 3),
         known_minutes=len(fresh),
         pressed_minutes=len(pressed),
@@ -69,54 +73,72 @@ def _expected_starved(
     current: tuple[Minute, ...],
     pressed: tuple[Minute, ...],
     credits: CreditForecast | None,
-    earlier: tuple[Minute, ...],
 ) -> float:
-    """Minutes expected to starve in the next 24 h: the present episode, depletion, recurrence."""
+    """Minutes expected to starve in the next 24 h by the present episode, depletion, recurrence."""
     expected = 0.0
     if len(pressed) >= 2:
         expected = lasting(len(pressed))
     if credits is not None and credits.empty_at is not None:
         near = credits.empty_at - observation.at <= LEAD_TIME
         expected = max(expected, credits.starved_minutes if near else 0.0)
-    expected = max(expected, _recurring(current, pressed))
-    expected += _on_earlier_days(earlier, observation)
-    return min(1440.0, expected)
+    return max(expected, _recurring(current))
 
 
-def _recurring(current: tuple[Minute, ...], pressed: tuple[Minute, ...]) -> float:
-    """Short bursts that come again: pressed minutes per day at the rate of the last hours."""
-    all_pressed = [m for m in current if m.pressed]
+def _bursts(current: tuple[Minute, ...]) -> tuple[Minute, ...]:
+    """The pressed minutes of short bursts that come again; empty below three bursts."""
+    pressed = tuple(m for m in current if m.pressed)
     runs = sum(
         1
-        for i, m in enumerate(all_pressed)
-        if i == 0 or m.at - all_pressed[i - 1].at > timedelta(minutes=5)
+        for i, m in enumerate(pressed)
+        if i == 0 or m.at - pressed[i - 1].at > timedelta(minutes=5)
     )
-    if runs < 3 or not current:
-        return 0.0
-    return len(all_pressed) * 1440 / len(current)
+    return pressed if runs >= 3 else ()
 
 
-def _on_earlier_days(earlier: tuple[Minute, ...], observation: Observation) -> float:
-    """Minutes per earlier day in which load touched what the volume sustains today.
+def _recurring(current: tuple[Minute, ...]) -> float:
+    """Pressed minutes per day if bursts go on at the rate of the last hours."""
+    bursts = _bursts(current)
+    return len(bursts) * 1440 / len(current) if bursts else 0.0
 
-    A period served at the limit counts whole; one whose check was 1 at some time counts as the
-    one minute that is certain.
+
+def _touched_earlier(earlier: tuple[Minute, ...], observation: Observation) -> tuple[Minute, ...]:
+    """Periods of earlier days in which load touched what the volume sustains today.
+
+    None for a bucket, which forgives: only running it forward tells (see credits.py).
     """
     can = capability(observation.volume.configuration)
-    history, change = observation.history, observation.modification
-    if history is None or can.iops_credits or can.mib_credits:
-        return 0.0  # a bucket forgives: only running it forward tells (see credits.py)
+    if can.iops_credits or can.mib_credits:
+        return ()
+    change = observation.modification
+    since = None if change is None else change.started_at
+    return tuple(
+        m
+        for m in earlier
+        if m.at < observation.at - timedelta(hours=3)
+        and (_at_limit(m, can) or (m.pressed and (since is None or m.at >= since)))
+    )
+
+
+def _at_limit(minute: Minute, can: Capability) -> bool:
+    return (
+        minute.iops >= AT_LIMIT * can.sustained_iops
+        or minute.mibps >= AT_LIMIT * can.sustained_mibps
+    )
+
+
+def _per_day(
+    touched: tuple[Minute, ...], earlier: tuple[Minute, ...], observation: Observation
+) -> float:
+    """Minutes a day in `touched`: a period at the limit counts whole, one whose check was 1 at
+    some time as the one minute that is certain."""
+    history = observation.history
+    if history is None or not touched:
+        return 0.0
+    can = capability(observation.volume.configuration)
     period_min = history.read_iops.period_s / 60
-    since = change.started_at if change is not None else None
-    seen = [m for m in earlier if m.at < observation.at - timedelta(hours=3)]
-    touched = 0.0
-    for m in seen:
-        if m.iops >= AT_LIMIT * can.sustained_iops or m.mibps >= AT_LIMIT * can.sustained_mibps:
-            touched += period_min
-        elif m.pressed and (since is None or m.at >= since):
-            touched += 1
-    days = len(seen) * period_min / 1440
-    return touched / days if days >= 1 else 0.0
+    days = len(earlier) * period_min / 1440
+    total = sum(period_min if _at_limit(m, can) else 1.0 for m in touched)
+    return total / days if days >= 1 else 0.0
 
 
 def _levels(
@@ -141,22 +163,30 @@ def _levels(
 
 
 def _touched(pressed: tuple[Minute, ...]) -> tuple[float, float]:
-    """The level the load reached: a check of 1 at a low average means it reached the limit."""
-    served_iops = mean(m.iops for m in pressed)
-    served_mibps = mean(m.mibps for m in pressed)
-    by_iops = max(
-        (m.iops_limit / served_iops for m in pressed if m.iops_pressed and served_iops), default=1.0
-    )
-    by_mibps = max(
-        (m.mibps_limit / served_mibps for m in pressed if m.mibps_pressed and served_mibps),
-        default=1.0,
-    )
-    lift = (
-        max(1.0, min(x for x in (by_iops, by_mibps) if x > 1.0))
-        if max(by_iops, by_mibps) > 1
-        else 1.0
-    )
-    return served_iops * lift, served_mibps * lift
+    """IOPS and MiB/s the load reached: a check of 1 at a low average means it reached the limit.
+
+    A burst of operations carries its bytes with it; a burst of bytes is large I/O, and says
+    nothing of more operations than were served.
+    """
+    by_iops = [m for m in pressed if m.iops_pressed]
+    by_mibps = [m for m in pressed if m.mibps_pressed]
+    iops = mean(m.iops for m in by_mibps or pressed)
+    mibps = mean(m.mibps for m in by_iops or pressed)
+    if by_iops:
+        served = mean(m.iops for m in by_iops)
+        reached = max(served, max(m.iops_limit for m in by_iops))
+        iops, mibps = max(iops, reached), mibps * (reached / served if served else 1.0)
+    if by_mibps:
+        mibps = max(mibps, max(m.mibps_limit for m in by_mibps))
+    return iops, mibps
+
+
+def _iops_share(pressed: tuple[Minute, ...]) -> float:
+    """Share of pressed minutes that IOPS held back; minutes that both did count half."""
+    held = [(m.iops_pressed, m.mibps_pressed) for m in pressed if m.pressed]
+    if not held:
+        return 1.0
+    return sum(1.0 if not tput else 0.5 if ops else 0.0 for ops, tput in held) / len(held)
 
 
 def _little_bound(free: list[Minute], pressed: tuple[Minute, ...]) -> float:

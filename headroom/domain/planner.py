@@ -194,12 +194,15 @@ def _plan(
         return None
     if then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps:
         return None
+    if not _raises(situation.diagnosis.binding, now, then):
+        return None
     try:
         monthly, before = situation.prices.monthly(target), situation.prices.monthly(current)
     except PriceUnknown:
         return None
-    reach = _reach(demand, then)
-    ended = demand.expected_starved_minutes * _chance(demand, reach)
+    by_iops, by_mibps = _reach(situation, then)
+    reach = min(by_iops, by_mibps)
+    ended = demand.expected_starved_minutes * _ends(demand, by_iops, by_mibps)
     per_day = float(monthly - before) / DAYS_PER_MONTH
     value = ended * situation.limits.relief_value_usd_per_minute - per_day - SLOT_USD
     return Plan(
@@ -220,11 +223,40 @@ def _plan(
     )
 
 
-def _reach(demand: Demand, can: Capability) -> float:
-    """How many times the demand's floor the configuration sustains."""
-    by_iops = can.sustained_iops / demand.iops.floor if demand.iops.floor else 1e9
-    by_mibps = can.sustained_mibps / demand.mibps.floor if demand.mibps.floor else 1e9
-    return min(by_iops, by_mibps)
+def _raises(binding: Binding, now: Capability, then: Capability) -> bool:
+    """Whether the limit that binds gets higher: a plan that leaves it alone ends nothing."""
+    match binding:
+        case Binding.VOLUME_IOPS:
+            return then.sustained_iops > now.sustained_iops
+        case Binding.VOLUME_THROUGHPUT:
+            return then.sustained_mibps > now.sustained_mibps
+        case _:
+            return (
+                then.sustained_iops > now.sustained_iops
+                or then.sustained_mibps > now.sustained_mibps
+            )
+
+
+def _reach(situation: Situation, can: Capability) -> tuple[float, float]:
+    """How many times the demand's IOPS and MiB/s are sustained, as far as the instance lets."""
+    demand, diagnosis = situation.demand, situation.diagnosis
+    iops = _capped(can.sustained_iops, diagnosis.instance_iops_left)
+    mibps = _capped(can.sustained_mibps, diagnosis.instance_mibps_left)
+    return (
+        iops / demand.iops.floor if demand.iops.floor else 1e9,
+        mibps / demand.mibps.floor if demand.mibps.floor else 1e9,
+    )
+
+
+def _ends(demand: Demand, by_iops: float, by_mibps: float) -> float:
+    """Share of the starved minutes a plan is expected to end.
+
+    Where some minutes were short of IOPS and others of MiB/s, each kind is weighed by itself.
+    """
+    share = demand.iops_share
+    if share in (0.0, 1.0):
+        return _chance(demand, min(by_iops, by_mibps))
+    return share * _chance(demand, by_iops) + (1 - share) * _chance(demand, by_mibps)
 
 
 def _chance(demand: Demand, reach: float) -> float:

@@ -355,3 +355,27 @@ def test_after_a_refusal_nobody_asks_again_before_its_time() -> None:
     decision = decide(evidence(stand=standing(retry_not_before=later)))
     assert isinstance(decision.answer, Hold)
     assert decision.answer.until == later
+
+
+def test_minutes_short_of_iops_and_minutes_short_of_throughput_are_weighed_by_kind() -> None:
+    """Large reads touch the instance's throughput, small ones the volume's IOPS: raise the IOPS."""
+    kinds = [i % 2 for i in range(40)]
+    load = activity(
+        [900.0] * 60 + [2900.0] * 40, io_kib=16,
+        iops_check=[0.0] * 60 + [float(k) for k in kinds],
+        mibps_check=[0.0] * 60 + [float(1 - k) for k in kinds],
+    )  # fmt: skip
+    bound = instance(baseline_iops=12_000, baseline_mibps=125.0)
+    decision = decide(evidence(observation(load, instance=bound)))
+    assert decision.diagnosis.binding is Binding.VOLUME_IOPS
+    assert isinstance(decision.answer, Act)
+    target = decision.answer.plan.target
+    assert target.volume_type is VolumeType.GP3
+    assert (target.iops or 0) > 3000
+    assert (target.throughput_mibps or 0) <= 138
+
+
+def test_nothing_is_bought_that_leaves_the_binding_limit_where_it_is() -> None:
+    decision = decide(evidence())
+    assert decision.diagnosis.binding is Binding.VOLUME_IOPS
+    assert all(j.plan.capability.sustained_iops > 3000 for j in decision.judgements)
