@@ -97,7 +97,7 @@ def slots_seen(played: Played) -> tuple[str, Claims]:
     frees = sorted(played.changed_by_others)[1] + DAY
     line = (
         f"Held with all four slots used; at {clock(at)}, when used + reserve left room, raised to "
-        f"{plan.target.iops:,} IOPS {cost(played.price_change)}; {len(played.starved)} minutes starved."
+        f"{plan.target.iops:,} IOPS {cost(plan.price_change_usd)}; {len(played.starved)} minutes starved."
     )
     return line, {
         "it was held on slots first": _held_on_slots(played, before=at),
@@ -125,7 +125,7 @@ def slots_before(played: Played) -> tuple[str, Claims]:
     times = "once" if len(asked) == 1 else f"{len(asked)} times"
     line = (
         f"AWS refused {times} (first at {clock(asked[0])}); " if asked else "AWS never refused; "
-    ) + f"at {clock(at)} raised to {plan.target.iops:,} IOPS {cost(played.price_change)}."
+    ) + f"at {clock(at)} raised to {plan.target.iops:,} IOPS {cost(plan.price_change_usd)}."
     return line, {
         "AWS refused": bool(asked),
         "it was asked no more than once an hour": all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,8 @@ def print_all(what: Outcome, folder: Path, console: Console) -> None:
     console.print()
     console.print(f"Records: {what.records}, digest {what.digest[:16]} (seed {what.seed})")
     console.print(f"Report:  {folder / 'report.html'}", soft_wrap=True)
-    console.print("Ask the record: headroom audit, headroom explain ID", soft_wrap=True)
+    headroom = "headroom" if shutil.which("headroom") else ".venv/bin/headroom"
+    console.print(f"Ask the record: {headroom} audit, {headroom} explain ID", soft_wrap=True)
 
 
 def _decisions(what: Outcome) -> object:
