@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from moto.core.responses import ActionResult
+from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.exceptions import DryRunClientError
 from moto.ec2.responses import EC2Response
 
@@ -17,7 +17,8 @@ from headroom.domain.resources import Modification
 from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.cloud import Place, current
-from headroom.localaws.volumes import VolumeBook, show, wanted_at_creation
+from headroom.localaws.volume_making import delete_volume, make_volume
+from headroom.localaws.volumes import VolumeBook
 from headroom.proving.targets import ModificationRefused
 
 MOST_MODIFICATIONS = 500
@@ -33,10 +34,21 @@ _FILTERS: dict[str, Callable[[str, Modification], object]] = {
     "target-iops": lambda volume, m: m.target.iops,
     "target-volume-type": lambda volume, m: m.target.volume_type.value,
 }
+_VOLUME_FILTERS: dict[str, Callable[[Any], str]] = {
+    "multi-attach-enabled": lambda volume: str(bool(volume.multi_attach_enabled)).lower(),
+    "volume-type": lambda volume: str(volume.volume_type),
+    "availability-zone-id": lambda volume: str(volume.availability_zone_id),
+    "operator.managed": lambda volume: "false",
+}
+"""Filters of DescribeVolumes that moto lacks."""
+_CREATED_WITH = (
+    "Size", "SnapshotId", "VolumeType", "Iops", "Throughput", "Encrypted", "KmsKeyId",
+    "MultiAttachEnabled", "AvailabilityZone", "AvailabilityZoneId",
+)  # fmt: skip
 
 
 class Ec2Api(EC2Response):  # type: ignore[misc]
-    """CreateVolume, ModifyVolume, DescribeVolumes, DescribeVolumesModifications."""
+    """Volumes: create, modify, delete and describe, and their modifications."""
 
     @property
     def _place(self) -> Place:
@@ -48,42 +60,19 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
 
     def create_volume(self) -> ActionResult:
         """Ranges and ratios are those of the type; gp3 without values gets 3,000 and 125."""
-        size, snapshot = self._get_param("Size"), self._get_param("SnapshotId")
-        kind, zone = self._get_param("VolumeType"), self._zone()
-        if size is None and snapshot:
-            source = self.ec2_backend.get_snapshot(snapshot).volume
-            self._book.shown(source)
-            size = source.size
-        if size is None:
-            raise AwsError(
-                "MissingParameter", "The request must contain the parameter size/snapshot"
-            )
-        with _aws_errors():
-            configuration = wanted_at_creation(
-                kind, int(size), self._get_param("Iops"), self._get_param("Throughput")
-            )
-        if self._get_param("DryRun", False):
-            raise DryRunClientError
-        volume = self.ec2_backend.create_volume(
-            size=int(size),
-            zone_name=zone,
-            snapshot_id=snapshot,
-            encrypted=self._get_bool_param("Encrypted", False),
-            kms_key_id=self._get_param("KmsKeyId"),
-            volume_type=configuration.volume_type.value,
-            iops=configuration.iops,
-            throughput=configuration.throughput_mibps,
-            multi_attach_enabled=self._get_param("MultiAttachEnabled"),
-        )
-        volume.add_tags(self._parse_tag_specification().get("volume", {}))
-        show(volume, configuration)
-        volume.availability_zone_id = volume.zone.zone_id
-        self._book.tracked(volume)
-        bus.volume_notification(
-            current(), self._place, volume.id, event="createVolume", result="available",
-            request_id=current().ids.uuid("request"), at=current().clock.now(),
+        request = {name: self._get_param(name) for name in _CREATED_WITH}
+        volume = make_volume(
+            current(), self._place, request,
+            tags=self._parse_tag_specification().get("volume", {}),
+            dry_run=bool(self._get_param("DryRun", False)),
         )  # fmt: skip
         return ActionResult(volume)
+
+    def delete_volume(self) -> ActionResult:
+        """Gone at once; refused while attached."""
+        self.error_on_dryrun()
+        delete_volume(current(), self._place, self._get_param("VolumeId"))
+        return EmptyResult()
 
     def modify_volume(self) -> ActionResult:
         """One atomic change, or AWS's refusal; a dry run checks the permission only."""
@@ -124,13 +113,20 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
                 f"Value ( {most} ) for parameter maxResults is invalid. Expecting a value of at "
                 "least 5.",
             )
+        _refuse_unknown(ids, self.ec2_backend.volumes)
         for volume in list(self.ec2_backend.volumes.values()):
             self._book.shown(volume)  # before the filters look at it
-        volumes = self.ec2_backend.describe_volumes(
-            volume_ids=ids, filters=self._filters_from_querystring()
-        )
-        for volume in volumes:
             volume.availability_zone_id = volume.zone.zone_id if volume.zone else None
+        filters = self._filters_from_querystring()
+        own = {name: filters.pop(name) for name in list(filters) if name in _VOLUME_FILTERS}
+        volumes = [
+            volume
+            for volume in self.ec2_backend.describe_volumes(volume_ids=ids, filters=filters)
+            if all(
+                any(fnmatchcase(_VOLUME_FILTERS[name](volume), value) for value in values)
+                for name, values in own.items()
+            )
+        ]
         page, token = self._page(volumes, MOST_VOLUMES if most is not None else None)
         return ActionResult({"Volumes": page, "NextToken": token})
 
@@ -141,6 +137,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         unknown = set(filters) - set(_FILTERS)
         if unknown:
             raise AwsError("InvalidParameterValue", f"The filter '{min(unknown)}' is invalid")
+        _refuse_unknown(ids, self.ec2_backend.volumes)
         found = []
         for volume in self.ec2_backend.describe_volumes(volume_ids=ids):
             modification = self._book.latest(volume)
@@ -155,14 +152,6 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
                 found.append(modification_shape(volume.id, modification))
         page, token = self._page(found, MOST_MODIFICATIONS)
         return ActionResult({"VolumesModifications": page, "NextToken": token})
-
-    def _zone(self) -> str:
-        name, zone_id = self._get_param("AvailabilityZone"), self._get_param("AvailabilityZoneId")
-        if name or not zone_id:
-            return str(name or f"{self.region}a")
-        for zone in self.ec2_backend.describe_availability_zones(zone_ids=[zone_id]):
-            return str(zone.name)
-        raise AwsError("InvalidParameterValue", f"Invalid availability zone: [{zone_id}]")
 
     def _page(self, found: Sequence[Any], most: int | None) -> tuple[Sequence[Any], str | None]:
         asked, token = self._get_param("MaxResults"), self._get_param("NextToken")
@@ -190,15 +179,12 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
             )  # fmt: skip
 
 
-class _aws_errors:
-    """Turns a refusal by the rules into the error moto sends."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if isinstance(error, ModificationRefused):
-            raise AwsError(error.code, error.message) from error
+def _refuse_unknown(ids: Sequence[str], known: Mapping[str, Any]) -> None:
+    unknown = [volume_id for volume_id in ids if volume_id not in known]
+    if not unknown:
+        return
+    words = "volume '{}' does" if len(unknown) == 1 else "volumes '{}' do"
+    raise AwsError("InvalidVolume.NotFound", f"The {words.format(', '.join(unknown))} not exist.")
 
 
 def modification_shape(volume_id: str, modification: Modification) -> dict[str, Any]:

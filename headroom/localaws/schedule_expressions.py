@@ -34,6 +34,26 @@ def fires(expression: str, minute: datetime, zone: str = "UTC") -> bool:
     return test(minute.astimezone(ZoneInfo(zone)) if zone != "UTC" else minute)
 
 
+def check(expression: str, zone: str | None = None) -> None:
+    """Raise BadSchedule unless a schedule can fire by this expression in this time zone."""
+    _parsed(expression.strip())
+    if zone not in (None, "UTC"):
+        try:
+            ZoneInfo(zone)
+        except (KeyError, ValueError, OSError):
+            raise BadSchedule(f"{zone} is no time zone.") from None
+
+
+def check_rule(expression: str) -> None:
+    """Raise BadSchedule unless a rule can have this expression: no `at`, and a unit that agrees."""
+    _parsed(expression)
+    rate = _RATE.match(expression)
+    if expression.startswith("at(") or (
+        rate and (int(rate.group(1)) == 1) is expression.endswith("s)")
+    ):
+        raise BadSchedule(f"A rule cannot have the schedule {expression!r}.")
+
+
 @lru_cache(maxsize=256)
 def _parsed(expression: str) -> Fires:
     rate = _RATE.match(expression)
@@ -44,7 +64,10 @@ def _parsed(expression: str) -> Fires:
         return lambda at: int(at.timestamp()) // 60 % step == 0
     once = _AT.match(expression)
     if once:
-        wanted = datetime.fromisoformat(once.group(1)).replace(second=0)
+        try:
+            wanted = datetime.fromisoformat(once.group(1)).replace(second=0)
+        except ValueError as error:
+            raise BadSchedule(f"Cannot read the schedule {expression!r}: {error}") from error
         return lambda at: at.replace(tzinfo=None) == wanted
     cron = _CRON.match(expression)
     if cron:
@@ -55,6 +78,8 @@ def _parsed(expression: str) -> Fires:
 def _cron(fields: list[str], expression: str) -> Fires:
     if len(fields) != 6:
         raise BadSchedule(f"{expression} must have six fields.")
+    if (fields[2] == "?") is (fields[4] == "?"):
+        raise BadSchedule(f"{expression} must have ? for either the day of month or of week.")
     try:
         minutes, hours = _field(fields[0], 0, 59), _field(fields[1], 0, 23)
         months = _field(fields[3].upper(), 1, 12, {k.upper(): v for k, v in _MONTHS.items()})

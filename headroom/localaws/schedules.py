@@ -3,29 +3,75 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import wraps
 from typing import Any
 
 from headroom.localaws import bus, targets
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.schedule_expressions import BadSchedule, fires
 
+_log = logging.getLogger(__name__)
+
 
 def fire_due(cloud: Cloud, minute: datetime) -> int:
     """Start everything that is due in this minute; tells how many started."""
-    count = 0
-    for place, schedule in _schedules():
-        if _due(schedule, minute):
-            _start(cloud, place, schedule, minute)
-            count += 1
-    for place, rule in _scheduled_rules():
-        if _fires(rule.scheduled_expression, minute, "UTC"):
-            event = _scheduled_event(cloud, place, rule, minute)
-            for target in rule.targets:
-                bus.deliver(cloud, place, target, event)
-            count += 1
-    return count
+    started = [_fired(cloud, place, schedule, minute) for place, schedule in list(_schedules())]
+    started += [_rule_fired(cloud, place, rule, minute) for place, rule in list(_scheduled_rules())]
+    return sum(started)
+
+
+def _harmless(fire: Callable[..., bool]) -> Callable[..., bool]:
+    """One schedule that goes wrong is logged; it keeps no other from firing and no clock still."""
+
+    @wraps(fire)
+    def guarded(cloud: Cloud, place: Place, what: Any, minute: datetime) -> bool:
+        try:
+            return fire(cloud, place, what, minute)
+        except Exception:
+            _log.exception("%s could not fire at %s", what.arn, minute)
+            return False
+
+    return guarded
+
+
+@_harmless
+def _fired(cloud: Cloud, place: Place, schedule: Any, minute: datetime) -> bool:
+    due = _due(schedule, minute)
+    if due:
+        _start(cloud, place, schedule, minute)
+    if schedule.action_after_completion == "DELETE" and _completed(schedule, minute, due):
+        _forget(place, schedule)
+    return due
+
+
+@_harmless
+def _rule_fired(cloud: Cloud, place: Place, rule: Any, minute: datetime) -> bool:
+    if not _fires(rule.scheduled_expression, minute, "UTC"):
+        return False
+    event = _scheduled_event(cloud, place, rule, minute)
+    for target in rule.targets:
+        bus.deliver(cloud, place, target, event)
+    return True
+
+
+def _completed(schedule: Any, minute: datetime, fired: bool) -> bool:
+    """Whether the schedule's last moment has come: its one time, or its end."""
+    if schedule.schedule_expression.startswith("at("):
+        return fired
+    end = _instant(schedule.end_date)
+    return end is not None and minute >= end
+
+
+def _forget(place: Place, schedule: Any) -> None:
+    from moto.scheduler.models import scheduler_backends
+
+    groups = scheduler_backends[place.account][place.region].schedule_groups
+    for group in groups.values():
+        if group.schedules.get(schedule.name) is schedule:
+            del group.schedules[schedule.name]
 
 
 def _schedules() -> Iterator[tuple[Place, Any]]:
@@ -57,7 +103,7 @@ def _due(schedule: Any, minute: datetime) -> bool:
 def _fires(expression: str, minute: datetime, zone: str) -> bool:
     try:
         return fires(expression, minute, zone)
-    except (BadSchedule, KeyError):
+    except (BadSchedule, KeyError, ValueError, OSError):
         return False
 
 

@@ -218,5 +218,45 @@ def test_volume_events_reach_a_queue_when_the_clock_passes_them(program: Program
     assert event["detail-type"] == "EBS Volume Notification"
 
 
+@pytest.mark.parametrize("call", ["describe_volumes", "describe_volumes_modifications"])
+def test_volumes_nobody_knows_are_named(program: Program, call: str) -> None:
+    describe, known = getattr(program.client("ec2"), call), program.volume()
+    assert refused(describe, VolumeIds=["vol-0abc", known]) == (
+        "InvalidVolume.NotFound", "The volume 'vol-0abc' does not exist.",
+    )  # fmt: skip
+    _, message = refused(describe, VolumeIds=["vol-0abc", "vol-0def"])
+    assert message == "The volumes 'vol-0abc, vol-0def' do not exist."
+
+
+def test_an_unknown_zone_is_refused(program: Program) -> None:
+    code, message = refused(program.volume, AvailabilityZone="us-east-1q")
+    assert (code, message) == ("InvalidZone.NotFound", "The zone 'us-east-1q' does not exist.")
+
+
+def test_making_and_deleting_a_volume_are_told(program: Program) -> None:
+    url, arn = program.queue("made-and-deleted")
+    events = program.client("events")
+    pattern = {"detail": {"event": ["createVolume", "deleteVolume"]}}
+    events.put_rule(Name="made-and-deleted", EventPattern=json.dumps(pattern))
+    events.put_targets(Rule="made-and-deleted", Targets=[{"Id": "q", "Arn": arn}])
+    volume_id = program.volume()
+    program.client("ec2").delete_volume(VolumeId=volume_id)
+    told = [json.loads(body) for body in program.messages(url)]
+    assert [(e["detail"]["event"], e["detail"]["result"]) for e in told] == [
+        ("createVolume", "available"), ("deleteVolume", "deleted"),
+    ]  # fmt: skip
+    assert all(e["resources"][0].endswith(volume_id) for e in told)
+
+
+def test_volumes_can_be_chosen_by_multi_attach_and_type(program: Program) -> None:
+    shared = program.volume(VolumeType="io2", Iops=500, MultiAttachEnabled=True)
+    filters = [
+        {"Name": "multi-attach-enabled", "Values": ["true"]},
+        {"Name": "volume-type", "Values": ["io*"]},
+    ]
+    told = program.client("ec2").describe_volumes(Filters=filters)["Volumes"]
+    assert [v["VolumeId"] for v in told] == [shared]
+
+
 def _tagged(value: str) -> list[dict[str, Any]]:
     return [{"ResourceType": "volume", "Tags": [{"Key": "group", "Value": value}]}]

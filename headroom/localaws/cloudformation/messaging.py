@@ -98,7 +98,7 @@ class Schedule(LocalResource):
             start_date=properties.get("StartDate"),
             state=properties.get("State"),
             target=dict(properties["Target"]),
-            action_after_completion=None,
+            action_after_completion=properties.get("ActionAfterCompletion"),
         )
         self.values["Arn"] = made.arn
 

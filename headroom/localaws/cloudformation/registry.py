@@ -15,8 +15,14 @@ def register(model: type[CloudFormationModel]) -> None:
 
 def register_all() -> None:
     """Register every model of this package."""
-    from headroom.localaws.cloudformation import compute, messaging, observing, storing
+    from headroom.localaws.cloudformation import (
+        compute,
+        messaging,
+        observing,
+        storing,
+        volumes,
+    )
 
-    for module in (compute, messaging, observing, storing):
+    for module in (compute, messaging, observing, storing, volumes):
         for model in module.MODELS:
             register(model)

@@ -1,0 +1,86 @@
+"""AWS::EC2::Volume under the rules of CreateVolume and ModifyVolume.
+
+Source: CloudFormation template reference, AWS::EC2::Volume (checked 2026-10).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moto.ec2 import ec2_backends
+
+from headroom.localaws.cloud import current
+from headroom.localaws.cloudformation.model import LocalResource, Properties
+from headroom.localaws.volume_making import delete_volume, make_volume, truth
+from headroom.proving.targets import ModificationRefused
+
+_MODIFIED = {
+    "VolumeType": "volume_type", "Size": "size_gib", "Iops": "iops",
+    "Throughput": "throughput_mibps",
+}  # fmt: skip
+_MADE_ONCE = (
+    "AvailabilityZone", "AvailabilityZoneId", "Encrypted", "KmsKeyId", "SnapshotId",
+    "MultiAttachEnabled",
+)  # fmt: skip
+_HONOURED = frozenset({*_MODIFIED, *_MADE_ONCE, "Tags"})
+
+
+class EbsVolume(LocalResource):
+    """AWS::EC2::Volume; an update is a ModifyVolume, a replacement is refused."""
+
+    kind = "AWS::EC2::Volume"
+    attributes = ("VolumeId",)
+
+    def make(self) -> None:
+        _refuse_unhonoured(self.properties)
+        made = make_volume(current(), self.place, self.properties, tags=_tags(self.properties))
+        self.name = self.values["VolumeId"] = str(made.id)
+
+    def change(self, properties: Properties) -> None:
+        _refuse_unhonoured(properties)
+        before = self.properties
+        for name in _MADE_ONCE:
+            if properties.get(name) != before.get(name):
+                raise NotImplementedError(
+                    f"A new {name} replaces the volume, which is not supported by this endpoint"
+                )
+        wanted = {
+            field: properties[name] if name == "VolumeType" else int(properties[name])
+            for name, field in _MODIFIED.items()
+            if name in properties and properties[name] != before.get(name)
+        }
+        book = current().volume_book(self.place)
+        if wanted:
+            try:
+                book.modify(book.volumes()[self.name], current().ids.uuid("request"), **wanted)
+            except ModificationRefused as refused:
+                raise RuntimeError(refused.message) from refused
+        self._retag(_tags(before), _tags(properties))
+        self.properties = properties
+
+    def unmake(self) -> None:
+        delete_volume(current(), self.place, self.name)
+
+    def _retag(self, before: dict[str, str], after: dict[str, str]) -> None:
+        backend = ec2_backends[self.place.account][self.place.region]
+        gone = {key: None for key in before if key not in after}
+        if gone:
+            backend.delete_tags([self.name], gone)
+        if after:
+            backend.create_tags([self.name], after)
+
+
+def _refuse_unhonoured(properties: Properties) -> None:
+    for name, value in properties.items():
+        if name not in _HONOURED and not (name == "AutoEnableIO" and not truth(value)):
+            raise NotImplementedError(
+                f"Property {name} of AWS::EC2::Volume is not supported by this endpoint"
+            )
+
+
+def _tags(properties: Properties) -> dict[str, str]:
+    tags: Any = properties.get("Tags") or ()
+    return {str(tag["Key"]): str(tag["Value"]) for tag in tags}
+
+
+MODELS = (EbsVolume,)
