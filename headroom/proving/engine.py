@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Decision
+from headroom.domain.decision import Decision, Reason
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Step
@@ -16,6 +16,7 @@ from headroom.domain.signals import Signal
 from headroom.domain.standing import KnownModification
 from headroom.ports import Ports
 from headroom.proving.memory import MemoryLedger
+from headroom.proving.published import GLANCE_MIN
 from headroom.proving.scenario import Scenario
 from headroom.proving.simulate import Hands, Log
 from headroom.proving.world import MINUTE, World
@@ -61,6 +62,7 @@ class EngineHands(Hands):
 
     def __init__(self, scenario: Scenario, world: World, ref: ResourceRef) -> None:
         self._since = world.now
+        self._metric_delay = scenario.aws.metric_delay
         self._ledger = MemoryLedger(account_id=ref.account_id, region=ref.region)
         self._told = Told()
         self._errors: list[str] = []
@@ -100,4 +102,15 @@ class EngineHands(Hands):
             if record.step is Step.DECIDED
         )
         errors = tuple(f"The sweep failed at {error}." for error in self._errors[:5])
-        return Log(decisions=decisions, records=tuple(records), notes=errors)
+        notes = (*errors, *self._blind(decisions))
+        return Log(decisions=decisions, records=tuple(records), notes=notes)
+
+    def _blind(self, decisions: tuple[Decision, ...]) -> Iterator[str]:
+        """The sentence that says that nothing could be judged, if so."""
+        reasons = {decision.answer.reason for decision in decisions}
+        late = self._metric_delay >= timedelta(minutes=GLANCE_MIN)
+        if reasons == {Reason.DATA_TOO_THIN} or (late and not reasons):
+            yield (
+                "The engine never had enough metrics to judge the volume by; a minute's could be read "
+                f"{self._metric_delay} (metric_delay) after its end."
+            )

@@ -19,12 +19,12 @@ MIB_PER_MB = 1_000_000 / 1_048_576
 BOUNDLESS = InstanceLimits(
     instance_type="boundless",
     nitro=True,
-    baseline_iops=1_000_000,
-    baseline_mibps=100_000,
-    maximum_iops=1_000_000,
-    maximum_mibps=100_000,
+    baseline_iops=10**12,
+    baseline_mibps=1e12,
+    maximum_iops=10**12,
+    maximum_mibps=1e12,
 )
-"""An instance so large that it is never the limit, for scenarios that name none."""
+"""What is told of an instance that is never the limit, for scenarios that name none."""
 
 
 def instance_limits(instance_type: str) -> InstanceLimits:

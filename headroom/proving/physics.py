@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headroom.domain.catalogue import MIB
+from headroom.domain.catalogue import HDD_IO_BYTES, MIB, SSD_IO_BYTES
 from headroom.domain.resources import Configuration, InstanceLimits
 from headroom.proving.facts import MinuteFacts, Tally, delayed_by_volume
+from headroom.proving.instances import BOUNDLESS
 from headroom.proving.rules import VolumeLifecycle
 from headroom.proving.station import (
     INSTANCE_BYTES,
@@ -42,8 +43,10 @@ class Attachment:
     other_iops: float = 0.0
     other_mibps: float = 0.0
 
-    def share(self) -> InstanceShare:
-        """What is left for this volume, from full balances on."""
+    def share(self) -> InstanceShare | None:
+        """What is left for this volume, from full balances on; None if it is never the limit."""
+        if self.limits == BOUNDLESS:
+            return None
         return InstanceShare(self.limits, other_iops=self.other_iops, other_mibps=self.other_mibps)
 
 
@@ -71,7 +74,8 @@ class VolumePhysics:
         self._configuration: Configuration | None = None
         self._limits: VolumeLimits
         self._station = Station(attachment.share() if attachment else None)
-        self._free = Station(attachment.share()) if attachment else None
+        free = attachment.share() if attachment else None
+        self._free = None if free is None else Station(free)
 
     @property
     def backlog(self) -> float:
@@ -173,7 +177,9 @@ class VolumePhysics:
     ) -> MinuteFacts:
         limits, credits, share = self._limits, self._station.credits, self._station.instance
         units = credits.allowed(limits.base_ops, limits.burst_ops)
-        sustained = limits.credits and not credits.level
+        reach = limits.burst_bytes / MIB
+        if limits.credits:
+            reach = min(reach, units * (HDD_IO_BYTES if limits.hdd else SSD_IO_BYTES) / MIB)
         return MinuteFacts(
             start=start,
             inside_s=spans[0],
@@ -199,7 +205,7 @@ class VolumePhysics:
             instance_io_balance_percent=share.iops.percent if share else None,
             instance_byte_balance_percent=share.bytes.percent if share else None,
             limit_iops=units,
-            limit_mibps=limits.sustained_mibps if sustained else limits.burst_bytes / MIB,
+            limit_mibps=reach,
             due_ops=due,
             delayed_ops=min(due, delayed),
         )

@@ -81,6 +81,8 @@ def load(path: str | Path) -> Scenario:
 
 def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
     """The scenario that a document describes; file names in it are relative to `base`."""
+    if document is None:
+        raise BadInput(f"{source} is empty; give at least resource and workload.")
     top = Block(document, source=source, path="", known=TOP)
     top.required("resource", "workload")
     start = top.instant("start")

@@ -67,7 +67,6 @@ class VolumeLimits:
     base_ops: float
     burst_ops: float
     burst_bytes: float
-    sustained_mibps: float
     credits: float
     hdd: bool
 
@@ -79,7 +78,6 @@ def volume_limits(configuration: Configuration) -> VolumeLimits:
         base_ops=can.sustained_iops,
         burst_ops=can.burst_iops,
         burst_bytes=can.burst_mibps * MIB,
-        sustained_mibps=can.sustained_mibps,
         credits=can.iops_credits or can.mib_credits,
         hdd=can.io_bytes == HDD_IO_BYTES,
     )

@@ -10,18 +10,16 @@ import csv
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import pairwise
+from datetime import datetime, timedelta
 from math import floor, isfinite
 from pathlib import Path
 
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import YEARS
+from headroom.proving.grid import Grid, OffGrid, on_grid
 from headroom.proving.workload import Load, Mix, Segment
 
 COLUMNS = ("timestamp", "read_ops", "write_ops", "read_bytes", "write_bytes")
-JITTER = 0.25
-"""Share of the interval by which a row may be off its place on the grid."""
 MOST = 1e15
 """A cell above this is garbage, not a load."""
 
@@ -122,14 +120,17 @@ def read_trace(
         )
     if all(row is None for row in rows):
         raise BadInput(f"{path.name} measured nothing: every row is empty; fill in at least one.")
-    interval, grid = _gridded(path, instants, lines, rows)
+    grid = _gridded(path, instants, lines)
+    placed: list[Row | None] = [None] * (int(grid.places[-1]) + 1)
+    for place, row in zip(grid.places.tolist(), rows, strict=True):
+        placed[place] = row
     return TraceWorkload(
-        grid,
-        interval_s=interval,
-        start=start or instants[0],
+        placed,
+        interval_s=grid.interval_s,
+        start=start or _begin(instants[0], grid),
         scale=scale,
         repeat=repeat,
-        notes=_sentences(path, notes, len(grid) - len(rows), io_kib),
+        notes=_sentences(path, notes, grid, len(rows), io_kib),
     )
 
 
@@ -188,7 +189,7 @@ def _number(text: str, column: str, where: str) -> float | None:
     if not text.strip():
         return None
     try:
-        value = float(text)
+        value = float("nan" if "_" in text else text)
     except ValueError:
         value = float("nan")
     if not isfinite(value) or value < 0 or value > MOST:
@@ -240,28 +241,27 @@ def _direction(
     return (size or 0.0) / (io_kib * 1024), size or 0.0
 
 
-def _gridded(
-    path: Path, instants: Sequence[datetime], lines: Sequence[int], rows: Sequence[Row | None]
-) -> tuple[float, list[Row | None]]:
-    """The interval (the most common spacing, in seconds) and the rows on its grid."""
-    spacings = [(b - a).total_seconds() for a, b in pairwise(instants)]
-    interval = Counter(spacings).most_common(1)[0][0]
-    grid: list[Row | None] = [rows[0]]
-    for spacing, line, row in zip(spacings, lines[1:], rows[1:], strict=True):
-        steps = round(spacing / interval)
-        if steps < 1 or abs(spacing - steps * interval) > JITTER * interval:
-            raise BadInput(
-                f"{path.name} line {line} comes {spacing:g} s after the row before it, which does "
-                f"not fit the file's interval of {interval:g} s; put the rows on a regular grid."
-            )
-        if len(grid) + steps > 20_000_000:
-            raise BadInput(f"{path.name} line {line} lies too far from the row before it.")
-        grid.extend([None] * (steps - 1))
-        grid.append(row)
-    return interval, grid
+def _gridded(path: Path, instants: Sequence[datetime], lines: Sequence[int]) -> Grid:
+    try:
+        return on_grid([(instant - instants[0]).total_seconds() for instant in instants])
+    except OffGrid as off:
+        raise BadInput(f"{path.name} line {lines[off.index]} {off.why}") from None
 
 
-def _sentences(path: Path, notes: _Notes, missing: int, io_kib: float | None) -> tuple[str, ...]:
+def _begin(first: datetime, grid: Grid) -> datetime:
+    """Start of the grid: a multiple of the interval or a whole second if the rows allow it."""
+    begin = first + timedelta(seconds=grid.origin_s)
+    for step in (grid.interval_s, 1.0):
+        meant = round(begin.timestamp() / step) * step
+        away = meant - begin.timestamp()
+        if abs(away) <= grid.leeway_s:
+            return begin + timedelta(seconds=away)
+    return begin
+
+
+def _sentences(
+    path: Path, notes: _Notes, grid: Grid, rows: int, io_kib: float | None
+) -> tuple[str, ...]:
     said = [
         f"{path.name}: {count} row(s) have an empty {name} direction beside a filled one; it "
         "counts as zero."
@@ -272,6 +272,12 @@ def _sentences(path: Path, notes: _Notes, missing: int, io_kib: float | None) ->
         said.append(
             f"{path.name}: {other} of {count} cell(s) follow from {known} at {io_kib:g} KiB each."
         )
+    if grid.off_s:
+        said.append(
+            f"{path.name}: rows are up to {grid.off_s:.3g} s off a grid of {grid.interval_s:g} s; "
+            "each counts at its place on it."
+        )
+    missing = int(grid.places[-1]) + 1 - rows
     if missing:
         said.append(f"{path.name}: {missing} row(s) are missing from the grid; they are unknown.")
     return tuple(said)

@@ -88,7 +88,9 @@ def test_gp2_throughput_with_credits_follows_the_size(size_gib: int, mibps: floa
 def test_without_credits_a_middle_sized_gp2_gives_what_its_baseline_earns() -> None:
     facts = play(steady(2_000, io_kib=256), gp2(250), 5, burst_balance_percent=0)
     assert facts[-1].ebs_iops == pytest.approx(750)
-    assert facts[-1].limit_mibps == 128.0
+    assert facts[-1].limit_mibps == facts[-1].limit_iops / 4 == 187.5
+    served = facts[-1].served_read_bytes + facts[-1].served_write_bytes
+    assert served == pytest.approx(facts[-1].limit_mibps * MIB * 60)
 
 
 # HDD

@@ -13,6 +13,7 @@ from headroom.domain.policy import Mode
 from headroom.proving.errors import BadInput
 from headroom.proving.instances import BOUNDLESS, instance_limits
 from headroom.proving.scenario import Scenario, load, parse_scenario
+from headroom.proving.simulate import simulate
 from tests.proving.build import T0, configuration, gp3
 
 WHOLE: dict[str, object] = {
@@ -202,7 +203,8 @@ def test_nonsense_is_refused_in_one_sentence_with_its_place(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it must be a mapping"),
+        ("", "case.yaml is empty; give at least resource and workload."),
+        ("# nothing\n", "case.yaml is empty"),
         ("- a\n- b\n", "it must be a mapping"),
         ("name: [", "not valid YAML at line"),
         ("name: a\nname: b\n", "key 'name' is given twice (line 2)"),
@@ -218,6 +220,22 @@ def test_what_is_no_scenario_at_all_is_refused(tmp_path: Path, text: str, words:
     assert words in str(caught.value)
     assert "case.yaml" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_without_an_attachment_the_volume_alone_is_to_blame_however_much_is_asked() -> None:
+    step = {"for": "5m", "iops": 1e8, "io_kib": 16}
+    document = {"resource": {"type": "gp3", "size_gib": 100}, "workload": {"steps": [step]}}
+    assert simulate(parsed(document), "none").starved_minutes == 5
+
+
+@pytest.mark.parametrize(("delay", "told"), [("2m", False), ("40m", True), ("4h", True)])
+def test_metrics_that_come_too_late_to_judge_by_are_named_in_the_notes(
+    delay: str, told: bool
+) -> None:
+    step = {"for": "2h", "iops": 4500, "io_kib": 16}
+    document = {**WHOLE, "workload": {"steps": [step]}, "aws": {"metric_delay": delay}}
+    notes = " ".join(simulate(parsed(document)).notes)
+    assert ("never had enough metrics" in notes and "(metric_delay)" in notes) is told
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

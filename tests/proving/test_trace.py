@@ -136,6 +136,7 @@ def test_columns_may_come_in_any_order_and_others_are_left_alone(tmp_path: Path)
         (rows("1,1,1,1", "1,nan,1,1"), "line 3: write_ops is 'nan'"),
         (rows("1,1,1,1", "1,1,inf,1"), "line 3: read_bytes is 'inf'"),
         (rows("1,1,1,1", "1,1,1,1e300"), "line 3: write_bytes is '1e300'"),
+        (rows("1,1,1,1", "1_000,1,1,1"), "line 3: read_ops is '1_000'"),
         (rows("1,1,1,1", "a lot,1,1,1"), "line 3: read_ops is 'a lot'"),
         (rows("1,1,1,1", "1,1,1"), "line 3 has 4 cells, the header has 5"),
         (rows("1,1,1,1", "5,0,,"), "line 3 has read operations but no read bytes; set io_kib"),
@@ -148,7 +149,7 @@ def test_columns_may_come_in_any_order_and_others_are_left_alone(tmp_path: Path)
             "2020-03-01T00:01:00Z,1,1,1,1\n2020-03-01T00:00:00Z,1,1,1,1\n",
             "does not come after the row before it",
         ),
-        (rows(*["1,1,1,1"] * 3) + "2020-03-01T00:03:30Z,1,1,1,1\n", "line 5 comes 90 s after"),
+        (rows(*["1,1,1,1"] * 3) + "2020-03-01T00:03:30Z,1,1,1,1\n", "line 5 is 30 s off its place"),
     ],
 )
 def test_garbage_is_refused_in_one_sentence_with_its_place(
