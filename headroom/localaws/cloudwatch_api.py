@@ -25,6 +25,7 @@ from headroom.localaws.cloudwatch_shapes import (
     statistic_sets,
 )
 from headroom.localaws.metrics.expressions import BadExpression
+from headroom.localaws.metrics.insights import is_query
 from headroom.localaws.metrics.queries import QuerySet, Result
 from headroom.localaws.metrics.statistics import UnknownStatistic
 from headroom.localaws.metrics.store import MetricKey, MetricStore, epoch, instant
@@ -56,6 +57,12 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         """Datapoints become readable at once; AWS/ namespaces are allowed, unlike in AWS."""
         now, namespace = current().clock.now(), self._get_param("Namespace")
         for datum in self._get_param("MetricData", []):
+            values, counts = datum.get("Values") or (), datum.get("Counts")
+            if counts is not None and len(counts) != len(values):
+                raise InvalidParameterValue(
+                    "The parameters MetricData.Values and MetricData.Counts must be of the same "
+                    "size."
+                )
             key = MetricKey.of(namespace, datum["MetricName"], dimensions_of(datum))
             at = datum.get("Timestamp") or now
             for numbers in statistic_sets(datum):
@@ -68,6 +75,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         queries = params.get("MetricDataQueries") or []
         if not 1 <= len(queries) <= MOST_QUERIES:
             raise InvalidParameterValue(f"Between 1 and {MOST_QUERIES} queries are allowed.")
+        _check_queries(queries)
         newest_first = (params.get("ScanBy") or "TimestampDescending") == "TimestampDescending"
         series = self._series(queries, params["StartTime"], params["EndTime"])
         most = min(int(params.get("MaxDatapoints") or MOST_DATAPOINTS), MOST_DATAPOINTS)
@@ -268,6 +276,19 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
                 continue
             alarm.request = {**alarm.request, "ActionsEnabled": enabled}
         return EmptyResult()
+
+
+def _check_queries(queries: Sequence[Mapping[str, Any]]) -> None:
+    ids = [str(query["Id"]) for query in queries]
+    repeated = sorted({name for name in ids if ids.count(name) > 1})
+    if repeated:
+        raise AwsError(
+            "ValidationError", f"The values for parameter id in MetricDataQueries are not unique: "
+            f"{', '.join(repeated)}.",
+        )  # fmt: skip
+    selects = [q for q in queries if q.get("Expression") and is_query(q["Expression"])]
+    if len(selects) > 1:
+        raise AwsError("ValidationError", "A request can have only one Metrics Insights query.")
 
 
 def _page(

@@ -48,7 +48,16 @@ class Control:
             return _answer(start, "200 OK", handler(_body(environ)))
         except ClockRefused as error:
             return _answer(start, "409 Conflict", {"error": str(error)})
-        except (BadInput, ValueError, KeyError, TypeError) as error:
+        except KeyError as error:
+            told = f"The request must contain {error}."
+            return _answer(start, "400 Bad Request", {"error": told})
+        except json.JSONDecodeError as error:
+            told = f"The body is not JSON: {error}."
+            return _answer(start, "400 Bad Request", {"error": told})
+        except TypeError as error:
+            told = f"The request has a value of the wrong kind: {error}."
+            return _answer(start, "400 Bad Request", {"error": told})
+        except (BadInput, ValueError) as error:
             return _answer(start, "400 Bad Request", {"error": str(error)})
 
     def _tell_clock(self, _: dict[str, Any]) -> dict[str, Any]:
@@ -78,6 +87,8 @@ class Control:
         place = Place(
             str(body.get("account") or Place().account), str(body.get("region") or Place().region)
         )
+        if str(body["volume_id"]) not in self._cloud.volume_book(place).volumes():
+            raise BadInput(f"There is no volume {body['volume_id']} in {place.region}.")
         starts = [datetime.fromisoformat(str(at)) for at in body["starts"]]
         self._cloud.volume_book(place).plan_history(str(body["volume_id"]), starts)
         return {"volume_id": body["volume_id"], "starts": [at.isoformat() for at in starts]}

@@ -36,7 +36,10 @@ class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
         self._known = lru_cache(maxsize=512)(super().get_backend_for_host)
 
     def get_backend_for_host(self, host: str | None) -> Any:
-        return self._known(host)
+        found = self._known(host)
+        if found is None and host is not None and "amazonaws.com" in host:
+            raise NotImplementedError(f"The service at {host} is not part of this endpoint.")
+        return found
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         if environ["PATH_INFO"] == "/":

@@ -14,6 +14,7 @@ from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.metrics.store import MetricKey, minutes
 from headroom.proving.errors import BadInput
 from headroom.proving.facts import MinuteFacts
+from headroom.proving.instances import instance_limits
 from headroom.proving.physics import VolumePhysics
 from headroom.proving.publish import Datapoint, datapoints, instance_datapoints
 from headroom.proving.scenario import parse_attachment, parse_workload
@@ -72,7 +73,9 @@ class Loads:
         if volume_id not in self._cloud.volume_book(place).volumes():
             raise BadInput(f"load: no volume {volume_id} in {place.region}")
         with self._lock:
-            self._loaded[(place, volume_id)] = Loaded(place, volume_id, self._physics(request))
+            self._loaded[(place, volume_id)] = Loaded(
+                place, volume_id, self._physics(request, self._attachment(place, request))
+            )
 
     def detach(self, volume_id: str) -> bool:
         """Take the load off a volume; False when it had none."""
@@ -130,9 +133,21 @@ class Loads:
             minimum=point.minimum, maximum=point.maximum, visible_at=visible,
         )  # fmt: skip
 
-    def _physics(self, request: Mapping[str, Any]) -> VolumePhysics:
+    def _attachment(self, place: Place, request: Mapping[str, Any]) -> object:
+        """The attachment asked for; else the type of the instance it hangs on, when it is known."""
+        if request.get("attachment") is not None:
+            return request["attachment"]
+        hung = self._cloud.volume_book(place).volumes()[str(request["volume_id"])].attachment
+        if hung is None:
+            return None
+        try:
+            return {"instance_type": instance_limits(hung.instance.instance_type).instance_type}
+        except BadInput:
+            return None
+
+    def _physics(self, request: Mapping[str, Any], attachment: object) -> VolumePhysics:
         start = request.get("start")
-        hung = parse_attachment(request.get("attachment"), source="load")
+        hung = parse_attachment(attachment, source="load")
         workload = parse_workload(
             request["workload"], source="load", base=Path(str(request.get("base") or ".")),
             start=datetime.fromisoformat(start) if start else minute_floor(self._cloud.clock.now()),

@@ -88,13 +88,25 @@ class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
     _url_module = lambda_urls
 
     def create_event_source_mapping(self, spec: dict[str, Any]) -> Any:
-        """A mapping that only this endpoint's poller serves."""
+        """A mapping that only this endpoint's poller serves; one for each queue and function."""
+        self._refuse_second(str(spec.get("EventSourceArn")), str(spec.get("FunctionName")))
         mapping = super().create_event_source_mapping(spec)
         for account_backends in sqs_models.sqs_backends.values():
             for backend in account_backends.values():
                 for queue in backend.queues.values():
                     queue.lambda_event_source_mappings.clear()
         return mapping
+
+    def _refuse_second(self, source: str, function: str) -> None:
+        found = self._lambdas.get_function_by_name_or_arn_with_qualifier(function)
+        for mapping in self._event_source_mappings.values():
+            if (mapping.event_source_arn, mapping.function_arn) == (source, found.function_arn):
+                raise AwsError(
+                    "ResourceConflictException",
+                    f'An event source mapping with SQS arn (" {source} ") and function '
+                    f'(" {found.function_name} ") already exists. Please update or delete the '
+                    f"existing mapping with UUID {mapping.uuid}",
+                )
 
     def delete_event_source_mapping(self, uuid: str) -> Any:
         """The mapping goes at once."""
@@ -186,6 +198,7 @@ def install(cloud: Cloud) -> None:
     events_models.Rule.send_to_targets = _send_to_targets
     # moto lists a class's methods for every request: 2 ms for EC2 unless remembered.
     core_responses.method_names_from_class = cache(core_responses.method_names_from_class)
+    sqs_models.Message.visible = property(_visible)
     _keep_time(cloud)
     _name_things(cloud)
     register_all()
@@ -201,6 +214,11 @@ def _send_to_targets(rule: Any, original_event: dict[str, Any], _transform: bool
         event["time"] = datetime.fromtimestamp(float(stamp), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if rule.state.startswith("ENABLED") and rule.event_pattern.get_pattern():
         bus.send_if_matching(current(), Place(rule.account_id, rule.region_name), rule, event)
+
+
+def _visible(message: Any) -> bool:
+    """From the very instant on: hidden for 60 s, a message is there after a tick of a minute."""
+    return bool(current().clock.now().timestamp() * 1000 >= message.visible_at)
 
 
 def _keep_time(cloud: Cloud) -> None:

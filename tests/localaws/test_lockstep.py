@@ -130,3 +130,18 @@ def test_simulated_time_does_not_reach_credentials(program: Program) -> None:
     role = program.client("iam").create_role(RoleName="clocked", AssumeRolePolicyDocument="{}")
     told = program.client("sts").assume_role(RoleArn=role["Role"]["Arn"], RoleSessionName="me")
     assert told["Credentials"]["Expiration"] > datetime.now(UTC)
+
+
+def test_a_load_is_limited_by_the_instance_its_volume_hangs_on(program: Program) -> None:
+    attached, alone = program.volume(attached=True), program.volume()
+    ec2 = program.client("ec2")
+    for volume_id in (attached, alone):
+        ec2.modify_volume(VolumeId=volume_id, Iops=50_000, Throughput=500)
+    program.tick(15)
+    workload = {"steps": [{"for": "2h", "iops": 45_000, "io_kib": 4}]}
+    for volume_id in (attached, alone):
+        program.aws.control("load", {"volume_id": volume_id, "workload": workload})
+    limited = {m["volume_id"]: m["instance_iops_exceeded"] for m in program.tick(2)["minutes"]}
+    assert (limited[attached], limited[alone]) == (1, 0)
+    for volume_id in (attached, alone):
+        program.aws.control("unload", {"volume_id": volume_id})

@@ -121,6 +121,10 @@ def contributor_id(attributes: tuple[tuple[str, str], ...]) -> str:
     return hashlib.sha256(json.dumps(attributes).encode()).hexdigest()[:16]
 
 
+SHORT_PERIODS = (10, 20, 30)
+"""Seconds; every other period is a multiple of 60."""
+
+
 def check(request: Mapping[str, Any]) -> None:
     """Raise AlarmInvalid unless this endpoint can evaluate such an alarm."""
     for name in ("AlarmName", "ComparisonOperator", "EvaluationPeriods", "Threshold"):
@@ -134,6 +138,9 @@ def check(request: Mapping[str, Any]) -> None:
         raise AlarmInvalid("Exactly one of MetricName and Metrics must be given.")
     if request.get("TreatMissingData") not in (None, *(m.value for m in MissingData)):
         raise AlarmInvalid(f"TreatMissingData {request['TreatMissingData']} is not known.")
+    for period in _periods(request):
+        if period not in SHORT_PERIODS and (period < 60 or period % 60):
+            raise AlarmInvalid(f"Period must be 10, 20, 30 or a multiple of 60; it is {period}.")
     m, n = request.get("DatapointsToAlarm"), int(request["EvaluationPeriods"])
     if m is not None and not 1 <= int(m) <= n:
         raise AlarmInvalid("DatapointsToAlarm must be between 1 and EvaluationPeriods.")
@@ -167,11 +174,14 @@ def _check_queries(queries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _period(request: Mapping[str, Any]) -> int:
-    if request.get("Period"):
-        return int(request["Period"])
-    periods = [
+    return min(_periods(request), default=60)
+
+
+def _periods(request: Mapping[str, Any]) -> list[int]:
+    if request.get("Period") is not None:
+        return [int(request["Period"])]
+    return [
         int(value)
         for query in request.get("Metrics") or ()
         if (value := (query.get("MetricStat") or {}).get("Period") or query.get("Period"))
     ]
-    return min(periods, default=60)

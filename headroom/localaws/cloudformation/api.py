@@ -5,9 +5,11 @@ from __future__ import annotations
 from urllib.parse import unquote, urlsplit
 
 from moto.cloudformation.responses import CloudFormationResponse
+from moto.core.responses import ActionResult
 from moto.s3.models import s3_backends
 
 from headroom.localaws.aws_error import AwsError
+from headroom.localaws.cloudformation import templates
 
 LOOPBACK = ("127.0.0.1", "localhost")
 
@@ -25,3 +27,27 @@ class CloudFormationApi(CloudFormationResponse):  # type: ignore[misc]
         if found is None:
             raise AwsError("ValidationError", f"No template at {template_url}")
         return bytes(found.value).decode()
+
+    def validate_template(self) -> ActionResult:
+        """What CreateStack would refuse at once, and types that cannot be made here."""
+        url = self._get_param("TemplateURL")
+        body = self._get_stack_from_s3_url(url) if url else self._get_param("TemplateBody")
+        document = templates.read(body)
+        templates.check_types(document)
+        parameters = [
+            {
+                "ParameterKey": name,
+                "DefaultValue": parameter.get("Default"),
+                "NoEcho": bool(parameter.get("NoEcho")),
+                "Description": parameter.get("Description"),
+            }
+            for name, parameter in (document.get("Parameters") or {}).items()
+        ]
+        return ActionResult(
+            {
+                "Description": document.get("Description") or "",
+                "Parameters": parameters,
+                "Capabilities": [],
+                "DeclaredTransforms": [],
+            }
+        )

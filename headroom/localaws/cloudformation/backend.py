@@ -16,8 +16,13 @@ from moto.cloudformation.parsing import OutputMap
 from moto.cloudformation.utils import generate_changeset_id, generate_stack_id
 
 from headroom.localaws.aws_error import AwsError
+from headroom.localaws.cloudformation import templates
 from headroom.localaws.cloudformation.intrinsics import Unresolvable, prepared
-from headroom.localaws.cloudformation.resource_map import LocalResourceMap, ResourceFailed
+from headroom.localaws.cloudformation.resource_map import (
+    LocalResourceMap,
+    ResourceFailed,
+    describe,
+)
 
 NO_CHANGES = (
     "The submitted information didn't contain changes. Submit different information to create a "
@@ -86,8 +91,10 @@ class LocalStack(Stack):  # type: ignore[misc]
         document = self.parse_template(template)
         try:
             self._become(template, document, parameters, create=create)
-        except (ResourceFailed, Unresolvable) as error:
-            why = f"The following resource(s) failed to {word.lower()}: [{error}]"
+        except Exception as error:  # whatever it is, the stack must not be left in progress
+            known = isinstance(error, ResourceFailed | Unresolvable)
+            told = str(error) if known else describe(error)
+            why = f"The following resource(s) failed to {word.lower()}: [{told}]"
             if create:
                 self._undo_creation(why)
             else:
@@ -133,8 +140,8 @@ class LocalStack(Stack):  # type: ignore[misc]
         self.enter("UPDATE_ROLLBACK_IN_PROGRESS", why)
         try:
             self.resource_map.change_to(self.parse_template(template), parameters)
-        except ResourceFailed as error:
-            self.enter("UPDATE_ROLLBACK_FAILED", f"{why}; {error}")
+        except Exception as error:
+            self.enter("UPDATE_ROLLBACK_FAILED", f"{why}; {describe(error)}")
             return
         self.enter("UPDATE_ROLLBACK_COMPLETE", why)
 
@@ -169,6 +176,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         """Create at once; what goes wrong with a resource is in the stack's status."""
         if any(stack.name == name for stack in self.stacks.values()):
             raise AwsError("AlreadyExistsException", f"Stack [{name}] already exists")
+        templates.check_parameters(templates.read(template), parameters)
         stack = self._stack(name, parameters, notification_arns, tags, role_arn)
         stack.enable_termination_protection = bool(enable_termination_protection)
         self.stacks[stack.stack_id] = stack
@@ -191,6 +199,8 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         stack = next((s for s in self.stacks.values() if s.name == stack_name), None)
         if change_set_type == "UPDATE" and stack is None:
             raise ValidationError(stack_name)
+        known = (stack.parameters or {}) if stack is not None else {}
+        templates.check_parameters(templates.read(template), {**known, **parameters})
         if stack is None:
             stack = self._stack(stack_name, parameters, notification_arns, tags, role_arn)
             self.stacks[stack.stack_id] = stack
@@ -246,8 +256,10 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
     ) -> LocalStack:
         """Update at once."""
         stack: LocalStack = self.get_stack(name)
+        document = templates.read(template)
         resolved = self._resolve_update_parameters(instance=stack, incoming_params=parameters)
-        if stack.parse_template(template) == stack.template_dict and resolved == stack.parameters:
+        templates.check_parameters(document, {**(stack.parameters or {}), **resolved})
+        if document == stack.template_dict and resolved == stack.parameters:
             raise AwsError("ValidationError", "No updates are to be performed.")
         if tags is not None:
             stack.tags = tags
@@ -308,11 +320,6 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
     def _deploy(
         self, stack: LocalStack, template: str, parameters: dict[str, Any], *, create: bool
     ) -> None:
-        document = stack.parse_template(template)
-        if not isinstance(document, dict) or not document.get("Resources"):
-            raise ValidationError(
-                message="Template format error: At least one Resources member must be defined."
-            )
         stack.cross_stack_resources = stack.resource_map.cross_stack_resources = self.exports
         before = [export.name for export in stack.exports]
         stack.deploy(template, parameters, create=create)

@@ -168,6 +168,8 @@ def physical(resource: Any) -> str:
 
 def describe(error: Exception) -> str:
     """An exception as one line; moto's have a `message`."""
+    if isinstance(error, KeyError):
+        return f"The value {error} is required and missing"
     message = getattr(error, "message", None) or str(error)
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
