@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -21,10 +21,7 @@ import moto.events.urls
 from moto.awslambda import models as lambda_models
 from moto.awslambda import urls as lambda_urls
 from moto.events import models as events_models
-from moto.events import urls as events_urls
-from moto.scheduler import urls as scheduler_urls
-from moto.scheduler.exceptions import ValidationException
-from moto.scheduler.models import EventBridgeSchedulerBackend, scheduler_backends
+from moto.scheduler.models import scheduler_backends
 from moto.sqs import models as sqs_models
 from moto.sqs import urls as sqs_urls
 
@@ -37,7 +34,7 @@ from headroom.localaws.cloudformation.registry import register_all
 from headroom.localaws.cloudwatch_api import CloudWatchApi
 from headroom.localaws.ec2_api import Ec2Api
 from headroom.localaws.events_api import EventsApi
-from headroom.localaws.schedule_expressions import BadSchedule, check, check_rule
+from headroom.localaws.schedule_backends import LocalEvents, LocalScheduler
 
 _CLOCKED = {
     "moto.ec2.models.elastic_block_store": ("utcnow",),
@@ -135,52 +132,6 @@ class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
         if not answer.ok:
             response_headers["x-amz-function-error"] = "Unhandled"
         return answer.body
-
-
-class LocalScheduler(EventBridgeSchedulerBackend):  # type: ignore[misc]
-    """Schedules are read when they are made, by what fires them."""
-
-    _url_module = scheduler_urls
-
-    def create_schedule(self, **request: Any) -> Any:
-        """Refuses what could never fire."""
-        _check_schedule(request)
-        return super().create_schedule(**request)
-
-    def update_schedule(self, **request: Any) -> Any:
-        """Refuses what could never fire."""
-        _check_schedule(request)
-        return super().update_schedule(**request)
-
-
-class LocalEvents(events_models.EventsBackend):  # type: ignore[misc]
-    """Rules' schedules are read when they are made, by what fires them."""
-
-    _url_module = events_urls
-
-    def put_rule(self, name: str, **request: Any) -> Any:
-        """Refuses a schedule that could never fire."""
-        expression = request.get("scheduled_expression")
-        if expression:
-            try:
-                check_rule(expression)
-            except BadSchedule as error:
-                raise AwsError(
-                    "ValidationException", "Parameter ScheduleExpression is not valid."
-                ) from error
-        return super().put_rule(name, **request)
-
-
-def _check_schedule(request: Mapping[str, Any]) -> None:
-    expression, zone = request["schedule_expression"], request.get("schedule_expression_timezone")
-    try:
-        check(expression)
-    except BadSchedule as error:
-        raise ValidationException(f"Invalid Schedule Expression {expression}.") from error
-    try:
-        check(expression, zone)
-    except BadSchedule as error:
-        raise ValidationException(f"Invalid Schedule Expression Timezone {zone}.") from error
 
 
 def install(cloud: Cloud) -> None:

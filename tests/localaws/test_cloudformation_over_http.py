@@ -256,6 +256,22 @@ def test_a_resource_whose_condition_is_false_is_not_made(program: Program) -> No
     assert [r["LogicalResourceId"] for r in found["StackResources"]] == ["Always"]
 
 
+def test_an_updated_mapping_is_still_the_only_one(program: Program) -> None:
+    function = json.loads(json.dumps(FUNCTION))
+    function["Properties"]["FunctionName"] = "remapped"
+    cloudformation = program.client("cloudformation")
+    for batch_size in (5, 7):
+        mapping = json.loads(json.dumps(MAPPING))
+        mapping["Properties"]["BatchSize"] = batch_size
+        body = {"Queue": QUEUE, "Role": ROLE, "Function": function, "Mapping": mapping}
+        call = cloudformation.create_stack if batch_size == 5 else cloudformation.update_stack
+        call(StackName="remapped", TemplateBody=json.dumps({"Resources": body}))
+        stack = cloudformation.describe_stacks(StackName="remapped")["Stacks"][0]
+        assert stack["StackStatus"].startswith(("CREATE_COMPLETE", "UPDATE_COMPLETE")), stack
+        told = program.client("lambda").list_event_source_mappings(FunctionName="remapped")
+        assert [m["BatchSize"] for m in told["EventSourceMappings"]] == [batch_size]
+
+
 def test_deleting_a_stack_keeps_what_is_retained(program: Program) -> None:
     table = json.loads(json.dumps(TABLE))
     table["Properties"]["TableName"] = "outlives"

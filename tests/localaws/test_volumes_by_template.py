@@ -71,3 +71,15 @@ def test_an_updated_volume_is_modified_in_place(program: Program) -> None:
     program.client("cloudformation").delete_stack(StackName="changing")
     left = program.client("ec2").describe_volumes()["Volumes"]
     assert before["VolumeId"] not in [v["VolumeId"] for v in left]
+
+
+def test_a_volume_can_leave_a_snapshot_behind(program: Program) -> None:
+    resources = volume()
+    resources["Vol"]["DeletionPolicy"] = "Snapshot"
+    deploy(program, "snapshotted", resources)
+    volume_id = made(program, "snapshotted")["VolumeId"]
+    program.client("cloudformation").delete_stack(StackName="snapshotted")
+    told = program.client("ec2").describe_snapshots(
+        Filters=[{"Name": "description", "Values": [f"Left by CloudFormation of {volume_id}"]}]
+    )["Snapshots"]
+    assert [s["VolumeSize"] for s in told] == [100]

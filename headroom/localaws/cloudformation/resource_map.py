@@ -126,6 +126,8 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
             return
         self.tell(key, physical(resource), kind, "DELETE_IN_PROGRESS", None)
         try:
+            if definition.get("DeletionPolicy") == "Snapshot":
+                resource.snapshot()
             self._delete_resource(resource, parsing.clean_json(self._prepared(definition), self))
         except Exception as error:
             self.tell(key, physical(resource), kind, "DELETE_FAILED", describe(error))

@@ -61,6 +61,11 @@ class EbsVolume(LocalResource):
     def unmake(self) -> None:
         delete_volume(current(), self.place, self.name)
 
+    def snapshot(self) -> None:
+        """What DeletionPolicy Snapshot leaves behind."""
+        backend = ec2_backends[self.place.account][self.place.region]
+        backend.create_snapshot(self.name, f"Left by CloudFormation of {self.name}")
+
     def _retag(self, before: dict[str, str], after: dict[str, str]) -> None:
         backend = ec2_backends[self.place.account][self.place.region]
         gone = {key: None for key in before if key not in after}
