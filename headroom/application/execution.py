@@ -87,14 +87,11 @@ def record_outcome(
         mine = KnownModification(started_at=outcome.started_at, by="headroom")
         ports.standings.saw_modifications(ref, [mine], now=now)
     if step in (Step.APPLIED, Step.UNKNOWN) or (
-        isinstance(outcome, Refused) and outcome.refusal in TOLD and _first_in_a_day(decision, now)
+        isinstance(outcome, Refused)
+        and outcome.refusal in TOLD
+        and outcome.cause not in decision.standing.escalated_causes
     ):
         ports.notifier.tell(decision, step, summary)
-
-
-def _first_in_a_day(decision: Decision, now: datetime) -> bool:
-    last = decision.standing.last_refusal_at
-    return last is None or now - last >= WINDOW
 
 
 def _told(outcome: Outcome, now: datetime) -> tuple[Step, str, datetime]:

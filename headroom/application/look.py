@@ -173,7 +173,7 @@ def _next_look(decision: Decision) -> datetime | None:
     if answer.until is not None:
         return max(answer.until, at + timedelta(minutes=1))
     match answer.reason:
-        case Reason.BLOCKED_FOR_NOW | Reason.CHANGE_PENDING:
+        case Reason.BLOCKED_FOR_NOW:
             return at + NEAR_A_LIMIT
         case Reason.NOT_WORTH_IT if decision.demand.pressed_minutes < LONG_EPISODE_MINUTES:
             return at + NEAR_A_LIMIT

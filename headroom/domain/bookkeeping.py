@@ -124,7 +124,10 @@ def _count(
     outcome = body.get("outcome")
     waits = isinstance(outcome, Refused) and outcome.refusal in WAITS
     failures = state.failures_in_a_row + (0 if waits else 1)
-    return replace(state, last_refusal_at=at, failures_in_a_row=failures)
+    causes = state.escalated_causes
+    if isinstance(outcome, Refused) and outcome.cause not in causes:
+        causes = (*causes, outcome.cause)[-KEPT_CAUSES:]
+    return replace(state, last_refusal_at=at, failures_in_a_row=failures, escalated_causes=causes)
 
 
 def _retry(state: ResourceState, step: Step, due_at: datetime | None) -> ResourceState:

@@ -44,7 +44,6 @@ class Reason(StrEnum):
     BLOCKED_FOR_GOOD = "blocked_for_good"
     OBSERVE_ONLY = "observe_only"
     DATA_TOO_THIN = "data_too_thin"
-    CHANGE_PENDING = "change_pending"
     POLICY_UNREADABLE = "policy_unreadable"
     PRICE_UNKNOWN = "price_unknown"
 

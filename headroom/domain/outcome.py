@@ -55,6 +55,11 @@ class Refused:
     message: str
     retry_at: datetime | None
 
+    @property
+    def cause(self) -> str:
+        """What the owner is told of once per episode, beside the causes of escalations."""
+        return f"refused:{self.refusal.value}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:

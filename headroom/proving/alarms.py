@@ -1,7 +1,7 @@
 """The deployed alarms on one volume, evaluated every minute: who is woken, and only on a change.
 
-The same thresholds as the template deploys: BurstBalance at 70 % or below, and each Exceeded
-check at 1 in 2 of the last 3 minutes. Missing data never breaches.
+The same thresholds as the template deploys: BurstBalance below 70 %, each Exceeded check at 1,
+both in 2 of the last 3 minutes. Missing data never breaches.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class VolumeAlarms:
 
 
 def _breaching(published: PublishedVolume, now: datetime) -> list[tuple[str, bool]]:
-    balance = published.recent("burst_balance_percent", now, 1)[0]
-    found = [("burst_balance", balance is not None and balance <= LOW_BALANCE_PERCENT)]
+    balance = published.recent("burst_balance_percent", now, LOOKED_AT_MIN)
+    low = sum(v is not None and v < LOW_BALANCE_PERCENT for v in balance)
+    found = [("burst_balance", low >= BREACHING_MIN)]
     for check in CHECKS:
         values = published.recent(check, now, LOOKED_AT_MIN)
         found.append((check, sum((v or 0.0) >= 1 for v in values) >= BREACHING_MIN))

@@ -163,3 +163,18 @@ def test_an_increase_ends_within_a_day_of_its_volume_even_if_nobody_tells(stage:
     for _ in range(25):
         sweep(stage.ports, stage.later(hours=1))
     assert stage.ledger.standing(vol, stage.now).account_increase_usd == 0
+
+
+def test_a_refusal_people_must_hear_of_is_told_even_soon_after_one_they_need_not(
+    stage: Stage,
+) -> None:
+    vol = stage.add(volume())
+    stage.answers = [
+        Refused(refusal=refusal, code="X", message="no", retry_at=None)
+        for refusal in (Refusal.IN_FLIGHT, Refusal.DENIED, Refusal.DENIED, Refusal.REGION_QUOTA)
+    ]
+    for _ in range(4):
+        remediate(stage.ports, alarm(vol), stage.now)
+        stage.later(hours=6)
+    assert stage.steps(vol).count("refused") == 4
+    assert [step for _, step, _ in stage.told] == [Step.REFUSED, Step.REFUSED]
