@@ -1,0 +1,233 @@
+"""One controller on one course: what it did, what that cost and which minutes starved all the same.
+
+Guardrails bind every controller alike: wishes are cut to the owner's ceilings and a slot stays in
+reserve; AWS's own rules refuse the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from headroom.domain.decision import Decision
+from headroom.domain.pricing import SECONDS_PER_MONTH
+from headroom.domain.records import Record
+from headroom.domain.resources import Configuration, Modification
+from headroom.proving.conditions import Conditions, within
+from headroom.proving.course import Bools, Course, Floats
+from headroom.proving.fast import FastVolume
+from headroom.proving.rules import WINDOW, ModificationRefused
+
+MAY_GROW = frozenset({"grow-gp2"})
+"""Rules that are nothing without growth: they may, and each growth counts as a violation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialChange:
+    """A modification that a controller started at a minute of the course."""
+
+    minute: int
+    origin: Configuration
+    target: Configuration
+    usd_change: float
+    """Difference of the monthly price."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Run:
+    """What one controller made of one course; `starved` has a value per minute.
+
+    `held` are wishes that the guardrails left nothing of or that found no slot.
+    """
+
+    starved: Bools
+    changes: tuple[TrialChange, ...]
+    storage_usd: float
+    aws_refusals: int
+    guardrail_violations: int
+    held: int
+    decisions: tuple[Decision, ...] = ()
+    records: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What is published by now, one value per minute from the start of the course on.
+
+    Operations/s are the application's, throughput in MiB/s, the balance in percent; NaN where
+    nothing was published.
+    """
+
+    configuration: Configuration
+    """As DescribeVolumes tells it."""
+    modification: Modification | None
+    """The latest one."""
+    read_iops: Floats
+    write_iops: Floats
+    read_mibps: Floats
+    write_mibps: Floats
+    queue: Floats
+    balance: Floats
+    iops_exceeded: Floats
+    throughput_exceeded: Floats
+    iops: Floats
+    """Reads and writes together."""
+    mibps: Floats
+    """Read and written together."""
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether AWS would refuse a change because of the latest one."""
+        return self.modification is not None and self.modification.in_flight
+
+
+class Rule(Protocol):
+    """A controller that is asked every so many minutes and answers with a wish."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+
+    @property
+    def every_min(self) -> int:
+        """Minutes from one question to the next; the first is asked at minute 0."""
+
+    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+        """The configuration it would have now; None to leave the volume alone."""
+
+
+class Trial:
+    """A volume under one controller, with the guardrails around it."""
+
+    def __init__(self, course: Course, start: Configuration, conditions: Conditions) -> None:
+        self.volume = FastVolume(
+            course,
+            start,
+            delays=conditions.delays,
+            burst_balance_percent=conditions.burst_balance_percent,
+        )
+        self.changes: list[TrialChange] = []
+        self.aws_refusals = self.guardrail_violations = self.held = 0
+        self._conditions = conditions
+        self._start = start
+        self._start_usd = conditions.monthly(start)
+        self._late = -int(-conditions.metric_delay.total_seconds() // 60)
+
+    def ask(self, wish: Configuration, reason: str, *, may_grow: bool = False) -> bool:
+        """Change the volume to `wish` as far as guardrails and AWS let; whether it was changed."""
+        volume, now = self.volume, self.volume.now
+        origin = volume.lifecycle.described(now)
+        if wish == origin:
+            return False
+        target = within(self._conditions, origin, self._start_usd, wish, may_grow=may_grow)
+        recent = sum(now - WINDOW < at for at in volume.lifecycle.starts)
+        if target is None or recent >= self._conditions.slots:
+            self.held += 1
+            return False
+        try:
+            volume.modify(target)
+        except ModificationRefused:
+            self.aws_refusals += 1
+            return False
+        self.guardrail_violations += target.size_gib > origin.size_gib
+        monthly = self._conditions.monthly
+        self.changes.append(
+            TrialChange(
+                minute=volume.minute,
+                origin=origin,
+                target=target,
+                usd_change=monthly(target) - monthly(origin),
+                reason=reason,
+            )
+        )
+        return True
+
+    def seen(self) -> Seen:
+        """What is published at the present instant."""
+        volume, now = self.volume, self.volume.now
+        last = max(0, volume.minute - self._late)
+        return Seen(
+            volume.lifecycle.described(now),
+            volume.lifecycle.modification(now),
+            *(array[:last] for array in volume.published_arrays()),
+        )
+
+    def finished(
+        self, decisions: tuple[Decision, ...] = (), records: tuple[Record, ...] = ()
+    ) -> Run:
+        """Let the rest of the course pass and tell what came of it."""
+        volume = self.volume
+        volume.run(volume.course.minutes)
+        return Run(
+            starved=volume.starved,
+            changes=tuple(self.changes),
+            storage_usd=storage_usd(
+                self._start,
+                [(change.minute, change.target) for change in self.changes],
+                volume.course.minutes,
+                self._conditions,
+            ),
+            aws_refusals=self.aws_refusals,
+            guardrail_violations=self.guardrail_violations,
+            held=self.held,
+            decisions=decisions,
+            records=records,
+        )
+
+
+def run_schedule(
+    course: Course,
+    start: Configuration,
+    schedule: Sequence[tuple[int, Configuration]],
+    conditions: Conditions,
+) -> Run:
+    """Make the changes of `schedule` (minute, target) in their order; those beyond the end never."""
+    trial = Trial(course, start, conditions)
+    for minute, target in sorted(schedule, key=lambda each: each[0]):
+        if minute < course.minutes:
+            trial.volume.run(minute)
+            trial.ask(target, "scheduled")
+    return trial.finished()
+
+
+def run_rule(course: Course, start: Configuration, rule: Rule, conditions: Conditions) -> Run:
+    """Ask `rule` every `every_min` minutes what it wishes, and do that."""
+    trial = Trial(course, start, conditions)
+    grows = rule.name in MAY_GROW
+    for minute in range(0, course.minutes, rule.every_min):
+        trial.volume.run(minute)
+        wish = rule.wish(trial.seen(), trial.volume.now)
+        if wish is not None:
+            trial.ask(wish, rule.name, may_grow=grows)
+    return trial.finished()
+
+
+def storage_usd(
+    start: Configuration,
+    changes: Sequence[tuple[int, Configuration]],
+    minutes: int,
+    conditions: Conditions,
+) -> float:
+    """USD for the volume over `minutes`; a target is billed from the start of its modification."""
+    edges = [(0, start), *changes, (minutes, start)]
+    total = 0.0
+    for (begin, paid), (end, _) in pairwise(edges):
+        total += conditions.monthly(paid) * (end - begin) * 60 / SECONDS_PER_MONTH
+    return total
+
+
+def score(run: Run, unsavable: Bools, conditions: Conditions) -> float:
+    """Storage dollars and what the starved minutes cost that could have been saved."""
+    return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unsavable))
+
+
+__all__ = [
+    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_rule", "run_schedule", "score",
+    "storage_usd",
+]  # fmt: skip
