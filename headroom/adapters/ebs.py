@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +33,11 @@ from headroom.ports import ReadFailed, ResourceGone, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
-    from mypy_boto3_ec2.type_defs import InstanceTypeDef
+    from mypy_boto3_ec2.type_defs import FilterTypeDef, InstanceTypeDef
 
 _PAGE = 500
+IDS_AT_ONCE = 200
+"""Values that one filter of a Describe call takes. Source: EC2 API reference, "Filter"."""
 _GONE = ("InvalidVolume.NotFound", "InvalidVolumeID.Malformed")
 _LEAVING = ("deleting", "deleted")
 _log = logging.getLogger(__name__)
@@ -62,8 +64,8 @@ class EbsStorage:
         self._region = region
         self._limits: dict[tuple[str, bool], InstanceLimits | None] = {}
 
-    def fleet(self) -> Iterator[StorageView]:
-        """Every volume with its latest modification; instances are left None.
+    def fleet(self, filters: Sequence[FilterTypeDef] = ()) -> Iterator[StorageView]:
+        """Every volume (that `filters` match) with its latest modification, instances left None.
 
         Reads pages of 500 and passes over what is being deleted and what is not understood: a
         type nobody knows yet, an element that lacks something. A modification that is not
@@ -71,7 +73,7 @@ class EbsStorage:
         """
         modifications, unclear = self._all_modifications()
         pages = self._ec2.get_paginator("describe_volumes").paginate(
-            PaginationConfig={"PageSize": _PAGE}
+            Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
         )
         pages_read = iter(pages)
         while True:
@@ -95,6 +97,21 @@ class EbsStorage:
         if len(volume.instance_ids) == 1 and not volume.multi_attach:
             instance = self._instance(volume.instance_ids[0])
         return StorageView(volume=volume, modification=modification, instance=instance)
+
+    def instances(self, instance_ids: Iterable[str]) -> Mapping[str, Instance]:
+        """The instances there are of these, by id, 200 a call; raises ReadFailed."""
+        wanted = sorted(set(instance_ids))
+        found: dict[str, Instance] = {}
+        for first in range(0, len(wanted), IDS_AT_ONCE):
+            ids = wanted[first : first + IDS_AT_ONCE]
+            with reading("DescribeInstances"):
+                pages = self._ec2.get_paginator("describe_instances").paginate(
+                    Filters=[{"Name": "instance-id", "Values": ids}]
+                )
+                for page in pages:
+                    for shape in (i for r in page["Reservations"] for i in r.get("Instances", ())):
+                        found[shape["InstanceId"]] = self._as_instance(shape)
+        return found
 
     def apply(
         self,
@@ -222,12 +239,15 @@ class EbsStorage:
             found = [i for r in answer["Reservations"] for i in r.get("Instances", ())]
             if not found:
                 return None
-            mappings = found[0].get("BlockDeviceMappings", ())
-            return Instance(
-                instance_id=instance_id,
-                limits=self._instance_limits(found[0]),
-                volume_ids=tuple(m["Ebs"]["VolumeId"] for m in mappings if "Ebs" in m),
-            )
+            return self._as_instance(found[0])
+
+    def _as_instance(self, shape: InstanceTypeDef) -> Instance:
+        mappings = shape.get("BlockDeviceMappings", ())
+        return Instance(
+            instance_id=shape["InstanceId"],
+            limits=self._instance_limits(shape),
+            volume_ids=tuple(m["Ebs"]["VolumeId"] for m in mappings if "Ebs" in m),
+        )
 
     def _instance_limits(self, instance: InstanceTypeDef) -> InstanceLimits | None:
         """None as well for an old type that is not EBS-optimized though it could be."""

@@ -94,8 +94,15 @@ def instance_queries(instance: Instance) -> tuple[Query, ...]:
     """What an InstanceActivity needs at one-minute periods."""
     return (
         *(_of_volume(one, metric, "Sum") for one in instance.volume_ids for metric in _RATES),
-        _of_instance(instance.instance_id, "InstanceEBSIOPSExceededCheck", "Maximum"),
-        _of_instance(instance.instance_id, "InstanceEBSThroughputExceededCheck", "Maximum"),
+        *instance_check_queries(instance),
+    )
+
+
+def instance_check_queries(instance: Instance) -> tuple[Query, ...]:
+    """The instance's own Exceeded checks."""
+    return tuple(
+        _of_instance(instance.instance_id, metric, "Maximum")
+        for metric in ("InstanceEBSIOPSExceededCheck", "InstanceEBSThroughputExceededCheck")
     )
 
 
@@ -225,6 +232,21 @@ def instance_activity(
         throughput_exceeded=own("InstanceEBSThroughputExceededCheck"),
         io_balance_percent=balance("EBSIOBalance%"),
         byte_balance_percent=balance("EBSByteBalance%"),
+    )
+
+
+def instance_checks(
+    instance: Instance, found: Mapping[Query, Series], span: Window
+) -> InstanceActivity:
+    """An instance's activity of which only its checks are known."""
+    iops, throughput = (_series(found, query, span) for query in instance_check_queries(instance))
+    return InstanceActivity(
+        iops=span.nothing(),
+        mibps=span.nothing(),
+        iops_exceeded=iops,
+        throughput_exceeded=throughput,
+        io_balance_percent=span.nothing(),
+        byte_balance_percent=span.nothing(),
     )
 
 

@@ -1,0 +1,85 @@
+"""Which AWS account and Region a command reads, and by whose clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound
+
+from headroom.cli.local import STATE
+from headroom.cli.problems import BadRequest, Problem
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_ec2 import EC2Client
+
+PATIENT = Config(
+    connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 10}
+)
+"""For long reads: AWS throttles them, and adaptive retries slow down until it does not."""
+NO_CREDENTIALS = (
+    "No AWS credentials were found: sign in (`aws sso login`, `aws configure`), or name a profile "
+    "with --profile."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """An account and Region that answered, and the instant it is there."""
+
+    account_id: str
+    region: str
+    now: datetime
+    ec2: EC2Client
+    cloudwatch: CloudWatchClient
+
+
+def account(
+    *, region: str | None, profile: str | None, endpoint_url: str | None, local: bool
+) -> Account:
+    """The account that the options and the AWS environment name; raises BadRequest, Problem.
+
+    With `local` it is the endpoint that `headroom local up` started here, and its clock counts.
+    """
+    if local and (endpoint_url or profile):
+        raise BadRequest("--local names an endpoint by itself; leave --endpoint-url and --profile.")
+    now, keys = datetime.now(UTC), dict[str, Any]()
+    if local:
+        endpoint_url, now = _local_endpoint()
+        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        region = region or "us-east-1"
+    try:
+        session = boto3.Session(profile_name=profile, region_name=region, **keys)
+        if session.region_name is None:
+            raise BadRequest("No AWS Region is set: give --region, or set AWS_REGION.")
+        asked: dict[str, Any] = {"endpoint_url": endpoint_url, "config": PATIENT}
+        told = session.client("sts", **asked).get_caller_identity()
+        return Account(
+            account_id=told["Account"],
+            region=session.region_name,
+            now=now,
+            ec2=session.client("ec2", **asked),
+            cloudwatch=session.client("cloudwatch", **asked),
+        )
+    except NoCredentialsError:
+        raise Problem(NO_CREDENTIALS) from None
+    except ProfileNotFound as problem:
+        raise BadRequest(
+            f"{problem}; `aws configure list-profiles` tells which there are."
+        ) from None
+    except (BotoCoreError, ClientError, ValueError) as problem:
+        where = "" if endpoint_url is None else f" at {endpoint_url}"
+        raise Problem(f"The AWS account{where} cannot be read: {problem}") from None
+
+
+def _local_endpoint() -> tuple[str, datetime]:
+    from headroom.localaws import daemon
+
+    endpoint = daemon.status(STATE)
+    if endpoint is None:
+        raise BadRequest("No local endpoint is running here; `headroom local up` starts one.")
+    return endpoint.url, datetime.fromisoformat(endpoint.control("clock")["now"])

@@ -1,0 +1,162 @@
+"""`headroom replay`: what this policy would have done, over an account's own past metrics."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory
+from headroom.adapters.prices import CataloguePrices
+from headroom.adapters.selection import selected
+from headroom.cli import replay_told, source
+from headroom.cli.account import Account, account
+from headroom.cli.output import emit, err, out
+from headroom.cli.problems import FAILED, OK, BadRequest, Problem
+from headroom.cli.replays import Missed, Rules, replays
+from headroom.domain.policy import Policy
+from headroom.domain.pricing import PriceUnknown
+from headroom.policy_text import default_policy, load_policy_file, parse_policy
+from headroom.ports import ReadFailed, StorageView
+from headroom.proving.replayed import Replayed
+
+USUAL_DAYS = 14
+"""CloudWatch keeps minutes for 15 days; what is older is coarser."""
+
+
+class Preset(StrEnum):
+    """What a starved minute is worth: $1.00, $0.10 or $0.01."""
+
+    PERFORMANCE = "performance"
+    BALANCED = "balanced"
+    THRIFT = "thrift"
+
+
+def replay(
+    days: Annotated[
+        int, typer.Option(min=1, max=LONGEST_DAYS, help="How many days back.")
+    ] = USUAL_DAYS,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only volumes with this tag (KEY=VALUE); all of them.")
+    ] = None,
+    volume: Annotated[
+        list[str] | None, typer.Option(help="Only this volume; may be given again.")
+    ] = None,
+    policy: Annotated[Path | None, typer.Option(help="Policy file (docs/policy.md).")] = None,
+    preset: Annotated[
+        Preset | None, typer.Option(help="What a starved minute is worth, without a policy file.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Replay up to this instant. Now.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Volumes played at once; as many as cores.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    region: Annotated[str | None, typer.Option(help="AWS Region of the volumes.")] = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
+    ] = False,
+) -> int:
+    """Tell what a policy would have done over the past of an account's own volumes.
+
+    Only reads: DescribeVolumes and the like, and GetMetricData ($0.01 per 1,000 metrics). Exit
+    code 1 when a volume could not be read.
+    """
+    tags = tuple(_tag(text) for text in tag or ())
+    chosen = _policy(policy, preset)
+    where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
+    try:
+        prices = CataloguePrices().table(where.region)
+    except PriceUnknown as unknown:
+        raise BadRequest(f"Nothing can be replayed without prices: {unknown}.") from None
+    rules = Rules(until=_instant(until, where.now), days=days, policy=chosen, prices=prices)
+    views = _views(where, volume or (), tags)
+    found = _played(views, where, rules, processes or os.cpu_count() or 1)
+    told = replay_told.Told(
+        account_id=where.account_id, region=where.region, rules=rules, found=found
+    )
+    if as_json:
+        emit(told.to_json())
+    else:
+        replay_told.show(told, out())
+    return FAILED if any(isinstance(one, Missed) and one.failed for one in found) else OK
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise BadRequest(f"--tag {text!r} is no tag; write KEY=VALUE, for example --tag team=data.")
+    return key, value
+
+
+def _policy(path: Path | None, preset: Preset | None) -> Policy:
+    if path is None:
+        if preset is None:
+            return default_policy()
+        return parse_policy({"defaults": {"preset": preset.value}}, source="--preset")
+    if preset is not None:
+        raise BadRequest(
+            f"Give either --policy or --preset; `preset: {preset.value}` may stand in the policy."
+        )
+    return load_policy_file(path)
+
+
+def _instant(text: str | None, now: datetime) -> datetime:
+    if text is None:
+        return now
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadRequest(
+            f"--until {text!r} is no instant; write 2026-01-05T03:00Z or 2026-01-05."
+        ) from None
+    instant = instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+    if instant > now + timedelta(minutes=1):
+        raise BadRequest(f"--until {text} has not come yet; nothing is known of it.")
+    return instant
+
+
+def _views(
+    where: Account, volume_ids: Sequence[str], tags: Sequence[tuple[str, str]]
+) -> tuple[StorageView, ...]:
+    try:
+        views = selected(
+            where.ec2,
+            account_id=where.account_id,
+            region=where.region,
+            volume_ids=volume_ids,
+            tags=tags,
+        )
+    except ReadFailed as failed:
+        raise Problem(f"The volumes cannot be read: {failed}.") from None
+    tagged = "".join(f" with tag {key}={value}" for key, value in tags)
+    there = {view.volume.ref.resource_id for view in views}
+    lacking = [name for name in volume_ids if name not in there]
+    if lacking:
+        raise BadRequest(f"There is no volume {', '.join(lacking)}{tagged} in {where.region}.")
+    if not views:
+        raise BadRequest(f"There is no volume{tagged} in {where.region} of {where.account_id}.")
+    return views
+
+
+def _played(
+    views: Sequence[StorageView], where: Account, rules: Rules, processes: int
+) -> tuple[Replayed | Missed, ...]:
+    found: list[Replayed | Missed] = []
+    console = err()
+    history = CloudWatchHistory(where.cloudwatch)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"{len(views):,} volumes", total=len(views))
+        for one in replays(views, history, rules, processes=processes):
+            found.append(one)
+            bar.update(task, completed=len(found))
+            if not console.is_terminal and len(found) % 50 == 0:
+                console.print(f"{len(found):,} of {len(views):,} volumes")
+    return tuple(found)

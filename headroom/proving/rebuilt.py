@@ -1,0 +1,292 @@
+"""The load behind a volume's past: what was asked for, from what was served.
+
+Served load at a limit is censored. Nothing is invented: every operation of the past is kept, in
+its order. Where a limit held the load back all along, the same operations are taken to have come
+faster, by the engine's own estimate, and then to have ended; where only a check saw a burst inside
+a period, one part of it is put just above the limit. So a volume left as it is shows at least the
+starvation that AWS measured, and a faster one ends sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from statistics import median
+
+import numpy as np
+
+from headroom.domain.catalogue import MIB, SSD_IO_BYTES
+from headroom.domain.estimate import estimate
+from headroom.domain.observation import Observation, Series, VolumeActivity
+from headroom.domain.resources import InstanceLimits, Modification, Volume
+from headroom.proving.course import Bools, Course, Floats
+from headroom.proving.past import Parts, Periods, in_force, periods
+
+MILDEST = 1.05
+"""Least that a load which a limit holds back asks for, over that limit."""
+HASTIEST = 2.0
+"""Most that the past is taken to have come faster, whatever the estimate says."""
+FINE_S, COARSE_S = 10, 60
+"""Steps of the rebuilt load, with bursts inside the minute and without."""
+BURST_S = {60: 10}
+"""How long a burst lasts that one check of a period saw; a minute's work in longer periods."""
+LONG_BURST_S = 50
+SEEN_BY_ENGINE = 180
+"""Periods the engine looks at when it estimates."""
+ESTIMATED_RUNS = 100
+"""Longest runs that are estimated one by one; the others take the median of these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """How much of a past is known, and how well. Counts are minutes."""
+
+    start: datetime
+    minutes: int
+    measured: int
+    held: int
+    """In which a limit of the volume held the load back, as AWS measured it."""
+    by_instance: int
+    """In which the instance was the limit: nothing is rebuilt there."""
+    not_rebuilt: int
+    """Of `held`: bursts too short to be rebuilt from averages."""
+    periods_s: tuple[int, ...]
+    """The periods at which the past was kept, oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rebuilt:
+    """A load rebuilt from the past, and how sure of it one can be."""
+
+    course: Course
+    balance_percent: float
+    """BurstBalance where the past begins; 100 where none was published."""
+    known: Known
+
+
+def rebuild(
+    parts: Parts,
+    volume: Volume,
+    modification: Modification | None,
+    limits: InstanceLimits | None,
+) -> Rebuilt | None:
+    """The load behind `parts`; None when nothing of them was measured.
+
+    `limits` are those of the instance, as far as known: no load is rebuilt above its baseline.
+    """
+    told = tuple(periods(parts, volume.configuration, modification))
+    if not any(each.measured.any() for each in told):
+        return None
+    step_s = FINE_S if any(each.held.any() for each in told) else COARSE_S
+    runs, missed = [], 0
+    offset = 0
+    for each, (activity, _) in zip(told, parts, strict=True):
+        per = each.period_s // step_s
+        most = _most(each, limits)
+        found = _faster(each, activity, volume, modification, most)
+        runs += [_Warp(offset + a * per, offset + b * per, pace) for a, b, pace in found]
+        bursts, short = _bursts(each, per, step_s, most)
+        runs += [replace(b, first=offset + b.first, last=offset + b.last) for b in bursts]
+        missed += short
+        offset += len(each.reads) * per
+    columns = [_stepped(told, name, step_s) for name in _COLUMNS]
+    columns = _warped(columns, sorted(runs, key=lambda run: run.first))
+    course = _course(volume, told, columns, step_s)
+    known = Known(
+        start=course.start,
+        minutes=course.minutes,
+        measured=sum(int(e.measured.sum()) * (e.period_s // 60) for e in told),
+        held=sum(each.certainly_held_minutes() for each in told),
+        by_instance=sum(int(each.by_instance.sum()) * (each.period_s // 60) for each in told),
+        not_rebuilt=missed,
+        periods_s=tuple(each.period_s for each in told),
+    )
+    return Rebuilt(course=course, balance_percent=_first_balance(parts), known=known)
+
+
+_COLUMNS = ("reads", "writes", "read_bytes", "write_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Warp:
+    """Steps `first` to `last` of the past came at `pace` times their rate for a while.
+
+    For the whole stretch if `burst` is 0, then nothing more came; else for `burst` steps,
+    then nothing for `pause` steps, then the rest evenly.
+    """
+
+    first: int
+    last: int
+    pace: float
+    burst: int = 0
+    pause: int = 0
+
+    def places(self) -> Floats:
+        """For every edge of the stretch, the place in the past up to which load had come."""
+        edges = np.arange(self.last - self.first + 1, dtype=np.float64)
+        come: Floats = np.minimum(edges * self.pace, edges[-1])
+        if self.burst:
+            done = self.burst * self.pace
+            known = [0.0, float(self.burst), float(self.burst + self.pause), edges[-1]]
+            come = np.interp(edges, known, [0.0, done, done, edges[-1]])
+        return come + self.first
+
+
+def _most(each: Periods, limits: InstanceLimits | None) -> Floats:
+    """How many times its rate the load of each period could have come through the instance."""
+    if limits is None:
+        return np.full(len(each.reads), np.inf)
+    size = each.read_bytes + each.write_bytes
+    ops = np.maximum(each.reads + each.writes, size / SSD_IO_BYTES)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left: Floats = np.fmin(limits.baseline_iops / ops, limits.baseline_mibps * MIB / size)
+    return left
+
+
+def _faster(
+    each: Periods,
+    activity: VolumeActivity,
+    volume: Volume,
+    modification: Modification | None,
+    most: Floats,
+) -> list[tuple[int, int, float]]:
+    """First and last period of every run held back all along, and how much faster it came."""
+    runs = list(_spans(each.held_all))
+    paces: dict[tuple[int, int], float] = {}
+    if each.period_s == COARSE_S:  # longer periods tell too little: the mildest is taken
+        for first, last in sorted(runs, key=lambda run: run[0] - run[1])[:ESTIMATED_RUNS]:
+            at = each.start + timedelta(seconds=(last - 1) * each.period_s)
+            then = replace(volume, configuration=in_force(volume.configuration, modification, at))
+            paces[first, last] = _pace(activity, then, last)
+    usual = median(paces.values()) if paces else MILDEST
+    found = []
+    for first, last in runs:
+        reached = max(MILDEST / float(np.mean(each.utilisation[first:last])), 1.0)
+        wanted = max(reached, paces.get((first, last), usual))
+        pace = min(wanted, float(np.min(most[first:last])))
+        if pace > 1.0:
+            found.append((first, last, pace))
+    return found
+
+
+def _pace(activity: VolumeActivity, volume: Volume, last: int) -> float:
+    """What the engine estimates was wanted over what was served, at the end of a run."""
+    seen = _cut(activity, max(0, last - SEEN_BY_ENGINE), last)
+    demand = estimate(
+        Observation(
+            at=seen.read_iops.end,
+            volume=volume,
+            modification=None,
+            activity=seen,
+            history=None,
+            instance=None,
+            instance_activity=None,
+        )
+    )
+    wanted = [
+        each.likely / each.floor
+        for each in (demand.iops, demand.mibps)
+        if each.censored and each.floor > 0
+    ]
+    return min(HASTIEST, max(MILDEST, *wanted)) if wanted else MILDEST
+
+
+def _cut(activity: VolumeActivity, first: int, last: int) -> VolumeActivity:
+    def part(series: Series) -> Series:
+        return Series(
+            start=series.start + timedelta(seconds=first * series.period_s),
+            period_s=series.period_s,
+            values=series.values[first:last],
+        )
+
+    return VolumeActivity(
+        read_iops=part(activity.read_iops),
+        write_iops=part(activity.write_iops),
+        read_mibps=part(activity.read_mibps),
+        write_mibps=part(activity.write_mibps),
+        queue_length=part(activity.queue_length),
+        latency_ms=part(activity.latency_ms),
+        burst_balance_percent=part(activity.burst_balance_percent),
+        iops_exceeded=part(activity.iops_exceeded),
+        throughput_exceeded=part(activity.throughput_exceeded),
+    )
+
+
+def _bursts(each: Periods, per: int, step_s: int, most: Floats) -> tuple[list[_Warp], int]:
+    """Bursts inside a period that its check saw, and how many were too short to rebuild."""
+    found, missed = [], 0
+    longest = BURST_S.get(each.period_s, LONG_BURST_S) // step_s
+    for number in np.flatnonzero(each.held & ~each.held_all).tolist():
+        pace = MILDEST / max(float(each.utilisation[number]), 1e-9)
+        steps = min(longest, int(per / pace))
+        if not steps or pace > most[number]:
+            missed += 1
+            continue
+        pause = 0 if each.period_s == COARSE_S else 1
+        found.append(_Warp(number * per, (number + 1) * per, pace, steps, pause))
+    return found, missed
+
+
+def _spans(flags: Bools) -> Iterator[tuple[int, int]]:
+    """Runs of True as (first, one past the last)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+
+
+def _stepped(told: Sequence[Periods], name: str, step_s: int) -> Floats:
+    """One column of all parts on one grid; what a check refuted is put just under the limit."""
+    parts = []
+    for each in told:
+        column: Floats = getattr(each, name)
+        over = each.refuted & (each.utilisation > 1)
+        column = np.where(over, column * 0.999 / np.maximum(each.utilisation, 1), column)
+        parts.append(np.repeat(column, each.period_s // step_s))
+    return np.concatenate(parts)
+
+
+def _warped(columns: Sequence[Floats], runs: Sequence[_Warp]) -> list[Floats]:
+    """The columns with every run played at its pace; totals stay."""
+    if not runs:
+        return list(columns)
+    edges = np.arange(len(columns[0]) + 1, dtype=np.float64)
+    places = edges.copy()
+    for run in runs:
+        places[run.first : run.last + 1] = run.places()
+    found = []
+    for column in columns:
+        total = np.concatenate(([0.0], np.cumsum(np.nan_to_num(column))))
+        faster = np.maximum(0.0, np.diff(np.interp(places, edges, total)))
+        found.append(np.where(np.isnan(column), np.nan, faster))
+    return found
+
+
+def _course(
+    volume: Volume, told: Sequence[Periods], columns: Sequence[Floats], step_s: int
+) -> Course:
+    reads, writes, read_bytes, write_bytes = columns
+    ops = reads + writes
+    share = np.divide(reads, ops, out=np.ones(len(ops)), where=ops > 0)
+    return Course(
+        name=volume.ref.resource_id,
+        start=told[0].start,
+        step_s=step_s,
+        ops=ops,
+        ebs_ops=np.maximum(reads, read_bytes / SSD_IO_BYTES)
+        + np.maximum(writes, write_bytes / SSD_IO_BYTES),
+        bytes=read_bytes + write_bytes,
+        read_share=np.where(np.isnan(ops), np.nan, share),
+        trace_days=len(ops) * step_s / 86_400,
+        read_bytes=read_bytes,
+    )
+
+
+def _first_balance(parts: Parts) -> float:
+    for activity, _ in parts:
+        known = activity.burst_balance_percent.known()
+        if known:
+            return min(100.0, max(0.0, known[0]))
+    return 100.0
+
+
+__all__ = ["Known", "Rebuilt", "rebuild"]
