@@ -16,8 +16,10 @@ from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.notifier import TopicNotifier
 from headroom.adapters.policies import ParameterPolicies
-from headroom.adapters.prices import CataloguePrices
-from headroom.ports import Ports
+from headroom.adapters.price_list import PriceList, endpoint_region
+from headroom.adapters.price_store import PriceStore
+from headroom.adapters.prices import KeptPrices
+from headroom.ports import Ports, Prices
 from headroom.settings import FunctionSettings, SettingsError
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ ONCE = Config(
     connect_timeout=3, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 1}
 )
 """For ModifyVolume: an automatic second try could use a second slot."""
+FEW = Config(
+    connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2}
+)
+"""For the Price List API, in another Region: what is not read now is read in an hour."""
 
 
 def utc_now() -> datetime:
@@ -41,9 +47,13 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """The ports of one function, its notifier (who counts what was not told), and where it runs."""
+    """The ports of one function, its notifier (who counts what was not told), and where it runs.
+
+    `prices` are the ports' prices, which a function that may ask AWS for them can refresh.
+    """
 
     ports: Ports
+    prices: KeptPrices
     notifier: TopicNotifier
     settings: FunctionSettings
     account_id: str
@@ -61,6 +71,7 @@ def begin(function_arn: str) -> Wired:
     policies = ParameterPolicies(made.ssm, parameter=made.settings.policy_parameter)
     return Wired(
         ports=replace(made.ports, policies=policies, notifier=notifier),
+        prices=made.prices,
         notifier=notifier,
         settings=made.settings,
         account_id=made.account_id,
@@ -73,6 +84,7 @@ class _Made:
     """What every invocation of a process shares."""
 
     ports: Ports
+    prices: KeptPrices
     ssm: SSMClient
     sns: SNSClient
     settings: FunctionSettings
@@ -85,8 +97,12 @@ def _made(function_arn: str) -> _Made:
     settings = FunctionSettings.from_environment(os.environ)
     region, account_id = place_of(function_arn)
     session = boto3.Session(region_name=region)
+    prices = prices_from(settings, region=region, account_id=account_id, session=session)
     return _Made(
-        ports=ports_from(settings, region=region, account_id=account_id, session=session),
+        ports=ports_from(
+            settings, region=region, account_id=account_id, session=session, prices=prices
+        ),
+        prices=prices,
         ssm=session.client("ssm", config=READS),
         sns=session.client("sns", config=READS),
         settings=settings,
@@ -104,7 +120,12 @@ def place_of(arn: str) -> tuple[str, str]:
 
 
 def ports_from(
-    settings: FunctionSettings, *, region: str, account_id: str, session: boto3.Session
+    settings: FunctionSettings,
+    *,
+    region: str,
+    account_id: str,
+    session: boto3.Session,
+    prices: Prices | None = None,
 ) -> Ports:
     """The ports over AWS itself, for one account and Region."""
     ledger = DynamoLedger(
@@ -134,6 +155,30 @@ def ports_from(
         policies=ParameterPolicies(
             session.client("ssm", config=READS), parameter=settings.policy_parameter
         ),
-        prices=CataloguePrices(),
+        prices=prices
+        or prices_from(settings, region=region, account_id=account_id, session=session),
         notifier=TopicNotifier(session.client("sns", config=READS), topic_arn=settings.topic_arn),
     )
+
+
+def prices_from(
+    settings: FunctionSettings, *, region: str, account_id: str, session: boto3.Session
+) -> KeptPrices:
+    """The prices kept in the state table; their list is read only when they are refreshed."""
+    return KeptPrices(
+        PriceStore(
+            session.client("dynamodb", config=READS),
+            table=settings.state_table,
+            account_id=account_id,
+        ),
+        price_list_from(session, region=region),
+        clock=lambda: utc_now(),  # looked up at every call: the local endpoint replaces it
+    )
+
+
+def price_list_from(session: boto3.Session, *, region: str) -> PriceList | None:
+    """The Price List API as seen from `region`; None where no list is in USD."""
+    endpoint = endpoint_region(region, partition=session.get_partition_for_region(region))
+    if endpoint is None:
+        return None
+    return PriceList(lambda: session.client("pricing", region_name=endpoint, config=FEW))

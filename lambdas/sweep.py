@@ -12,6 +12,8 @@ from headroom import application, wiring
 
 logger = Logger()
 metrics = Metrics()
+FOR_PRICES_S = 90.0
+"""Seconds that must be left before prices are read anew: three pages, each tried twice."""
 
 
 @logger.inject_lambda_context
@@ -19,11 +21,15 @@ metrics = Metrics()
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """One sweep; alarms watch that SweepCompleted and ScanCompleted keep coming."""
     wired = wiring.begin(context.invoked_function_arn)
+
+    def time_left() -> float:
+        return context.get_remaining_time_in_millis() / 1_000
+
     report = application.sweep(
         wired.ports,
         wiring.utc_now(),
         scan_every_s=wired.settings.scan_every_minutes * 60,
-        time_left=lambda: context.get_remaining_time_in_millis() / 1_000,
+        time_left=time_left,
     )
     counted = {
         "SweepCompleted": int(report.complete),
@@ -45,4 +51,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         logger.error("a volume could not be looked at", error=error)
     told = {"due": report.due, "looked": report.looked, "scan_ran": report.scan_ran, **counted}
     logger.info("swept", extra=told)
+    if time_left() >= FOR_PRICES_S:
+        _refresh_prices(wired)
     return told
+
+
+def _refresh_prices(wired: wiring.Wired) -> None:
+    """Once a day; the sweep is done by now, and nothing about prices may undo it."""
+    try:
+        problem = wired.prices.refresh(wired.region)
+    except Exception:
+        logger.exception("the prices could not be read anew")
+        return
+    if problem is not None:
+        logger.warning(problem)

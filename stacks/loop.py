@@ -22,6 +22,7 @@ from stacks.constructs.permissions import (
     allow,
     contributor_statement,
     loop_statements,
+    prices_statement,
 )
 from stacks.constructs.triggers import (
     SIGNALS_TIMEOUT,
@@ -77,7 +78,7 @@ class HeadroomLoop(Stack):
                 description="Headroom: takes what is due and scans the fleet",
                 timeout=SWEEP_TIMEOUT,
                 memory_mib=1_024,  # reading a fleet's metrics is work for the processor
-                statements=[*loop_statements(kept), park],
+                statements=[*loop_statements(kept), prices_statement(), park],
             ),
             code=code,
             settings=settings,

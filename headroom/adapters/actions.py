@@ -1,7 +1,8 @@
 """The IAM actions each adapter needs, and nothing else: stacks build their statements from these.
 
 Standard library only. A test compares them with the calls the adapters really make.
-Source: Service Authorization Reference for EC2, CloudWatch, Systems Manager and SNS (2026-09).
+Source: Service Authorization Reference for EC2, CloudWatch, Systems Manager, SNS and Price List
+(2026-11).
 """
 
 from __future__ import annotations
@@ -29,5 +30,5 @@ POLICY_READ_ACTIONS = ("ssm:GetParameter",)
 NOTIFIER_ACTIONS = ("sns:Publish",)
 """Adapter notifier. Takes the one topic's ARN."""
 
-PRICES_ACTIONS: tuple[str, ...] = ()
-"""Adapter prices reads the catalogue's dated table and calls nothing."""
+PRICES_ACTIONS = ("pricing:GetProducts",)
+"""Adapter price_list. Knows no resource: takes `*` only; in one of its three Regions."""

@@ -1,7 +1,8 @@
 """The ledger's two tables as data: what the stack creates, the tests create and the adapter uses.
 
 Standard library only. `records` is append-only: no role may update or delete in it. `state` is the
-mutable side: one item per resource, and per account one each for budget, pause and fleet scan.
+mutable side: one item per resource, and per account one each for budget, pause, fleet scan and
+prices.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ STANDING = "standing"
 BUDGET = "budget"
 PAUSE = "pause"
 SCAN = "scan"
+PRICES = "prices"
 DUE_SHARD = "due"
 """One partition: it takes 1,000 changes of a due time per second, far above any fleet's."""
 

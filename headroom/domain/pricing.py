@@ -28,7 +28,9 @@ class PriceTable:
     """EBS unit prices of one Region in USD per month.
 
     `gib` per GiB; `iops` per IOPS (gp3: above 3,000; io2: first tier); `io2_tier2`, `io2_tier3`
-    per IOPS in 32,001-64,000 and above; `gp3_mibps` per MiB/s above 125.
+    per IOPS in 32,001-64,000 and above; `gp3_mibps` per MiB/s above 125. A type that is not in
+    `gib` has no price here; what only it would use of the last three is then infinite.
+    `source` names where the prices are from (`catalogue`, `price list`), `as_of` when they held.
     """
 
     region: str
@@ -110,3 +112,54 @@ def catalogue_prices(region: str) -> PriceTable:
         raise PriceUnknown(
             f"no EBS prices for Region {region}; the catalogue has {known}"
         ) from None
+
+
+PLAUSIBLE_FACTOR = 3
+"""Between Regions AWS's prices differ by a factor below 2; a wrong unit is 8, 1,000 or 1,024."""
+_REFERENCE = "us-east-1"
+_EVERYWHERE = frozenset({VolumeType.GP3})
+"""Types that every Region sells."""
+
+
+def why_implausible(table: PriceTable) -> str | None:
+    """One sentence on why `table` cannot be right, or None; the catalogue is the yardstick.
+
+    Every price must be within PLAUSIBLE_FACTOR of the catalogue's for the Region, or of
+    us-east-1's where the catalogue lacks the Region; no type the catalogue has may be missing;
+    io2's IOPS may not become dearer from tier to tier, which AWS has never done.
+    """
+    own = CATALOGUE_PRICES.get(table.region)
+    yardstick = own or CATALOGUE_PRICES[_REFERENCE]
+    needed = frozenset(own.gib) if own else _EVERYWHERE
+    missing = sorted(kind.value for kind in needed - table.gib.keys())
+    if missing:
+        return f"it has no price of {', '.join(missing)}"
+    expected = _unit_prices(yardstick)
+    for name, usd in _unit_prices(table).items():
+        about = expected.get(name)
+        if not usd.is_finite() or usd <= 0:
+            return f"{name} costs {usd} USD"
+        if about is None:
+            continue
+        if not about / PLAUSIBLE_FACTOR <= usd <= about * PLAUSIBLE_FACTOR:
+            return (
+                f"{name} costs {usd.normalize():f} USD, more than {PLAUSIBLE_FACTOR} times off "
+                f"the {about.normalize():f} of {yardstick.region} in the catalogue"
+            )
+    if VolumeType.IO2 in table.gib:
+        tiers = (table.iops[VolumeType.IO2], table.io2_tier2, table.io2_tier3)
+        if tiers != tuple(sorted(tiers, reverse=True)):
+            return f"io2's IOPS become dearer from tier to tier: {', '.join(map(str, tiers))} USD"
+    return None
+
+
+def _unit_prices(table: PriceTable) -> dict[str, Decimal]:
+    """Every unit price that the table's types use, by what people call it."""
+    named = {f"a GiB of {kind}": usd for kind, usd in table.gib.items()}
+    named |= {f"an IOPS of {kind}": usd for kind, usd in table.iops.items() if kind in table.gib}
+    if VolumeType.IO2 in table.gib:
+        named["an IOPS of io2's second tier"] = table.io2_tier2
+        named["an IOPS of io2's third tier"] = table.io2_tier3
+    if VolumeType.GP3 in table.gib:
+        named["a MiB/s of gp3"] = table.gp3_mibps
+    return named

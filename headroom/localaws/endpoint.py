@@ -15,6 +15,7 @@ from moto.core.request import Request
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.wrappers import Response
 
+from headroom.localaws import price_list_api
 from headroom.localaws.clock import Clock, ClockMode
 from headroom.localaws.cloud import Cloud, Options, install
 from headroom.localaws.control import PREFIX, Control
@@ -43,6 +44,9 @@ class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         if environ["PATH_INFO"] == "/":
+            target = environ.get("HTTP_X_AMZ_TARGET", "")
+            if target.startswith(price_list_api.TARGET):  # moto has no such service
+                return _priced(target.removeprefix(price_list_api.TARGET), environ, start_response)
             name = self.get_backend_for_host(self.infer_service_region_host(environ, "/"))
             if name in _DIRECT:
                 return _direct(_dispatcher(name), environ, start_response)
@@ -74,6 +78,14 @@ def _direct(
         answer = 400, {}, error.response["Error"]["Message"]
     status, headers, body = answer if len(answer) == 3 else (200, {}, answer)
     told = Response(response=body, status=int(status), headers=headers)
+    return told(environ, start_response)
+
+
+def _priced(
+    operation: str, environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    status, body = price_list_api.answer(operation, environ["wsgi.input"].read())
+    told = Response(response=body, status=status, content_type="application/x-amz-json-1.1")
     return told(environ, start_response)
 
 

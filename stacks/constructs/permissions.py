@@ -60,7 +60,7 @@ def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
     """What observing, deciding, acting and recording takes, and nothing else."""
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{POLICY_PARAMETER}"
-    statements = [
+    return [
         allow(actions.EBS_READ_ACTIONS, "*", sid="SeeVolumesAndInstances"),
         allow(
             actions.EBS_WRITE_ACTIONS,
@@ -74,9 +74,6 @@ def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
         *_table("Records", LEDGER_ACTIONS["records"], kept.records, kept.records_indexes),
         *_table("State", LEDGER_ACTIONS["state"], kept.state, kept.state_indexes),
     ]
-    if actions.PRICES_ACTIONS:
-        statements.append(allow(actions.PRICES_ACTIONS, "*", sid="ReadPrices"))
-    return statements
 
 
 def contributor_statement() -> iam.PolicyStatement:
@@ -84,6 +81,11 @@ def contributor_statement() -> iam.PolicyStatement:
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     alarms = f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:{DETECTION_ALARM_PREFIX}*"
     return allow(actions.ALARM_READ_ACTIONS, alarms, sid="AskAlarmsForContributors")
+
+
+def prices_statement() -> iam.PolicyStatement:
+    """Asking the Price List API, which is public and knows no resource; the sweep alone does."""
+    return allow(actions.PRICES_ACTIONS, "*", sid="ReadPrices")
 
 
 def _table(
@@ -139,8 +141,8 @@ def explain_wildcards(scope: Construct, statements: Sequence[iam.PolicyStatement
     volumes = f"arn:<AWS::Partition>:ec2:{here}:volume/*"
     alarms = f"arn:<AWS::Partition>:cloudwatch:{here}:alarm:{DETECTION_ALARM_PREFIX}*"
     reasons = {
-        "*": "ec2:Describe*, cloudwatch:GetMetricData and xray:Put* know no resource-level "
-        "permissions; each action is named and none of them changes storage.",
+        "*": "ec2:Describe*, cloudwatch:GetMetricData, pricing:GetProducts and xray:Put* know no "
+        "resource-level permissions; each action is named and none of them changes storage.",
         volumes: "Which volumes may change is the policy's and the tags' to say, judged and "
         "recorded by the guardrails; IAM holds it to volumes of this account and Region.",
     }

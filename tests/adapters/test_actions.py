@@ -7,20 +7,25 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from headroom.adapters import actions
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.ledger_schema import LEDGER_ACTIONS, STATE, create_table
 from headroom.adapters.notifier import TopicNotifier
 from headroom.adapters.policies import ParameterPolicies
+from headroom.adapters.price_list import PriceList
+from headroom.adapters.price_store import PriceStore
+from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Step
 from headroom.ports import ReadFailed, StorageView
 from tests.adapters.test_notifier import acting
 from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, ref, volume
 
-IAM_PREFIX = {"ec2": "ec2", "cloudwatch": "cloudwatch", "ssm": "ssm", "sns": "sns"}
+AT_ONCE = Config(connect_timeout=1, retries={"total_max_attempts": 1})
 
 
 @pytest.fixture
@@ -31,7 +36,7 @@ def aws() -> Iterator[tuple[boto3.Session, set[str]]]:
         session = boto3.Session("testing", "testing", region_name=REGION)
 
         def note(model: Any, **_: object) -> None:
-            called.add(f"{IAM_PREFIX[model.service_model.service_name]}:{model.name}")
+            called.add(f"{model.service_model.service_name}:{model.name}")
 
         session.events.register("before-call", note)
         yield session, called
@@ -85,5 +90,25 @@ def test_policies_and_notifier_call_what_they_name(aws: tuple[boto3.Session, set
     assert called == set(actions.NOTIFIER_ACTIONS)
 
 
-def test_prices_call_nothing() -> None:
-    assert actions.PRICES_ACTIONS == ()
+def test_prices_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None:
+    session, called = aws
+    client = session.client("pricing", endpoint_url="http://127.0.0.1:9", config=AT_ONCE)
+    with pytest.raises(ReadFailed):
+        PriceList(lambda: client).read(REGION, NOW.date())  # nobody is there; the call is made
+    assert called == set(actions.PRICES_ACTIONS)
+
+
+def test_keeping_prices_calls_what_the_state_table_allows(
+    aws: tuple[boto3.Session, set[str]],
+) -> None:
+    session, called = aws
+    client = session.client("dynamodb")
+    client.create_table(**create_table(STATE, "state"))
+    called.clear()
+    store = PriceStore(client, table="state", account_id=ACCOUNT)
+    store.claim(REGION, now=NOW, unless_since=NOW)
+    store.keep(catalogue_prices(REGION), now=NOW)
+    store.refuse(REGION, "too dear")
+    store.held(REGION)
+    assert called == {"dynamodb:UpdateItem", "dynamodb:BatchGetItem"}
+    assert called <= set(LEDGER_ACTIONS["state"])

@@ -11,9 +11,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from headroom.adapters.policies import ParameterPolicies
-from headroom.adapters.prices import CataloguePrices
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.pricing import PriceUnknown, catalogue_prices
 from headroom.policy_text import canonical_json, default_policy
 
 if TYPE_CHECKING:
@@ -82,9 +80,3 @@ def test_one_object_gives_one_answer_and_a_new_one_reads_anew(ssm: SSMClient) ->
     publish(ssm, canonical_json(default_policy()))
     assert isinstance(policies.current(), PolicyUnreadable)
     assert ParameterPolicies(ssm, parameter=NAME).current() == default_policy()
-
-
-def test_prices_are_the_catalogues_and_an_unknown_region_has_none() -> None:
-    assert CataloguePrices().table("us-east-1") == catalogue_prices("us-east-1")
-    with pytest.raises(PriceUnknown, match="mars-north-1"):
-        CataloguePrices().table("mars-north-1")

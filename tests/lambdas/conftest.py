@@ -21,9 +21,12 @@ from headroom import wiring
 from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
 from headroom.policy_text import canonical_json, default_policy
 from headroom.settings import FunctionSettings
+from tests.adapters.offers import RecordedPriceList
 from tests.builders import ACCOUNT, NOW, REGION
 
 ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom"
+LISTED = RecordedPriceList()
+"""One for all tests, because functions of one name share their clients."""
 
 
 @dataclass
@@ -46,6 +49,8 @@ class Deployment:
     session: boto3.Session
     settings: FunctionSettings
     set_clock: Callable[[datetime], None]
+    listed: RecordedPriceList
+    """What a function of a name of its own asks for prices; those of ARN may remember some."""
 
     def client(self, service: str) -> Any:
         return self.session.client(service)  # type: ignore[call-overload]
@@ -139,13 +144,18 @@ def deployment(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Itera
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(wiring, "utc_now", lambda: NOW)
+    LISTED.begin_again()
+    monkeypatch.setattr(wiring, "price_list_from", lambda *_, **__: LISTED.price_list())
     with mock_aws():
         dynamodb = session.client("dynamodb")
         dynamodb.create_table(**create_table(RECORDS, settings.records_table))
         dynamodb.create_table(**create_table(STATE, settings.state_table))
         session.client("sns").create_topic(Name="headroom")
         deployed = Deployment(
-            session, settings, lambda now: monkeypatch.setattr(wiring, "utc_now", lambda: now)
+            session,
+            settings,
+            lambda now: monkeypatch.setattr(wiring, "utc_now", lambda: now),
+            LISTED,
         )
         deployed.publish_policy(canonical_json(default_policy()))
         yield deployed

@@ -75,6 +75,7 @@ def test_a_star_is_given_only_where_aws_knows_no_resource(shipped: Synthesised) 
     assert starred == {
         *actions.EBS_READ_ACTIONS,
         *actions.METRICS_READ_ACTIONS,
+        *actions.PRICES_ACTIONS,
         "xray:PutTelemetryRecords",
         "xray:PutTraceSegments",
     }
@@ -120,6 +121,12 @@ def test_only_the_function_that_hears_alarms_may_ask_them(shipped: Synthesised) 
     roles = resources(shipped.loop, "AWS::IAM::Role")
     asking = [n for n, role in roles.items() if "DescribeAlarmContributors" in str(role)]
     assert [name[:7] for name in asking] == ["Signals"]
+
+
+def test_only_the_sweep_may_ask_for_prices(shipped: Synthesised) -> None:
+    roles = resources(shipped.loop, "AWS::IAM::Role")
+    asking = [n for n, role in roles.items() if "pricing:GetProducts" in str(role)]
+    assert [name[:5] for name in asking] == ["Sweep"]
 
 
 def test_the_topics_key_is_used_through_sns_only(shipped: Synthesised) -> None:

@@ -1,0 +1,77 @@
+"""Reads the Price List API: the products of one Region, page by page, as a table of prices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date
+from typing import Any
+
+from headroom.adapters.errors import reading
+from headroom.adapters.price_list_shapes import (
+    FAMILIES,
+    IN_REGION,
+    PriceListUnreadable,
+    ReadTable,
+    read_table,
+)
+from headroom.ports import ReadFailed
+
+SERVICE = "AmazonEC2"
+PAGE = 100
+"""Products a page has at most."""
+PAGES = 20
+"""A Region has a page or two of each family; an API that never ends is not believed."""
+
+US, EUROPE, ASIA = "us-east-1", "eu-central-1", "ap-south-1"
+_NEAREST = {"eu": EUROPE, "af": EUROPE, "il": EUROPE, "me": EUROPE, "ap": ASIA}
+
+
+def endpoint_region(region: str, *, partition: str) -> str | None:
+    """The Region whose Price List endpoint to ask for prices of `region`; None if there is none.
+
+    There are three, all in the partition `aws` (endpoints and quotas, checked 2026-11); the nearest
+    is asked, so that a rule that keeps an account within Europe does not stand against it. China's
+    list is in CNY, which the policy's limits are not; other partitions have none that is open.
+    """
+    if partition != "aws":
+        return None
+    return _NEAREST.get(region.split("-", 1)[0], US)
+
+
+class PriceList:
+    """The Price List API through one client, which is made when it is first needed."""
+
+    def __init__(self, client: Callable[[], Any]) -> None:
+        self._client = client
+
+    def read(self, region: str, today: date) -> ReadTable:
+        """The EBS prices of `region` in force `today`, all pages or nothing; raises ReadFailed."""
+        try:
+            return read_table(self._products(region), region=region, today=today)
+        except PriceListUnreadable as problem:
+            raise ReadFailed(f"the price list of {region}: {problem}") from problem
+
+    def _products(self, region: str) -> Iterator[str]:
+        with reading("the Price List endpoint"):
+            client = self._client()
+        for family in FAMILIES:
+            wanted = {"productFamily": family, "regionCode": region, "locationType": IN_REGION}
+            request: dict[str, Any] = {
+                "ServiceCode": SERVICE,
+                "FormatVersion": "aws_v1",
+                "MaxResults": PAGE,
+                "Filters": [
+                    {"Type": "TERM_MATCH", "Field": field, "Value": value}
+                    for field, value in wanted.items()
+                ],
+            }
+            for _ in range(PAGES):
+                with reading(f"GetProducts of {family} in {region}"):
+                    answer = client.get_products(**request)
+                    found, following = answer["PriceList"], answer.get("NextToken")
+                yield from found
+                if not following:
+                    break
+                request["NextToken"] = following
+            else:
+                raise ReadFailed(f"GetProducts of {family} in {region}: over {PAGES} pages")

@@ -1,0 +1,202 @@
+"""From products of the Price List API to one Region's table of EBS prices.
+
+Source: Price List Query API reference and the AmazonEC2 offer file (checked 2026-11). Of a Region's
+many products only those count whose usage type is exactly a known one, in its known unit, in USD,
+in the Region itself: Local Zones and Outposts sell under similar names, and previews at $0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from headroom.domain.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS, PriceTable
+from headroom.domain.resources import VolumeType
+
+SOURCE = "price list"
+STORAGE = "Storage"
+IOPS = "System Operation"
+THROUGHPUT = "Provisioned Throughput"
+FAMILIES = (STORAGE, IOPS, THROUGHPUT)
+IN_REGION = "AWS Region"
+"""Location type of a Region; Local Zones, Wavelength Zones and Outposts have others."""
+
+_UNITS: Mapping[str, Mapping[str, int]] = {
+    STORAGE: {"gb-mo": 1, "gb-month": 1},
+    IOPS: {"iops-mo": 1, "iops-month": 1},
+    THROUGHPUT: {"gibps-mo": 1_024, "mibps-mo": 1},
+}
+"""Units by product family, with how many of ours (GiB, IOPS, MiB/s) one of them is."""
+
+_BEGINS: Mapping[str, tuple[Decimal, ...]] = {
+    STORAGE: (Decimal(0),),
+    IOPS: (Decimal(0), Decimal(GP3_INCLUDED_IOPS)),
+    THROUGHPUT: (Decimal(0), Decimal(GP3_INCLUDED_MIBPS), Decimal(GP3_INCLUDED_MIBPS) / 1_024),
+}
+"""Where a price's range may begin: at nothing, or at what gp3 includes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    family: str
+    volume_type: VolumeType
+
+
+PARTS: Mapping[str, _Part] = MappingProxyType(
+    {
+        f"EBS:{usage}": _Part(family=family, volume_type=VolumeType(kind))
+        for usage, family, kind in (
+            ("VolumeUsage.gp2", STORAGE, "gp2"),
+            ("VolumeUsage.gp3", STORAGE, "gp3"),
+            ("VolumeUsage.piops", STORAGE, "io1"),
+            ("VolumeUsage.io2", STORAGE, "io2"),
+            ("VolumeUsage.st1", STORAGE, "st1"),
+            ("VolumeUsage.sc1", STORAGE, "sc1"),
+            ("VolumeP-IOPS.gp3", IOPS, "gp3"),
+            ("VolumeP-IOPS.piops", IOPS, "io1"),
+            ("VolumeP-IOPS.io2", IOPS, "io2"),
+            ("VolumeP-IOPS.io2.tier2", IOPS, "io2"),
+            ("VolumeP-IOPS.io2.tier3", IOPS, "io2"),
+            ("VolumeP-Throughput.gp3", THROUGHPUT, "gp3"),
+        )
+    }
+)
+"""Every part of a price by usage type without its Region; io2's tiers are types of their own.
+
+Magnetic volumes (`standard`) are left out: they pay by the request, which no table of ours tells.
+"""
+
+_USAGE = re.compile(r"(?:[A-Z0-9]+-)?(EBS:[\w.-]+)")
+"""`EBS:VolumeUsage.gp3` in us-east-1, `APN1-EBS:VolumeUsage.gp3` elsewhere."""
+_NEVER = Decimal("Infinity")
+
+
+class PriceListUnreadable(ValueError):
+    """An answer of the Price List API is not what AWS documents; nothing of it is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTable:
+    """A table and one line for each product that should have been part of it and was not."""
+
+    table: PriceTable
+    passed_over: tuple[str, ...]
+
+
+def read_table(products: Iterable[str], *, region: str, today: date) -> ReadTable:
+    """The EBS prices of `region` in products as GetProducts gives them, each a JSON text.
+
+    A type is in the table only with every part of its price. Dated by the oldest publication among
+    them. Raises PriceListUnreadable.
+    """
+    found: dict[str, set[Decimal]] = {}
+    passed_over: list[str] = []
+    published: list[date] = []
+    for text in products:
+        try:
+            for usage, product in _relevant(text, region):
+                published.append(_published(product))
+                problem = _take(usage, product, found, today)
+                passed_over += [f"{usage}: {problem}"] if problem else []
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+            raise PriceListUnreadable(f"{type(error).__name__}: {error}") from error
+    if not published:
+        raise PriceListUnreadable(f"no EBS prices of {region} in it")
+    clear = {usage: next(iter(usd)) for usage, usd in found.items() if len(usd) == 1}
+    passed_over += [
+        f"{usage}: several prices, {', '.join(str(one) for one in sorted(usd))}"
+        for usage, usd in sorted(found.items())
+        if len(usd) > 1
+    ]
+    table = _table(region, clear, min(published))
+    return ReadTable(table=table, passed_over=tuple(passed_over))
+
+
+def _relevant(text: str, region: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The product with its usage type, if it is part of a price of this very Region."""
+    product = json.loads(text)
+    attributes = product["product"]["attributes"]
+    if attributes.get("regionCode", region) != region:
+        return
+    if attributes.get("locationType", IN_REGION) != IN_REGION:
+        return
+    usage = _USAGE.fullmatch(attributes.get("usagetype", ""))
+    part = PARTS.get(usage[1]) if usage else None
+    if usage and part and product["product"].get("productFamily") == part.family:
+        yield usage[1], product
+
+
+def _take(
+    usage: str, product: Mapping[str, Any], found: dict[str, set[Decimal]], today: date
+) -> str | None:
+    """Add the product's price to what was found; or why it has none that is understood."""
+    family = PARTS[usage].family
+    for dimension in _dimensions(product, today):
+        if "USD" not in dimension["pricePerUnit"]:
+            return f"priced in {', '.join(sorted(dimension['pricePerUnit'])) or 'no currency'}"
+        usd = Decimal(dimension["pricePerUnit"]["USD"])
+        if usd == 0:
+            continue  # what is included, or a preview
+        ours = _UNITS[family].get(str(dimension["unit"]).lower())
+        if ours is None:
+            return f"priced per {dimension['unit']!r}"
+        begin, end = str(dimension.get("beginRange", "0")), str(dimension.get("endRange", "Inf"))
+        if Decimal(begin) not in _BEGINS[family] or end != "Inf":
+            return f"priced from {begin} to {end} only"
+        found.setdefault(usage, set()).add((usd / ours).normalize())
+    return None
+
+
+def _dimensions(product: Mapping[str, Any], today: date) -> Iterator[Mapping[str, Any]]:
+    """Prices on demand that are in force; those of the future are published beforehand."""
+    for term in product["terms"].get("OnDemand", {}).values():
+        begins = term.get("effectiveDate")
+        if begins is None or _day(begins) <= today:
+            yield from term["priceDimensions"].values()
+
+
+def _published(product: Mapping[str, Any]) -> date:
+    return _day(product["publicationDate"])
+
+
+def _day(instant: str) -> date:
+    return datetime.fromisoformat(instant).astimezone(UTC).date()
+
+
+def _table(region: str, usd: Mapping[str, Decimal], as_of: date) -> PriceTable:
+    """The table of every type that has all its parts."""
+    whole = {
+        kind
+        for kind in VolumeType
+        if (needs := {usage for usage, part in PARTS.items() if part.volume_type is kind})
+        and needs <= usd.keys()
+    }
+
+    def of(family: str) -> Mapping[VolumeType, Decimal]:
+        return MappingProxyType(
+            {
+                part.volume_type: usd[usage]
+                for usage, part in PARTS.items()
+                if part.family == family and part.volume_type in whole and "tier" not in usage
+            }
+        )
+
+    def only(kind: VolumeType, usage: str) -> Decimal:
+        return usd[usage] if kind in whole else _NEVER
+
+    return PriceTable(
+        region=region,
+        source=SOURCE,
+        as_of=as_of,
+        gib=of(STORAGE),
+        iops=of(IOPS),
+        io2_tier2=only(VolumeType.IO2, "EBS:VolumeP-IOPS.io2.tier2"),
+        io2_tier3=only(VolumeType.IO2, "EBS:VolumeP-IOPS.io2.tier3"),
+        gp3_mibps=only(VolumeType.GP3, "EBS:VolumeP-Throughput.gp3"),
+    )
