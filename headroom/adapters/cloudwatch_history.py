@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 LONGEST_DAYS = 455
 """The past beyond is not kept at any period."""
-KEPT = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=LONGEST_DAYS), 3_600))
-"""How far back which period (seconds) is kept, finest first."""
+KEPT = ((timedelta(days=15), 60), (timedelta(days=63), 300), (None, 3_600))
+"""How far back which period (seconds) is asked for, finest first."""
 LEEWAY = timedelta(hours=1)
 """The oldest hour of a period may go while it is read; the next longer period covers it."""
 DATAPOINTS_PER_PAGE = 100_800
@@ -74,7 +74,7 @@ def windows(now: datetime, days: float) -> tuple[Window, ...]:
     spans: list[Window] = []
     until = end
     for kept, period_s in KEPT:
-        begin = max(start, _ceiling(end - kept + LEEWAY, 3_600))
+        begin = start if kept is None else max(start, _ceiling(end - kept + LEEWAY, 3_600))
         if begin >= until:
             continue
         begin = _floor(begin, period_s)

@@ -72,8 +72,9 @@ class EbsStorage:
         understood is one in flight, of that volume alone. Raises ReadFailed.
         """
         modifications, unclear = self._all_modifications()
+        asked: dict[str, Any] = {"Filters": list(filters)} if filters else {}
         pages = self._ec2.get_paginator("describe_volumes").paginate(
-            Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
+            **asked, PaginationConfig={"PageSize": _PAGE}
         )
         pages_read = iter(pages)
         while True:
