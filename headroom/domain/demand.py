@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -21,6 +22,10 @@ class Shape(StrEnum):
     """Not enough data to say."""
 
 
+SPREAD = 0.1
+"""How far to either side of what evidence points to the wanted rate is taken to lie."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """A rate: `floor` was served, `likely` is the best guess, `upper` a bound (never a target)."""
@@ -29,6 +34,28 @@ class Estimate:
     likely: float
     upper: float
     censored: bool
+    least: float = 0.0
+    """Lowest rate consistent with all evidence, at least `floor`; 0 in records of before."""
+    evident: float = 0.0
+    """The rate that evidence points to (queue growth, earlier days); 0 where there is none."""
+    weight: float = 0.0
+    """How far that evidence is believed, 0 to 1."""
+
+    def chance_within(self, rate: float, tail: float) -> float:
+        """How likely it is that no more than `rate` is wanted; never falls as `rate` rises.
+
+        Evidence and the Pareto tail of a load nobody has seen free are mixed by `weight`; nothing
+        is wanted above `upper`.
+        """
+        if rate < self.floor * (1 - 1e-9):
+            return 0.0
+        if tail == 0 or rate >= self.upper * (1 - 1e-9):
+            return 1.0
+        unseen = 1 - math.pow(max(1.0, rate / self.floor), -tail)
+        if not self.weight:
+            return unseen
+        off = (rate / self.evident - 1 + SPREAD) / (2 * SPREAD)
+        return self.weight * min(1.0, max(0.0, off)) + (1 - self.weight) * unseen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +74,10 @@ class CreditForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What the workload wants of the volume: EBS operations/s and MiB/s."""
+    """What the workload wants of the volume: EBS operations/s and MiB/s.
+
+    Operations are counted as SSD types count them (256 KiB), to which all plans lead.
+    """
 
     iops: Estimate
     mibps: Estimate
@@ -69,6 +99,24 @@ class Demand:
     peak_mibps: float
     clear_minutes: int
     """Most recent consecutive known minutes without pressure."""
+    backlog_ops: float = 0.0
+    """EBS operations that likely wait, most of them unseen by the device; 0 where none is known.
+
+    They are served before pressure ends: a target just above `likely` takes long to relieve.
+    """
+    evidence: str = ""
+    """What the estimate rests on besides what was served; empty for the usual excess alone."""
+
+    def chance_within(self, *, iops: float, mibps: float) -> float:
+        """How likely a minute that is starved now would not be, were so much sustained.
+
+        Where some minutes were short of IOPS and others of MiB/s, each kind is weighed by itself.
+        """
+        by_iops = self.iops.chance_within(iops, self.tail)
+        by_mibps = self.mibps.chance_within(mibps, self.tail)
+        if self.iops_share in (0.0, 1.0):
+            return min(by_iops, by_mibps)
+        return self.iops_share * by_iops + (1 - self.iops_share) * by_mibps
 
 
 class Binding(StrEnum):
@@ -84,6 +132,21 @@ class Binding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BalanceForecast:
+    """The instance's own EBS balance run forward: the one of its two that runs out first."""
+
+    binding: Binding
+    """INSTANCE_IOPS (EBSIOBalance%) or INSTANCE_THROUGHPUT (EBSByteBalance%)."""
+    balance_percent: float
+    drain_percent_per_min: float
+    draining_minutes: float
+    """How long it has been falling without a rise."""
+    empty_at: datetime
+    basis: str
+    """`present_slope`, `earlier_days`, or `empty_now`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """Which limit binds, with the numbers it was told from."""
 
@@ -94,3 +157,5 @@ class Diagnosis:
     """Sustained IOPS the instance can still give this volume; None when unknown."""
     instance_mibps_left: float | None
     explanation: str
+    instance_balance: BalanceForecast | None = None
+    """None where it does not fall, is not published, or was not read."""

@@ -21,7 +21,7 @@ TOLERANCE = 1.1
 def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
     """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
     can = capability(observation.volume.configuration)
-    seen = minutes(observation.activity, can)
+    seen = minutes(observation.activity, can, observation.modification)
     iops_left, mibps_left = _instance_left(observation, seen)
     recent = [m for m in seen if m.at >= observation.at - RECENT]
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops

@@ -13,7 +13,7 @@ from tests.cli.made import acted, chain
 def test_a_row_says_what_was_seen_considered_and_done() -> None:
     row = telling.row(telling.told(acted()))
     assert row.kind == "act"
-    assert row.seen.startswith("6,000 IOPS wanted (served 3,000, held back by a limit)")
+    assert row.seen.startswith("3,000 IOPS wanted (served 3,000, held back by a limit)")
     assert "Binding: the volume's IOPS." in row.seen
     assert (
         row.considered[0]

@@ -276,7 +276,7 @@ def test_no_act_ever_exceeds_a_limit(
 @given(low=st.floats(100, 10_000), factor=st.floats(1, 4))
 def test_more_load_never_gives_a_smaller_plan(low: float, factor: float) -> None:
     def plan_for(load: float) -> float:
-        drained = activity([min(load, 16_000.0)] * 60, balance=5.0)
+        drained = activity([min(load, 3_000.0)] * 60, balance=5.0)
         decision = decide(evidence(observation(drained, volume(gp2(900)))))
         answer = decision.answer
         plan = answer.plan if isinstance(answer, Act) else answer.would_take
