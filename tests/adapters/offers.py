@@ -80,8 +80,8 @@ class RecordedPriceList:
         wanted = {each["Field"]: each["Value"] for each in request["Filters"]}
         region, family = wanted["regionCode"], wanted["productFamily"]
         if region in self.also:
-            mine = f'"productFamily": "{family}"'
-            return {"PriceList": [t for t in self.also[region] if mine in t]}
+            of = {text: json.loads(text)["product"]["productFamily"] for text in self.also[region]}
+            return {"PriceList": [text for text in self.also[region] if of[text] == family]}
         pages = [page for page in _pages(region) if page["family"] == family]
         tokens = [None, *(page.get("NextToken") for page in pages)]
         for token, page in zip(tokens, pages, strict=False):
