@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aws_cdk import Annotations, CfnOutput, Stack, Token
 from aws_cdk import aws_ssm as ssm
+from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
 from headroom.policy_text import (
@@ -31,7 +32,7 @@ from stacks.constructs.triggers import (
     SweepSchedule,
 )
 from stacks.detection import price_note, short_price
-from stacks.names import POLICY_PARAMETER, PRICED_REGIONS
+from stacks.names import POLICY_PARAMETER, PRICED_PARTITION, PRICED_REGIONS
 from stacks.state import HeadroomState
 
 
@@ -97,16 +98,27 @@ class HeadroomLoop(Stack):
         own.on_function("sweep", sweep)
         own.on_loop(settings)
         Annotations.of(self).add_info(price_note(config))
-        if not Token.is_unresolved(self.region) and self.region not in PRICED_REGIONS:
-            Annotations.of(self).add_warning_v2(
-                "headroom:prices",
-                f"Headroom knows no EBS prices for {self.region}: it will decide and "
-                f"record there, and change nothing. It knows {', '.join(PRICED_REGIONS)}.",
-            )
+        self._tell_of_prices()
         CfnOutput(self, "DetectionPrice", value=short_price(config))
         CfnOutput(self, "PolicyVersion", value=version)
         CfnOutput(self, "SignalsQueueUrl", value=signals_queue.queue.queue_url)
         CfnOutput(self, "SignalsDeadLettersUrl", value=signals_queue.dead_letters.queue_url)
+
+    def _tell_of_prices(self) -> None:
+        """Say what a Region without a table of its own means, where the Region is known."""
+        if Token.is_unresolved(self.region) or self.region in PRICED_REGIONS:
+            return
+        if RegionInfo.get(self.region).partition == PRICED_PARTITION:
+            Annotations.of(self).add_info(
+                f"Headroom has no table of EBS prices for {self.region}: it changes something "
+                "there once its sweep has read them from AWS's price list, minutes after it starts."
+            )
+            return
+        Annotations.of(self).add_warning_v2(
+            "headroom:prices",
+            f"There are no EBS prices in US dollars for {self.region}: Headroom will decide and "
+            "record there, and change nothing.",
+        )
 
     def _publish_policy(self, config: DeploymentConfig) -> str:
         """The policy, checked, as canonical JSON in a parameter; returns its version."""

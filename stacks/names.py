@@ -12,4 +12,7 @@ POLICY_PARAMETER = "/headroom/policy"
 """Where the functions read the policy."""
 
 PRICED_REGIONS = ("ap-northeast-1", "us-east-1", "us-east-2", "us-west-2")
-"""Regions whose EBS prices the catalogue has; elsewhere nothing is ever changed."""
+"""Regions whose EBS prices the catalogue has, whether or not AWS's price list can be read."""
+PRICED_PARTITION = "aws"
+"""Where AWS's price list is in US dollars and its API open to everyone; elsewhere nothing is ever
+changed."""

@@ -8,10 +8,12 @@ from types import ModuleType
 
 import pytest
 
+from headroom import wiring
 from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.adapters.price_list import PriceList
 from headroom.ports import ReadFailed
 from tests.builders import NOW
-from tests.lambdas.conftest import Context, Deployment, emitted
+from tests.lambdas.conftest import ARN, Context, Deployment, emitted
 
 Function = Callable[[str], ModuleType]
 Capture = pytest.CaptureFixture[str]
@@ -112,3 +114,51 @@ def test_a_sweep_without_time_left_says_that_it_did_not_complete(
     function("sweep").handler({}, Context())
     assert deployment.iops_of(volume) == 3000
     assert emitted(capsys.readouterr().out)["SweepCompleted"] == 0
+
+
+def test_the_sweep_reads_the_price_list_and_what_is_decided_then_says_so(
+    deployment: Deployment, function: Function
+) -> None:
+    context = Context(invoked_function_arn=f"{ARN}-prices")
+    handler = function("sweep").handler
+    handler({}, context)
+    assert deployment.listed.calls, "asked once everything else was done"
+    volume = deployment.volume()
+    deployment.starve(volume)
+    deployment.set_clock(NOW + timedelta(minutes=15))
+    handler({}, context)
+    assert len(deployment.listed.calls) == 4, "and not again on the same day"
+    ports = wiring.begin(context.invoked_function_arn).ports
+    (record, *_) = ports.archive.by_time(since=NOW, until=NOW + timedelta(hours=1))
+    decision = ports.ledger.decision(record.decision_id)
+    assert decision.price_source == "price list, 2026-11-18"
+
+
+@pytest.mark.parametrize("fault", ["AccessDeniedException", None])
+def test_a_price_list_that_fails_is_told_in_the_log_and_undoes_nothing(
+    deployment: Deployment,
+    function: Function,
+    capsys: Capture,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str | None,
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+    deployment.listed.fails = fault
+    if fault is None:  # what nobody thought of
+        monkeypatch.setattr(PriceList, "read", lambda *_: 1 / 0)
+    context = Context(invoked_function_arn=f"{ARN}-no-prices-{fault}")
+    assert function("sweep").handler({}, context)["Acts"] == 1
+    assert deployment.iops_of(volume) > 3000
+    assert emitted(capsys.readouterr().out)["SweepCompleted"] == 1
+    (told,) = [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    assert (fault or "ZeroDivisionError") in f"{told.getMessage()} {told.exc_info}"
+
+
+def test_without_time_left_for_it_prices_wait(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "get_remaining_time_in_millis", lambda _: 60_000)
+    function("sweep").handler({}, Context(invoked_function_arn=f"{ARN}-late"))
+    assert deployment.listed.calls == []

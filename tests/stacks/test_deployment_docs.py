@@ -48,8 +48,18 @@ def test_what_full_looks_add_is_told_with_its_arithmetic() -> None:
 
 
 def test_every_region_that_has_prices_is_named() -> None:
-    paragraph = TEXT.split("**Regions.**")[1].split("\n\n")[0]
+    paragraph = TEXT.split("a dated table in the code")[1].split("Elsewhere")[0]
     assert set(re.findall(r"[a-z]{2}-[a-z]+-\d", paragraph)) == set(PRICED_REGIONS)
+
+
+def test_what_is_said_of_the_price_list_is_what_is_done() -> None:
+    prices = (ROOT / "headroom" / "adapters" / "prices.py").read_text()
+    pricing = (ROOT / "headroom" / "domain" / "pricing.py").read_text()
+    where = (ROOT / "headroom" / "adapters" / "price_list.py").read_text()
+    assert f"serves for {re.findall(r'USABLE = timedelta.days=(.+).', prices)[0]} days" in TEXT
+    assert f"more than {re.findall(r'PLAUSIBLE_FACTOR = (.+)', pricing)[0]} times off" in TEXT
+    for region in re.findall(r'"([a-z]{2}-[a-z]+-\d)"', where):
+        assert f"{region} for" in TEXT.replace("\n", " ")
 
 
 def test_the_custom_metrics_are_counted_and_priced() -> None:

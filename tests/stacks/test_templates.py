@@ -212,7 +212,7 @@ def test_a_sweep_may_run_as_long_as_lambda_allows_and_shorter_than_a_lease(
     assert sweep["Timeout"] < LEASE.total_seconds()
 
 
-def _warnings(tmp_path: Path, region: str | None) -> list[str]:
+def _said_of_prices(tmp_path: Path, region: str | None, kind: str = "warning") -> list[str]:
     import aws_cdk as cdk
 
     app = cdk.App(outdir=str(tmp_path))
@@ -223,7 +223,7 @@ def _warnings(tmp_path: Path, region: str | None) -> list[str]:
     return [
         str(entry.data)
         for entry in loop.node.metadata
-        if entry.type == "aws:cdk:warning" and "prices" in str(entry.data)
+        if entry.type == f"aws:cdk:{kind}" and "EBS prices" in str(entry.data)
     ]
 
 
@@ -231,12 +231,21 @@ def _warnings(tmp_path: Path, region: str | None) -> list[str]:
 def test_where_prices_are_known_or_the_region_is_not_nobody_is_warned(
     tmp_path: Path, region: str | None
 ) -> None:
-    assert _warnings(tmp_path, region) == []
+    assert _said_of_prices(tmp_path, region) == []
 
 
-def test_a_region_without_prices_is_told_at_synth(tmp_path: Path) -> None:
-    (warning,) = _warnings(tmp_path, "eu-central-1")
-    assert "no EBS prices for eu-central-1" in warning
+def test_a_region_that_only_the_price_list_knows_is_told_and_no_warning(tmp_path: Path) -> None:
+    assert _said_of_prices(tmp_path / "a", "eu-central-1") == []
+    (told,) = _said_of_prices(tmp_path / "b", "eu-central-1", "info")
+    assert "no table of EBS prices for eu-central-1" in told
+
+
+@pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1", "eusc-de-east-1"])
+def test_a_region_without_prices_in_dollars_is_warned_of_at_synth(
+    tmp_path: Path, region: str
+) -> None:
+    (warning,) = _said_of_prices(tmp_path, region)
+    assert f"no EBS prices in US dollars for {region}" in warning
 
 
 def test_the_regions_with_prices_are_the_catalogues() -> None:
