@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -18,6 +19,9 @@ from headroom.proving.rules import Delays
 
 SIZE_GIB = 400
 REGION = "us-east-1"
+SHARES = 10_001
+"""Parts in which a wish is cut down until its price fits, and one."""
+MOST = 10**9
 
 
 def _start(kind: VolumeType, iops: int | None, mibps: int | None) -> Configuration:
@@ -47,13 +51,15 @@ class Conditions:
     delays: Delays = field(default_factory=Delays)
     metric_delay: timedelta = timedelta(minutes=2)
     burst_balance_percent: float = 100.0
+    listed: PriceTable | None = None
+    """Prices to use in place of the catalogue's."""
     prices: PriceTable = field(init=False)
     policy: Policy = field(init=False)
 
     def __post_init__(self) -> None:
         PRESETS[self.preset]
         put = object.__setattr__
-        put(self, "prices", catalogue_prices(self.region))
+        put(self, "prices", self.listed or catalogue_prices(self.region))
         document = {"defaults": {"mode": "auto", "preset": self.preset}}
         put(self, "policy", parse_policy(document, source="standard conditions"))
 
@@ -79,11 +85,13 @@ def within(
     target: Configuration,
     *,
     may_grow: bool = False,
+    at_once: bool = True,
 ) -> Configuration | None:
     """`target` cut to the owner's limits for one change from `origin`; None if nothing is left.
 
     `start_usd` is the monthly price at the start, over which the price may rise so far only.
     What is cut is the rate that is over its limit, then both in proportion until the price fits.
+    Not `at_once` means by any number of changes: the largest step does not matter then.
     """
     limits = conditions.policy.defaults
     size = target.size_gib if may_grow else origin.size_gib
@@ -94,12 +102,17 @@ def within(
     most = Decimal(str(start_usd)) + min(
         limits.price_increase_usd, conditions.policy.account_increase_usd
     )
-    for cut in _ever_less(_cut(conditions, origin, replace(target, size_gib=size))):
-        if why_invalid(cut) is not None:
-            return None
-        if conditions.prices.monthly(cut) <= max(most, conditions.prices.monthly(origin)):
-            return None if cut == origin else cut
-    return None
+    most = max(most, conditions.prices.monthly(origin))
+    cut = _cut(conditions, origin if at_once else None, replace(target, size_gib=size))
+    if why_invalid(cut) is not None:
+        return None
+    share = bisect_left(
+        range(SHARES), True, key=lambda s: conditions.prices.monthly(_less(cut, s)) <= most
+    )
+    found = _less(cut, share)
+    if share == SHARES or found == origin or why_invalid(found) is not None:
+        return None
+    return found
 
 
 def ceiling(conditions: Conditions, start: Configuration) -> Configuration:
@@ -116,7 +129,9 @@ def ceiling(conditions: Conditions, start: Configuration) -> Configuration:
             throughput_mibps=None if mibps is None else min(mibps, most // 4),
         )
         found = start
-        while (more := within(conditions, found, start_usd, wish)) is not None and more != found:
+        while (more := within(conditions, found, start_usd, wish)) is not None:
+            if _no_less(found, more):  # cut to fit the price, a step may come out smaller
+                break
             found = more
         if _no_less(found, reached):
             reached = found
@@ -128,33 +143,36 @@ def _no_less(one: Configuration, other: Configuration) -> bool:
     return a.sustained_iops >= b.sustained_iops and a.sustained_mibps >= b.sustained_mibps
 
 
-def _cut(conditions: Conditions, origin: Configuration, target: Configuration) -> Configuration:
-    """`target` with IOPS and MiB/s within the ceilings and the largest step."""
-    limits, now = conditions.policy.defaults, capability(origin)
+def _cut(
+    conditions: Conditions, origin: Configuration | None, target: Configuration
+) -> Configuration:
+    """`target` with IOPS and MiB/s within the ceilings and the largest step from `origin`."""
+    limits = conditions.policy.defaults
+    now = None if origin is None else capability(origin)
     ranges, iops, mibps = LIMITS[target.volume_type], target.iops, target.throughput_mibps
     if ranges.iops is not None and iops is not None:
-        step = int(limits.largest_step * max(now.burst_iops, ranges.iops[0]))
-        iops = max(ranges.iops[0], min(iops, limits.max_iops, step))
+        least = ranges.iops[0]
+        step = MOST if now is None else int(limits.largest_step * max(now.burst_iops, least))
+        iops = max(least, min(iops, limits.max_iops, step))
     if ranges.throughput_mibps is not None and mibps is not None:
         least = ranges.throughput_mibps[0]
-        step = int(limits.largest_step * max(now.burst_mibps, least))
+        step = MOST if now is None else int(limits.largest_step * max(now.burst_mibps, least))
         mibps = max(least, min(mibps, limits.max_throughput_mibps, step, (iops or 0) // 4))
     return replace(target, iops=iops, throughput_mibps=mibps)
 
 
-def _ever_less(target: Configuration) -> Iterator[Configuration]:
-    """`target`, then with 99 %, 98 % ... of what it has above the least of its type."""
-    yield target
+def _less(target: Configuration, share: int) -> Configuration:
+    """`target` less `share` / (SHARES - 1) of what it has above the least of its type."""
     ranges = LIMITS[target.volume_type]
     if ranges.iops is None or target.iops is None:
-        return
-    for percent in range(99, -1, -1):
-        iops = ranges.iops[0] + (target.iops - ranges.iops[0]) * percent // 100
-        mibps = target.throughput_mibps
-        if mibps is not None and ranges.throughput_mibps is not None:
-            least = ranges.throughput_mibps[0]
-            mibps = min(least + (mibps - least) * percent // 100, iops // 4)
-        yield replace(target, iops=iops, throughput_mibps=mibps)
+        return target
+    kept = SHARES - 1 - share
+    iops = ranges.iops[0] + (target.iops - ranges.iops[0]) * kept // (SHARES - 1)
+    mibps = target.throughput_mibps
+    if mibps is not None and ranges.throughput_mibps is not None:
+        least = ranges.throughput_mibps[0]
+        mibps = min(least + (mibps - least) * kept // (SHARES - 1), iops // 4)
+    return replace(target, iops=iops, throughput_mibps=mibps)
 
 
 __all__ = ["PRESETS", "STARTS", "Conditions", "ceiling", "within"]

@@ -86,9 +86,14 @@ class FastVolume:
         """Let time pass up to minute `until` of the course."""
         if not self.minute <= until <= self.course.minutes:
             raise ValueError(f"minute {until} is not in {self.minute} to {self.course.minutes}.")
+        self.foresee(until)
+        self.minute = until
+
+    def foresee(self, until: int) -> None:
+        """Fill the arrays up to minute `until`, as they will be if nobody changes the volume."""
+        until = min(until, self.course.minutes)
         while self._known < until:
             self._extend(min(self.course.minutes, max(until, self._known + self._block)))
-        self.minute = until
 
     def modify(self, target: Configuration) -> Modification:
         """Ask AWS for `target` now; raises ModificationRefused and changes nothing then."""

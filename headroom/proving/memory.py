@@ -187,6 +187,11 @@ class MemoryLedger:
             )
             return tuple(Due(ref=ref, due_at=at) for at, _, ref in nsmallest(limit, overdue))
 
+    def next_due(self) -> datetime | None:
+        """The earliest instant at which anything is due; None when nothing is."""
+        with self._lock:
+            return min((s.due_at for s in self._states.values() if s.due_at), default=None)
+
     def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
         """Remember a look that was no news."""
         with self._lock:

@@ -7,7 +7,7 @@ None. Minutes are numbered from the epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from headroom.domain.catalogue import MIB
@@ -52,6 +52,15 @@ class Grid:
         for name, column in self.columns.items():
             column.extend([None] * gap)
             column.append(values.get(name))
+
+    def extend(self, minute: int, columns: Mapping[str, list[float | None]]) -> None:
+        """Set the minutes from `minute` on, right after all that were put before."""
+        if self.first is None:
+            self.first = minute
+        if minute != self.first + len(next(iter(self.columns.values()))):
+            raise ValueError(f"minute {minute} does not follow the last one that was put")
+        for name, column in self.columns.items():
+            column.extend(columns[name])
 
     def cut(self, name: str, first: int, count: int, visible: int) -> tuple[float | None, ...]:
         """`count` values from minute `first`; those from minute `visible` on are not there yet."""

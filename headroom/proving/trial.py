@@ -8,20 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from headroom.domain.decision import Decision
+from headroom.domain.policy import Policy
 from headroom.domain.pricing import SECONDS_PER_MONTH
 from headroom.domain.records import Record
 from headroom.domain.resources import Configuration, Modification
+from headroom.proving.audit import violations
 from headroom.proving.conditions import Conditions, within
 from headroom.proving.course import Bools, Course, Floats
 from headroom.proving.fast import FastVolume
+from headroom.proving.instances import BOUNDLESS
+from headroom.proving.loads import Hung
+from headroom.proving.physics import QUEUE_LIMIT, Attachment
+from headroom.proving.result import Change
 from headroom.proving.rules import WINDOW, ModificationRefused
+from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
+from headroom.proving.workload import Steps
 
 MAY_GROW = frozenset({"grow-gp2"})
 """Rules that are nothing without growth: they may, and each growth counts as a violation."""
@@ -113,7 +121,7 @@ class Trial:
             burst_balance_percent=conditions.burst_balance_percent,
         )
         self.changes: list[TrialChange] = []
-        self.aws_refusals = self.guardrail_violations = self.held = 0
+        self.aws_refusals = self.held = 0
         self._conditions = conditions
         self._start = start
         self._start_usd = conditions.monthly(start)
@@ -135,7 +143,6 @@ class Trial:
         except ModificationRefused:
             self.aws_refusals += 1
             return False
-        self.guardrail_violations += target.size_gib > origin.size_gib
         monthly = self._conditions.monthly
         self.changes.append(
             TrialChange(
@@ -159,11 +166,16 @@ class Trial:
         )
 
     def finished(
-        self, decisions: tuple[Decision, ...] = (), records: tuple[Record, ...] = ()
+        self,
+        decisions: tuple[Decision, ...] = (),
+        records: tuple[Record, ...] = (),
+        *,
+        policy: Policy | None = None,
     ) -> Run:
-        """Let the rest of the course pass and tell what came of it."""
+        """Let the rest of the course pass and tell what came of it, judged by `policy`."""
         volume = self.volume
         volume.run(volume.course.minutes)
+        policy = policy or self._conditions.policy
         return Run(
             starved=volume.starved,
             changes=tuple(self.changes),
@@ -174,11 +186,59 @@ class Trial:
                 self._conditions,
             ),
             aws_refusals=self.aws_refusals,
-            guardrail_violations=self.guardrail_violations,
+            guardrail_violations=self._violations(policy),
             held=self.held,
             decisions=decisions,
             records=records,
         )
+
+    def _violations(self, policy: Policy) -> int:
+        """How many changes broke a limit of `policy`, by arithmetic of its own (audit.py)."""
+        conditions, start = self._conditions, self.volume.course.start
+        scenario = Scenario(
+            name=self.volume.course.name,
+            start=start,
+            resource=Resource(
+                configuration=self._start,
+                burst_balance_percent=conditions.burst_balance_percent,
+                tags=(),
+            ),
+            hung=Hung(attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT),
+            workload=Steps(start, ()),
+            history=None,
+            aws=AwsBehaviour(
+                region=conditions.region,
+                prices=conditions.prices,
+                metric_delay=conditions.metric_delay,
+                delays=conditions.delays,
+                modified_at=(),
+                known_to_ledger=True,
+                refusal_names_instant=True,
+            ),
+            policy=policy,
+        )
+        changes = [
+            Change(
+                at=start + timedelta(minutes=change.minute),
+                origin=change.origin,
+                target=change.target,
+                decision_id="",
+                reason=change.reason,
+            )
+            for change in self.changes
+        ]
+        found = violations(scenario, changes, self.volume.lifecycle.starts)
+        return len({sentence.split(": ", 1)[0] for sentence in found})
+
+
+def run_engine(
+    course: Course, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
+    with_records: bool = False,
+) -> Run:  # fmt: skip
+    """Headroom itself, under `policy` or the conditions' own; records only if they are asked for."""
+    from headroom.proving.fast_engine import follow  # the application is needed only here
+
+    return follow(course, start, conditions, policy=policy, with_records=with_records)
 
 
 def run_schedule(
@@ -228,6 +288,6 @@ def score(run: Run, unsavable: Bools, conditions: Conditions) -> float:
 
 
 __all__ = [
-    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_rule", "run_schedule", "score",
+    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_engine", "run_rule", "run_schedule", "score",
     "storage_usd",
 ]  # fmt: skip

@@ -1,0 +1,224 @@
+"""One FastVolume behind the ports: what EC2 and CloudWatch say of it, and when they speak up.
+
+The same semantics as world.py, without passing through every minute: it is known beforehand
+when the next alarm goes off, as long as nobody changes the volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from headroom.domain.observation import InstanceActivity, VolumeActivity
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.resources import (
+    Configuration,
+    Instance,
+    ModificationState,
+    ResourceRef,
+    Volume,
+)
+from headroom.domain.signals import Claim, Signal
+from headroom.ports import Glance, ResourceGone, StorageView
+from headroom.proving.alarms import BREACHING_MIN, CHECKS, LOOKED_AT_MIN, LOW_BALANCE_PERCENT
+from headroom.proving.course import Bools
+from headroom.proving.fast import FastVolume
+from headroom.proving.fast_published import FastPublished
+from headroom.proving.instances import BOUNDLESS
+from headroom.proving.rules import ModificationRefused
+from headroom.proving.world import INSTANT, REFUSALS
+
+INSTANCE_ID = "i-0a1b2c3d4e5f60718"
+ALARMS = ("burst_balance", *CHECKS)
+FORESEEN_MIN = 1_440
+"""How far ahead alarms are looked for at once."""
+
+
+class FastWorld:
+    """Storage and Metrics of an account that has one volume, `now` being the volume's."""
+
+    def __init__(self, volume: FastVolume, ref: ResourceRef, *, metric_delay: timedelta) -> None:
+        self.volume = volume
+        self.refusals = 0
+        self.applied: list[tuple[int, Configuration, Configuration]] = []
+        """Minute, origin and target of every change that AWS accepted."""
+        self._ref = ref
+        self._published = FastPublished(volume, delay=metric_delay)
+        self._late = -int(-metric_delay.total_seconds() // 60)
+        self._told: tuple[datetime, ModificationState] | None = None
+        self._rises: list[Bools] = [np.zeros(0, dtype=np.bool_)] * len(ALARMS)
+        self._looked_from = self._looked_until = 0
+
+    @property
+    def now(self) -> datetime:
+        """The end of the last minute that has passed."""
+        return self.volume.now
+
+    def next_event(self, until: int) -> int:
+        """The first minute after the present one, at most `until`, at which an event comes."""
+        minute = self.volume.minute
+        news = min((m for m in self._news() if m > minute), default=until)
+        until = min(until, news)
+        if until > self._looked_until or minute + 1 < self._looked_from:
+            self._look_ahead(until)
+        place = slice(minute + 1 - self._looked_from, until - self._looked_from)
+        rising = np.flatnonzero(np.logical_or.reduce([rises[place] for rises in self._rises]))
+        return minute + 1 + int(rising[0]) if rising.size else until
+
+    def signals(self) -> Iterator[Signal]:
+        """The events that reach Headroom at the present minute."""
+        change, minute = self.volume.lifecycle.modification(self.now), self.volume.minute
+        news = None if change is None else (change.started_at, change.state)
+        if news is not None and news != self._told:
+            self._told = news
+            yield self._signal(Claim.MODIFICATION, None, f"modifyVolume {news[1]}")
+        if not self._looked_from <= minute < self._looked_until:
+            self._look_ahead(minute + 1)
+        raised = [
+            n for n, r in zip(ALARMS, self._rises, strict=True) if r[minute - self._looked_from]
+        ]
+        for name in raised:
+            yield self._signal(Claim.PRESSURE, f"headroom-{name}", "OK to ALARM")
+
+    def fleet(self) -> Iterator[StorageView]:
+        """The volume, its instance left out."""
+        yield StorageView(
+            volume=self._described(),
+            modification=self.volume.lifecycle.modification(self.now),
+            instance=None,
+        )
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        """The volume with its instance; raises ResourceGone for any other."""
+        if ref != self._ref:
+            raise ResourceGone(f"{ref.resource_id} does not exist")
+        return StorageView(
+            volume=self._described(),
+            modification=self.volume.lifecycle.modification(self.now),
+            instance=Instance(
+                instance_id=INSTANCE_ID, limits=BOUNDLESS, volume_ids=(ref.resource_id,)
+            ),
+        )
+
+    def apply(
+        self,
+        ref: ResourceRef,
+        *,
+        expected: Configuration,
+        seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:
+        """Change the volume if it still is as the decision saw it; looks again first."""
+        view = self.view(ref)
+        found, change = view.volume.configuration, view.modification
+        busy = change is not None and change.in_flight
+        if found == target and not busy:
+            return AlreadyThere()
+        started = None if change is None else change.started_at
+        if found != expected or started != seen:
+            return Stale(
+                expected=expected,
+                found=found,
+                detail=f"is {found}, last modified {started}; decided on {expected}, {seen}",
+            )
+        return self._modify(found, target)
+
+    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        """A Glance for every volume by its id."""
+        self._published.catch_up()
+        return {view.volume.ref.resource_id: self._published.glance(now) for view in views}
+
+    def activity(
+        self, view: StorageView, now: datetime
+    ) -> tuple[VolumeActivity, InstanceActivity | None]:
+        """The last 3 hours at one-minute periods, of the volume and of its instance."""
+        self._published.catch_up()
+        volume, instance = self._published.activity(now)
+        return volume, None if view.instance is None else instance
+
+    def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published."""
+        self._published.catch_up()
+        return self._published.history(now)
+
+    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
+        """None: alarms name their volume themselves."""
+        return ()
+
+    def _modify(self, found: Configuration, target: Configuration) -> Outcome:
+        try:
+            change = self.volume.modify(target)
+        except ModificationRefused as refused:
+            self.refusals += 1
+            named = INSTANT.search(refused.message)
+            return Refused(
+                refusal=REFUSALS.get(refused.code, Refusal.INVALID),
+                code=refused.code,
+                message=refused.message,
+                retry_at=None if named is None else datetime.fromisoformat(named.group()),
+            )
+        self.applied.append((self.volume.minute, found, change.target))
+        self._looked_until = self._looked_from = 0
+        return Applied(started_at=change.started_at)
+
+    def _news(self) -> Iterator[int]:
+        """Minutes at which the latest modification may have moved on."""
+        change = self.volume.lifecycle.modification(self.now)
+        if change is None:
+            return
+        delays = self.volume.lifecycle.delays
+        start = (change.started_at - self.volume.course.start).total_seconds()
+        yield int(start // 60) + 1
+        for delay in (delays.modifying, delays.completed):
+            yield -int(-(start + delay.total_seconds()) // 60)
+
+    def _look_ahead(self, until: int) -> None:
+        """Find the minutes from the present one on at which each alarm goes to ALARM."""
+        minute = self.volume.minute
+        last = min(self.volume.course.minutes + 1, max(until, minute + FORESEEN_MIN))
+        self.volume.foresee(max(minute, last - self._late))
+        told = self.volume.published_arrays()
+        first_value = minute - self._late - LOOKED_AT_MIN - 1
+        values = slice(max(0, first_value), max(0, last - self._late))
+        ahead = max(0, -first_value)
+        self._rises = []
+        for breaching in (
+            told[5][values] < LOW_BALANCE_PERCENT,
+            told[6][values] >= 1,
+            told[7][values] >= 1,
+        ):
+            count = last - minute
+            padded = np.zeros(count + LOOKED_AT_MIN + 1)
+            padded[ahead : ahead + len(breaching)] = breaching
+            window = np.ones(LOOKED_AT_MIN)
+            sums = np.convolve(padded, window, mode="valid") >= BREACHING_MIN
+            self._rises.append(sums[1 : count + 1] & ~sums[:count])
+        self._looked_from, self._looked_until = minute, last
+
+    def _described(self) -> Volume:
+        lifecycle = self.volume.lifecycle
+        return Volume(
+            ref=self._ref,
+            configuration=lifecycle.described(self.now),
+            availability_zone=f"{self._ref.region}a",
+            state="in-use",
+            created_at=lifecycle.created_at,
+            instance_ids=(INSTANCE_ID,),
+            multi_attach=False,
+            managed_by=None,
+            on_outpost=False,
+            tags=(),
+        )
+
+    def _signal(self, claim: Claim, alarm: str | None, detail: str) -> Signal:
+        return Signal(
+            event_id=f"{self._ref.resource_id}/{alarm or claim.value}/{self.now.isoformat()}",
+            claim=claim,
+            ref=self._ref,
+            alarm_name=alarm,
+            claimed_at=self.now,
+            muted=False,
+            detail=detail,
+        )
