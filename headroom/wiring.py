@@ -176,9 +176,15 @@ def prices_from(
     )
 
 
-def price_list_from(session: boto3.Session, *, region: str) -> PriceList | None:
+def price_list_from(
+    session: boto3.Session, *, region: str, endpoint_url: str | None = None
+) -> PriceList | None:
     """The Price List API as seen from `region`; None where no list is in USD."""
     endpoint = endpoint_region(region, partition=session.get_partition_for_region(region))
     if endpoint is None:
         return None
-    return PriceList(lambda: session.client("pricing", region_name=endpoint, config=FEW))
+    return PriceList(
+        lambda: session.client(
+            "pricing", region_name=endpoint, endpoint_url=endpoint_url, config=FEW
+        )
+    )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound
 
+from headroom.adapters.prices import CataloguePrices, ListedPrices
 from headroom.cli.local import STATE
 from headroom.cli.problems import BadRequest, Problem
+from headroom.ports import Prices
+from headroom.wiring import price_list_from, utc_now
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -36,6 +39,7 @@ class Account:
     now: datetime
     ec2: EC2Client
     cloudwatch: CloudWatchClient
+    prices: Prices
 
 
 def account(
@@ -47,7 +51,7 @@ def account(
     """
     if local and (endpoint_url or profile):
         raise BadRequest("--local names an endpoint by itself; leave --endpoint-url and --profile.")
-    now, keys = datetime.now(UTC), dict[str, Any]()
+    now, keys = utc_now(), dict[str, Any]()
     if local:
         endpoint_url, now = _local_endpoint()
         keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -64,6 +68,7 @@ def account(
             now=now,
             ec2=session.client("ec2", **asked),
             cloudwatch=session.client("cloudwatch", **asked),
+            prices=_prices(session, endpoint_url),
         )
     except NoCredentialsError:
         raise Problem(NO_CREDENTIALS) from None
@@ -74,6 +79,11 @@ def account(
     except (BotoCoreError, ClientError, ValueError) as problem:
         where = "" if endpoint_url is None else f" at {endpoint_url}"
         raise Problem(f"The AWS account{where} cannot be read: {problem}") from None
+
+
+def _prices(session: boto3.Session, endpoint_url: str | None) -> Prices:
+    listed = price_list_from(session, region=session.region_name, endpoint_url=endpoint_url)
+    return CataloguePrices() if listed is None else ListedPrices(listed, clock=utc_now)
 
 
 def _local_endpoint() -> tuple[str, datetime]:

@@ -13,7 +13,6 @@ import typer
 from rich.progress import Progress
 
 from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory
-from headroom.adapters.prices import CataloguePrices
 from headroom.adapters.selection import selected
 from headroom.cli import replay_told, source
 from headroom.cli.account import Account, account
@@ -73,7 +72,7 @@ def replay(
     chosen = _policy(policy, preset)
     where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
     try:
-        prices = CataloguePrices().table(where.region)
+        prices = where.prices.table(where.region)
     except PriceUnknown as unknown:
         raise BadRequest(f"Nothing can be replayed without prices: {unknown}.") from None
     rules = Rules(until=_instant(until, where.now), days=days, policy=chosen, prices=prices)

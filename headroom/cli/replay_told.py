@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from rich.console import Console
 
 from headroom.cli.output import money, table, utc
 from headroom.cli.replays import Missed, Rules
-from headroom.proving.replayed import Played, Replayed, most_in_force
+from headroom.proving.playback import Played
+from headroom.proving.replayed import Replayed, most_in_force
 
 Json = dict[str, object]
 NOTES = (
@@ -20,7 +21,7 @@ NOTES = (
     "Every volume is enrolled for the replay (mode auto), begins as it is configured today and is "
     "played by itself; the limits of its instance, other volumes of it and the account's price "
     "limit are not played.",
-    "The engine begins without earlier days: what it would have learnt before is not known to it.",
+    "As when it is deployed, the engine knows the 14 days before, as far as CloudWatch kept them.",
 )
 PERIODS = {60: "minutes", 300: "5-minute periods", 3_600: "hours"}
 MOST_CHANGES = 3
@@ -47,11 +48,6 @@ class Told:
         """Volumes that were not."""
         return tuple(one for one in self.found if isinstance(one, Missed))
 
-    @property
-    def since(self) -> datetime:
-        """Where the replay begins."""
-        return self.rules.until - timedelta(days=self.rules.days)
-
     def over_account_limit(self) -> Decimal | None:
         """What all increases together would have come to a month, if above the account's limit."""
         most = most_in_force(self.replayed)
@@ -63,7 +59,7 @@ class Told:
         return {
             "account_id": self.account_id,
             "region": self.region,
-            "from": _instant(self.since),
+            "from": _instant(self.rules.since),
             "until": _instant(self.rules.until),
             "days": self.rules.days,
             "policy_version": self.rules.policy.version,
@@ -88,7 +84,7 @@ class Told:
 def show(told: Told, console: Console) -> None:
     """The table for people, the total, and what they must know to read it."""
     rows = [_cells(one) for one in told.replayed]
-    title = f"{told.region}, {utc(told.since)} to {utc(told.rules.until)}, as if enrolled"
+    title = f"{told.region}, {utc(told.rules.since)} to {utc(told.rules.until)}, as if enrolled"
     columns = (
         "volume", "is", "starved", "with Headroom", "storage", "with Headroom", "changes",
     )  # fmt: skip

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from multiprocessing import get_context
 
-from headroom.adapters.cloudwatch_history import CloudWatchHistory, Past, batches
+from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory, Past, batches
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
 from headroom.ports import ReadFailed, StorageView
@@ -17,6 +17,8 @@ from headroom.proving.replayed import NotReplayed, Replayed, replay, why_not
 
 FEW = 3
 """Fewer volumes than this are played in this process: starting others takes longer."""
+LEARNED_DAYS = 14
+"""Earlier days that the deployed engine reads too."""
 AHEAD = 2
 """Volumes read ahead of those that are played, for each process."""
 
@@ -38,6 +40,16 @@ class Rules:
     days: int
     policy: Policy
     prices: PriceTable
+
+    @property
+    def since(self) -> datetime:
+        """The minute at which the replay begins."""
+        return self.until.replace(second=0, microsecond=0) - timedelta(days=self.days)
+
+    @property
+    def days_read(self) -> int:
+        """Days that are read: earlier ones are what the engine would have known."""
+        return min(LONGEST_DAYS, self.days + LEARNED_DAYS)
 
 
 def replays(
@@ -86,9 +98,9 @@ def _pasts(
     views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules
 ) -> Iterator[tuple[StorageView, Past | Missed]]:
     """The past of every volume; one that cannot be read does not hide the others."""
-    for group in batches(views, rules.until, rules.days):
+    for group in batches(views, rules.until, rules.days_read):
         try:
-            found = history.read(group, rules.until, rules.days)
+            found = history.read(group, rules.until, rules.days_read)
         except ReadFailed:
             for view in group:
                 yield view, _alone(view, history, rules)
@@ -99,7 +111,7 @@ def _pasts(
 
 def _alone(view: StorageView, history: CloudWatchHistory, rules: Rules) -> Past | Missed:
     try:
-        found = history.read([view], rules.until, rules.days)
+        found = history.read([view], rules.until, rules.days_read)
     except ReadFailed as failed:
         return Missed(view=view, why=f"its metrics could not be read: {failed}", failed=True)
     return found[view.volume.ref.resource_id]
@@ -107,7 +119,7 @@ def _alone(view: StorageView, history: CloudWatchHistory, rules: Rules) -> Past 
 
 def _play(view: StorageView, past: Past, rules: Rules) -> Replayed | Missed:
     try:
-        return replay(view, past, rules.policy, rules.prices)
+        return replay(view, past, rules.policy, rules.prices, since=rules.since)
     except NotReplayed as not_replayed:
         return Missed(view=view, why=str(not_replayed), failed=False)
     except Exception as error:  # one volume's trouble must not hide the others

@@ -54,6 +54,19 @@ class Periods:
         """Whether each period was measured."""
         return ~np.isnan(self.reads)
 
+    def since(self, instant: datetime) -> Periods:
+        """The periods that begin at or after `instant`."""
+        skip = max(0, -int(-(instant - self.start).total_seconds() // self.period_s))
+        arrays = (
+            "reads", "writes", "read_bytes", "write_bytes", "utilisation", "held", "held_all",
+            "by_instance", "refuted",
+        )  # fmt: skip
+        return Periods(
+            start=self.start + timedelta(seconds=skip * self.period_s),
+            period_s=self.period_s,
+            **{name: getattr(self, name)[skip:] for name in arrays},
+        )
+
     def certainly_held_minutes(self) -> int:
         """Minutes that a limit certainly held back: one of a longer period with short bursts."""
         whole = self.period_s // 60

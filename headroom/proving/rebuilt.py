@@ -34,7 +34,7 @@ BURST_S = {60: 10}
 LONG_BURST_S = 50
 SEEN_BY_ENGINE = 180
 """Periods the engine looks at when it estimates."""
-ESTIMATED_RUNS = 100
+ESTIMATED_RUNS = 30
 """Longest runs that are estimated one by one; the others take the median of these."""
 
 
@@ -60,8 +60,12 @@ class Rebuilt:
     """A load rebuilt from the past, and how sure of it one can be."""
 
     course: Course
+    since_minute: int
+    """Where the replay begins; what comes before is what the engine knows of earlier days."""
     balance_percent: float
     """BurstBalance where the past begins; 100 where none was published."""
+    balance_percent_since: float
+    """BurstBalance where the replay begins."""
     known: Known
 
 
@@ -70,13 +74,16 @@ def rebuild(
     volume: Volume,
     modification: Modification | None,
     limits: InstanceLimits | None,
+    *,
+    since: datetime,
 ) -> Rebuilt | None:
-    """The load behind `parts`; None when nothing of them was measured.
+    """The load behind `parts`; None when nothing was measured from `since` on.
 
     `limits` are those of the instance, as far as known: no load is rebuilt above its baseline.
     """
     told = tuple(periods(parts, volume.configuration, modification))
-    if not any(each.measured.any() for each in told):
+    counted = [each.since(since) for each in told]
+    if not any(each.measured.any() for each in counted):
         return None
     step_s = FINE_S if any(each.held.any() for each in told) else COARSE_S
     runs, missed = [], 0
@@ -86,23 +93,31 @@ def rebuild(
         most = _most(each, limits)
         found = _faster(each, activity, volume, modification, most)
         runs += [_Warp(offset + a * per, offset + b * per, pace) for a, b, pace in found]
-        bursts, short = _bursts(each, per, step_s, most)
+        bursts, short = _bursts(each, per, step_s, most, since)
         runs += [replace(b, first=offset + b.first, last=offset + b.last) for b in bursts]
         missed += short
         offset += len(each.reads) * per
     columns = [_stepped(told, name, step_s) for name in _COLUMNS]
     columns = _warped(columns, sorted(runs, key=lambda run: run.first))
     course = _course(volume, told, columns, step_s)
+    since_minute = max(0, int((since - course.start).total_seconds()) // 60)
+    begin = course.start + timedelta(minutes=since_minute)
     known = Known(
-        start=course.start,
-        minutes=course.minutes,
-        measured=sum(int(e.measured.sum()) * (e.period_s // 60) for e in told),
-        held=sum(each.certainly_held_minutes() for each in told),
-        by_instance=sum(int(each.by_instance.sum()) * (each.period_s // 60) for each in told),
+        start=begin,
+        minutes=course.minutes - since_minute,
+        measured=sum(int(e.measured.sum()) * (e.period_s // 60) for e in counted),
+        held=sum(each.certainly_held_minutes() for each in counted),
+        by_instance=sum(int(each.by_instance.sum()) * (each.period_s // 60) for each in counted),
         not_rebuilt=missed,
-        periods_s=tuple(each.period_s for each in told),
+        periods_s=tuple(each.period_s for each in counted if len(each.reads)),
     )
-    return Rebuilt(course=course, balance_percent=_first_balance(parts), known=known)
+    return Rebuilt(
+        course=course,
+        since_minute=since_minute,
+        balance_percent=_balance(parts, course.start),
+        balance_percent_since=_balance(parts, begin),
+        known=known,
+    )
 
 
 _COLUMNS = ("reads", "writes", "read_bytes", "write_bytes")
@@ -213,15 +228,17 @@ def _cut(activity: VolumeActivity, first: int, last: int) -> VolumeActivity:
     )
 
 
-def _bursts(each: Periods, per: int, step_s: int, most: Floats) -> tuple[list[_Warp], int]:
-    """Bursts inside a period that its check saw, and how many were too short to rebuild."""
+def _bursts(
+    each: Periods, per: int, step_s: int, most: Floats, since: datetime
+) -> tuple[list[_Warp], int]:
+    """Bursts inside a period that its check saw; how many since then were too short to rebuild."""
     found, missed = [], 0
     longest = BURST_S.get(each.period_s, LONG_BURST_S) // step_s
     for number in np.flatnonzero(each.held & ~each.held_all).tolist():
         pace = MILDEST / max(float(each.utilisation[number]), 1e-9)
         steps = min(longest, int(per / pace))
         if not steps or pace > most[number]:
-            missed += 1
+            missed += each.start + timedelta(seconds=number * each.period_s) >= since
             continue
         pause = 0 if each.period_s == COARSE_S else 1
         found.append(_Warp(number * per, (number + 1) * per, pace, steps, pause))
@@ -281,9 +298,10 @@ def _course(
     )
 
 
-def _first_balance(parts: Parts) -> float:
+def _balance(parts: Parts, since: datetime) -> float:
+    """The first BurstBalance published from an instant on."""
     for activity, _ in parts:
-        known = activity.burst_balance_percent.known()
+        known = activity.burst_balance_percent.since(since).known()
         if known:
             return min(100.0, max(0.0, known[0]))
     return 100.0

@@ -1,0 +1,217 @@
+"""A rebuilt load played on a volume twice: nobody changes it, and Headroom may.
+
+SSD volumes are played on arrays; HDD volumes, which those do not know, minute by minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+
+from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.policy import Policy
+from headroom.domain.pricing import SECONDS_PER_MONTH, PriceTable
+from headroom.domain.resources import Configuration, Volume
+from headroom.proving.conditions import Conditions
+from headroom.proving.course import Course
+from headroom.proving.fast import FastVolume
+from headroom.proving.fast_engine import follow
+from headroom.proving.instances import BOUNDLESS
+from headroom.proving.loads import Hung
+from headroom.proving.physics import QUEUE_LIMIT, Attachment
+from headroom.proving.rebuilt import Rebuilt
+from headroom.proving.result import Result
+from headroom.proving.rules import Delays
+from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
+from headroom.proving.simulate import simulate
+from headroom.proving.trace import TraceWorkload
+
+METRIC_DELAY = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedChange:
+    """A change that Headroom would have made; the price change is USD per month."""
+
+    at: datetime
+    origin: Configuration
+    target: Configuration
+    usd_change: Decimal
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What came of the past under one controller; money in USD."""
+
+    starved_minutes: int
+    storage_usd: Decimal
+    usd_per_month_end: Decimal
+    changes: tuple[ReplayedChange, ...] = ()
+    acts: int = 0
+    holds: int = 0
+    escalations: int = 0
+    aws_refusals: int = 0
+    guardrail_violations: int = 0
+
+
+def fast(
+    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable
+) -> tuple[Played, Played]:
+    """An SSD volume left alone, and with Headroom in charge of it."""
+    course, since, start = rebuilt.course, rebuilt.since_minute, volume.configuration
+    alone = FastVolume(course, start, burst_balance_percent=rebuilt.balance_percent)
+    alone.run(course.minutes)
+    conditions = Conditions(
+        region=volume.ref.region,
+        burst_balance_percent=rebuilt.balance_percent,
+        metric_delay=METRIC_DELAY,
+        listed=prices,
+    )
+    run = follow(course, start, conditions, policy=policy, since=since)
+    changes = tuple(
+        ReplayedChange(
+            at=course.start + timedelta(minutes=change.minute),
+            origin=change.origin,
+            target=change.target,
+            usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
+            reason=change.reason,
+        )
+        for change in run.changes
+    )
+    span = rebuilt.known.start, course.start + timedelta(minutes=course.minutes)
+    return (
+        _left_alone(start, int(np.sum(alone.starved[since:])), span, prices),
+        _in_charge(
+            int(np.sum(run.starved[since:])), run.decisions, changes,
+            (run.aws_refusals, run.guardrail_violations), (start, span, prices),
+        ),
+    )  # fmt: skip
+
+
+def exact(
+    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable
+) -> tuple[Played, Played]:
+    """Any volume left alone, and with Headroom in charge of it; minute by minute."""
+    scenario = _scenario(volume, rebuilt, policy, prices)
+    start = volume.configuration
+    span = scenario.start, scenario.end
+    alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
+    return (
+        _left_alone(start, alone.starved_minutes, span, prices),
+        _in_charge(
+            run.starved_minutes, run.decisions, tuple(_changes(run, prices)),
+            (len(run.refusals), len(run.violations)), (start, span, prices),
+        ),
+    )  # fmt: skip
+
+
+Span = tuple[datetime, datetime]
+
+
+def _left_alone(start: Configuration, starved: int, span: Span, prices: PriceTable) -> Played:
+    return Played(
+        starved_minutes=starved,
+        storage_usd=_paid(start, (), span, prices),
+        usd_per_month_end=prices.monthly(start),
+    )
+
+
+def _in_charge(
+    starved: int,
+    decisions: Sequence[Decision],
+    changes: tuple[ReplayedChange, ...],
+    wrong: tuple[int, int],
+    paid: tuple[Configuration, Span, PriceTable],
+) -> Played:
+    start, span, prices = paid
+    counts = {
+        kind: sum(isinstance(decision.answer, kind) for decision in decisions)
+        for kind in (Act, Hold, Escalate)
+    }
+    return Played(
+        starved_minutes=starved,
+        storage_usd=_paid(start, changes, span, prices),
+        usd_per_month_end=prices.monthly(changes[-1].target if changes else start),
+        changes=changes,
+        acts=counts[Act],
+        holds=counts[Hold],
+        escalations=counts[Escalate],
+        aws_refusals=wrong[0],
+        guardrail_violations=wrong[1],
+    )
+
+
+def _paid(
+    start: Configuration, changes: Sequence[ReplayedChange], span: Span, prices: PriceTable
+) -> Decimal:
+    """USD for storage by the second; a target is billed from the start of its modification."""
+    edges = [(span[0], start), *((c.at, c.target) for c in changes), (span[1], start)]
+    total = Decimal(0)
+    for (begin, paid), (end, _) in pairwise(edges):
+        seconds = Decimal(str((end - begin).total_seconds()))
+        total += prices.monthly(paid) * seconds / SECONDS_PER_MONTH
+    return total
+
+
+def _changes(run: Result, prices: PriceTable) -> list[ReplayedChange]:
+    return [
+        ReplayedChange(
+            at=change.at,
+            origin=change.origin,
+            target=change.target,
+            usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
+            reason=change.reason,
+        )
+        for change in run.changes
+    ]
+
+
+def _scenario(volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable) -> Scenario:
+    since, course = rebuilt.since_minute, rebuilt.course
+    workload = _workload(course, since, course.minutes)
+    return Scenario(
+        name=volume.ref.resource_id,
+        start=workload.start,
+        resource=Resource(
+            configuration=volume.configuration,
+            burst_balance_percent=rebuilt.balance_percent_since,
+            tags=(),
+        ),
+        hung=Hung(attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT),
+        workload=workload,
+        history=_workload(course, 0, since) if since else None,
+        aws=AwsBehaviour(
+            region=volume.ref.region,
+            prices=prices,
+            metric_delay=METRIC_DELAY,
+            delays=Delays(),
+            modified_at=(),
+            known_to_ledger=True,
+            refusal_names_instant=True,
+        ),
+        policy=policy,
+    )
+
+
+def _workload(course: Course, first: int, last: int) -> TraceWorkload:
+    """Minutes `first` to `last` of a course, for the exact physics."""
+    step = course.step_s
+    place = slice(first * 60 // step, last * 60 // step)
+    ops, share = course.ops[place], course.read_share[place]
+    read_bytes = course.read_bytes[place]
+    columns = (ops * share, ops * (1 - share), read_bytes, course.bytes[place] - read_bytes)
+    rows = zip(*((column * step).tolist() for column in columns), strict=True)
+    return TraceWorkload(
+        [None if np.isnan(row[0]) else row for row in rows],
+        interval_s=step,
+        start=course.start + timedelta(minutes=first),
+    )
+
+
+__all__ = ["Played", "ReplayedChange", "exact", "fast"]
