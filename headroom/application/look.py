@@ -115,7 +115,9 @@ def note_modifications(
             price = prices.monthly(change.target)
         except PriceUnknown:
             price = None
-    theirs = KnownModification(started_at=change.started_at, by="other")
+    theirs = KnownModification(
+        started_at=change.started_at, by="other", origin=change.origin, target=change.target
+    )
     ports.standings.saw_modifications(view.volume.ref, [theirs], now=now, owner_price=price)
     return ports.standings.standing(view.volume.ref, now)
 
@@ -186,10 +188,12 @@ def _next_look(decision: Decision) -> datetime | None:
 
 
 def _draining(decision: Decision) -> bool:
-    credits = decision.demand.credits
-    if credits is None or credits.empty_at is None:
-        return False
-    return credits.empty_at - decision.at <= DRAINING
+    credits, balance = decision.demand.credits, decision.diagnosis.instance_balance
+    ends = (
+        None if credits is None else credits.empty_at,
+        None if balance is None else balance.empty_at,
+    )
+    return any(end is not None and end - decision.at <= DRAINING for end in ends)
 
 
 __all__ = ["PolicyUnreadable", "look", "next_look", "note_modifications", "observe"]

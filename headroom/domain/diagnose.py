@@ -6,8 +6,9 @@ from datetime import timedelta
 from statistics import mean
 
 from headroom.domain.catalogue import Capability, capability
-from headroom.domain.demand import Binding, Demand, Diagnosis
+from headroom.domain.demand import BalanceForecast, Binding, Demand, Diagnosis
 from headroom.domain.estimate import LEAD_TIME
+from headroom.domain.instance_balance import forecast, imminent, told
 from headroom.domain.observation import Observation, Series
 from headroom.domain.pressure import Minute, minutes
 
@@ -22,12 +23,15 @@ def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
     """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
     can = capability(observation.volume.configuration)
     seen = minutes(observation.activity, can, observation.modification)
+    history = observation.history
+    earlier = () if history is None else minutes(history, can, observation.modification)
+    balance = forecast(observation, seen, earlier)
     iops_left, mibps_left = _instance_left(observation, seen)
     recent = [m for m in seen if m.at >= observation.at - RECENT]
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
     mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
     binding, why = _binding(
-        observation, demand, can, seen, (iops_limit, mibps_limit), (iops_left, mibps_left)
+        observation, demand, can, seen, (iops_limit, mibps_limit), (iops_left, mibps_left), balance
     )
     return Diagnosis(
         binding=binding,
@@ -36,6 +40,7 @@ def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
         instance_iops_left=iops_left,
         instance_mibps_left=mibps_left,
         explanation=why,
+        instance_balance=balance,
     )
 
 
@@ -46,16 +51,22 @@ def _binding(
     seen: tuple[Minute, ...],
     limit: tuple[float, float],
     left: tuple[float | None, float | None],
+    balance: BalanceForecast | None,
 ) -> tuple[Binding, str]:
     recent = [m for m in seen if m.at >= observation.at - RECENT]
     if not recent:
         return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"
+    volume_is_next = _credits_go_next(observation, demand, can, left)
+    if balance is not None and balance.basis == "empty_now" and volume_is_next:
+        balance = None  # told before; now the volume's own credits are what runs out
+    if balance is not None and _soon_the_limit(observation, demand, seen, balance):
+        return balance.binding, told(balance, observation.at)
     stolen = _instance_pressed(observation)
     if demand.pressed_minutes and sum(m.pressed for m in recent) >= 2:
         if stolen is not None and None in left:
             return stolen, "the instance's own EBS check reads 1 and its limits are not known"
         return _pressed(can, recent, limit, left)
-    if stolen is not None:
+    if stolen is not None and not volume_is_next:
         return stolen, "the instance's own EBS check reads 1 while the volume's does not"
     credits = demand.credits
     empty_at = None if credits is None else credits.empty_at
@@ -138,6 +149,56 @@ def _instance_pressed(observation: Observation) -> Binding | None:
     if _ones(activity.throughput_exceeded, observation) >= 2:
         return Binding.INSTANCE_THROUGHPUT
     return None
+
+
+def _soon_the_limit(
+    observation: Observation, demand: Demand, seen: tuple[Minute, ...], balance: BalanceForecast
+) -> bool:
+    """Whether the instance is about to be the limit, or will be before the credits run out.
+
+    What is believed of the load when credits are foreseen to run out holds for the balance too.
+    """
+    credits = demand.credits
+    if credits is not None and credits.empty_at is not None:
+        near = credits.empty_at - observation.at <= LEAD_TIME
+        if near and balance.empty_at <= credits.empty_at:
+            return True
+    return imminent(balance, observation.at) and (
+        demand.pressed_minutes > 0 or _takes_its_share(observation, seen, balance.binding)
+    )
+
+
+def _credits_go_next(
+    observation: Observation,
+    demand: Demand,
+    can: Capability,
+    left: tuple[float | None, float | None],
+) -> bool:
+    """Whether the volume, once out of credits, gives less than its instance does without any."""
+    credits = demand.credits
+    if credits is None or credits.empty_at is None:
+        return False
+    have, lasting = (
+        (left[1], can.sustained_mibps) if can.mib_credits else (left[0], can.sustained_iops)
+    )
+    near = credits.empty_at - observation.at <= LEAD_TIME
+    return near and have is not None and have > lasting * TOLERANCE
+
+
+def _takes_its_share(observation: Observation, seen: tuple[Minute, ...], binding: Binding) -> bool:
+    """Whether this volume takes at least an even share of what its instance's volumes do.
+
+    All of them share one balance: its owner is told by those that use it up, not by each.
+    """
+    activity, instance = observation.instance_activity, observation.instance
+    if activity is None or instance is None or len(instance.volume_ids) <= 1:
+        return True
+    iops = binding is Binding.INSTANCE_IOPS
+    own = [m.ssd_iops if iops else m.mibps for m in seen[-RECENT_MINUTES:]]
+    both = (activity.iops if iops else activity.mibps).known()[-RECENT_MINUTES:]
+    if not own or not both:
+        return True
+    return mean(own) * len(instance.volume_ids) >= mean(both)
 
 
 def _ones(check: Series, observation: Observation) -> int:

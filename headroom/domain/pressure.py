@@ -30,7 +30,7 @@ class Minute:
     iops_pressed: bool
     mibps_pressed: bool
     iops_limit: float
-    """The limit in force; while a change lands, the lower of the old one and the new one."""
+    """The limit in force; while a change lands, the lowest that what was served leaves open."""
     mibps_limit: float
     checked: bool
     """Whether AWS published an Exceeded check for this minute."""
@@ -152,8 +152,8 @@ def _minute(activity: VolumeActivity, can: Capability, row: _Row, *, merged_io: 
         latency_ms=activity.latency_ms.values[i],
         iops_pressed=_pressed(checks[0], iops, row.low[0], row.high[0]),
         mibps_pressed=_pressed(checks[1], driven, row.low[1], row.high[1]),
-        iops_limit=row.low[0],
-        mibps_limit=row.low[1],
+        iops_limit=_told_by(iops, row.low[0], row.high[0]),
+        mibps_limit=_told_by(driven, row.low[1], row.high[1]),
         checked=checks != (None, None),
         ops=taken.ops,
         ssd_iops=ssd if hdd else iops,
@@ -162,6 +162,11 @@ def _minute(activity: VolumeActivity, can: Capability, row: _Row, *, merged_io: 
         bytes_known=taken.bytes_known,
         whole=taken.whole,
     )
+
+
+def _told_by(took: float, low: float, high: float) -> float:
+    """The limit in force while a change lands: at least what was served under it."""
+    return min(high, max(low, took))
 
 
 def _pressed(check: float | None, took: float, low: float, high: float) -> bool:

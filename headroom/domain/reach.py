@@ -24,6 +24,10 @@ NO_BOUND = 16.0
 USUAL = 1.8
 """Median of what a censored load wants over what it got: half of the Pareto tail of 1.2."""
 GROWTH_WEIGHT = 0.9
+CUT_WEIGHT = 0.5
+"""Of growth that was seen before the queue was cut off."""
+WHOLE_STEPS = 2
+"""Steps from minute to minute, both of them seen whole, that tell how fast a queue grows."""
 BURST_WEIGHT = 0.6
 MOST_OF_BURSTS = 0.9
 BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=60)
@@ -52,20 +56,22 @@ def by_growth(pressed: Sequence[Minute]) -> Reach | None:
 
     None when the queue does not grow, or is cut off in all but one minute of those saturated.
     """
+    whole: list[float] = []
+    cut: list[float] = []
     seen = [m for m in pressed if m.saturated and m.queue is not None and m.ops > 0]
-    rates, cut = [], False
     for before, after in pairwise(seen):
         if before.queue is None or after.queue is None or before.queue >= FULL * DEVICE_SHOWS:
             continue
         seconds = (after.at - before.at).total_seconds()
-        rates.append(1 + (after.queue - before.queue) / seconds / after.ops)
-        cut = cut or after.queue >= FULL * DEVICE_SHOWS
-    if not rates or mean(rates) <= 1.0:
+        rate = 1 + (after.queue - before.queue) / seconds / after.ops
+        (cut if after.queue >= FULL * DEVICE_SHOWS else whole).append(rate)
+    ratio = mean(whole or cut or [1.0])
+    if ratio <= 1.0:
         return None
-    ratio = mean(rates)
-    if cut:  # it went on growing where nobody sees it
+    if len(whole) < WHOLE_STEPS:  # it went on growing where nobody sees it
         return Reach(least=ratio, likely=ratio, source="queue growth, cut off")
-    return Reach(least=ratio, likely=ratio, weight=GROWTH_WEIGHT, source="queue growth")
+    weight = CUT_WEIGHT if cut else GROWTH_WEIGHT
+    return Reach(least=ratio, likely=ratio, weight=weight, source="queue growth")
 
 
 def by_earlier_days(levels: Sequence[float], served: float) -> Reach | None:
@@ -128,8 +134,8 @@ def _burst(minute: Minute, calm: Sequence[Minute], *, by_iops: bool) -> tuple[fl
     busy_s = 60.0 if rest >= 1 else min(60.0, max(1.0, 60 * (share - rest) / (1 - rest)))
     usual = 2 - rest
     upper = min(NO_BOUND, max(usual, rest + (1 - rest) * busy_s))
-    if minute.queue is None or not minute.ops:
-        return usual, upper
+    if minute.queue is None or not minute.ops or not calm:
+        return usual, upper  # without a calm minute, bursts and the rest cannot be told apart
     idle_queue = median([m.queue for m in calm if m.queue is not None] or [0.0])
     peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
     if peak >= FULL * DEVICE_SHOWS:

@@ -150,18 +150,25 @@ def _reached(telling: Sequence[Minute], ongoing: Sequence[Minute]) -> tuple[floa
     """
     by_iops = [m for m in telling if m.iops_pressed]
     by_mibps = [m for m in telling if m.mibps_pressed]
-    iops = mean(m.ssd_iops for m in by_mibps or telling)
+    beside = by_mibps or ([] if by_iops else telling)
+    iops = mean(m.ssd_iops for m in beside) if beside else 0.0
     sized = [m.mibps for m in by_iops or telling if m.bytes_known]
     mibps = mean(sized) if sized else 0.0
     if by_iops:
         took = mean(m.ssd_iops for m in by_iops)
         most = max(_iops_reached(m) for m in by_iops)
-        reached = min(most, _arrived(ongoing, most))
+        reached = min(most, _arrived(ongoing, most, by_iops=True))
         iops = max(iops, reached)
         carried = mibps * (reached / took if took else 1.0)
         mibps = max(mibps, min(carried, max(m.mibps_limit for m in by_iops)))
     if by_mibps:
-        mibps = max(mibps, max(_mibps_reached(m) for m in by_mibps))
+        most = max(_mibps_reached(m) for m in by_mibps)
+        reached = min(most, _arrived(ongoing, most, by_iops=False))
+        mibps = max(mibps, reached)
+        whole = [m for m in by_mibps if m.saturated and m.mibps > 0]
+        if whole:
+            per_mib = sum(m.ssd_iops for m in whole) / sum(m.mibps for m in whole)
+            iops = max(iops, per_mib * reached)
     return iops, mibps
 
 
@@ -179,16 +186,20 @@ def _mibps_reached(minute: Minute) -> float:
     return max(minute.mibps, minute.mibps_limit)
 
 
-def _arrived(ongoing: Sequence[Minute], most: float) -> float:
+def _arrived(ongoing: Sequence[Minute], most: float, *, by_iops: bool) -> float:
     """The least that arrived under a limit that was raised meanwhile: the backlog of before
     is served first, so what is served at the new limit is no proof of more."""
-    limits = [m.iops_limit for m in ongoing if m.pressed]
+    pressed = [m for m in ongoing if (m.iops_pressed if by_iops else m.mibps_pressed)]
+    limits = [m.iops_limit if by_iops else m.mibps_limit for m in pressed]
     if not limits or max(limits) <= limits[0] * SEEN_FREE:
         return most
-    before = max(_iops_reached(m) for m in ongoing if m.pressed and m.iops_limit <= limits[0])
-    total, arrived = 0.0, before
+    reached = _iops_reached if by_iops else _mibps_reached
+    arrived = max(
+        reached(m) for m, limit in zip(pressed, limits, strict=True) if limit <= limits[0]
+    )
+    total = 0.0
     for count, minute in enumerate(ongoing, start=1):
-        total += minute.ssd_iops
+        total += minute.ssd_iops if by_iops else minute.mibps
         arrived = max(arrived, total / count)
     return arrived
 
@@ -220,11 +231,12 @@ def _backlog(ongoing: Sequence[Minute], likely_iops: float) -> float:
         if minute.saturated:
             waiting = max(0.0, waiting + (likely_iops - minute.ssd_iops) * seconds)
     newest = ongoing[-1] if ongoing else None
-    if newest is not None and newest.queue is not None and newest.ops:
+    if newest is None or not newest.saturated or not newest.ops:
+        return 0.0  # a burst inside the minute is served within it
+    if newest.queue is not None:
         shown = newest.queue * newest.ssd_iops / newest.ops
-        if newest.queue < FULL * DEVICE_SHOWS:  # the device shows all of it
-            return round(shown, 1)
-        return round(max(shown, waiting), 1)
+        # A queue that is not cut off is all there is.
+        waiting = shown if newest.queue < FULL * DEVICE_SHOWS else max(shown, waiting)
     return round(waiting, 1)
 
 
