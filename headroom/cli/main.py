@@ -12,7 +12,7 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from typer._click.exceptions import ClickException
 
-from headroom.cli import audit, demo, explain, local, replay, simulate, version
+from headroom.cli import audit, compare, demo, explain, local, replay, simulate, version
 from headroom.cli.output import err
 from headroom.cli.problems import BAD_INPUT, FAILED, OK, Problem
 from headroom.localaws.daemon import EndpointFailed
@@ -31,6 +31,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
+app.command("compare")(compare.compare)
 app.command("replay")(replay.replay)
 app.add_typer(local.app, name="local")
 app.command("audit")(audit.audit)

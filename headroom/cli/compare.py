@@ -1,0 +1,108 @@
+"""`headroom compare`: Headroom beside the rules of others, on the same loads, under the same rules."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from headroom.cli import compared
+from headroom.cli.output import emit, err, out
+from headroom.proving.compare import (
+    SCALES,
+    Job,
+    conditions_json,
+    cores,
+    courses_in,
+    jobs,
+    sample_courses,
+)
+from headroom.proving.compare import compare as run_jobs
+from headroom.proving.conditions import PRESETS
+from headroom.proving.ranking import summary
+from headroom.proving.rows import Row
+from headroom.proving.scenarios import played, scenario_files
+
+
+class Scale(StrEnum):
+    """What the loads are multiplied by."""
+
+    ONE = "1"
+    AUTO = "auto"
+    BOTH = "both"
+
+
+class Preset(StrEnum):
+    """What a starved minute is worth."""
+
+    PERFORMANCE = "performance"
+    BALANCED = "balanced"
+    THRIFT = "thrift"
+    ALL = "all"
+
+
+def compare(
+    traces: Annotated[
+        Path | None,
+        typer.Option(help="Directory of load traces (*.csv). Without: six made-up loads."),
+    ] = None,
+    scenarios: Annotated[
+        Path | None, typer.Option(help="YAML list of scenario files to run as well.")
+    ] = None,
+    scale: Annotated[
+        Scale, typer.Option(help="Loads as they are, brought to twice gp3's baseline, or both.")
+    ] = Scale.BOTH,
+    preset: Annotated[
+        Preset, typer.Option(help="What a starved minute is worth: $1.00, $0.10 or $0.01.")
+    ] = Preset.BALANCED,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Processes at once; 0 for one per core.")] = 0,
+) -> None:
+    """Compare Headroom with other tools' rules, fixed configurations and the oracle."""
+    began = time.perf_counter()
+    presets = tuple(PRESETS) if preset is Preset.ALL else (preset.value,)
+    courses = sample_courses() if traces is None else courses_in(traces)
+    stories = [] if scenarios is None else scenario_files(scenarios)
+    count = workers or cores()
+    work = jobs(
+        courses,
+        scales=SCALES if scale is Scale.BOTH else (scale.value,),
+        presets=presets,
+        workers=count,
+    )
+    rows = _run(work, count)
+    said: dict[str, object] = {
+        "conditions": conditions_json(work),
+        "rows": [row.to_json() for row in rows],
+        "summary": summary(rows),
+    }
+    if stories:
+        said["scenarios"] = [line for story in stories for line in played(story)]
+    said["seconds"] = round(time.perf_counter() - began, 1)
+    said["made_up"] = traces is None
+    if as_json:
+        emit(said)
+    else:
+        compared.show(said, out())
+
+
+def _run(work: list[Job], workers: int) -> list[Row]:
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+    )  # fmt: skip
+    with Progress(
+        *columns, console=err(), transient=True, disable=not err().is_terminal
+    ) as progress:
+        task = progress.add_task("volume-days", total=sum(job.weight for job in work) // 1_440)
+        done = 0
+
+        def advance(job: Job) -> None:
+            nonlocal done
+            done += job.weight
+            progress.update(task, completed=done // 1_440, description=job.course.name)
+
+        return run_jobs(work, workers=workers, on_done=advance)

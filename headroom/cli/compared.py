@@ -1,0 +1,133 @@
+"""A comparison as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+
+from headroom.cli.output import money, table
+
+Json = Mapping[str, Any]
+COLUMNS = ("", "controller", "score", "regret", "dollars", "starved min", "changes", "raises",
+           "AWS refused", "outside limits")  # fmt: skip
+
+
+def show(said: Json, console: Console) -> None:
+    """Print what `headroom compare --json` says, for people."""
+    runs = len({(r["trace"], r["scale"], r["start"]) for r in said["rows"]})
+    for preset, found in said["summary"]["presets"].items():
+        value = said["conditions"]["presets_usd_per_starved_minute"][preset]
+        title = f"{preset}: a starved minute is worth ${value:.2f}; {runs} runs each"
+        console.print(table(title, COLUMNS, list(_ranked(found))))
+        console.print("* on the Pareto front of starved minutes against dollars\n", markup=False)
+        console.print(
+            table(
+                "targets", ("", "is", "must be", "tuning half", "unseen half", ""),
+                [_target(each) for each in found["targets"]],
+            )
+        )  # fmt: skip
+        for each in found["targets"]:
+            if each["met"] is False and each["detail"]:
+                console.print(f"{each['key']}: {each['detail']}", markup=False, soft_wrap=True)
+        console.print()
+    if said.get("scenarios"):
+        console.print(table("scenarios", SCENARIO, [_scenario(s) for s in said["scenarios"]]))
+    for line in remarks(said):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _ranked(found: Json) -> Iterator[tuple[str, ...]]:
+    for each in found["controllers"]:
+        sums = each["totals"]["all"]
+        reference = each["kind"] == "reference"
+        place = "ref" if reference else f"{each['rank']}"
+        yield (
+            place + ("" if each["dominated"] or reference else " *"),
+            each["controller"],
+            money(sums["score"]),
+            money(sums["regret"]),
+            money(sums["storage_usd"]),
+            f"{sums['starved_minutes']:,}",
+            f"{sums['modifications']:,}",
+            f"{sums['price_raising']:,}",
+            f"{sums['aws_refusals']:,}",
+            f"{sums['guardrail_violations']:,}",
+        )
+
+
+def figure(key: str, value: float | None) -> str:
+    """A target's figure as people read it."""
+    if value is None:
+        return "-"
+    if key.endswith("_share"):
+        return f"{value:.1%}"
+    whole = key.endswith(("_on", "_slots", "_plans")) or key == "violations"
+    return f"{value:,.0f}" if whole else f"{value:,.2f}"
+
+
+def limit(target: Json) -> str:
+    """What a target must be, for example `at most 0.50`."""
+    word = "at most" if target["at_most"] else "at least"
+    return f"{word} {figure(target['key'], target['limit'])}"
+
+
+def verdict(target: Json) -> str:
+    """Whether a target is met, in a word."""
+    return {True: "met", False: "MISSED", None: "not measured"}[target["met"]]
+
+
+def _target(each: Json) -> tuple[str, ...]:
+    key = each["key"]
+    return (
+        each["about"],
+        figure(key, each["figure"]),
+        limit(each),
+        figure(key, each["tuning"]),
+        figure(key, each["unseen"]),
+        verdict(each),
+    )
+
+
+SCENARIO = ("scenario", "controller", "score", "dollars", "starved min", "changes", "AWS refused")
+
+
+def _scenario(each: Json) -> tuple[str, ...]:
+    return (
+        each["scenario"],
+        each["controller"],
+        money(each["score"]),
+        money(each["storage_usd"]),
+        f"{each['starved_minutes']:,}",
+        f"{each['modifications']:,}",
+        f"{each['aws_refusals']:,}",
+    )
+
+
+def remarks(said: Json) -> Iterator[str]:
+    """Conditions and caveats, a line each."""
+    c, halves = said["conditions"], said["summary"]["halves"]
+    policy = c["policy"]
+    yield (
+        f"Conditions: {c['prices']}; starts {', '.join(c['starts'].values())}; full credits; "
+        f"instance {c['instance']}; metrics {c['metric_delay_min']} minutes late; effect after "
+        f"{c['effect_after_min']} minutes, completed after {c['completed_after_min']}; scales "
+        f"{', '.join(c['scales'])}; traces under {c['traces_repeated_to_days']} days repeated to "
+        f"that; {c['kib_per_operation_where_unknown']} KiB per operation where only bytes are known; "
+        f"policy: {' and '.join(policy['types'])}, at most {policy['max_iops']:,} IOPS, "
+        f"{policy['max_throughput_mibps']:,} MiB/s, x{policy['largest_step']:g} a step, "
+        f"+${policy['price_increase_usd']:g} a month, {policy['modifications_per_24h']} "
+        "modifications in 24 h."
+    )
+    yield (
+        "Score = storage dollars + value x starved minutes that some configuration within the "
+        "guardrails would have saved. Regret = score above the oracle's."
+    )
+    yield (
+        f"{halves['rule']} Tuning: {', '.join(halves['tuning']) or 'none'}. "
+        f"Unseen: {', '.join(halves['unseen']) or 'none'}."
+    )
+    if said.get("made_up"):
+        yield "These loads are made up (no --traces); no figure of merit should rest on them."
+    yield f"{len(said['rows']):,} runs in {said['seconds']:,.0f} s."

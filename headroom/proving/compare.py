@@ -1,0 +1,233 @@
+"""Controllers side by side on the same courses, starts and presets, on every core at hand."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from headroom.domain.resources import Configuration
+from headroom.proving.conditions import PRESETS, STARTS, Conditions
+from headroom.proving.course import LEAST_DAYS, Course, auto_scale, read_course
+from headroom.proving.errors import BadInput
+from headroom.proving.ground import Ground, StaticStarvation
+from headroom.proving.measures import measured
+from headroom.proving.oracle import Foresight
+from headroom.proving.peers import RULES
+from headroom.proving.rows import Kind, Row, half_of
+from headroom.proving.samples import SAMPLES, sample_course
+from headroom.proving.statics import BestStatic, static_peak
+from headroom.proving.trial import Run, run_engine, run_rule, run_schedule
+
+SCALES = ("1", "auto")
+CONTROLLERS: Mapping[str, Kind] = {
+    "none": "none",
+    **dict.fromkeys(RULES, "published"),
+    "headroom": "headroom",
+    "static-peak": "reference",
+    "best-static": "reference",
+    "oracle": "reference",
+}
+"""Everybody who is compared, in the order in which tables show them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One course under the scale labels that give it, with every start and preset asked for."""
+
+    course: Course
+    file_name: str
+    scales: tuple[str, ...]
+    starts: tuple[str, ...]
+    presets: tuple[str, ...]
+
+    @property
+    def weight(self) -> int:
+        """Minutes to be simulated, for progress and for beginning with the longest."""
+        return self.course.minutes * len(self.starts)
+
+
+def courses_in(directory: Path) -> list[tuple[str, Course]]:
+    """File name and course of every trace in a directory; raises BadInput in one sentence."""
+    if not directory.is_dir():
+        raise BadInput(f"{directory} is no directory; give one that holds traces (*.csv).")
+    paths = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
+    if not paths:
+        raise BadInput(f"{directory} holds no trace: no file in it ends in .csv.")
+    return [(path.name, read_course(path, scale="1")) for path in paths]
+
+
+def sample_courses() -> list[tuple[str, Course]]:
+    """The made-up loads, for when there are no traces."""
+    return [(f"{name}.csv", sample_course(name)) for name in SAMPLES]
+
+
+def jobs(
+    courses: Sequence[tuple[str, Course]],
+    *,
+    scales: Sequence[str] = SCALES,
+    starts: Sequence[str] = tuple(STARTS),
+    presets: Sequence[str] = ("balanced",),
+    workers: int = 1,
+) -> list[Job]:
+    """What there is to do, the longest first; split by start where the courses are few."""
+    found = []
+    for file_name, course in courses:
+        by_factor: dict[float, list[str]] = {}
+        for scale in scales:
+            factor = 1.0 if scale == "1" else auto_scale(course)
+            by_factor.setdefault(factor, []).append(scale)
+        for factor, labels in by_factor.items():
+            found.append(
+                Job(
+                    course=course if factor == 1.0 else course.scaled(factor),
+                    file_name=file_name,
+                    scales=tuple(labels),
+                    starts=tuple(starts),
+                    presets=tuple(presets),
+                )
+            )
+    if len(found) < 3 * workers:
+        found = [replace(job, starts=(start,)) for job in found for start in job.starts]
+    return sorted(found, key=lambda job: -job.weight)
+
+
+def compare(
+    work: Sequence[Job], *, workers: int = 1, on_done: Callable[[Job], None] | None = None
+) -> list[Row]:
+    """The rows of all jobs, by trace, scale, start and preset; `on_done` is told of each job."""
+    rows = [row for done in _played(work, workers, on_done) for row in done]
+    order = {name: place for place, name in enumerate(CONTROLLERS)}
+    places = {name: place for place, name in enumerate((*SCALES, *STARTS, *PRESETS))}
+    return sorted(
+        rows,
+        key=lambda row: (
+            row.trace, places[row.scale], places[row.start], places[row.preset],
+            order[row.controller],
+        ),
+    )  # fmt: skip
+
+
+def cores() -> int:
+    """How many processes may run at once."""
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
+               else os.cpu_count() or 1)  # fmt: skip
+
+
+def _played(
+    work: Sequence[Job], workers: int, on_done: Callable[[Job], None] | None
+) -> Iterator[list[Row]]:
+    if workers <= 1:
+        for job in work:
+            yield play(job)
+            if on_done is not None:
+                on_done(job)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=workers, mp_context=context) as pool:
+        waiting: dict[Future[list[Row]], Job] = {pool.submit(play, job): job for job in work}
+        try:
+            while waiting:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    job = waiting.pop(future)
+                    yield future.result()
+                    if on_done is not None:
+                        on_done(job)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def play(job: Job) -> list[Row]:
+    """Every controller on one job's course: from every start, at every preset."""
+    starved_as, foresight = StaticStarvation(job.course), Foresight(job.course)
+    rows: list[Row] = []
+    for name in job.starts:
+        ground = Ground(starved_as, STARTS[name], Conditions())
+        rows += [
+            replace(row, start=name, scale=scale)
+            for row in _from_start(job, ground, foresight)
+            for scale in job.scales
+        ]
+    return rows
+
+
+def _from_start(job: Job, ground: Ground, foresight: Foresight) -> Iterator[Row]:
+    course, start, first = ground.course, ground.start, Conditions(preset=job.presets[0])
+    best = BestStatic(ground, first)
+    shared = {"none": run_schedule(course, start, [], first)}
+    shared |= {name: run_rule(course, start, rule(), first) for name, rule in RULES.items()}
+    shared["static-peak"] = static_peak(ground, first)
+    for preset in job.presets:
+        conditions = Conditions(preset=preset)
+        runs = dict(shared)
+        runs["headroom"] = run_engine(course, start, conditions)
+        runs["best-static"] = best.run(conditions)
+        yield from _scored(job, ground, foresight, conditions, runs)
+
+
+def _scored(
+    job: Job, ground: Ground, foresight: Foresight, conditions: Conditions, runs: dict[str, Run]
+) -> Iterator[Row]:
+    """Rows of all runs at one preset, the oracle's added; what they did it may do as well."""
+    course, start = ground.course, ground.start
+    schedules = [_schedule(run) for run in runs.values() if not run.guardrail_violations]
+    found = foresight.oracle(start, conditions, schedules)
+    runs["oracle"] = found.run
+    best = _score(runs["oracle"], ground, conditions)
+    for name, kind in CONTROLLERS.items():
+        run = runs[name]
+        starved = run.starved & ~ground.unsavable
+        score = _score(run, ground, conditions)
+        yield Row(
+            trace=course.name, scale="", start="", preset=conditions.preset, controller=name,
+            kind=kind, score=score, regret=score - best, storage_usd=run.storage_usd,
+            starved_minutes=int(np.count_nonzero(starved)),
+            modifications=len(run.changes), aws_refusals=run.aws_refusals,
+            guardrail_violations=run.guardrail_violations,
+            unsavable_minutes=int(np.count_nonzero(run.starved & ground.unsavable)),
+            held=run.held, scale_factor=course.scale, days=course.minutes / 1_440,
+            trace_days=course.trace_days, half=half_of(job.file_name),
+            value_usd=conditions.value_usd, oracle_bound=found.bound, oracle_exact=found.exact,
+            measures=measured(run, ground, whole=kind == "headroom"),
+        )  # fmt: skip
+
+
+def _schedule(run: Run) -> tuple[tuple[int, Configuration], ...]:
+    return tuple((change.minute, change.target) for change in run.changes)
+
+
+def _score(run: Run, ground: Ground, conditions: Conditions) -> float:
+    starved = int(np.count_nonzero(run.starved & ~ground.unsavable))
+    return run.storage_usd + conditions.value_usd * starved
+
+
+def conditions_json(work: Sequence[Job]) -> dict[str, object]:
+    """The standard conditions under which the rows were made, for people and programs."""
+    one, presets = Conditions(), work[0].presets if work else ()
+    limits = one.policy.defaults
+    return {
+        "prices": f"{one.region}, {one.prices.source} of {one.prices.as_of}",
+        "starts": {name: str(STARTS[name]) for job in work[:1] for name in STARTS},
+        "burst_balance_percent": one.burst_balance_percent,
+        "instance": "never binds",
+        "metric_delay_min": int(one.metric_delay.total_seconds() // 60),
+        "effect_after_min": int(one.delays.effect.total_seconds() // 60),
+        "completed_after_min": int(one.delays.completed.total_seconds() // 60),
+        "presets_usd_per_starved_minute": {name: PRESETS[name] for name in presets},
+        "scales": sorted({scale for job in work for scale in job.scales}),
+        "traces_repeated_to_days": LEAST_DAYS,
+        "kib_per_operation_where_unknown": 16,
+        "policy": {
+            "mode": limits.mode.value, "types": [kind.value for kind in limits.types],
+            "max_iops": limits.max_iops, "max_throughput_mibps": limits.max_throughput_mibps,
+            "growth": limits.growth, "largest_step": limits.largest_step,
+            "price_increase_usd": float(limits.price_increase_usd),
+            "modifications_per_24h": one.slots,
+        },
+    }  # fmt: skip

@@ -1,0 +1,95 @@
+"""One run of one controller as a row of the comparison, and which half of the traces it is of."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Literal
+
+Half = Literal["tuning", "unseen"]
+Kind = Literal["none", "published", "headroom", "reference"]
+SHORT_DAYS = 7.0
+HALVES = (
+    "A trace belongs to the tuning half when the SHA-256 of its file name is an even number, and "
+    "to the unseen half when it is odd."
+)
+
+
+def half_of(file_name: str) -> Half:
+    """The half a trace belongs to: by its file name alone, whatever directory it is in."""
+    return "unseen" if sha256(file_name.encode()).digest()[-1] % 2 else "tuning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measures:
+    """What a run is measured by besides its score; every count is of one run.
+
+    `price_raising`: modifications that raise the monthly price. `episodes`: stretches of minutes
+    that starve the volume as it started or as plain gp3, gaps under two hours joined.
+    `foreseeable`, `foreseen`: episodes of an empty gp2 bucket that the slope or earlier days
+    told, and those of them acted on before their first starved minute. `calm_days`: days on
+    which the volume would not have starved had nothing been changed since the day began, or ever;
+    `disturbed_days`: those on which something raised the price, or added performance without
+    lowering it; `sped_up_days`: those on which anything added performance. `slotless_minutes`:
+    starved minutes in which the last 24 hours held as many modifications as the policy lets.
+    """
+
+    price_raising: int = 0
+    episodes: int = 0
+    foreseeable: int = 0
+    foreseen: int = 0
+    calm_days: int = 0
+    disturbed_days: int = 0
+    sped_up_days: int = 0
+    slotless_minutes: int = 0
+    most_in_24h: int = 0
+    invalid_plans: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One controller on one trace, scale, start and preset. Money in USD, over the whole course."""
+
+    trace: str
+    scale: str
+    start: str
+    preset: str
+    controller: str
+    kind: Kind
+    score: float
+    regret: float
+    storage_usd: float
+    starved_minutes: int
+    """Those that some configuration within the guardrails would have saved."""
+    modifications: int
+    aws_refusals: int
+    guardrail_violations: int
+    unsavable_minutes: int
+    held: int
+    """Wishes that a guardrail stopped."""
+    scale_factor: float
+    days: float
+    trace_days: float
+    half: Half
+    value_usd: float
+    """What a starved minute is worth at this preset."""
+    oracle_bound: float
+    """No schedule scores less than this."""
+    oracle_exact: bool
+    measures: Measures
+
+    @property
+    def case(self) -> tuple[str, str, str, str]:
+        """What the controllers of one comparison have in common."""
+        return (self.trace, self.scale, self.start, self.preset)
+
+    @property
+    def short(self) -> bool:
+        """Whether the trace itself is shorter than a week: reaction time dominates its score."""
+        return self.trace_days < SHORT_DAYS
+
+    def to_json(self) -> dict[str, object]:
+        """The row as `headroom compare --json` prints it, measures beside the rest."""
+        flat = {name: value for name, value in asdict(self).items() if name != "measures"}
+        flat.update(asdict(self.measures))
+        return {k: round(v, 4) if isinstance(v, float) else v for k, v in flat.items()}

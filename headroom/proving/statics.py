@@ -1,0 +1,164 @@
+"""References that make one change at minute 0: the trace's peak, and the best in hindsight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from headroom.domain.catalogue import MIB, cheapest, max_iops
+from headroom.domain.pricing import SECONDS_PER_MONTH
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.proving.conditions import Conditions, within
+from headroom.proving.course import Floats
+from headroom.proving.ground import Ground
+from headroom.proving.trial import Run, run_schedule, score
+
+QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 1.0)
+GRID = 13
+"""Levels spaced evenly in proportion between a type's least and the ceiling, both included."""
+GP3_MOST = (80_000, 2_000)
+"""The most IOPS and MiB/s that gp3 takes: as good as no limit."""
+TRIED = 3
+"""So many of the best on the grid are run exactly, with the start in force until the effect."""
+
+
+def static_peak(ground: Ground, conditions: Conditions) -> Run:
+    """The cheapest configuration for the largest demand of any step, as far as one change goes."""
+    iops, mibps = ground.peak
+    wish = _for_demand(ground.start, iops, mibps, conditions)
+    return run_schedule(ground.course, ground.start, [(0, wish)], conditions)
+
+
+class BestStatic:
+    """Searches the one change at minute 0 that scores best; runs are shared by the presets.
+
+    Starvation falls with IOPS and with MiB/s, so what a level of one costs with the most of the
+    other is a lower bound for all its combinations: those that cannot win are never run.
+    """
+
+    def __init__(self, ground: Ground, conditions: Conditions) -> None:
+        self._ground = ground
+        self._prices = conditions
+        self._levels = _levels(ground, conditions)
+        self._minutes: dict[Configuration, int] = {}
+        self._exact: dict[Configuration | None, Run] = {}
+
+    def run(self, conditions: Conditions) -> Run:
+        """The run of the best one at the preset of `conditions`; to stay is one of them."""
+        guessed = sorted(self._guessed(conditions).items(), key=lambda item: item[1])
+        best = self._run(None, conditions)
+        for target, _ in guessed[:TRIED]:
+            run = self._run(target, conditions)
+            if _score(run, self._ground, conditions) < _score(best, self._ground, conditions):
+                best = run
+        return best
+
+    def _guessed(self, conditions: Conditions) -> Mapping[Configuration, float]:
+        """Scores of the combinations that might win, as if in force from minute 0 on."""
+        best = float("inf")
+        found: dict[Configuration, float] = {}
+        for bound, target in self._bounds(conditions):
+            if bound >= best and len(found) >= TRIED:
+                break
+            guess = self._usd(target) + conditions.value_usd * self._starved(target)
+            found[target] = guess
+            best = min(best, guess)
+        return MappingProxyType(found)
+
+    def _bounds(self, conditions: Conditions) -> list[tuple[float, Configuration]]:
+        ground, start_usd = self._ground, conditions.monthly(self._ground.start)
+        iops_levels, mibps_levels = self._levels
+        found: dict[Configuration, float] = {}
+        for iops in iops_levels:
+            for mibps in mibps_levels:
+                wish = _for_demand(ground.start, iops, mibps, conditions)
+                target = within(conditions, ground.start, start_usd, wish)
+                if target is None or target in found:
+                    continue
+                least = max(
+                    self._starved(self._most(target, iops=target.iops)),
+                    self._starved(self._most(target, mibps=target.throughput_mibps)),
+                )
+                found[target] = self._usd(target) + conditions.value_usd * least
+        return sorted(((b, t) for t, b in found.items()), key=lambda pair: pair[0])
+
+    def _most(
+        self, target: Configuration, *, iops: int | None = None, mibps: int | None = None
+    ) -> Configuration:
+        """A volume that only one of the two limits of `target` can hold back."""
+        if target.throughput_mibps is None:
+            return target
+        return Configuration(
+            volume_type=VolumeType.GP3,
+            size_gib=target.size_gib,
+            iops=GP3_MOST[0] if iops is None else iops,
+            throughput_mibps=GP3_MOST[1] if mibps is None else mibps,
+        )
+
+    def _starved(self, target: Configuration) -> int:
+        if target not in self._minutes:
+            starved = self._ground.starved_as(target) & ~self._ground.unsavable
+            self._minutes[target] = int(starved.sum())
+        return self._minutes[target]
+
+    def _usd(self, target: Configuration) -> float:
+        return self._prices.monthly(target) * self._ground.course.minutes * 60 / SECONDS_PER_MONTH
+
+    def _run(self, target: Configuration | None, conditions: Conditions) -> Run:
+        if target not in self._exact:
+            schedule = [] if target is None else [(0, target)]
+            ground = self._ground
+            self._exact[target] = run_schedule(ground.course, ground.start, schedule, conditions)
+        return self._exact[target]
+
+
+def _score(run: Run, ground: Ground, conditions: Conditions) -> float:
+    return score(run, ground.unsavable, conditions)
+
+
+def _levels(ground: Ground, conditions: Conditions) -> tuple[list[float], list[float]]:
+    """IOPS and MiB/s worth trying: quantiles of the demand and a grid, up to demand and ceiling."""
+    course, limits = ground.course, conditions.policy.defaults
+    known = course.measured()
+    demands = (
+        (course.ebs_ops[known], 3_000.0, float(limits.max_iops)),
+        (course.bytes[known] / MIB, 125.0, float(limits.max_throughput_mibps)),
+    )
+    iops, mibps = (sorted(set(_spread(*demand))) for demand in demands)
+    return iops, mibps
+
+
+def _spread(demand: Floats, least: float, most: float) -> Iterator[float]:
+    yield least
+    if not demand.size:
+        return
+    peak = min(most, max(least, float(demand.max())))
+    levels = [*np.quantile(demand, QUANTILES), *np.geomspace(least, most, GRID), peak]
+    for level in levels:
+        if least < level <= peak:
+            yield float(np.ceil(level / 5) * 5) if level < most else most
+
+
+def _for_demand(
+    start: Configuration, iops: float, mibps: float, conditions: Conditions
+) -> Configuration:
+    """The cheapest of the allowed types for a demand cut to the ceilings; gp3 where none has it."""
+    limits, size = conditions.policy.defaults, start.size_gib
+    iops, mibps = min(iops, limits.max_iops), min(mibps, limits.max_throughput_mibps)
+    found = [
+        target
+        for kind in limits.types
+        if (target := cheapest(kind, size, iops=iops, mibps=mibps)) is not None
+        and (target.iops or 0) <= limits.max_iops
+    ]
+    if found:
+        return min(found, key=conditions.monthly)
+    most = max_iops(VolumeType.GP3, size)
+    return Configuration(
+        volume_type=VolumeType.GP3,
+        size_gib=size,
+        iops=min(most, limits.max_iops),
+        throughput_mibps=max(125, int(min(mibps, most // 4))),
+    )
