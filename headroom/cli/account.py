@@ -14,7 +14,7 @@ from headroom.adapters.prices import CataloguePrices, ListedPrices
 from headroom.cli.local import STATE
 from headroom.cli.problems import BadRequest, Problem
 from headroom.ports import Prices
-from headroom.wiring import price_list_from, utc_now
+from headroom.wiring import READS, price_list_from, utc_now
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -61,7 +61,8 @@ def account(
         if session.region_name is None:
             raise BadRequest("No AWS Region is set: give --region, or set AWS_REGION.")
         asked: dict[str, Any] = {"endpoint_url": endpoint_url, "config": PATIENT}
-        told = session.client("sts", **asked).get_caller_identity()
+        sts = session.client("sts", endpoint_url=endpoint_url, config=READS)
+        told = sts.get_caller_identity()
         return Account(
             account_id=told["Account"],
             region=session.region_name,

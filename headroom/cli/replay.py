@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +16,12 @@ from rich.progress import Progress
 
 from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory
 from headroom.adapters.selection import selected
-from headroom.cli import replay_told, source
+from headroom.cli import replay_told, replayed_page, report, source
 from headroom.cli.account import Account, account
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.replays import Missed, Rules, replays
+from headroom.cli.report import Section
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceUnknown
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
@@ -56,6 +59,7 @@ def replay(
         int | None, typer.Option(min=1, help="Volumes played at once; as many as cores.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
     region: Annotated[str | None, typer.Option(help="AWS Region of the volumes.")] = None,
     profile: source.ProfileOption = None,
     endpoint_url: source.EndpointOption = None,
@@ -68,6 +72,8 @@ def replay(
     Only reads: DescribeVolumes and the like, and GetMetricData ($0.01 per 1,000 metrics). Exit
     code 1 when a volume could not be read.
     """
+    if html is not None:
+        report.uplot()  # what is missing is said before the work, not after
     tags = tuple(_tag(text) for text in tag or ())
     chosen = _policy(policy, preset)
     where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
@@ -75,17 +81,49 @@ def replay(
         prices = where.prices.table(where.region)
     except PriceUnknown as unknown:
         raise BadRequest(f"Nothing can be replayed without prices: {unknown}.") from None
-    rules = Rules(until=_instant(until, where.now), days=days, policy=chosen, prices=prices)
+    rules = Rules(
+        until=_instant(until, where.now),
+        days=days,
+        policy=chosen,
+        prices=prices,
+        draw=html is not None,
+    )
     views = _views(where, volume or (), tags)
-    found = _played(views, where, rules, processes or os.cpu_count() or 1)
+    sections = Sections()
+    found = _played(views, where, rules, processes or os.cpu_count() or 1, sections)
     told = replay_told.Told(
         account_id=where.account_id, region=where.region, rules=rules, found=found
     )
+    if html is not None:
+        report.write(replayed_page.page(told, sections.kept()), html)
+        err().print(f"Report: {html}", style="dim", soft_wrap=True)
     if as_json:
         emit(told.to_json())
     else:
         replay_told.show(told, out())
     return FAILED if any(isinstance(one, Missed) and one.failed for one in found) else OK
+
+
+class Sections:
+    """The sections of the volumes that gain most; scenes are let go as soon as they are drawn."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[int, str, Section]] = []
+
+    def keep(self, one: Replayed | Missed) -> Replayed | Missed:
+        """The same volume without its scene."""
+        if isinstance(one, Missed) or one.scene is None:
+            return one
+        drawn = replayed_page.section(one)
+        if drawn is not None:
+            heappush(self._kept, (one.avoided_minutes, drawn.key, drawn))
+        if len(self._kept) > replayed_page.MOST_SECTIONS:
+            heappop(self._kept)
+        return replace(one, scene=None)
+
+    def kept(self) -> list[Section]:
+        """Those drawn, in no order."""
+        return [drawn for _, _, drawn in self._kept]
 
 
 def _tag(text: str) -> tuple[str, str]:
@@ -146,7 +184,7 @@ def _views(
 
 
 def _played(
-    views: Sequence[StorageView], where: Account, rules: Rules, processes: int
+    views: Sequence[StorageView], where: Account, rules: Rules, processes: int, sections: Sections
 ) -> tuple[Replayed | Missed, ...]:
     found: list[Replayed | Missed] = []
     console = err()
@@ -154,7 +192,7 @@ def _played(
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"{len(views):,} volumes", total=len(views))
         for one in replays(views, history, rules, processes=processes):
-            found.append(one)
+            found.append(sections.keep(one))
             bar.update(task, completed=len(found))
             if not console.is_terminal and len(found) % 50 == 0:
                 console.print(f"{len(found):,} of {len(views):,} volumes")

@@ -17,13 +17,16 @@ from headroom.proving.replayed import Replayed, most_in_force
 Json = dict[str, object]
 NOTES = (
     "Starved minutes are at least so many: load that a limit held back is rebuilt from what was "
-    "served, with nothing added.",
+    "served, in the same order and with nothing added. With Headroom there may be more where the "
+    "load wanted more than twice what it got.",
     "Every volume is enrolled for the replay (mode auto), begins as it is configured today and is "
     "played by itself; the limits of its instance, other volumes of it and the account's price "
     "limit are not played.",
     "As when it is deployed, the engine knows the 14 days before, as far as CloudWatch kept them.",
 )
 PERIODS = {60: "minutes", 300: "5-minute periods", 3_600: "hours"}
+NOT_WORTH_SAYING = 0.01
+"""Share of minutes that is always missing: the newest are not published yet."""
 MOST_CHANGES = 3
 """Changes named in a cell; --json has them all."""
 
@@ -52,6 +55,18 @@ class Told:
         """What all increases together would have come to a month, if above the account's limit."""
         most = most_in_force(self.replayed)
         return most if most > self.rules.policy.account_increase_usd else None
+
+    def total_in_words(self) -> str:
+        """All volumes together, in a sentence."""
+        total, every = _total(self.replayed), self.replayed
+        return (
+            f"Total of {len(every):,} volumes: {total['starved_minutes']:,} starved minutes, "
+            f"{total['starved_minutes_headroom']:,} with Headroom "
+            f"({total['avoided_minutes']:,} avoided, worth {money(_worth(every))}); "
+            f"{money(_of(every, 'storage'))} for storage, "
+            f"{money(_of(every, 'change'), signed=True)} with Headroom; "
+            f"{total['modifications']:,} changes."
+        )
 
     def to_json(self) -> Json:
         """The object that `headroom replay --json` prints; a row per volume and their total."""
@@ -85,20 +100,10 @@ def show(told: Told, console: Console) -> None:
     """The table for people, the total, and what they must know to read it."""
     rows = [_cells(one) for one in told.replayed]
     title = f"{told.region}, {utc(told.rules.since)} to {utc(told.rules.until)}, as if enrolled"
-    columns = (
-        "volume", "is", "starved", "with Headroom", "storage", "with Headroom", "changes",
-    )  # fmt: skip
+    columns = ("Volume", "It is", "Starved", "Storage", "Headroom would have made it")
     if rows:
         console.print(table(title, columns, rows))
-    total = _total(told.replayed)
-    console.print(
-        f"Total of {len(told.replayed):,} volumes: {total['starved_minutes']:,} starved minutes, "
-        f"{total['starved_minutes_headroom']:,} with Headroom ({total['avoided_minutes']:,} avoided); "
-        f"{money(_of(told.replayed, 'storage'))} for storage, "
-        f"{money(_of(told.replayed, 'change'), signed=True)} with Headroom; "
-        f"{total['modifications']:,} changes.",
-        soft_wrap=True,
-    )
+    console.print(told.total_in_words(), soft_wrap=True)
     for note in _remarks(told):
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
 
@@ -123,7 +128,7 @@ def remarks(one: Replayed) -> Iterator[str]:
     """What was peculiar about the past of a volume, a sentence each."""
     known, change = one.known, one.view.modification
     lacking = known.minutes - known.measured
-    if lacking > 0:
+    if lacking > known.minutes * NOT_WORTH_SAYING:
         yield f"{lacking:,} of {known.minutes:,} minutes were not measured."
     if known.by_instance:
         yield (
@@ -146,16 +151,17 @@ def remarks(one: Replayed) -> Iterator[str]:
 
 
 def _cells(one: Replayed) -> tuple[str, ...]:
-    changes = [f"{utc(c.at)} {c.target}" for c in one.headroom.changes]
+    alone, headroom = one.left_alone, one.headroom
+    starved = f"{alone.starved_minutes:,} -> {headroom.starved_minutes:,} min"
+    paid = f"{money(alone.storage_usd)} -> {money(headroom.storage_usd)}"
+    changes = [f"{change.at:%m-%d %H:%MZ} {change.target}" for change in headroom.changes]
     more = [f"and {len(changes) - MOST_CHANGES} more"] if len(changes) > MOST_CHANGES else []
     return (
         one.view.volume.ref.resource_id,
         str(one.view.volume.configuration),
-        f"{one.left_alone.starved_minutes:,} min",
-        f"{one.headroom.starved_minutes:,} min",
-        money(one.left_alone.storage_usd),
-        money(one.headroom.storage_usd),
-        "\n".join([*changes[:MOST_CHANGES], *more]) or "none",
+        starved if alone.starved_minutes or headroom.starved_minutes else "never",
+        paid if headroom.changes else money(alone.storage_usd),
+        "\n".join([*changes[:MOST_CHANGES], *more]) or "no change",
     )
 
 
@@ -209,7 +215,7 @@ def _total(every: Sequence[Replayed]) -> Json:
         "starved_minutes": sum(one.left_alone.starved_minutes for one in every),
         "starved_minutes_headroom": sum(one.headroom.starved_minutes for one in every),
         "avoided_minutes": avoided,
-        "worth_usd": round(sum(o.avoided_minutes * o.relief_usd_per_minute for o in every), 2),
+        "worth_usd": round(_worth(every), 2),
         "storage_usd": _usd(_of(every, "storage")),
         "storage_usd_headroom": _usd(_of(every, "storage") + _of(every, "change")),
         "storage_usd_change": _usd(_of(every, "change")),
@@ -217,6 +223,10 @@ def _total(every: Sequence[Replayed]) -> Json:
         "aws_refusals": sum(one.headroom.aws_refusals for one in every),
         "guardrail_violations": sum(one.headroom.guardrail_violations for one in every),
     }
+
+
+def _worth(every: Sequence[Replayed]) -> float:
+    return sum((o.avoided_minutes * o.relief_usd_per_minute for o in every), 0.0)
 
 
 def _of(every: Sequence[Replayed], what: str) -> Decimal:

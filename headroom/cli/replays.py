@@ -40,6 +40,8 @@ class Rules:
     days: int
     policy: Policy
     prices: PriceTable
+    draw: bool = False
+    """Whether volumes come with the scene of what would have happened."""
 
     @property
     def since(self) -> datetime:
@@ -119,7 +121,7 @@ def _alone(view: StorageView, history: CloudWatchHistory, rules: Rules) -> Past 
 
 def _play(view: StorageView, past: Past, rules: Rules) -> Replayed | Missed:
     try:
-        return replay(view, past, rules.policy, rules.prices, since=rules.since)
+        return replay(view, past, rules.policy, rules.prices, since=rules.since, draw=rules.draw)
     except NotReplayed as not_replayed:
         return Missed(view=view, why=str(not_replayed), failed=False)
     except Exception as error:  # one volume's trouble must not hide the others

@@ -28,6 +28,7 @@ from headroom.proving.rebuilt import Rebuilt
 from headroom.proving.result import Result
 from headroom.proving.rules import Delays
 from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
+from headroom.proving.scene import Scene, of_course, of_result
 from headroom.proving.simulate import simulate
 from headroom.proving.trace import TraceWorkload
 
@@ -60,10 +61,19 @@ class Played:
     guardrail_violations: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playback:
+    """A volume left alone, and with Headroom in charge of it; the scene of that if asked for."""
+
+    left_alone: Played
+    headroom: Played
+    scene: Scene | None = None
+
+
 def fast(
-    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable
-) -> tuple[Played, Played]:
-    """An SSD volume left alone, and with Headroom in charge of it."""
+    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False
+) -> Playback:
+    """An SSD volume played on arrays."""
     course, since, start = rebuilt.course, rebuilt.since_minute, volume.configuration
     alone = FastVolume(course, start, burst_balance_percent=rebuilt.balance_percent)
     alone.run(course.minutes)
@@ -73,7 +83,7 @@ def fast(
         metric_delay=METRIC_DELAY,
         listed=prices,
     )
-    run = follow(course, start, conditions, policy=policy, since=since)
+    run = follow(course, start, conditions, policy=policy, since=since, with_records=draw)
     changes = tuple(
         ReplayedChange(
             at=course.start + timedelta(minutes=change.minute),
@@ -85,29 +95,37 @@ def fast(
         for change in run.changes
     )
     span = rebuilt.known.start, course.start + timedelta(minutes=course.minutes)
-    return (
-        _left_alone(start, int(np.sum(alone.starved[since:])), span, prices),
-        _in_charge(
+    scene = None
+    if draw:
+        scene = of_course(
+            course, start, [(change.minute, change.target) for change in run.changes], prices,
+            since=since, balance_percent=rebuilt.balance_percent, records=run.records,
+        )  # fmt: skip
+    return Playback(
+        left_alone=_left_alone(start, int(np.sum(alone.starved[since:])), span, prices),
+        headroom=_in_charge(
             int(np.sum(run.starved[since:])), run.decisions, changes,
             (run.aws_refusals, run.guardrail_violations), (start, span, prices),
         ),
+        scene=scene,
     )  # fmt: skip
 
 
 def exact(
-    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable
-) -> tuple[Played, Played]:
-    """Any volume left alone, and with Headroom in charge of it; minute by minute."""
+    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False
+) -> Playback:
+    """Any volume played minute by minute."""
     scenario = _scenario(volume, rebuilt, policy, prices)
     start = volume.configuration
     span = scenario.start, scenario.end
     alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
-    return (
-        _left_alone(start, alone.starved_minutes, span, prices),
-        _in_charge(
+    return Playback(
+        left_alone=_left_alone(start, alone.starved_minutes, span, prices),
+        headroom=_in_charge(
             run.starved_minutes, run.decisions, tuple(_changes(run, prices)),
             (len(run.refusals), len(run.violations)), (start, span, prices),
         ),
+        scene=of_result(run) if draw else None,
     )  # fmt: skip
 
 
@@ -214,4 +232,4 @@ def _workload(course: Course, first: int, last: int) -> TraceWorkload:
     )
 
 
-__all__ = ["Played", "ReplayedChange", "exact", "fast"]
+__all__ = ["Playback", "Played", "ReplayedChange", "exact", "fast"]

@@ -9,7 +9,7 @@ starvation that AWS measured, and a faster one ends sooner.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median
@@ -20,8 +20,9 @@ from headroom.domain.catalogue import MIB, SSD_IO_BYTES
 from headroom.domain.estimate import estimate
 from headroom.domain.observation import Observation, Series, VolumeActivity
 from headroom.domain.resources import InstanceLimits, Modification, Volume
-from headroom.proving.course import Bools, Course, Floats
+from headroom.proving.course import Course, Floats
 from headroom.proving.past import Parts, Periods, in_force, periods
+from headroom.proving.warp import Warp, spans, warped
 
 MILDEST = 1.05
 """Least that a load which a limit holds back asks for, over that limit."""
@@ -92,13 +93,13 @@ def rebuild(
         per = each.period_s // step_s
         most = _most(each, limits)
         found = _faster(each, activity, volume, modification, most)
-        runs += [_Warp(offset + a * per, offset + b * per, pace) for a, b, pace in found]
+        runs += [Warp(offset + a * per, offset + b * per, pace) for a, b, pace in found]
         bursts, short = _bursts(each, per, step_s, most, since)
         runs += [replace(b, first=offset + b.first, last=offset + b.last) for b in bursts]
         missed += short
         offset += len(each.reads) * per
     columns = [_stepped(told, name, step_s) for name in _COLUMNS]
-    columns = _warped(columns, sorted(runs, key=lambda run: run.first))
+    columns = warped(columns, sorted(runs, key=lambda run: run.first))
     course = _course(volume, told, columns, step_s)
     since_minute = max(0, int((since - course.start).total_seconds()) // 60)
     begin = course.start + timedelta(minutes=since_minute)
@@ -123,31 +124,6 @@ def rebuild(
 _COLUMNS = ("reads", "writes", "read_bytes", "write_bytes")
 
 
-@dataclass(frozen=True, slots=True)
-class _Warp:
-    """Steps `first` to `last` of the past came at `pace` times their rate for a while.
-
-    For the whole stretch if `burst` is 0, then nothing more came; else for `burst` steps,
-    then nothing for `pause` steps, then the rest evenly.
-    """
-
-    first: int
-    last: int
-    pace: float
-    burst: int = 0
-    pause: int = 0
-
-    def places(self) -> Floats:
-        """For every edge of the stretch, the place in the past up to which load had come."""
-        edges = np.arange(self.last - self.first + 1, dtype=np.float64)
-        come: Floats = np.minimum(edges * self.pace, edges[-1])
-        if self.burst:
-            done = self.burst * self.pace
-            known = [0.0, float(self.burst), float(self.burst + self.pause), edges[-1]]
-            come = np.interp(edges, known, [0.0, done, done, edges[-1]])
-        return come + self.first
-
-
 def _most(each: Periods, limits: InstanceLimits | None) -> Floats:
     """How many times its rate the load of each period could have come through the instance."""
     if limits is None:
@@ -167,7 +143,7 @@ def _faster(
     most: Floats,
 ) -> list[tuple[int, int, float]]:
     """First and last period of every run held back all along, and how much faster it came."""
-    runs = list(_spans(each.held_all))
+    runs = list(spans(each.held_all))
     paces: dict[tuple[int, int], float] = {}
     if each.period_s == COARSE_S:  # longer periods tell too little: the mildest is taken
         for first, last in sorted(runs, key=lambda run: run[0] - run[1])[:ESTIMATED_RUNS]:
@@ -230,7 +206,7 @@ def _cut(activity: VolumeActivity, first: int, last: int) -> VolumeActivity:
 
 def _bursts(
     each: Periods, per: int, step_s: int, most: Floats, since: datetime
-) -> tuple[list[_Warp], int]:
+) -> tuple[list[Warp], int]:
     """Bursts inside a period that its check saw; how many since then were too short to rebuild."""
     found, missed = [], 0
     longest = BURST_S.get(each.period_s, LONG_BURST_S) // step_s
@@ -241,14 +217,8 @@ def _bursts(
             missed += each.start + timedelta(seconds=number * each.period_s) >= since
             continue
         pause = 0 if each.period_s == COARSE_S else 1
-        found.append(_Warp(number * per, (number + 1) * per, pace, steps, pause))
+        found.append(Warp(number * per, (number + 1) * per, pace, steps, pause))
     return found, missed
-
-
-def _spans(flags: Bools) -> Iterator[tuple[int, int]]:
-    """Runs of True as (first, one past the last)."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
-    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 def _stepped(told: Sequence[Periods], name: str, step_s: int) -> Floats:
@@ -260,22 +230,6 @@ def _stepped(told: Sequence[Periods], name: str, step_s: int) -> Floats:
         column = np.where(over, column * 0.999 / np.maximum(each.utilisation, 1), column)
         parts.append(np.repeat(column, each.period_s // step_s))
     return np.concatenate(parts)
-
-
-def _warped(columns: Sequence[Floats], runs: Sequence[_Warp]) -> list[Floats]:
-    """The columns with every run played at its pace; totals stay."""
-    if not runs:
-        return list(columns)
-    edges = np.arange(len(columns[0]) + 1, dtype=np.float64)
-    places = edges.copy()
-    for run in runs:
-        places[run.first : run.last + 1] = run.places()
-    found = []
-    for column in columns:
-        total = np.concatenate(([0.0], np.cumsum(np.nan_to_num(column))))
-        faster = np.maximum(0.0, np.diff(np.interp(places, edges, total)))
-        found.append(np.where(np.isnan(column), np.nan, faster))
-    return found
 
 
 def _course(

@@ -15,6 +15,7 @@ from headroom.proving.fast import SSD
 from headroom.proving.past import Parts
 from headroom.proving.playback import Played, exact, fast
 from headroom.proving.rebuilt import Known, rebuild
+from headroom.proving.scene import Scene
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Replayed:
     usd_per_month: Decimal
     left_alone: Played
     headroom: Played
+    scene: Scene | None = None
 
     @property
     def avoided_minutes(self) -> int:
@@ -84,12 +86,18 @@ def why_not(view: StorageView, policy: Policy) -> str | None:
 
 
 def replay(
-    view: StorageView, parts: Parts, policy: Policy, prices: PriceTable, *, since: datetime
+    view: StorageView,
+    parts: Parts,
+    policy: Policy,
+    prices: PriceTable,
+    *,
+    since: datetime,
+    draw: bool = False,
 ) -> Replayed:
     """One volume from its present configuration, from `since` to the end of its past.
 
     What was before `since` is what the engine can know of earlier days. The policy counts as if
-    the mode were auto. Raises NotReplayed.
+    the mode were auto. The scene is drawn only if asked for. Raises NotReplayed.
     """
     problem = why_not(view, policy)
     if problem is not None:
@@ -106,14 +114,15 @@ def replay(
     except PriceUnknown as unknown:
         raise NotReplayed(str(unknown)) from None
     play = fast if view.volume.configuration.volume_type in SSD else exact
-    left_alone, headroom = play(view.volume, rebuilt, as_if_auto(policy, view.volume), prices)
+    found = play(view.volume, rebuilt, as_if_auto(policy, view.volume), prices, draw=draw)
     return Replayed(
         view=view,
         known=rebuilt.known,
         relief_usd_per_minute=limits_for(policy, view.volume).limits.relief_value_usd_per_minute,
         usd_per_month=usd,
-        left_alone=left_alone,
-        headroom=headroom,
+        left_alone=found.left_alone,
+        headroom=found.headroom,
+        scene=found.scene,
     )
 
 

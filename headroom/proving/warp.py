@@ -1,0 +1,57 @@
+"""Load that came faster than it was served: the same operations, in their order, earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headroom.proving.course import Bools, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Warp:
+    """Steps `first` to `last` of the past came at `pace` times their rate for a while.
+
+    For the whole stretch if `burst` is 0, then nothing more came; else for `burst` steps,
+    then nothing for `pause` steps, then the rest evenly.
+    """
+
+    first: int
+    last: int
+    pace: float
+    burst: int = 0
+    pause: int = 0
+
+    def places(self) -> Floats:
+        """For every edge of the stretch, the place in the past up to which load had come."""
+        edges = np.arange(self.last - self.first + 1, dtype=np.float64)
+        come: Floats = np.minimum(edges * self.pace, edges[-1])
+        if self.burst:
+            done = self.burst * self.pace
+            known = [0.0, float(self.burst), float(self.burst + self.pause), edges[-1]]
+            come = np.interp(edges, known, [0.0, done, done, edges[-1]])
+        return come + self.first
+
+
+def warped(columns: Sequence[Floats], runs: Sequence[Warp]) -> list[Floats]:
+    """The columns with every run played at its pace; totals stay."""
+    if not runs:
+        return list(columns)
+    edges = np.arange(len(columns[0]) + 1, dtype=np.float64)
+    places = edges.copy()
+    for run in runs:
+        places[run.first : run.last + 1] = run.places()
+    found = []
+    for column in columns:
+        total = np.concatenate(([0.0], np.cumsum(np.nan_to_num(column))))
+        faster = np.maximum(0.0, np.diff(np.interp(places, edges, total)))
+        found.append(np.where(np.isnan(column), np.nan, faster))
+    return found
+
+
+def spans(flags: Bools) -> Iterator[tuple[int, int]]:
+    """Runs of True as (first, one past the last)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
