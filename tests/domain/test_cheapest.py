@@ -95,12 +95,18 @@ def test_the_cheapest_of_the_types_is_the_cheapest_of_all(
         assert best <= least
 
 
+def _near(*corners: int) -> st.SearchStrategy[float]:
+    """Just above or below where a rule changes."""
+    off = st.sampled_from([-1.0, -0.01, 0.0, 0.01, 0.3, 1.0])
+    return st.builds(lambda corner, by: corner + by, st.sampled_from(corners), off)
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     kind=st.sampled_from(CHOICE),
-    size=st.integers(1, 20_000),
-    iops=st.floats(0, 300_000),
-    mibps=st.floats(0, 4_500),
+    size=st.one_of(st.integers(1, 400), st.integers(1, 20_000)),
+    iops=st.one_of(st.floats(0, 300_000), _near(100, 3_000, 16_000, 32_000, 64_000, 80_000)),
+    mibps=st.one_of(st.floats(0, 4_500), _near(125, 128, 250, 500, 750, 1_000, 2_000, 4_000)),
 )
 def test_one_unit_less_of_anything_is_not_enough_or_not_valid(
     kind: VolumeType, size: int, iops: float, mibps: float
@@ -131,8 +137,8 @@ def smaller(found: Configuration) -> Iterator[Configuration]:
 @given(
     kind=st.sampled_from(CHOICE),
     size=st.integers(1, 20_000),
-    iops=st.floats(0, 300_000),
-    mibps=st.floats(0, 4_500),
+    iops=st.floats(0, 300_000).map(lambda n: round(n, 6)),
+    mibps=st.floats(0, 4_500).map(lambda n: round(n, 6)),
 )
 def test_what_the_largest_of_a_type_can_do_has_a_cheapest(
     kind: VolumeType, size: int, iops: float, mibps: float
