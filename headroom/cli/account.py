@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    ProfileNotFound,
+    UnknownRegionError,
+)
 
 from headroom.adapters.prices import CataloguePrices, ListedPrices
 from headroom.cli.local import STATE
@@ -77,6 +83,8 @@ def account(
         raise BadRequest(
             f"{problem}; `aws configure list-profiles` tells which there are."
         ) from None
+    except UnknownRegionError:
+        raise BadRequest(f"There is no Region {region}; us-east-1 is one.") from None
     except (BotoCoreError, ClientError, ValueError) as problem:
         where = "" if endpoint_url is None else f" at {endpoint_url}"
         raise Problem(f"The AWS account{where} cannot be read: {problem}") from None

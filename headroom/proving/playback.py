@@ -193,6 +193,8 @@ def _changes(run: Result, prices: PriceTable) -> list[ReplayedChange]:
 def _scenario(volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable) -> Scenario:
     since, course = rebuilt.since_minute, rebuilt.course
     workload = _workload(course, since, course.minutes)
+    known = np.flatnonzero(course.measured())
+    first = int(known[0]) * course.step_s // 60 if known.size else since
     return Scenario(
         name=volume.ref.resource_id,
         start=workload.start,
@@ -203,7 +205,7 @@ def _scenario(volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTab
         ),
         hung=Hung(attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT),
         workload=workload,
-        history=_workload(course, 0, since) if since else None,
+        history=_workload(course, first, since) if first < since else None,
         aws=AwsBehaviour(
             region=volume.ref.region,
             prices=prices,
