@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
-import numpy as np
-
 from headroom.cli import telling
 from headroom.cli.output import money, utc
 from headroom.cli.replay_told import NOTES, Told, remarks
@@ -86,7 +84,7 @@ def _minutes(scene: Scene) -> list[Minute]:
         plain(scene.offered_iops), plain(scene.served_iops), scene.limit_iops.tolist(),
         plain(scene.offered_mibps), plain(scene.served_mibps), scene.limit_mibps.tolist(),
         plain(scene.balance_percent), plain(scene.queue), scene.usd_per_month.tolist(),
-        np.asarray(scene.starved).tolist(), strict=True,
+        scene.starved.tolist(), strict=True,
     )  # fmt: skip
     return [
         Minute(
