@@ -13,7 +13,7 @@ from headroom import application, wiring
 logger = Logger()
 metrics = Metrics()
 FOR_PRICES_S = 90.0
-"""Seconds that must be left before prices are read anew: three pages, each tried twice."""
+"""Seconds that must be left after a sweep to read prices anew: three pages, each tried twice."""
 
 
 @logger.inject_lambda_context
@@ -25,6 +25,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     def time_left() -> float:
         return context.get_remaining_time_in_millis() / 1_000
 
+    if not wired.prices.knows(wired.region):
+        _refresh_prices(wired)  # a new deployment: better a moment later than without any price
     report = application.sweep(
         wired.ports,
         wiring.utc_now(),
@@ -57,7 +59,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _refresh_prices(wired: wiring.Wired) -> None:
-    """Once a day; the sweep is done by now, and nothing about prices may undo it."""
+    """Once a day; nothing about prices may stop or undo a sweep."""
     try:
         problem = wired.prices.refresh(wired.region)
     except Exception:

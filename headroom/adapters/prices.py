@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_store import NOTHING_HELD, HeldPrices, PriceStore
-from headroom.domain.pricing import PriceTable, catalogue_prices, why_implausible
+from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices, why_implausible
 from headroom.ports import ReadFailed
 
 FRESH = timedelta(days=1)
@@ -18,7 +18,7 @@ USABLE = timedelta(days=30)
 RETRY = timedelta(hours=1)
 """How long nobody asks the API again after anybody did."""
 RELOOK = timedelta(minutes=10)
-"""How long a function trusts its memory before it looks into the state table again."""
+"""How long a function trusts its memory of a table before it looks again into the state table."""
 REFUSED = "price list refused"
 
 
@@ -94,6 +94,14 @@ class KeptPrices:
         answer = _judged(self._held(region, now), now)
         return answer if isinstance(answer, PriceTable) else _catalogue(region, answer)
 
+    def knows(self, region: str) -> bool:
+        """Whether `region` has prices at all."""
+        try:
+            self.table(region)
+        except PriceUnknown:
+            return False
+        return True
+
     def refresh(self, region: str) -> str | None:
         """Read the list anew if it is time; why that failed in one sentence, None if it did not.
 
@@ -118,7 +126,10 @@ class KeptPrices:
         return f"The price list of {region} is refused: {why}{beside}."
 
     def _held(self, region: str, now: datetime) -> HeldPrices:
-        """What is kept, as remembered for RELOOK; what was remembered when it cannot be read."""
+        """What is kept, as remembered for RELOOK; what was remembered when it cannot be read.
+
+        That nothing is kept is not remembered: somebody may be reading the list right now.
+        """
         seen = self._seen.get(region)
         if seen is not None and now - seen.at < RELOOK:
             return seen.held
@@ -126,7 +137,8 @@ class KeptPrices:
             held = self._store.held(region)
         except ReadFailed:
             return NOTHING_HELD if seen is None else seen.held
-        self._seen[region] = _Seen(held=held, at=now)
+        if held.table is not None:
+            self._seen[region] = _Seen(held=held, at=now)
         return held
 
 

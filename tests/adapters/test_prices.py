@@ -77,12 +77,17 @@ def test_what_was_read_is_used_with_its_date_by_every_function_from_then_on(worl
     assert world.asked == 1
 
 
-def test_a_function_that_runs_already_learns_of_it_within_minutes(world: World) -> None:
+def test_a_function_that_runs_already_learns_of_a_new_list_within_minutes(world: World) -> None:
     signals = world.function(may_ask=False)
-    assert signals.table(US).source == "catalogue"
     world.function().refresh(US)
+    before = signals.table(US)
+    world.lists(US, changed(products(US), "EBS:VolumeUsage.gp2", costing("0.11")))
+    world.now += DAY
+    assert signals.table(US) == before
+    assert world.function().refresh(US) is None
+    assert signals.table(US) == before, "remembered"
     world.now += timedelta(minutes=10)
-    assert signals.table(US).source == "price list"
+    assert signals.table(US).gib[VolumeType.GP2] == Decimal("0.11")
 
 
 def test_the_list_is_read_once_a_day_by_whichever_function_comes_first(world: World) -> None:
@@ -261,3 +266,10 @@ def test_a_command_asks_the_list_once_and_falls_back_on_the_catalogue(world: Wor
     world.listed.fails = None
     world.lists("us-west-2", [t.replace(US, "us-west-2") for t in TEN_TIMES])
     assert prices.table("us-west-2").source == "catalogue (price list refused)"
+
+
+def test_that_nothing_is_kept_is_not_remembered(world: World) -> None:
+    signals = world.function(may_ask=False)
+    assert not signals.knows(FRANKFURT)
+    world.function().refresh(FRANKFURT)
+    assert signals.knows(FRANKFURT)

@@ -9,8 +9,10 @@ from types import ModuleType
 import pytest
 
 from headroom import wiring
+from headroom.adapters import prices
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.price_list import PriceList
+from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.ports import ReadFailed
 from tests.builders import NOW
 from tests.lambdas.conftest import ARN, Context, Deployment, emitted
@@ -162,3 +164,16 @@ def test_without_time_left_for_it_prices_wait(
     monkeypatch.setattr(Context, "get_remaining_time_in_millis", lambda _: 60_000)
     function("sweep").handler({}, Context(invoked_function_arn=f"{ARN}-late"))
     assert deployment.listed.calls == []
+
+
+def test_where_no_price_is_known_the_list_is_read_before_anything_is_decided(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(region: str) -> PriceTable:
+        raise PriceUnknown(region)
+
+    monkeypatch.setattr(prices, "catalogue_prices", unknown)
+    volume = deployment.volume()
+    deployment.starve(volume)
+    function("sweep").handler({}, Context(invoked_function_arn=f"{ARN}-elsewhere"))
+    assert deployment.iops_of(volume) > 3000
