@@ -130,6 +130,11 @@ def remarks(one: Replayed) -> Iterator[str]:
     lacking = known.minutes - known.measured
     if lacking > known.minutes * NOT_WORTH_SAYING:
         yield f"{lacking:,} of {known.minutes:,} minutes were not measured."
+    if known.unchecked > known.minutes * NOT_WORTH_SAYING:
+        yield (
+            f"in {known.unchecked:,} minutes AWS published no Exceeded check (its instance is not "
+            "Nitro, or was another one then); there what touched a limit counts as held back."
+        )
     if known.by_instance:
         yield (
             f"in {known.by_instance:,} minutes its instance was the limit; no change of the "
@@ -177,6 +182,7 @@ def _row(one: Replayed) -> Json:
         "measured_minutes": known.measured,
         "throttled_minutes": known.held,
         "instance_limited_minutes": known.by_instance,
+        "unchecked_minutes": known.unchecked,
         "bursts_not_rebuilt": known.not_rebuilt,
         "periods_s": list(known.periods_s),
         "relief_value_usd_per_minute": one.relief_usd_per_minute,

@@ -56,6 +56,7 @@ class EngineTrial:
         self.ledger = Notebook(ACCOUNT, conditions.region)
         self._monthly = conditions.monthly
         self._first = minute_number(self._volume.course.start)
+        self._begin = 0
         self._ports = Ports(
             storage=self.world,
             metrics=self.world,
@@ -74,6 +75,7 @@ class EngineTrial:
         Raises RuntimeError if the engine fails on the way.
         """
         last, minute = self._volume.course.minutes, since
+        self._begin = since
         self._volume.run(since)
         while minute < last:
             minute = self._next(minute, last)
@@ -97,7 +99,7 @@ class EngineTrial:
     def _next(self, minute: int, last: int) -> int:
         """The next minute at which a deployed function would do anything."""
         scan = (self._first + minute) // SCAN_MIN * SCAN_MIN + SCAN_MIN - self._first
-        until = min(last, scan if minute else 1)
+        until = min(last, scan if minute > self._begin else minute + 1)
         due = self.ledger.next_due()
         if due is not None:
             seconds = (due - self._volume.course.start).total_seconds()

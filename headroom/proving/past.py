@@ -34,7 +34,8 @@ class Periods:
     Rates are operations/s and bytes/s. `utilisation` is the share of the limit in force that was
     served, of the tighter one. `held` are periods in which the volume's own limit held the load
     back, `held_all` those in which it did so all along; neither where the instance was the limit
-    (`by_instance`). `refuted` are periods whose checks say that no limit was touched.
+    (`by_instance`). `refuted` are periods whose checks say that no limit was touched, `unchecked`
+    those measured without any check.
     """
 
     start: datetime
@@ -48,6 +49,7 @@ class Periods:
     held_all: Bools
     by_instance: Bools
     refuted: Bools
+    unchecked: Bools
 
     @property
     def measured(self) -> Bools:
@@ -59,7 +61,7 @@ class Periods:
         skip = max(0, -int(-(instant - self.start).total_seconds() // self.period_s))
         arrays = (
             "reads", "writes", "read_bytes", "write_bytes", "utilisation", "held", "held_all",
-            "by_instance", "refuted",
+            "by_instance", "refuted", "unchecked",
         )  # fmt: skip
         return Periods(
             start=self.start + timedelta(seconds=skip * self.period_s),
@@ -139,6 +141,7 @@ def _periods(
         held_all=held & (use >= SUSTAINED),
         by_instance=by_instance & ~unknown,
         refuted=(checks[0] == 0) & (checks[1] == 0),
+        unchecked=np.isnan(checks[0]) & np.isnan(checks[1]) & ~unknown,
     )
 
 

@@ -50,6 +50,8 @@ class Known:
     """In which a limit of the volume held the load back, as AWS measured it."""
     by_instance: int
     """In which the instance was the limit: nothing is rebuilt there."""
+    unchecked: int
+    """Measured, but AWS published no Exceeded check: what touched a limit counts as held back."""
     not_rebuilt: int
     """Of `held`: bursts too short to be rebuilt from averages."""
     periods_s: tuple[int, ...]
@@ -109,6 +111,7 @@ def rebuild(
         measured=sum(int(e.measured.sum()) * (e.period_s // 60) for e in counted),
         held=sum(each.certainly_held_minutes() for each in counted),
         by_instance=sum(int(each.by_instance.sum()) * (each.period_s // 60) for each in counted),
+        unchecked=sum(int(each.unchecked.sum()) * (each.period_s // 60) for each in counted),
         not_rebuilt=missed,
         periods_s=tuple(each.period_s for each in counted if len(each.reads)),
     )

@@ -135,6 +135,8 @@ def test_without_checks_what_touched_the_limit_counts() -> None:
     found = again(made, gp3(400), checks=False)
     truth = int(lived(made, gp3(400)).starved.sum())
     assert starved(found, gp3(400)) == pytest.approx(truth, rel=0.05)
+    assert found.known.unchecked == made.minutes
+    assert again(made, gp3(400)).known.unchecked == 0
 
 
 def test_with_twice_the_limit_it_starves_less_and_ends_sooner() -> None:
