@@ -22,6 +22,8 @@ AGE = timedelta(days=365)
 """How long before the course the volume was made."""
 BLOCK_MIN = 1_440
 """Minutes that are run at once after a change; every further block is twice as long."""
+DIGITS = 6
+"""Published values are rounded to so many decimals: a limit that was reached reads as the limit."""
 SSD = (VolumeType.GP2, VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 
 
@@ -40,6 +42,7 @@ class FastVolume:
         delays: Delays | None = None,
         burst_balance_percent: float = 100.0,
     ) -> None:
+        _refuse_hdd(configuration)
         self.course = course
         self.lifecycle = VolumeLifecycle(
             configuration, created_at=course.start - AGE, delays=delays or Delays()
@@ -97,8 +100,7 @@ class FastVolume:
 
     def modify(self, target: Configuration) -> Modification:
         """Ask AWS for `target` now; raises ModificationRefused and changes nothing then."""
-        if target.volume_type not in SSD:
-            raise ValueError(f"{target.volume_type} is no SSD type.")
+        _refuse_hdd(target)
         origin = self.lifecycle.described(self.now)
         change = self.lifecycle.modify(
             self.now,
@@ -215,7 +217,7 @@ class FastVolume:
         )  # fmt: skip
         for array, value in zip(self._told, values, strict=True):
             if value is not None:
-                array[place] = value
+                np.round(value, DIGITS, out=array[place])
                 array[place][missing] = np.nan
         self._tell_balance(first, last)
 
@@ -223,7 +225,8 @@ class FastVolume:
         """BurstBalance is there while the volume is described as one that bursts, and works."""
         place = slice(first, max(first, last))
         there = self._shows[place] & self.published[place] & (self.served_iops[place] > 0)
-        self._told[5][place] = np.where(there, self.balance_percent[place], np.nan)
+        balance = np.round(self.balance_percent[place], DIGITS)
+        self._told[5][place] = np.where(there, balance, np.nan)
 
 
 def static_starved(course: Course, configuration: Configuration) -> Bools:
@@ -231,6 +234,11 @@ def static_starved(course: Course, configuration: Configuration) -> Bools:
     volume = FastVolume(course, configuration)
     volume.run(course.minutes)
     return volume.starved
+
+
+def _refuse_hdd(configuration: Configuration) -> None:
+    if configuration.volume_type not in SSD:
+        raise ValueError(f"{configuration.volume_type} is no SSD type.")
 
 
 def _shows_balance(configuration: Configuration) -> bool:

@@ -141,8 +141,10 @@ class Fluid:
         limits = self.limits
         pieces = self._steady(self.at, until, limits.burst_ops)
         seconds = np.diff(pieces.at)
-        slope = limits.base_ops - self._used(pieces) / seconds
-        free = self.level + np.concatenate(([0.0], np.cumsum(slope * seconds)))
+        earned = limits.base_ops * seconds - self._used(pieces)
+        earned[np.abs(earned) < NO_OPS] = 0.0
+        slope = earned / seconds
+        free = self.level + np.concatenate(([0.0], np.cumsum(earned)))
         over = np.maximum.accumulate(np.maximum(free - limits.credits, 0.0))
         level = free - over
         empty = np.flatnonzero((level[1:] <= NO_CREDITS * limits.credits) & (slope < 0))
