@@ -16,6 +16,9 @@ AT_LIMIT = 0.97
 EMPTY_PERCENT = 1.0
 """A bucket at or below this is taken for empty: the limit in force is the sustained one."""
 
+RECENT_PERIOD_S = 60
+"""Period of the metrics of the last hours; longer ones reach days back."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
@@ -103,7 +106,8 @@ def _rows(activity: VolumeActivity, can: Capability, change: Modification | None
         old, new = _in_force(at, can, change)
         limits = [_limits(each, balance) for each in (old, new)]
         high = (max(x[0] for x in limits), max(x[1] for x in limits))
-        sure = change is None or at >= change.started_at
+        # AWS forgets old changes: without one, only the last hours are known to be as now.
+        sure = grid.period_s <= RECENT_PERIOD_S if change is None else at >= change.started_at
         check = (activity.iops_exceeded.values[i] or 0.0) >= 1
         yield _Row(
             index=i, at=at, served=taken, high=high, sure=sure, iops_check=check,

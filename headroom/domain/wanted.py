@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import mean, median
 
@@ -67,13 +67,11 @@ def wanted(evidence: Evidence) -> Wanted:
     the usual excess of a load that nobody has seen free.
     """
     free = [m for m in evidence.seen if not m.pressed]
-    peak = (
-        max((m.ssd_iops for m in free), default=0.0),
-        max((m.mibps for m in free), default=0.0),
-    )
+    peak = _most(free)
     telling = evidence.telling
     if not telling:
-        return Wanted(iops=_known(peak[0]), mibps=_known(peak[1]), tail=0.0, shape=_shape(evidence))
+        iops, mibps = (_known(most) for most in (peak if free else _most(evidence.seen)))
+        return Wanted(iops=iops, mibps=mibps, tail=0.0, shape=_shape(evidence))
     at = _reached(telling, evidence.ongoing)
     if all(p >= SEEN_FREE * a for p, a in zip(peak, at, strict=True)):
         # The same load was seen running free: a bucket that ran dry, or a limit since lowered.
@@ -86,6 +84,8 @@ def wanted(evidence: Evidence) -> Wanted:
         return _of_loop(loop, at, peak, telling)
     reach = _reach(evidence, free, at)
     binds = _binds(telling)
+    during = {m.at for m in evidence.ongoing}
+    peak = _most([m for m in evidence.seen if m.at not in during])
     iops, mibps = (
         _censored(a, p, reach, bound) for a, p, bound in zip(at, peak, binds, strict=True)
     )
@@ -94,6 +94,13 @@ def wanted(evidence: Evidence) -> Wanted:
         backlog_ops=_backlog(evidence.ongoing, iops.likely), weight=reach.weight,
         evidence=reach.source,
     )  # fmt: skip
+
+
+def _most(among: Sequence[Minute]) -> tuple[float, float]:
+    return (
+        max((m.ssd_iops for m in among), default=0.0),
+        max((m.mibps for m in among), default=0.0),
+    )
 
 
 def iops_share(pressed: Sequence[Minute]) -> float:
@@ -119,7 +126,10 @@ def _reach(evidence: Evidence, free: Sequence[Minute], at: tuple[float, float]) 
         by_burst(bursts, free, by_iops=by_iops) if 2 * len(bursts) >= len(telling) else None,
         None if evidence.ongoing else by_ended(_runs(telling), _rest(free, telling, by_iops)),
     ]
-    return together(reaches, little_bound(free, telling))
+    found = together(reaches, little_bound(free, telling))
+    if any(m.iops_reached or m.mibps_reached for m in telling):
+        return found
+    return replace(found, least=1.0)  # an average near a limit is no proof that it was reached
 
 
 def _runs(telling: Sequence[Minute]) -> list[float]:

@@ -1,0 +1,65 @@
+"""What the engine would see of a load: played by the physics, published, and read back."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headroom.domain.observation import Observation
+from headroom.domain.resources import Configuration, Instance, Modification
+from headroom.proving.physics import Attachment, VolumePhysics
+from headroom.proving.publish import datapoints, instance_datapoints
+from headroom.proving.published import PublishedVolume, minute_number
+from headroom.proving.rules import VolumeLifecycle
+from headroom.proving.workload import Workload
+from tests import builders
+from tests.proving.build import MINUTE, instance, volume
+
+ROOMY = instance(1_000_000, 100_000)
+
+
+def observed(
+    workload: Workload,
+    what: Configuration | VolumeLifecycle,
+    minutes: int,
+    *,
+    attachment: Attachment = ROOMY,
+    delay_min: int = 0,
+    earlier_days: bool = False,
+    burst_balance_percent: float = 100,
+) -> Observation:
+    """The Observation `minutes` after the workload's start; earlier days are those it passed."""
+    lifecycle = what if isinstance(what, VolumeLifecycle) else volume(what)
+    physics = VolumePhysics(
+        workload, attachment=attachment, burst_balance_percent=burst_balance_percent
+    )
+    published = PublishedVolume(
+        delay=delay_min * MINUTE,
+        other_iops=attachment.other_iops,
+        other_mibps=attachment.other_mibps,
+    )
+    for number in range(minutes):
+        start = workload.start + number * MINUTE
+        facts = physics.minute(start, lifecycle)
+        points = datapoints(
+            facts,
+            volume_id="vol-1",
+            instance_id="i-1",
+            configuration=lifecycle.described(start),
+        )
+        points += instance_datapoints(facts, instance_id="i-1", limits=attachment.limits)
+        published.put(minute_number(start), points)
+    now = workload.start + timedelta(minutes=minutes)
+    activity, together = published.activity(now)
+    return Observation(
+        at=now,
+        volume=builders.volume(lifecycle.described(now)),
+        modification=_latest(lifecycle, now),
+        activity=activity,
+        history=published.history(now) if earlier_days else None,
+        instance=Instance(instance_id="i-1", limits=attachment.limits, volume_ids=("vol-1",)),
+        instance_activity=together,
+    )
+
+
+def _latest(lifecycle: VolumeLifecycle, now: datetime) -> Modification | None:
+    return lifecycle.modification(now)
