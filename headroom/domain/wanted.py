@@ -70,7 +70,7 @@ def wanted(evidence: Evidence) -> Wanted:
     peak = _most(free)
     telling = evidence.telling
     if not telling:
-        iops, mibps = (_known(most) for most in (peak if free else _most(evidence.seen)))
+        iops, mibps = (_known(most) for most in _most(_undrained(evidence.seen)))
         return Wanted(iops=iops, mibps=mibps, tail=0.0, shape=_shape(evidence))
     at = _reached(telling, evidence.ongoing)
     if all(p >= SEEN_FREE * a for p, a in zip(peak, at, strict=True)):
@@ -96,6 +96,15 @@ def wanted(evidence: Evidence) -> Wanted:
     )  # fmt: skip
 
 
+def _undrained(seen: Sequence[Minute]) -> list[Minute]:
+    """All minutes but those pressed under a limit that was raised: they may drain a backlog."""
+    first = next((m for m in seen if m.pressed), None)
+    if first is None:
+        return list(seen)
+    iops, mibps = first.iops_limit * SEEN_FREE, first.mibps_limit * SEEN_FREE
+    return [m for m in seen if not m.pressed or (m.iops_limit <= iops and m.mibps_limit <= mibps)]
+
+
 def _most(among: Sequence[Minute]) -> tuple[float, float]:
     return (
         max((m.ssd_iops for m in among), default=0.0),
@@ -119,12 +128,16 @@ def _reach(evidence: Evidence, free: Sequence[Minute], at: tuple[float, float]) 
     telling = evidence.telling
     by_iops = iops_share(telling) >= 0.5
     served = at[0] if by_iops else at[1]
-    bursts = [m for m in telling if not m.saturated]
+    # Periods of earlier days are too long to see into.
+    lately = bool(evidence.seen) and telling[0].at >= evidence.seen[0].at
+    bursts = [m for m in telling if not m.saturated and lately]
     reaches = [
         by_growth(telling) if evidence.ongoing else None,
         by_earlier_days(same_hours(evidence.earlier, evidence.at, by_iops=by_iops), served),
         by_burst(bursts, free, by_iops=by_iops) if 2 * len(bursts) >= len(telling) else None,
-        None if evidence.ongoing else by_ended(_runs(telling), _rest(free, telling, by_iops)),
+        None
+        if evidence.ongoing or not lately
+        else by_ended(_runs(telling), _rest(free, telling, by_iops)),
     ]
     found = together(reaches, little_bound(free, telling))
     if any(m.iops_reached or m.mibps_reached for m in telling):

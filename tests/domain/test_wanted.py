@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 from headroom.domain.demand import Demand, Estimate
 from headroom.domain.estimate import estimate
-from headroom.domain.observation import Observation, VolumeActivity
+from headroom.domain.observation import Observation, Series, VolumeActivity
 from headroom.domain.resources import Configuration
 from tests.builders import NOW, activity, gp3, observation, series, volume
 
 FIVE_MINUTES = 300
+CHANGES_KIND = ("iops_exceeded", "history")
+"""Without these a load may look free: what is then known is known of another kind of load."""
 GRID = settings(
     max_examples=80, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate)
 )
@@ -63,9 +66,7 @@ def test_the_estimate_is_in_order_and_never_below_what_was_served(seen: Observat
 
 @GRID
 @given(observed(), st.sampled_from([0.5, 2.0, 8.0]))
-def test_ten_times_the_load_at_ten_times_the_limit_is_ten_times_the_demand(
-    seen: Observation, times: float
-) -> None:
+def test_the_estimate_scales_with_load_and_limit(seen: Observation, times: float) -> None:
     """Without a queue, which has a size of its own."""
     here = without(seen, "queue_length")
     there = scaled(here, times)
@@ -90,9 +91,8 @@ def test_missing_data_never_raises_what_is_certain(seen: Observation, data: st.D
     )
     whole = replace(seen, history=past)
     blind = replace(whole, history=None) if name == "history" else without(whole, name)
-    assert estimate(blind).iops.floor <= estimate(whole).iops.floor * (1 + 1e-9)
     assert estimate(blind).iops.least <= estimate(whole).iops.least * (1 + 1e-9)
-    assert estimate(blind).confidence <= estimate(whole).confidence or name == "iops_exceeded"
+    assert estimate(blind).confidence <= estimate(whole).confidence or name in CHANGES_KIND
 
 
 @GRID
@@ -222,5 +222,5 @@ def scaled(seen: Observation, times: float) -> Observation:
     )
 
 
-def replace_series(load: VolumeActivity, fields: dict[str, object]) -> VolumeActivity:
-    return replace(load, **fields)  # type: ignore[arg-type]
+def replace_series(load: VolumeActivity, fields: Mapping[str, Series]) -> VolumeActivity:
+    return replace(load, **fields)
