@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
-from headroom.proving.course import Floats
+from headroom.ports import Glance
+from headroom.proving.course import Bools, Floats
 from headroom.proving.fast import FastVolume
 from headroom.proving.published import (
+    GLANCE_MIN,
     INSTANCE_SERIES,
     RATES,
     SLOW_MIN,
@@ -18,6 +20,12 @@ from headroom.proving.published import (
 )
 
 Column = list[float | None]
+NOTHING_PUBLISHED = Glance(
+    iops_exceeded_minutes=None,
+    throughput_exceeded_minutes=None,
+    lowest_burst_balance_percent=None,
+    longest_queue=None,
+)
 
 
 class FastPublished(PublishedVolume):
@@ -47,6 +55,25 @@ class FastPublished(PublishedVolume):
         )
         self._filled = last
         self._catch_up_slowly()
+
+    def glance(self, now: datetime) -> Glance:
+        """The last half hour in a few numbers; the checks are always there on such an instance."""
+        first = minute_number(now) - GLANCE_MIN - self._first
+        last = self.visible(now) - self._first
+        place = slice(max(0, first), max(0, last))
+        queue, balance, iops, throughput = (
+            self._source.published_arrays()[column][place] for column in (4, 5, 6, 7)
+        )
+        known = queue == queue
+        if not known.any():
+            return NOTHING_PUBLISHED
+        shown = balance[balance == balance]
+        return Glance(
+            iops_exceeded_minutes=int(iops[known].sum()),
+            throughput_exceeded_minutes=int(throughput[known].sum()),
+            lowest_burst_balance_percent=float(shown.min()) if shown.size else None,
+            longest_queue=float(queue[known].max()),
+        )
 
     def _catch_up_slowly(self) -> None:
         """Add the five-minute periods of the clock that are over."""
@@ -97,9 +124,7 @@ def _slow(minutes: dict[str, Floats]) -> dict[str, Floats]:
     return found
 
 
-def _weighted(
-    minutes: dict[str, Floats], rows: Floats, known: np.ndarray
-) -> tuple[Floats, np.ndarray]:
+def _weighted(minutes: dict[str, Floats], rows: Floats, known: Bools) -> tuple[Floats, Bools]:
     """Mean latency by operations, and where there were none."""
     ops = np.nan_to_num(minutes["read_iops"]) + np.nan_to_num(minutes["write_iops"])
     weights = np.where(known, ops, 0.0)
