@@ -17,8 +17,8 @@ from headroom.proving.replayed import Replayed, most_in_force
 Json = dict[str, object]
 NOTES = (
     "Starved minutes are at least so many: load that a limit held back is rebuilt from what was "
-    "served, in the same order and with nothing added. With Headroom there may be more where the "
-    "load wanted more than twice what it got.",
+    "served, in the same order and with nothing added. With Headroom there may be a few more where "
+    "the load wanted more than four times what it got.",
     "Every volume is enrolled for the replay (mode auto), begins as it is configured today and is "
     "played by itself; the limits of its instance, other volumes of it and the account's price "
     "limit are not played.",

@@ -12,27 +12,35 @@ from headroom.proving.course import Bools, Floats
 
 @dataclass(frozen=True, slots=True)
 class Warp:
-    """Steps `first` to `last` of the past came at `pace` times their rate for a while.
+    """Steps `first` to `last` of the past came faster than they were served for a while.
 
-    For the whole stretch if `burst` is 0, then nothing more came; else for `burst` steps,
-    then nothing for `pause` steps, then the rest evenly.
+    If `burst` is 0: share `front` of it at `front_pace` times its rate, the rest at `pace` times,
+    then nothing more came. Else at `pace` for `burst` steps, then nothing for `pause` steps, then
+    the rest evenly.
     """
 
     first: int
     last: int
     pace: float
+    front: float = 0.0
+    front_pace: float = 1.0
     burst: int = 0
     pause: int = 0
 
     def places(self) -> Floats:
         """For every edge of the stretch, the place in the past up to which load had come."""
         edges = np.arange(self.last - self.first + 1, dtype=np.float64)
-        come: Floats = np.minimum(edges * self.pace, edges[-1])
+        last = float(edges[-1])
         if self.burst:
             done = self.burst * self.pace
-            known = [0.0, float(self.burst), float(self.burst + self.pause), edges[-1]]
-            come = np.interp(edges, known, [0.0, done, done, edges[-1]])
-        return come + self.first
+            instants = [0.0, float(self.burst), float(self.burst + self.pause), last]
+            come = [0.0, done, done, last]
+        else:
+            front = last * self.front
+            turn = front / self.front_pace
+            instants = [0.0, turn, turn + (last - front) / self.pace, last]
+            come = [0.0, front, last, last]
+        return np.interp(edges, instants, come) + self.first
 
 
 def warped(columns: Sequence[Floats], runs: Sequence[Warp]) -> list[Floats]:

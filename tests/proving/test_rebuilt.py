@@ -142,7 +142,11 @@ def test_without_checks_what_touched_the_limit_counts() -> None:
 def test_with_twice_the_limit_it_starves_less_and_ends_sooner() -> None:
     made = course_of([1_000] * 60 + [4_500] * 40 + [1_000] * 80)
     found = again(made, gp3(400))
-    assert starved(found, gp3(400, 6_000)) == 0
+    faster = [gp3(400, 3_000 * n // 2, 125 * n // 2) for n in (2, 3, 4, 6, 8)]
+    left = [starved(found, each) for each in faster]
+    assert left == sorted(left, reverse=True)
+    assert left[2] < left[0] / 2
+    assert left[-1] == 0
 
 
 def test_a_burst_inside_the_minute_is_rebuilt_as_the_mildest_that_the_check_allows() -> None:
