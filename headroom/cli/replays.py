@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from multiprocessing import get_context
+from signal import SIG_IGN, SIGINT, signal
 
 from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory, Past, batches
+from headroom.cli.problems import Problem
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
 from headroom.ports import ReadFailed, StorageView
@@ -78,7 +81,8 @@ def _on_all_cores(
     rules = replace(rules, prices=prices)
     running: deque[Future[Replayed | Missed] | Missed] = deque()
     # Started afresh, not forked: clients hold threads and locks that do not survive a fork.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    fresh = get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=_leave_interrupts) as pool:
         try:
             for view, past in _pasts(views, history, rules):
                 later = past if isinstance(past, Missed) else pool.submit(_play, view, past, rules)
@@ -87,9 +91,19 @@ def _on_all_cores(
                     yield _done(running.popleft())
             while running:
                 yield _done(running.popleft())
+        except BrokenProcessPool:
+            raise Problem(
+                "A process that played a volume was ended by the system, most likely for want of "
+                "memory; `--processes 1` needs least."
+            ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is this process's to answer, not that of every process it started."""
+    signal(SIGINT, SIG_IGN)
 
 
 def _done(later: Future[Replayed | Missed] | Missed) -> Replayed | Missed:
