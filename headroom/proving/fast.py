@@ -224,7 +224,7 @@ class FastVolume:
     def _tell_balance(self, first: int, last: int) -> None:
         """BurstBalance is there while the volume is described as one that bursts, and works."""
         place = slice(first, max(first, last))
-        there = self._shows[place] & self.published[place] & (self.served_iops[place] > 0)
+        there = self._shows[place] & (self._told[8][place] > 0)
         balance = np.round(self.balance_percent[place], DIGITS)
         self._told[5][place] = np.where(there, balance, np.nan)
 
