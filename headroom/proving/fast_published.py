@@ -95,8 +95,9 @@ class FastPublished(PublishedVolume):
         """The volume's series over minutes of the course."""
         told = [array[first:last] for array in self._source.published_arrays()]
         reads, writes, read_mibps, write_mibps, queue, balance, iops, throughput, both, _ = told
-        latency = np.full(last - first, np.nan)
-        np.divide(1000 * queue, both, out=latency, where=both > 0)
+        latency, waiting = np.full(last - first, np.nan), self._source.queue[first:last]
+        served = self._source.served_iops[first:last]
+        np.divide(1000 * waiting, served, out=latency, where=both > 0)
         columns = (
             reads, writes, read_mibps, write_mibps, queue, latency, balance, iops, throughput
         )  # fmt: skip
