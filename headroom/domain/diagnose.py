@@ -14,6 +14,7 @@ from headroom.domain.pressure import Minute, minutes
 
 RECENT = timedelta(minutes=15)
 RECENT_MINUTES = 15
+FULL_PERCENT = 99.0
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 TOLERANCE = 1.1
 """An instance that leaves a volume hardly more than it has is the limit all the same."""
@@ -23,9 +24,7 @@ def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
     """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
     can = capability(observation.volume.configuration)
     seen = minutes(observation.activity, can, observation.modification)
-    history = observation.history
-    earlier = () if history is None else minutes(history, can, observation.modification)
-    balance = forecast(observation, seen, earlier)
+    balance = _instance_balance(observation, can, seen)
     iops_left, mibps_left = _instance_left(observation, seen)
     recent = [m for m in seen if m.at >= observation.at - RECENT]
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
@@ -42,6 +41,27 @@ def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
         explanation=why,
         instance_balance=balance,
     )
+
+
+def _instance_balance(
+    observation: Observation, can: Capability, seen: tuple[Minute, ...]
+) -> BalanceForecast | None:
+    """The balance that runs out first; earlier days are gone through only where there is one."""
+    found = forecast(observation, seen, ())
+    if found is None or observation.history is None:
+        return found
+    return forecast(observation, seen, minutes(observation.history, can, observation.modification))
+
+
+def _earlier(observation: Observation, can: Capability) -> tuple[Minute, ...]:
+    """Earlier days, told only where the instance's balance is being used up."""
+    history, activity = observation.history, observation.instance_activity
+    if history is None or activity is None:
+        return ()
+    balances = activity.io_balance_percent, activity.byte_balance_percent
+    if all((last := one.last()) is None or last >= FULL_PERCENT for one in balances):
+        return ()
+    return minutes(history, can, observation.modification)
 
 
 def _binding(
@@ -79,10 +99,6 @@ def _binding(
     if demand.expected_starved_minutes > 0 and any(m.pressed for m in seen):
         binding, why = _pressed(can, list(seen), limit, left)
         return binding, f"short bursts touch the limit again and again: {why}"
-    if demand.expected_starved_minutes > 0:
-        by_iops, by_mibps = demand.peak_iops / limit[0], demand.peak_mibps / limit[1]
-        binding = Binding.VOLUME_IOPS if by_iops >= by_mibps else Binding.VOLUME_THROUGHPUT
-        return binding, "the load of earlier days touches what the volume sustains"
     return Binding.NOTHING, "no limit was touched"
 
 

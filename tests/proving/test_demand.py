@@ -150,8 +150,8 @@ def test_an_instance_whose_balance_drains_is_told_once_before_it_is_empty_and_no
     assert result.changes == ()
 
 
-def test_a_volume_that_is_next_after_its_instance_is_still_helped() -> None:
-    """The instance sustains 2,000 IOPS, gp2 without credits 1,200: first told, then remedied."""
+def test_a_volume_that_is_next_after_its_instance_is_foreseen_as_well() -> None:
+    """The instance sustains 2,000 IOPS, gp2 without credits 1,200: first told, then the credits."""
     result = played(
         {
             "resource": {"type": "gp2", "size_gib": 400, "tags": {"headroom": "auto"}},
@@ -167,6 +167,8 @@ def test_a_volume_that_is_next_after_its_instance_is_still_helped() -> None:
             },
         }
     )  # fmt: skip
-    told = instance_decisions(result)
-    assert isinstance(told[0].answer, Escalate)
-    assert result.starved_minutes == 0
+    told = instance_decisions(result)[0]
+    assert isinstance(told.answer, Escalate)
+    dry = next(m.facts.start for m in result.minutes if m.facts.burst_balance_percent == 0)
+    next_limit = [d.at for d in result.decisions if d.diagnosis.binding is Binding.BURST_CREDITS]
+    assert any(told.at < at < dry for at in next_limit)
