@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.client import BaseClient
 
 from headroom.cli.main import run
 from headroom.localaws.daemon import LocalAws
@@ -123,6 +125,24 @@ def test_a_day_of_an_account_is_told_per_volume_and_in_total_and_nothing_is_chan
     assert total["storage_usd_headroom"] == pytest.approx(
         sum(rows[n]["storage_usd_headroom"] for n in account.truth), abs=1e-3
     )
+
+
+def test_it_needs_the_rights_that_its_page_names_and_they_only_read(
+    account: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: set[str] = set()
+    real = BaseClient._make_api_call
+
+    def noted(client: BaseClient, name: str, request: Any) -> Any:
+        called.add(f"{client.meta.service_model.service_name}:{name}")
+        return real(client, name, request)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", noted)
+    assert run(asked("--volume", account.loose, "--volume", account.hdd)) == 0
+    assert all(name.split(":")[1].startswith(("Describe", "Get")) for name in called)
+    page = (Path(__file__).parents[2] / "docs/replay.md").read_text(encoding="utf-8")
+    assert {f"`{name}`" for name in called} <= {*re.findall(r"`[a-z0-9]+:[A-Za-z]+`", page)}
+    assert len(called) == 7
 
 
 def test_people_get_a_table_the_total_and_what_they_must_know(
