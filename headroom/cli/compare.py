@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from headroom.cli import compared
+from headroom.cli import compared, compared_markdown, compared_page, report
 from headroom.cli.output import emit, err, out
 from headroom.proving.compare import (
     SCALES,
@@ -24,6 +25,7 @@ from headroom.proving.compare import (
 from headroom.proving.compare import compare as run_jobs
 from headroom.proving.conditions import PRESETS
 from headroom.proving.ranking import summary
+from headroom.proving.reuse import earlier_rows
 from headroom.proving.rows import Row
 from headroom.proving.scenarios import played, scenario_files
 
@@ -60,9 +62,19 @@ def compare(
         Preset, typer.Option(help="What a starved minute is worth: $1.00, $0.10 or $0.01.")
     ] = Preset.BALANCED,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the tables as Markdown to this file.")
+    ] = None,
+    reuse: Annotated[
+        Path | None,
+        typer.Option(help="Earlier --json result: only Headroom runs anew where it has the rest."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes at once; 0 for one per core.")] = 0,
 ) -> None:
     """Compare Headroom with other tools' rules, fixed configurations and the oracle."""
+    if html is not None:
+        report.uplot()  # what is missing is said before the work, not after
     began = time.perf_counter()
     presets = tuple(PRESETS) if preset is Preset.ALL else (preset.value,)
     courses = sample_courses() if traces is None else courses_in(traces)
@@ -74,9 +86,13 @@ def compare(
         presets=presets,
         workers=count,
     )
+    conditions = conditions_json(work)
+    if reuse is not None:
+        earlier = earlier_rows(reuse, conditions)
+        work = [replace(job, earlier=earlier) for job in work]
     rows = _run(work, count)
     said: dict[str, object] = {
-        "conditions": conditions_json(work),
+        "conditions": conditions,
         "rows": [row.to_json() for row in rows],
         "summary": summary(rows),
     }
@@ -84,6 +100,12 @@ def compare(
         said["scenarios"] = [line for story in stories for line in played(story)]
     said["seconds"] = round(time.perf_counter() - began, 1)
     said["made_up"] = traces is None
+    if html is not None:
+        compared_page.write(said, html)
+        err().print(f"Page: {html}", style="dim", soft_wrap=True)
+    if markdown is not None:
+        compared_markdown.write(said, markdown)
+        err().print(f"Markdown: {markdown}", style="dim", soft_wrap=True)
     if as_json:
         emit(said)
     else:

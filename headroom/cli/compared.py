@@ -25,7 +25,7 @@ def show(said: Json, console: Console) -> None:
         console.print(
             table(
                 "targets", ("", "is", "must be", "tuning half", "unseen half", ""),
-                [_target(each) for each in found["targets"]],
+                [tuple(target(each)[name] for name in SHOWN) for each in found["targets"]],
             )
         )  # fmt: skip
         for each in found["targets"]:
@@ -33,28 +33,35 @@ def show(said: Json, console: Console) -> None:
                 console.print(f"{each['key']}: {each['detail']}", markup=False, soft_wrap=True)
         console.print()
     if said.get("scenarios"):
-        console.print(table("scenarios", SCENARIO, [_scenario(s) for s in said["scenarios"]]))
+        console.print(table("scenarios", SCENARIO, [scenario(s) for s in said["scenarios"]]))
     for line in remarks(said):
         console.print(line, markup=False, soft_wrap=True)
 
 
 def _ranked(found: Json) -> Iterator[tuple[str, ...]]:
     for each in found["controllers"]:
-        sums = each["totals"]["all"]
-        reference = each["kind"] == "reference"
-        place = "ref" if reference else f"{each['rank']}"
-        yield (
-            place + ("" if each["dominated"] or reference else " *"),
-            each["controller"],
-            money(sums["score"]),
-            money(sums["regret"]),
-            money(sums["storage_usd"]),
-            f"{sums['starved_minutes']:,}",
-            f"{sums['modifications']:,}",
-            f"{sums['price_raising']:,}",
-            f"{sums['aws_refusals']:,}",
-            f"{sums['guardrail_violations']:,}",
-        )
+        front = not each["dominated"] and each["kind"] != "reference"
+        yield (place(each) + (" *" if front else ""), each["controller"],
+               *sums(each["totals"]["all"]))  # fmt: skip
+
+
+def place(each: Json) -> str:
+    """A controller's rank, or that it is a reference."""
+    return "ref" if each["kind"] == "reference" else f"{each['rank']}"
+
+
+def sums(total: Json) -> tuple[str, ...]:
+    """The sums of one controller in the order of COLUMNS."""
+    return (
+        money(total["score"]),
+        money(total["regret"]),
+        money(total["storage_usd"]),
+        f"{total['starved_minutes']:,}",
+        f"{total['modifications']:,}",
+        f"{total['price_raising']:,}",
+        f"{total['aws_refusals']:,}",
+        f"{total['guardrail_violations']:,}",
+    )
 
 
 def figure(key: str, value: float | None) -> str:
@@ -78,22 +85,27 @@ def verdict(target: Json) -> str:
     return {True: "met", False: "MISSED", None: "not measured"}[target["met"]]
 
 
-def _target(each: Json) -> tuple[str, ...]:
+def target(each: Json) -> dict[str, str]:
+    """A target as tables show it."""
     key = each["key"]
-    return (
-        each["about"],
-        figure(key, each["figure"]),
-        limit(each),
-        figure(key, each["tuning"]),
-        figure(key, each["unseen"]),
-        verdict(each),
-    )
+    return {
+        "key": key,
+        "about": each["about"],
+        "figure": figure(key, each["figure"]),
+        "limit": limit(each),
+        "tuning": figure(key, each["tuning"]),
+        "unseen": figure(key, each["unseen"]),
+        "verdict": verdict(each),
+        "detail": each["detail"],
+    }
 
 
+SHOWN = ("about", "figure", "limit", "tuning", "unseen", "verdict")
 SCENARIO = ("scenario", "controller", "score", "dollars", "starved min", "changes", "AWS refused")
 
 
-def _scenario(each: Json) -> tuple[str, ...]:
+def scenario(each: Json) -> tuple[str, ...]:
+    """One line of a scenario, in the order of SCENARIO."""
     return (
         each["scenario"],
         each["controller"],

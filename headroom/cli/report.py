@@ -107,14 +107,14 @@ def render(report: Report, plotting: tuple[str, str]) -> str:
         report=report,
         rows=_table_rows,
         many=len(report.sections) > 1,
-        data=Markup(_inline(_data(report.sections))),  # noqa: S704 - escaped by _inline
+        data=Markup(inline(_data(report.sections))),  # noqa: S704 - escaped by inline
         css=Markup(style + (page / "report.css").read_text(encoding="utf-8")),  # noqa: S704
         uplot=Markup(script.replace("</script", "<\\/script")),  # noqa: S704
         js=Markup((page / "report.js").read_text(encoding="utf-8")),  # noqa: S704
     )
 
 
-def _inline(value: object) -> str:
+def inline(value: object) -> str:
     """JSON that may stand inside a script element whatever strings it holds."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     for raw, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"),

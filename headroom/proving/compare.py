@@ -6,7 +6,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from headroom.proving.ground import Ground, StaticStarvation
 from headroom.proving.measures import measured
 from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES
+from headroom.proving.reuse import OURS, Case, joined
 from headroom.proving.rows import Kind, Row, half_of
 from headroom.proving.samples import SAMPLES, sample_course
 from headroom.proving.statics import BestStatic, static_peak
@@ -45,6 +46,8 @@ class Job:
     scales: tuple[str, ...]
     starts: tuple[str, ...]
     presets: tuple[str, ...]
+    earlier: Mapping[Case, tuple[Row, ...]] = field(default_factory=dict)
+    """Runs of an earlier comparison that need not be made again."""
 
     @property
     def weight(self) -> int:
@@ -148,13 +151,33 @@ def play(job: Job) -> list[Row]:
     starved_as, foresight = StaticStarvation(job.course), Foresight(job.course)
     rows: list[Row] = []
     for name in job.starts:
+        known = _known(job, name)
         ground = Ground(starved_as, STARTS[name], Conditions())
-        rows += [
-            replace(row, start=name, scale=scale)
-            for row in _from_start(job, ground, foresight)
-            for scale in job.scales
-        ]
+        made = _from_start(job, ground, foresight) if known is None else _again(job, ground, known)
+        rows += [replace(row, start=name, scale=scale) for row in made for scale in job.scales]
     return rows
+
+
+def _known(job: Job, start: str) -> dict[str, tuple[Row, ...]] | None:
+    """What is known of a start at every preset; None unless everybody else's runs are there."""
+    cases = {p: (job.course.name, job.scales[0], start, p) for p in job.presets}
+    known = {preset: job.earlier.get(case, ()) for preset, case in cases.items()}
+    wanted = set(CONTROLLERS) - {OURS}
+    same = (
+        {row.controller for row in rows} == wanted
+        and all(abs(row.scale_factor - job.course.scale) < 1e-3 for row in rows)
+        for rows in known.values()
+    )
+    return known if all(same) else None
+
+
+def _again(job: Job, ground: Ground, known: Mapping[str, tuple[Row, ...]]) -> Iterator[Row]:
+    """Headroom's runs anew, beside everybody else's earlier ones."""
+    for preset, others in known.items():
+        conditions = Conditions(preset=preset)
+        run = run_engine(ground.course, ground.start, conditions)
+        own = _row(job, ground, conditions, OURS, run)
+        yield from joined(others, own)
 
 
 def _from_start(job: Job, ground: Ground, foresight: Foresight) -> Iterator[Row]:
@@ -166,45 +189,39 @@ def _from_start(job: Job, ground: Ground, foresight: Foresight) -> Iterator[Row]
     for preset in job.presets:
         conditions = Conditions(preset=preset)
         runs = dict(shared)
-        runs["headroom"] = run_engine(course, start, conditions)
+        runs[OURS] = run_engine(course, start, conditions)
         runs["best-static"] = best.run(conditions)
-        yield from _scored(job, ground, foresight, conditions, runs)
+        schedules = [_schedule(run) for run in runs.values() if not run.guardrail_violations]
+        found = foresight.oracle(start, conditions, schedules)
+        runs["oracle"] = found.run
+        for name in CONTROLLERS:
+            row = _row(job, ground, conditions, name, runs[name])
+            yield replace(
+                row, regret=row.score - found.score, oracle_bound=found.bound,
+                oracle_exact=found.exact,
+            )  # fmt: skip
 
 
-def _scored(
-    job: Job, ground: Ground, foresight: Foresight, conditions: Conditions, runs: dict[str, Run]
-) -> Iterator[Row]:
-    """Rows of all runs at one preset, the oracle's added; what they did it may do as well."""
-    course, start = ground.course, ground.start
-    schedules = [_schedule(run) for run in runs.values() if not run.guardrail_violations]
-    found = foresight.oracle(start, conditions, schedules)
-    runs["oracle"] = found.run
-    best = _score(runs["oracle"], ground, conditions)
-    for name, kind in CONTROLLERS.items():
-        run = runs[name]
-        starved = run.starved & ~ground.unsavable
-        score = _score(run, ground, conditions)
-        yield Row(
-            trace=course.name, scale="", start="", preset=conditions.preset, controller=name,
-            kind=kind, score=score, regret=score - best, storage_usd=run.storage_usd,
-            starved_minutes=int(np.count_nonzero(starved)),
-            modifications=len(run.changes), aws_refusals=run.aws_refusals,
-            guardrail_violations=run.guardrail_violations,
-            unsavable_minutes=int(np.count_nonzero(run.starved & ground.unsavable)),
-            held=run.held, scale_factor=course.scale, days=course.minutes / 1_440,
-            trace_days=course.trace_days, half=half_of(job.file_name),
-            value_usd=conditions.value_usd, oracle_bound=found.bound, oracle_exact=found.exact,
-            measures=measured(run, ground, whole=kind == "headroom"),
-        )  # fmt: skip
+def _row(job: Job, ground: Ground, conditions: Conditions, name: str, run: Run) -> Row:
+    """The row of one run, its regret not yet known."""
+    course, kind = ground.course, CONTROLLERS[name]
+    starved = int(np.count_nonzero(run.starved & ~ground.unsavable))
+    return Row(
+        trace=course.name, scale="", start="", preset=conditions.preset, controller=name,
+        kind=kind, score=run.storage_usd + conditions.value_usd * starved, regret=0.0,
+        storage_usd=run.storage_usd, starved_minutes=starved,
+        modifications=len(run.changes), aws_refusals=run.aws_refusals,
+        guardrail_violations=run.guardrail_violations,
+        unsavable_minutes=int(np.count_nonzero(run.starved & ground.unsavable)),
+        held=run.held, scale_factor=course.scale, days=course.minutes / 1_440,
+        trace_days=course.trace_days, half=half_of(job.file_name),
+        value_usd=conditions.value_usd, oracle_bound=0.0, oracle_exact=False,
+        measures=measured(run, ground, whole=kind == "headroom"),
+    )  # fmt: skip
 
 
 def _schedule(run: Run) -> tuple[tuple[int, Configuration], ...]:
     return tuple((change.minute, change.target) for change in run.changes)
-
-
-def _score(run: Run, ground: Ground, conditions: Conditions) -> float:
-    starved = int(np.count_nonzero(run.starved & ~ground.unsavable))
-    return run.storage_usd + conditions.value_usd * starved
 
 
 def conditions_json(work: Sequence[Job]) -> dict[str, object]:

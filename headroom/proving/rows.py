@@ -92,4 +92,4 @@ class Row:
         """The row as `headroom compare --json` prints it, measures beside the rest."""
         flat = {name: value for name, value in asdict(self).items() if name != "measures"}
         flat.update(asdict(self.measures))
-        return {k: round(v, 4) if isinstance(v, float) else v for k, v in flat.items()}
+        return {k: round(v, 6) if isinstance(v, float) else v for k, v in flat.items()}

@@ -20,6 +20,8 @@ SCORE_RATIO: Mapping[str, float] = MappingProxyType(
 TOLERANCE, REACTION_MIN, REACTION_USD = 1.10, 15, 0.30
 """A run may cost a tenth more than the better of `none` and `static-peak`, and one reaction."""
 CENT = 0.005
+NAMED = 12
+"""So many of the worst runs are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +130,10 @@ def _sums(rows: Sequence[Row], of: Callable[[Row], float]) -> dict[str, float]:
     return found
 
 
+def _named(trace: str, scale: str) -> str:
+    return trace if scale == "1" else f"{trace} at scale {scale}"
+
+
 def _ratio(above: float, below: float) -> float | None:
     if below > CENT:
         return above / below
@@ -166,7 +172,9 @@ def _worst_on(rows: Sequence[Row]) -> _Found:
         scores = _sums(own, lambda r: r.score)
         mine = scores.pop(OURS, None)
         if mine is not None and scores and mine > max(scores.values()) + CENT:
-            worst.append(f"{trace} x{scale} (${mine - max(scores.values()):,.2f} above the next)")
+            worst.append(
+                f"{_named(trace, scale)} (${mine - max(scores.values()):,.2f} above the next)"
+            )
     return _Found(float(len(worst)), ", ".join(worst))
 
 
@@ -181,8 +189,12 @@ def _tolerable(rows: Sequence[Row]) -> _Found:
         reaction = max(REACTION_USD, REACTION_MIN * row.value_usd)
         over = row.score - TOLERANCE * min(b for b in better if b is not None) - reaction
         if over > 0:
-            outside.append((over, f"{row.trace} x{row.scale} {row.start} (${over:,.2f} over)"))
-    said = ", ".join(text for _, text in sorted(outside, reverse=True))
+            outside.append(
+                (over, f"{_named(row.trace, row.scale)} {row.start} (${over:,.2f} over)")
+            )
+    named = [text for _, text in sorted(outside, reverse=True)]
+    more = f", and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    said = ", ".join(named[:NAMED]) + more
     return _Found(1 - len(outside) / count if count else None, said)
 
 
@@ -221,7 +233,7 @@ def _raises(rows: Sequence[Row]) -> _Found:
 def _slotless(rows: Sequence[Row]) -> _Found:
     found = [r for r in _ours(rows) if r.measures.slotless_minutes]
     said = ", ".join(
-        f"{r.trace} x{r.scale} {r.start} ({r.measures.slotless_minutes} min)" for r in found
+        f"{_named(r.trace, r.scale)} {r.start} ({r.measures.slotless_minutes} min)" for r in found
     )
     most = max((r.measures.most_in_24h for r in _ours(rows)), default=0)
     return _Found(float(len(found)), f"at most {most} in 24 h{'; ' if said else ''}{said}")

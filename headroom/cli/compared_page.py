@@ -1,0 +1,140 @@
+"""A comparison as one self-contained HTML page with the Pareto chart of every preset."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from headroom.cli import compared
+from headroom.cli.output import money
+from headroom.cli.problems import Problem
+from headroom.cli.report import inline, uplot
+from headroom.proving.glossary import CONTROLLERS_SAID, WORDS
+from headroom.proving.ranking import GROUPS
+
+Json = Mapping[str, Any]
+
+
+def write(said: Json, path: Path, *, root: Path | None = None) -> None:
+    """Write the page to `path`; raises ReportAssetsMissing, Problem when it cannot be written."""
+    save(render(said, uplot(root)), path)
+
+
+def save(text: str, path: Path) -> None:
+    """Write a text file and the folder it is in; raises Problem in one sentence."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise Problem(f"{path} could not be written: {problem.strerror}.") from None
+
+
+def render(said: Json, plotting: tuple[str, str]) -> str:
+    """The HTML text with uPlot's (script, style sheet) inside."""
+    page = files("headroom.cli") / "page"
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string((page / "compare.html.j2").read_text(encoding="utf-8"))
+    script, style = plotting
+    css = style + "".join(
+        (page / name).read_text(encoding="utf-8") for name in ("report.css", "compare.css")
+    )
+    return template.render(
+        page=_page(said),
+        data=Markup(inline(_points(said))),  # noqa: S704 - escaped by inline
+        css=Markup(css),  # noqa: S704
+        uplot=Markup(script.replace("</script", "<\\/script")),  # noqa: S704
+        js=Markup((page / "compare.js").read_text(encoding="utf-8")),  # noqa: S704
+    )
+
+
+def _page(said: Json) -> Json:
+    presets = said["summary"]["presets"]
+    values = said["conditions"]["presets_usd_per_starved_minute"]
+    cases = {(row["trace"], row["scale"], row["start"]) for row in said["rows"]}
+    traces = {row["trace"] for row in said["rows"]}
+    return {
+        "lead": f"{len(traces)} loads, {len(cases)} runs of every controller at each preset, under "
+        "the same prices, delays, modification rules and guardrails.",
+        "presets": [
+            _preset(name, f"${values[name]:.2f}", found, said) for name, found in presets.items()
+        ],
+        "sums": compared.COLUMNS[2:],
+        "groups": list(GROUPS),
+        "scenarios": [compared.scenario(each) for each in said.get("scenarios", ())],
+        "scenario_columns": compared.SCENARIO,
+        "definitions": list(WORDS.items()),
+        "controllers": list(CONTROLLERS_SAID.items()),
+        "remarks": list(compared.remarks(said)),
+    }
+
+
+def _preset(name: str, value: str, found: Json, said: Json) -> Json:
+    front = ", ".join(found["pareto_front"])
+    return {
+        "name": name,
+        "value": value,
+        "about": f"Storage dollars and starved minutes of every controller; on the front: {front}.",
+        "ranking": [
+            {
+                "kind": each["kind"],
+                "place": compared.place(each),
+                "controller": each["controller"],
+                "cells": compared.sums(each["totals"]["all"]),
+                "front": "" if each["dominated"] or each["kind"] == "reference" else "on it",
+            }
+            for each in found["controllers"]
+        ],
+        "targets": [compared.target(each) for each in found["targets"]],
+        "groups": [
+            {
+                "kind": each["kind"],
+                "controller": each["controller"],
+                "cells": [money(each["totals"][group]["regret"]) for group in GROUPS],
+            }
+            for each in found["controllers"]
+        ],
+        "controllers": [each["controller"] for each in found["controllers"]],
+        "traces": list(_traces(name, found, said)),
+    }
+
+
+def _traces(preset: str, found: Json, said: Json) -> Iterator[Json]:
+    """Sums of scores by trace and scale; the best and worst controller of each are marked."""
+    scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row in said["rows"]:
+        if row["preset"] == preset:
+            scores[f"{row['trace']}, scale {row['scale']}"][row["controller"]] += row["score"]
+    ranked = [e["controller"] for e in found["controllers"] if e["kind"] != "reference"]
+    for trace, own in scores.items():
+        low, high = min(own[name] for name in ranked), max(own[name] for name in ranked)
+        cells = []
+        for each in found["controllers"]:
+            score, mark = own[each["controller"]], ""
+            if each["kind"] != "reference" and low < high:
+                mark = "best" if score == low else "worst" if score == high else ""
+            cells.append({"text": money(score), "mark": mark})
+        yield {"trace": trace, "cells": cells}
+
+
+def _points(said: Json) -> Json:
+    return {
+        name: [
+            {
+                "name": each["controller"],
+                "kind": each["kind"],
+                "usd": each["totals"]["all"]["storage_usd"],
+                "starved": each["totals"]["all"]["starved_minutes"],
+                "front": not each["dominated"] and each["kind"] != "reference",
+            }
+            for each in found["controllers"]
+        ]
+        for name, found in said["summary"]["presets"].items()
+    }
