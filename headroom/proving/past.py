@@ -18,10 +18,13 @@ from headroom.domain.pressure import AT_LIMIT, EMPTY_PERCENT
 from headroom.domain.resources import Configuration, Modification
 from headroom.proving.course import Bools, Floats
 
+MINUTE = timedelta(minutes=1)
 LOW_PERCENT = 10.0
 """A bucket this low whose volume serves its baseline at a limit is empty: the metric lags."""
 SUSTAINED = 0.9
-"""Served over a period at this share of a limit that held it back: held back all along."""
+"""Served over a minute at this share of a limit that held it back: held back all along."""
+SUSTAINED_LONGER = 0.99
+"""The same of longer periods: one minute at the limit must not make five of them."""
 
 Parts = Sequence[tuple[VolumeActivity, InstanceActivity | None]]
 """Oldest first, each at its own period, each beginning where the one before ends."""
@@ -138,7 +141,7 @@ def _periods(
         write_bytes=write_bytes,
         utilisation=use,
         held=held,
-        held_all=held & (use >= SUSTAINED),
+        held_all=held & (use >= (SUSTAINED if period <= MINUTE else SUSTAINED_LONGER)),
         by_instance=by_instance & ~unknown,
         refuted=(checks[0] == 0) & (checks[1] == 0),
         unchecked=np.isnan(checks[0]) & np.isnan(checks[1]) & ~unknown,
@@ -212,4 +215,4 @@ def _by_instance(instance: InstanceActivity | None, count: int) -> Bools:
     return (values(instance.iops_exceeded) >= 1) | (values(instance.throughput_exceeded) >= 1)
 
 
-__all__ = ["SUSTAINED", "Parts", "Periods", "in_force", "periods", "values"]
+__all__ = ["Parts", "Periods", "in_force", "periods", "values"]

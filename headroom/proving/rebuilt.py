@@ -35,9 +35,10 @@ the default policy. These three were chosen on six recorded loads and checked on
 configurations of 1.5 to 5 times the limit (docs/replay.md)."""
 FINE_S, COARSE_S = 10, 60
 """Steps of the rebuilt load, with bursts inside the minute and without."""
-BURST_S = {60: 10}
-"""How long a burst lasts that one check of a period saw; a minute's work in longer periods."""
-LONG_BURST_S = 50
+FINE_DAYS = 105
+"""A longer past is rebuilt in minutes: bursts inside a period are counted, not rebuilt."""
+BURST_S = 10
+"""How long a burst lasts that one check of a period saw."""
 SEEN_BY_ENGINE = 180
 """Periods the engine looks at when it estimates."""
 ESTIMATED_RUNS = 30
@@ -93,7 +94,7 @@ def rebuild(
     counted = [each.since(since) for each in told]
     if not any(each.measured.any() for each in counted):
         return None
-    step_s = FINE_S if any(each.held.any() for each in told) else COARSE_S
+    step_s = _step(told)
     runs, missed = [], 0
     offset = 0
     for each, (activity, _) in zip(told, parts, strict=True):
@@ -130,6 +131,13 @@ def rebuild(
         balance_percent_since=_balance(parts, begin),
         known=known,
     )
+
+
+def _step(told: Sequence[Periods]) -> int:
+    """Fine steps where a limit held anything back, unless they would be too many to hold."""
+    held = any(each.held.any() for each in told)
+    long = sum(each.period_s * len(each.reads) for each in told) > FINE_DAYS * 86_400
+    return FINE_S if held and not long else COARSE_S
 
 
 _COLUMNS = ("reads", "writes", "read_bytes", "write_bytes")
@@ -222,15 +230,14 @@ def _bursts(
 ) -> tuple[list[Warp], int]:
     """Bursts inside a period that its check saw; how many since then were too short to rebuild."""
     found, missed = [], 0
-    longest = BURST_S.get(each.period_s, LONG_BURST_S) // step_s
+    longest = BURST_S // step_s  # none in steps of a minute
     for number in np.flatnonzero(each.held & ~each.held_all).tolist():
         pace = MILDEST / max(float(each.utilisation[number]), 1e-9)
         steps = min(longest, int(per / pace))
         if not steps or pace > most[number]:
             missed += each.start + timedelta(seconds=number * each.period_s) >= since
             continue
-        pause = 0 if each.period_s == COARSE_S else 1
-        found.append(Warp(number * per, (number + 1) * per, pace, burst=steps, pause=pause))
+        found.append(Warp(number * per, (number + 1) * per, pace, burst=steps))
     return found, missed
 
 

@@ -15,8 +15,7 @@ class Warp:
     """Steps `first` to `last` of the past came faster than they were served for a while.
 
     If `burst` is 0: share `front` of it at `front_pace` times its rate, the rest at `pace` times,
-    then nothing more came. Else at `pace` for `burst` steps, then nothing for `pause` steps, then
-    the rest evenly.
+    then nothing more came. Else at `pace` for `burst` steps, then the rest evenly.
     """
 
     first: int
@@ -25,7 +24,6 @@ class Warp:
     front: float = 0.0
     front_pace: float = 1.0
     burst: int = 0
-    pause: int = 0
 
     def places(self) -> Floats:
         """For every edge of the stretch, the place in the past up to which load had come."""
@@ -33,8 +31,8 @@ class Warp:
         last = float(edges[-1])
         if self.burst:
             done = self.burst * self.pace
-            instants = [0.0, float(self.burst), float(self.burst + self.pause), last]
-            come = [0.0, done, done, last]
+            instants = [0.0, float(self.burst), last]
+            come = [0.0, done, last]
         else:
             front = last * self.front
             turn = front / self.front_pace

@@ -156,6 +156,18 @@ def test_people_get_a_table_the_total_and_what_they_must_know(
     assert f"{account.off} was not replayed: the policy or its tag says off." in said
 
 
+def test_far_back_each_stretch_is_read_at_the_period_that_is_kept(
+    account: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far = ["replay", "--days", "70", "--until", "2026-01-06T02:00Z", "--volume", account.starved]
+    assert run([*far, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["volumes"]
+    assert row["periods_s"] == [3_600, 300, 60]
+    assert row["minutes"] == 70 * 1_440
+    assert row["starved_minutes"] == pytest.approx(account.truth[account.starved], rel=0.05)
+    assert any("minutes were not measured" in note for note in row["notes"])
+
+
 def test_two_processes_tell_what_one_tells(
     account: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
