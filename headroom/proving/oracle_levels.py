@@ -14,7 +14,7 @@ from math import ceil
 
 import numpy as np
 
-from headroom.domain.catalogue import LIMITS, max_iops
+from headroom.domain.catalogue import LIMITS, capability, max_iops
 from headroom.domain.planner import step_of
 from headroom.domain.pricing import SECONDS_PER_MONTH
 from headroom.domain.resources import Configuration, VolumeType
@@ -98,7 +98,7 @@ class Choice:
         self._prices: dict[Configuration, float] = {}
 
     def spread(self, count: int) -> list[Cell]:
-        """Cells that end at `count` even shares of the minutes that ask for more than gp3's least."""
+        """Cells that end at about `count` of the IOPS and of the MiB/s that some minute asks for."""
         cells: list[Cell] = []
         size = self.start.size_gib
         iops, mibps = self._asked
@@ -130,37 +130,55 @@ class Choice:
                 kept.append(cell)
         return kept
 
-    def split(self, cell: Cell) -> list[Cell]:
-        """`cell` in two along the side that is worth more; by itself if it is a single one."""
+    def split(self, cell: Cell, asked: tuple[Floats, Floats]) -> list[Cell]:
+        """`cell` cut along the side that is worth more, at the middle of what is `asked` of it there.
+
+        Cut in halves where nothing is asked; by itself if it is a single configuration.
+        """
         sides = []
-        for name, side, asked in zip(
-            ("iops", "mibps"), (cell.iops, cell.mibps), self._asked, strict=True
+        for name, side, needs in zip(
+            ("iops", "mibps"), (cell.iops, cell.mibps), asked, strict=True
         ):
             if side[0] >= side[1]:
                 continue
-            inside = asked[(asked > side[0]) & (asked < side[1])]
-            at = int(np.median(inside)) + 1 if inside.size else sum(side) // 2
-            at = min(at, side[1] - 1)
-            low = cell.with_side(name, (side[0], at))
-            high = cell.with_side(name, (at + 1, side[1]))
-            sides.append((self.price(cell.level) - self.price(low.level), name, low, high))
+            needs = np.sort(needs[(needs > side[0]) & (needs <= side[1])])
+            at = ceil(needs[len(needs) // 2]) if needs.size else sum(side) // 2
+            ends = {side[0] - 1, at, side[1]}
+            if needs.size and ceil(needs[-1]) == at:
+                ends.add(at - 1)
+            parts = [cell.with_side(name, (a + 1, b)) for a, b in pairwise(sorted(ends))]
+            worth = self.price(cell.with_side(name, (at, at)).level) - self.price(cell.least)
+            sides.append((worth, name, parts))
         if not sides:
             return [cell]
-        _, _, low, high = max(sides, key=lambda side: side[:2])
-        return [low, high]
+        return max(sides, key=lambda each: each[:2])[2]
 
-    def trimmed(self, cell: Cell, level: Configuration) -> list[Cell]:
-        """`cell` cut so that one part ends at `level`, which lies in it."""
-        parts = [cell]
-        for name, value in (("iops", level.iops), ("mibps", level.throughput_mibps)):
-            low, high = getattr(cell, name)
-            if value is not None and low <= value < high:
-                parts = [
-                    part.with_side(name, side)
-                    for part in parts
-                    for side in ((low, value), (value + 1, high))
-                ]
-        return parts
+    def cut_by_step(
+        self, cells: Sequence[Cell], origin: Configuration, target: Configuration
+    ) -> list[Cell]:
+        """`cells` with that of `target` cut where one step from `origin` ends, if it ends inside."""
+        can, step = capability(origin), self._limits.largest_step
+        ends = (
+            ("iops", int(step * max(can.burst_iops, GP3_IOPS))),
+            ("mibps", int(step * max(can.burst_mibps, GP3_MIBPS))),
+        )
+        for name, end in ends:
+            found: list[Cell] = []
+            for cell in cells:
+                low, high = getattr(cell, name)
+                inside = cell.kind is VolumeType.GP3 and _holds(cell, target) and low <= end < high
+                sides = ((low, end), (end + 1, high)) if inside else ((low, high),)
+                found += [cell.with_side(name, side) for side in sides]
+            cells = found
+        return list(cells)
+
+    def beyond(self, cells: Sequence[Cell]) -> list[Cell]:
+        """What this start can pay for of io2 above `cells`."""
+        most = max((c.iops[1] for c in cells if c.kind is VolumeType.IO2), default=0)
+        end = self._io2_ends()[1]
+        if not most or most >= end:
+            return []
+        return [Cell(VolumeType.IO2, self.start.size_gib, (most + 1, end))]
 
     def price(self, configuration: Configuration) -> float:
         """USD per minute."""
@@ -219,13 +237,21 @@ class Choice:
         )
 
 
+def _holds(cell: Cell, target: Configuration) -> bool:
+    iops, mibps = target.iops or 0, target.throughput_mibps or 0
+    least = max(cell.iops[0], 4 * cell.mibps[0])
+    return (
+        least <= iops <= max(cell.iops[1], 4 * cell.mibps[1])
+        and cell.mibps[0] <= mibps <= cell.mibps[1]
+    )
+
+
 def _lines(asked: Floats, count: int, least: int, most: int) -> list[int]:
-    """`least`, `most` and what even shares of `asked` lie below, ascending."""
-    lines = {least, most}
-    if asked.size:
-        shares = np.quantile(asked, np.linspace(0, 1, count)).tolist()
-        lines |= {min(most, max(least, ceil(value))) for value in shares}
-    return sorted(lines)
+    """`count` lines from `least` to `most`, denser below, each at the largest `asked` up to it."""
+    spaced = least + (most - least) * np.linspace(0, 1, count) ** 1.5
+    known = np.unique(np.ceil(asked[(asked > least) & (asked < most)]))
+    places = np.searchsorted(known, spaced, side="right") - 1
+    return sorted({least, most, *known[places[places >= 0]].astype(int).tolist()})
 
 
 def _between(lines: Sequence[int]) -> list[tuple[int, int]]:

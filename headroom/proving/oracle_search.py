@@ -18,7 +18,7 @@ import numpy as np
 from headroom.proving.course import Bools, Floats
 from headroom.proving.foreseen import Ints
 from headroom.proving.oracle_bound import WAITING, Move, Origin, Relaxation
-from headroom.proving.oracle_queues import Levels
+from headroom.proving.oracle_handovers import Levels
 
 BUCKET = 60
 """Labels of this many minutes are weighed together; less than a modification's flight."""
@@ -95,9 +95,8 @@ class Search:
             buckets[label.minute // BUCKET].append(label)
         for bucket in range(self.minutes // BUCKET + 1):
             labels = self._told(buckets.pop(bucket, []), found.cost)
-            kept = _undominated(labels, alike=beam is not None)
-            if beam is not None and len(kept) > beam:
-                kept, found.whole = kept[:beam], False
+            kept = _undominated(labels, beam)
+            found.whole = found.whole and beam is None
             for label in kept:
                 self._finish(label, found)
                 for child in self._children(label, times, found.cost, found, beam=beam):
@@ -107,10 +106,11 @@ class Search:
     def _told(self, labels: list[Label], ceiling: float) -> list[Label]:
         """Labels that may still win once what they inherit is counted."""
         labels = [label for label in labels if label.least < ceiling]
-        edges, effects = self.levels.load.edges, self.levels.effect
+        load = self.levels.load
         queued: dict[int, list[int]] = defaultdict(list)
         for index, label in enumerate(labels):
-            if edges[effects[label.minute]] - label.position > WAITING:
+            effect = min(label.minute + self.clock.effect, self.minutes)
+            if load.edges[effect] - label.position > WAITING:
                 queued[label.level].append(index)
         for level, places in queued.items():
             starts = np.array([labels[place].minute for place in places])
@@ -245,16 +245,18 @@ class Search:
         return slack
 
 
-def _undominated(labels: list[Label], *, alike: bool) -> list[Label]:
-    """Labels that no other beats, the most promising first.
+def _undominated(labels: list[Label], beam: int | None) -> list[Label]:
+    """Labels that no other beats, the most promising first, at most `beam` of them.
 
-    With `alike` a label of the same level that comes within minutes counts as comparable.
+    With a beam, a label of the same level that comes within minutes counts as comparable.
     """
     labels.sort(key=lambda label: (label.least, label.starts))
     kept: list[Label] = []
     for label in labels:
-        if not any(_beats(other, label, alike=alike) for other in kept):
+        if not any(_beats(other, label, alike=beam is not None) for other in kept):
             kept.append(label)
+            if beam is not None and len(kept) == beam:
+                break
     return kept
 
 
