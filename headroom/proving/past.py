@@ -18,7 +18,6 @@ from headroom.domain.pressure import AT_LIMIT, EMPTY_PERCENT
 from headroom.domain.resources import Configuration, Modification
 from headroom.proving.course import Bools, Floats
 
-MINUTE = timedelta(minutes=1)
 LOW_PERCENT = 10.0
 """A bucket this low whose volume serves its baseline at a limit is empty: the metric lags."""
 SUSTAINED = 0.9
@@ -36,7 +35,7 @@ class Periods:
 
     Rates are operations/s and bytes/s. `utilisation` is the share of the limit in force that was
     served, of the tighter one. `held` are periods in which the volume's own limit held the load
-    back, `held_all` those in which it did so all along; neither where the instance was the limit
+    back, `held_all` those in which it did so all along, `held_minutes` how many certainly; none where the instance was the limit
     (`by_instance`). `refuted` are periods whose checks say that no limit was touched, `unchecked`
     those measured without any check.
     """
@@ -50,6 +49,7 @@ class Periods:
     utilisation: Floats
     held: Bools
     held_all: Bools
+    held_minutes: Floats
     by_instance: Bools
     refuted: Bools
     unchecked: Bools
@@ -64,18 +64,13 @@ class Periods:
         skip = max(0, -int(-(instant - self.start).total_seconds() // self.period_s))
         arrays = (
             "reads", "writes", "read_bytes", "write_bytes", "utilisation", "held", "held_all",
-            "by_instance", "refuted", "unchecked",
+            "held_minutes", "by_instance", "refuted", "unchecked",
         )  # fmt: skip
         return Periods(
             start=self.start + timedelta(seconds=skip * self.period_s),
             period_s=self.period_s,
             **{name: getattr(self, name)[skip:] for name in arrays},
         )
-
-    def certainly_held_minutes(self) -> int:
-        """Minutes that a limit certainly held back: one of a longer period with short bursts."""
-        whole = self.period_s // 60
-        return int(self.held_all.sum()) * whole + int((self.held & ~self.held_all).sum())
 
 
 def periods(
@@ -132,6 +127,9 @@ def _periods(
     checks = (values(activity.iops_exceeded), values(activity.throughput_exceeded))
     by_instance = _by_instance(instance, len(reads))
     held &= ~unknown & ~by_instance
+    whole = activity.read_iops.period_s // 60
+    told = np.clip(np.fmax(np.fmax(*checks), 1.0), 1.0, whole)  # a count, or 1 for a maximum
+    held_all = held & (use >= (SUSTAINED if whole == 1 else SUSTAINED_LONGER))
     return Periods(
         start=activity.read_iops.start,
         period_s=activity.read_iops.period_s,
@@ -141,7 +139,8 @@ def _periods(
         write_bytes=write_bytes,
         utilisation=use,
         held=held,
-        held_all=held & (use >= (SUSTAINED if period <= MINUTE else SUSTAINED_LONGER)),
+        held_all=held_all,
+        held_minutes=np.where(held_all, whole, np.where(held, told, 0.0)),
         by_instance=by_instance & ~unknown,
         refuted=(checks[0] == 0) & (checks[1] == 0),
         unchecked=np.isnan(checks[0]) & np.isnan(checks[1]) & ~unknown,

@@ -10,7 +10,7 @@ volume left as it is shows the starvation that AWS measured, and a faster one en
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from statistics import median
 
@@ -118,7 +118,7 @@ def rebuild(
         start=begin,
         minutes=course.minutes - since_minute,
         measured=sum(int(e.measured.sum()) * (e.period_s // 60) for e in counted),
-        held=sum(each.certainly_held_minutes() for each in counted),
+        held=sum(int(each.held_minutes.sum()) for each in counted),
         by_instance=sum(int(each.by_instance.sum()) * (each.period_s // 60) for each in counted),
         unchecked=sum(int(each.unchecked.sum()) * (each.period_s // 60) for each in counted),
         not_rebuilt=missed,
@@ -212,17 +212,8 @@ def _cut(activity: VolumeActivity, first: int, last: int) -> VolumeActivity:
             values=series.values[first:last],
         )
 
-    return VolumeActivity(
-        read_iops=part(activity.read_iops),
-        write_iops=part(activity.write_iops),
-        read_mibps=part(activity.read_mibps),
-        write_mibps=part(activity.write_mibps),
-        queue_length=part(activity.queue_length),
-        latency_ms=part(activity.latency_ms),
-        burst_balance_percent=part(activity.burst_balance_percent),
-        iops_exceeded=part(activity.iops_exceeded),
-        throughput_exceeded=part(activity.throughput_exceeded),
-    )
+    kept = {each.name: getattr(activity, each.name) for each in fields(activity)}
+    return replace(activity, **{name: part(s) for name, s in kept.items() if s is not None})
 
 
 def _bursts(
@@ -230,14 +221,17 @@ def _bursts(
 ) -> tuple[list[Warp], int]:
     """Bursts inside a period that its check saw; how many since then were too short to rebuild."""
     found, missed = [], 0
+    minute = 60 // step_s
     longest = BURST_S // step_s  # none in steps of a minute
     for number in np.flatnonzero(each.held & ~each.held_all).tolist():
         pace = MILDEST / max(float(each.utilisation[number]), 1e-9)
-        steps = min(longest, int(per / pace))
+        steps, count = min(longest, int(minute / pace)), int(each.held_minutes[number])
         if not steps or pace > most[number]:
-            missed += each.start + timedelta(seconds=number * each.period_s) >= since
+            counts = each.start + timedelta(seconds=number * each.period_s) >= since
+            missed += count if counts else 0
             continue
-        found.append(Warp(number * per, (number + 1) * per, pace, burst=steps))
+        for first in range(number * per, number * per + count * minute, minute):
+            found.append(Warp(first, first + minute, pace, burst=steps))
     return found, missed
 
 

@@ -178,6 +178,13 @@ def test_five_minutes_whose_check_saw_something_are_sure_of_one_minute() -> None
     assert starved(found, gp3(400)) == 1
 
 
+def test_a_check_that_counts_minutes_is_sure_of_as_many() -> None:
+    past = activity([1_500.0] * 60, iops_check=[3.0, 5.0] + [0.0] * 58, period_s=300)
+    found = rebuilt(past, gp3(400))
+    assert found.known.held == 8
+    assert starved(found, gp3(400)) == 8
+
+
 def test_what_the_check_refutes_is_never_starved() -> None:
     """AWS lets a little more through than a limit says; its own check knows better."""
     found = rebuilt(activity([3_060.0] * 60), gp3(400))
