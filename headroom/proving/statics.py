@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,8 +19,8 @@ GRID = 13
 """Levels spaced evenly in proportion between a type's least and the ceiling, both included."""
 GP3_MOST = (80_000, 2_000)
 """The most IOPS and MiB/s that gp3 takes: as good as no limit."""
-TRIED = 3
-"""So many of the best on the grid are run exactly, with the start in force until the effect."""
+ABOVE_PEAK = (1.1, 1.25, 1.5, 2.0)
+EFFECT_MIN = 10
 
 
 def static_peak(ground: Ground, conditions: Conditions) -> Run:
@@ -40,48 +39,41 @@ class BestStatic:
 
     def __init__(self, ground: Ground, conditions: Conditions) -> None:
         self._ground = ground
-        self._prices = conditions
         self._levels = _levels(ground, conditions)
-        self._minutes: dict[Configuration, int] = {}
-        self._exact: dict[Configuration | None, Run] = {}
+        self._least: dict[Configuration, int] = {}
+        self._runs: dict[Configuration | None, Run] = {}
 
     def run(self, conditions: Conditions) -> Run:
         """The run of the best one at the preset of `conditions`; to stay is one of them."""
-        guessed = sorted(self._guessed(conditions).items(), key=lambda item: item[1])
         best = self._run(None, conditions)
-        for target, _ in guessed[:TRIED]:
+        least = score(best, self._ground.unsavable, conditions)
+        for bound, target in self._bounds(conditions):
+            if bound >= least:
+                break
             run = self._run(target, conditions)
-            if _score(run, self._ground, conditions) < _score(best, self._ground, conditions):
-                best = run
+            found = score(run, self._ground.unsavable, conditions)
+            if found < least:
+                best, least = run, found
         return best
 
-    def _guessed(self, conditions: Conditions) -> Mapping[Configuration, float]:
-        """Scores of the combinations that might win, as if in force from minute 0 on."""
-        best = float("inf")
-        found: dict[Configuration, float] = {}
-        for bound, target in self._bounds(conditions):
-            if bound >= best and len(found) >= TRIED:
-                break
-            guess = self._usd(target) + conditions.value_usd * self._starved(target)
-            found[target] = guess
-            best = min(best, guess)
-        return MappingProxyType(found)
+    def _target(self, iops: float, mibps: float, conditions: Conditions) -> Configuration | None:
+        start = self._ground.start
+        wish = _for_demand(start, iops, mibps, conditions)
+        return within(conditions, start, conditions.monthly(start), wish)
 
     def _bounds(self, conditions: Conditions) -> list[tuple[float, Configuration]]:
-        ground, start_usd = self._ground, conditions.monthly(self._ground.start)
         iops_levels, mibps_levels = self._levels
         found: dict[Configuration, float] = {}
         for iops in iops_levels:
             for mibps in mibps_levels:
-                wish = _for_demand(ground.start, iops, mibps, conditions)
-                target = within(conditions, ground.start, start_usd, wish)
+                target = self._target(iops, mibps, conditions)
                 if target is None or target in found:
                     continue
-                least = max(
+                minutes = max(
                     self._starved(self._most(target, iops=target.iops)),
                     self._starved(self._most(target, mibps=target.throughput_mibps)),
                 )
-                found[target] = self._usd(target) + conditions.value_usd * least
+                found[target] = self._usd(target, conditions) + conditions.value_usd * minutes
         return sorted(((b, t) for t, b in found.items()), key=lambda pair: pair[0])
 
     def _most(
@@ -98,28 +90,25 @@ class BestStatic:
         )
 
     def _starved(self, target: Configuration) -> int:
-        if target not in self._minutes:
+        """Savable starved minutes under `target`, from when a change would have its effect."""
+        if target not in self._least:
             starved = self._ground.starved_as(target) & ~self._ground.unsavable
-            self._minutes[target] = int(starved.sum())
-        return self._minutes[target]
+            self._least[target] = int(starved[EFFECT_MIN:].sum())
+        return self._least[target]
 
-    def _usd(self, target: Configuration) -> float:
-        return self._prices.monthly(target) * self._ground.course.minutes * 60 / SECONDS_PER_MONTH
+    def _usd(self, target: Configuration, conditions: Conditions) -> float:
+        return conditions.monthly(target) * self._ground.course.minutes * 60 / SECONDS_PER_MONTH
 
     def _run(self, target: Configuration | None, conditions: Conditions) -> Run:
-        if target not in self._exact:
+        if target not in self._runs:
             schedule = [] if target is None else [(0, target)]
             ground = self._ground
-            self._exact[target] = run_schedule(ground.course, ground.start, schedule, conditions)
-        return self._exact[target]
-
-
-def _score(run: Run, ground: Ground, conditions: Conditions) -> float:
-    return score(run, ground.unsavable, conditions)
+            self._runs[target] = run_schedule(ground.course, ground.start, schedule, conditions)
+        return self._runs[target]
 
 
 def _levels(ground: Ground, conditions: Conditions) -> tuple[list[float], list[float]]:
-    """IOPS and MiB/s worth trying: quantiles of the demand and a grid, up to demand and ceiling."""
+    """IOPS and MiB/s worth trying: quantiles of the demand and a grid up to the ceilings."""
     course, limits = ground.course, conditions.policy.defaults
     known = course.measured()
     demands = (
@@ -136,8 +125,9 @@ def _spread(demand: Floats, least: float, most: float) -> Iterator[float]:
         return
     peak = min(most, max(least, float(demand.max())))
     levels = [*np.quantile(demand, QUANTILES), *np.geomspace(least, most, GRID), peak]
+    levels += [times * peak for times in ABOVE_PEAK]
     for level in levels:
-        if least < level <= peak:
+        if least < level <= most:
             yield float(np.ceil(level / 5) * 5) if level < most else most
 
 
