@@ -165,7 +165,7 @@ class Case:
         gaps: dict[int, float] = defaultdict(float)
         needs: dict[int, list[tuple[float, float]]] = defaultdict(list)
         moves = self.dual.moves
-        ends = [*(move.minute for move in moves[1:]), self.minutes]
+        ends = [*(move.minute for move in moves[1:]), self.minutes] if moves else []
         iops, mibps = self.load.needed()
         for move, end in zip(moves, ends, strict=True):
             cell = cells[move.level]
