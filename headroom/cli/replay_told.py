@@ -64,7 +64,8 @@ class Told:
             f"{total['starved_minutes_headroom']:,} with Headroom "
             f"({total['avoided_minutes']:,} avoided, worth {money(_worth(every))}); "
             f"{money(_of(every, 'storage'))} for storage, "
-            f"{money(_of(every, 'change'), signed=True)} with Headroom; "
+            f"{money(_of(every, 'storage') + _of(every, 'change'))} with Headroom "
+            f"({money(_of(every, 'change'), signed=True)}); "
             f"{total['modifications']:,} changes."
         )
 

@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from headroom.domain.catalogue import MIB, SSD_IO_BYTES
+from headroom.domain.catalogue import MIB, SSD_IO_BYTES, capability
 from headroom.domain.estimate import estimate
 from headroom.domain.observation import Observation, Series, VolumeActivity
 from headroom.domain.resources import InstanceLimits, Modification, Volume
@@ -41,6 +41,8 @@ BURST_S = 10
 """How long a burst lasts that one check of a period saw."""
 SEEN_BY_ENGINE = 180
 """Periods the engine looks at when it estimates."""
+SEEN_FREE = 60
+"""Periods before a bucket ran dry in which the load was seen running free."""
 ESTIMATED_RUNS = 30
 """Longest runs that are estimated one by one; the others take the median of these."""
 
@@ -163,6 +165,8 @@ def _faster(
 ) -> list[Warp]:
     """Every run of periods held back all along, and how much faster it came."""
     runs = list(spans(each.held_all))
+    can = capability(volume.configuration)
+    bucket = bool(can.iops_credits or can.mib_credits)
     paces: dict[tuple[int, int], float] = {}
     if each.period_s == COARSE_S:  # longer periods tell too little to estimate from
         for first, last in sorted(runs, key=lambda run: run[0] - run[1])[:ESTIMATED_RUNS]:
@@ -173,13 +177,26 @@ def _faster(
     found = []
     for first, last in runs:
         reached = max(MILDEST / float(np.mean(each.utilisation[first:last])), 1.0)
-        wanted = max(reached, paces.get((first, last), usual))
         through = float(np.min(most[first:last]))
-        pace, front_pace = min(wanted, through), min(FRONT_PACE, through)
+        freely = _freely(each, first, last) if bucket else None
+        wanted = paces.get((first, last), usual) if freely is None else freely
+        pace, front_pace = min(max(reached, wanted), through), min(FRONT_PACE, through)
+        if freely is not None:
+            front_pace = pace
         if pace > 1.0:
             front = FRONT if front_pace > pace else 0.0
             found.append(Warp(first, last, pace, front=front, front_pace=front_pace))
     return found
+
+
+def _freely(each: Periods, first: int, last: int) -> float | None:
+    """How much faster a load came just before a bucket ran dry; None where that is not known."""
+    before = slice(max(0, first - SEEN_FREE), first)
+    ops = each.reads + each.writes
+    free = ops[before][~each.held[before] & each.measured[before]]
+    served = float(np.mean(ops[first:last]))
+    pace = float(free.max()) / served if free.size and served > 0 else 0.0
+    return pace if pace >= MILDEST else None
 
 
 def _pace(activity: VolumeActivity, volume: Volume, last: int) -> float:

@@ -268,6 +268,14 @@ def test_a_bucket_begins_where_its_balance_was() -> None:
     assert rebuilt(activity([100.0] * 60), gp2()).balance_percent == 100.0
 
 
+def test_what_came_before_a_bucket_ran_dry_is_what_comes_after() -> None:
+    made = course_of([300.0] * 100 + [2_400.0] * 300 + [100.0] * 600)
+    found = again(made, gp2(400))
+    assert starved(found, gp2(400)) == pytest.approx(lived(made, gp2(400)).starved.sum(), rel=0.05)
+    assert np.nanmax(found.course.ops) == pytest.approx(2_400, rel=0.02)
+    assert starved(found, gp3(400)) == 0
+
+
 def test_parts_of_different_periods_make_one_load() -> None:
     older = activity([600.0] * 12, end=START, period_s=300)
     newer = activity([1_200.0] * 30, end=START + timedelta(minutes=30))
