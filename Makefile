@@ -21,6 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
 SWEEP_ONLY ?=
 SEED ?=
+TRACES ?=
 
 # Quiet tools: no telemetry, no notices, no end-of-life banner of whichever Node is here,
 # and the CDK command line's caches stay inside the project.
@@ -31,7 +32,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := $(NODE_MAJOR)
 export CDK_HOME := $(CURDIR)/.cdk-home
 export CDK_DISABLE_CLI_TELEMETRY := true
 
-.PHONY: help setup demo test check bench synth lock clean
+.PHONY: help setup demo test check bench quality synth lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -50,8 +51,12 @@ check: setup ## Lint, check formatting and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup ## Time simulating, synth and the functions' import
+bench: setup ## Time deciding, simulating, comparing, synth and import; writes docs/benchmarks.md
 	@$(BIN)/python -m tools.bench
+
+quality: setup ## Compare with others' rules on TRACES=dir at every preset; writes docs/decision-quality.md
+	@$(BIN)/headroom compare --preset all $(if $(TRACES),--traces $(TRACES)) --html build/decision-quality.html \
+		--markdown docs/decision-quality.md
 
 synth: setup ## Write the CloudFormation templates to cdk.out
 	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet --no-notices

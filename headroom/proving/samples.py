@@ -19,7 +19,7 @@ START = datetime(2026, 1, 5, tzinfo=UTC)
 """A Monday."""
 STEP_S = 300
 DAY = 86_400 // STEP_S
-DAYS = 10
+DAYS = 7
 
 
 def _nightly_batch(rng: np.random.Generator) -> tuple[Floats, float]:
@@ -86,7 +86,7 @@ SAMPLES = tuple(_SHAPES)
 
 
 def sample_course(name: str) -> Course:
-    """The made-up load of that name, ten days in steps of five minutes; KeyError if none is."""
+    """The made-up load of that name, a week in steps of five minutes; KeyError if none is."""
     rng = np.random.default_rng(SAMPLES.index(name) + 1) if name in _SHAPES else None
     if rng is None:
         raise KeyError(name)
