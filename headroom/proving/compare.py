@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -62,6 +64,10 @@ def courses_in(directory: Path) -> list[tuple[str, Course]]:
     paths = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
     if not paths:
         raise BadInput(f"{directory} holds no trace: no file in it ends in .csv.")
+    stems = Counter(path.stem for path in paths)
+    double = next((stem for stem, count in stems.items() if count > 1), None)
+    if double is not None:
+        raise BadInput(f"{directory} holds two traces named {double}; rename one of them.")
     return [(path.name, read_course(path, scale="1")) for path in paths]
 
 
@@ -131,8 +137,8 @@ def _played(
             if on_done is not None:
                 on_done(job)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=workers, mp_context=context) as pool:
+    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_uninterrupted) as pool:
         waiting: dict[Future[list[Row]], Job] = {pool.submit(play, job): job for job in work}
         try:
             while waiting:
@@ -142,8 +148,16 @@ def _played(
                     yield future.result()
                     if on_done is not None:
                         on_done(job)
-        finally:
+        except BaseException:  # whoever stops the comparison stops its processes too
             pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+            raise
+
+
+def _uninterrupted() -> None:
+    """Leave Ctrl-C to the process that shows the progress: it ends this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def play(job: Job) -> list[Row]:

@@ -111,9 +111,10 @@ class StepUpStepDown:
 
     Up: an Exceeded check (or, on gp2, an empty bucket) in 3 of the last 5 minutes doubles that
     dimension; gp2 becomes gp3 with twice what it sustained. Down: six hours with less than 30 %
-    of both in use halve both, not below 3,000 IOPS and 125 MiB/s. Source: "EBS scaling using Lambda
-    and CloudWatch alarms" (AWS samples) with the way down that Oracle's performance-based
-    autotuning and DynamoDB's autoscaling publish.
+    of both in use halve both, not below 3,000 IOPS and 125 MiB/s. Looked at every five minutes,
+    CloudWatch's default period. Source: "EBS scaling using Lambda and CloudWatch alarms" (AWS
+    samples; it adds 500 IOPS, doubling takes fewer slots), with the way down that Oracle's
+    performance-based autotuning and DynamoDB's autoscaling publish.
     """
 
     name = "step-up-step-down"

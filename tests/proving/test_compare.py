@@ -146,6 +146,7 @@ def test_few_courses_are_split_by_start_and_the_longest_begins() -> None:
         ({}, "holds no trace"),
         ({"notes.txt": "x"}, "holds no trace"),
         ({"a.csv": "what,ever\n1,2\n"}, "a.csv line 1 must be the header"),
+        ({"a.csv": "", "a.CSV": ""}, "holds two traces named a;"),
     ],
 )
 def test_a_directory_without_good_traces_is_refused_in_a_sentence(
