@@ -128,7 +128,7 @@ def _spread(demand: Floats, least: float, most: float) -> Iterator[float]:
     levels += [times * peak for times in ABOVE_PEAK]
     for level in levels:
         if least < level <= most:
-            yield float(np.ceil(level / 5) * 5) if level < most else most
+            yield float(np.ceil(level))
 
 
 def _for_demand(

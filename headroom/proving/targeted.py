@@ -56,7 +56,7 @@ def targets(rows: Sequence[Row]) -> tuple[Target, ...]:
         for key, about, limit, at_most, measure in (
             (
                 "regret_ratio", "total regret over that of the best published rule, chosen in "
-                "hindsight", REGRET_RATIO.get(preset, 1.0), True, _regret_ratio,
+                "hindsight (for a half: of that half)", REGRET_RATIO.get(preset, 1.0), True, _regret_ratio,
             ),
             (
                 "score_ratio", "total score over that of best-static",
