@@ -136,7 +136,7 @@ class ForeseenLoad:
             held[ending] = np.minimum(self.step_s, before[ending] / (1 - rho[ending]))
         first, last = begin * self.per_minute, end * self.per_minute
         came = np.diff(self.left[first : last + 1])
-        delayed = (came * held / self.step_s).reshape(end - begin, -1).sum(axis=1)
+        delayed = (came * held / self.step_s).reshape(-1, self.per_minute).sum(axis=1)
         backlog = np.maximum(0.0, self.edges[begin:end] - position[:-1])
         due = backlog + np.diff(self.edges[begin : end + 1])
         delayed += backlog

@@ -48,25 +48,20 @@ class Foresight:
     ) -> OracleResult:
         """The best schedule from `start`; never worse than any of `incumbents`."""
         unsavable = self.starved(ceiling(conditions, start))
-        volume = self.alone(start, conditions.burst_balance_percent)
-        waiting = np.concatenate(([0.0], volume.backlog))
-        past = self._past.setdefault((unsavable.tobytes(), clock_of(conditions)), Past())
-        case = Case(
-            self.load,
-            ~unsavable,
-            start,
-            conditions,
-            volume.starved,
-            np.maximum(0.0, self.load.edges - waiting),
-            past,
-        )
-        tried = [run_schedule(self.course, start, each, conditions) for each in ((), *incumbents)]
-        best = min(tried, key=lambda run: score(run, unsavable, conditions))
-        bound, schedule = case.solve(score(best, unsavable, conditions))
+
+        def scored(run: Run) -> float:
+            return score(run, unsavable, conditions)
+
+        past = self._past_of(start, conditions)
+        tried = [
+            run_schedule(self.course, start, each, conditions)
+            for each in ((), *incumbents, *past.schedules)
+        ]
+        best = min(tried, key=scored)
+        bound, schedule = self.case(start, conditions).solve(scored(best))
         if schedule is not None:
-            run = run_schedule(self.course, start, schedule, conditions)
-            best = min(best, run, key=lambda each: score(each, unsavable, conditions))
-        found = score(best, unsavable, conditions)
+            best = min(best, run_schedule(self.course, start, schedule, conditions), key=scored)
+        found = scored(best)
         return OracleResult(
             schedule=tuple((change.minute, change.target) for change in best.changes),
             score=found,
@@ -74,6 +69,25 @@ class Foresight:
             exact=found - bound <= SURE * found,
             run=best,
         )
+
+    def case(self, start: Configuration, conditions: Conditions) -> Case:
+        """What is to be solved for one start under one set of conditions."""
+        volume = self.alone(start, conditions.burst_balance_percent)
+        waiting = np.concatenate(([0.0], volume.backlog))
+        return Case(
+            self.load,
+            ~self.starved(ceiling(conditions, start)),
+            start,
+            conditions,
+            volume.starved,
+            np.maximum(0.0, self.load.edges - waiting),
+            self._past_of(start, conditions),
+        )
+
+    def _past_of(self, start: Configuration, conditions: Conditions) -> Past:
+        unsavable = self.starved(ceiling(conditions, start))
+        key = unsavable.tobytes(), clock_of(conditions)
+        return self._past.setdefault(key, Past())
 
     def starved(self, configuration: Configuration) -> Bools:
         """Starved minutes with `configuration` in force from minute 0 on."""

@@ -57,8 +57,8 @@ class Relaxation:
         paid = np.minimum(levels.edges, levels.minutes)[:, None] * prices
         self._spent = [value * starved + paid for starved in levels.starved]
         self._paid = paid[flight : flight + rows] - paid[:rows]
-        self._entered = value * levels.entered + self._paid
-        self._until = [value * until + toll[:, None] for until in levels.until]
+        self._entered = value * levels.entered.starved + self._paid
+        self._until = [value * until.starved + toll[:, None] for until in levels.until]
         self._handed = [
             np.where(
                 allowed[handovers.level],
@@ -82,7 +82,7 @@ class Relaxation:
         """
         levels, flight = self.levels, self.levels.flight
         ends = np.arange(begin + flight, end + flight)
-        cost: Floats = self.go[levels.entered_phase[begin:end], ends[:, None], self._columns]
+        cost: Floats = self.go[levels.entered.phase[begin:end], ends[:, None], self._columns]
         cost += self._entered[begin:end]
         return cost
 
@@ -131,7 +131,7 @@ class Relaxation:
                 self.go[phase, begin:end] = self.go[0, begin:end]
                 continue
             if some:
-                last = levels.until_phase[phase][begin:end]
+                last = levels.until[phase].phase[begin:end]
                 change = stacked[last, rows, self._columns]
             else:
                 change = cores[-1].copy()
@@ -170,12 +170,14 @@ class Relaxation:
             if phase:
                 calm = np.flatnonzero(~levels.waits[phase - 1][row:rows, level])
                 stop = row + int(calm[0]) if calm.size else rows
-            ahead = self.change[phase, row:stop, level]
-            made = np.flatnonzero(ahead <= self.go[phase, row:stop, level] + EVEN)
-            if not made.size:
+            go = self.go[phase, row:stop, level]
+            made = self.change[phase, row:stop, level] <= go + EVEN
+            if not made.any():
                 row, phase = stop, max(0, phase - 1)
                 continue
-            row += int(made[0])
+            # As late as it may be at the same cost: while staying that long is best too.
+            left = go + self._spent[phase][row:stop, level]
+            row += int(np.flatnonzero(made & (left <= left[0] + EVEN))[-1])
             level, phase = self._taken(row, level, phase)
             moves.append(Move(int(levels.starts[row]), level))
             row += levels.flight
@@ -184,10 +186,10 @@ class Relaxation:
     def _taken(self, row: int, level: int, phase: int) -> tuple[int, int]:
         """Where the best change from `level` at `row` leads, and the phase after the flight."""
         levels = self.levels
-        there, effect = int(levels.until_phase[phase][row, level]), int(levels.effect[row])
+        there, effect = int(levels.until[phase].phase[row, level]), int(levels.effect[row])
         process = levels.levels[level].processes[there]
         if there == ALONE or not process.waits[effect] or process.deep[effect]:
-            cost, phases = self.after(row, row + 1)[0], levels.entered_phase[row]
+            cost, phases = self.after(row, row + 1)[0], levels.entered.phase[row]
         else:
             handed = levels.handed_over(levels.starts[[row]], process.position[[effect]])
             cost, phases = self.after_with(np.array([row]), handed)[0], handed.phase[0]
@@ -199,7 +201,7 @@ class Relaxation:
         levels, effect = self.levels, self.levels.effect
         rows = len(levels.starts)
         starved = np.concatenate(([0], np.cumsum(origin.starved))).astype(np.float64)
-        cost, phases = self.after(0, rows), levels.entered_phase
+        cost, phases = self.after(0, rows), levels.entered.phase
         queued = np.flatnonzero(levels.load.edges[effect] - origin.position[effect] > WAITING)
         if queued.size:
             handed = levels.handed_over(levels.starts[queued], origin.position[effect[queued]])

@@ -16,7 +16,7 @@ from headroom.proving.course import Bools, Floats
 from headroom.proving.foreseen import ForeseenLoad, Ints, Reach
 from headroom.proving.oracle_bound import Move, Origin, Relaxation
 from headroom.proving.oracle_dual import Dual
-from headroom.proving.oracle_handovers import Inherited, Levels
+from headroom.proving.oracle_handovers import Known, Levels
 from headroom.proving.oracle_levels import Cell, Choice
 from headroom.proving.oracle_queues import Clock, Level
 from headroom.proving.oracle_search import Found, Search
@@ -36,6 +36,10 @@ SURE = 1e-6
 """Share of a score by which it may exceed its bound and still count as proven."""
 AGAIN_AROUND = 2
 """Searches around the best schedule so far."""
+REMEMBERED = 3
+"""Schedules found for a course that are tried from other starts and at other presets."""
+MOST_TURNS = 600
+"""Minutes at most at which levels begin and cease to starve that are tried as effects."""
 NEAR = (-60, -15, -5, -2, -1, 0, 1, 2, 5, 15, 60)
 """Minutes that its changes are tried earlier and later."""
 HOPES = (1.05, 1.2)
@@ -49,8 +53,10 @@ class Past:
         self.cells: list[Cell] = []
         self.tolls: Floats = np.zeros(0)
         self.times: set[int] = set()
+        self.schedules: list[Schedule] = []
+        """What was found for them, the latest last."""
         self._levels: dict[Reach, Level] = {}
-        self._handed: dict[tuple[Reach, int, Reach, int], Inherited] = {}
+        self._known = Known()
 
     def levels(
         self, load: ForeseenLoad, savable: Bools, clock: Clock, cells: Sequence[Cell], stride: int
@@ -60,7 +66,7 @@ class Past:
             if cell.reach not in self._levels:
                 self._levels[cell.reach] = Level(load, cell.reach, savable, clock)
         levels = [self._levels[cell.reach] for cell in cells]
-        return Levels(load, savable, clock, levels, stride=stride, known=self._handed)
+        return Levels(load, savable, clock, levels, stride=stride, known=self._known)
 
 
 class Case:
@@ -109,9 +115,11 @@ class Case:
         toll = dual.toll(dual.tolls)
         _, bound, moves = self._relaxed(cells, levels, toll)
         bound -= self.clock.starts * float(dual.tolls.sum())
-        relaxation, _, others = self._relaxed(cells, levels, toll, really=True)
-        dual.times |= {move.minute for move in (*moves, *others)}
-        return bound, self._searched(cells, levels, relaxation, bound, cost)
+        dual.times |= {move.minute for move in moves}
+        schedule = self._searched(cells, levels, bound, cost)
+        if schedule is not None:
+            past.schedules = [*past.schedules, schedule][-REMEMBERED:]
+        return bound, schedule
 
     def _begin(self) -> list[Cell]:
         """The cells of an earlier case and what this start can pay for beyond them; or a few."""
@@ -167,7 +175,7 @@ class Case:
         moves = self.dual.moves
         ends = [*(move.minute for move in moves[1:]), self.minutes] if moves else []
         iops, mibps = self.load.needed()
-        for move, end in zip(moves, ends, strict=True):
+        for move, end in zip(moves, ends, strict=False):
             cell = cells[move.level]
             gap = self.choice.price(cell.level) - self.choice.price(cell.least)
             gaps[move.level] += gap * (end - move.minute)
@@ -188,20 +196,37 @@ class Case:
                 finer = self.choice.cut_by_step(finer, origin, cells[move.level].level)
         return self.choice.worthwhile(finer)
 
-    def _searched(
-        self, cells: list[Cell], levels: Levels, relaxation: Relaxation, bound: float, cost: float
-    ) -> Schedule | None:
+    def best_of(
+        self, minutes: Sequence[int], targets: Sequence[Configuration]
+    ) -> tuple[float, Schedule]:
+        """The very best of all schedules that change to `targets`, at `minutes` or when AWS next lets.
+
+        Takes time and memory that grow fast with both; meant for small courses.
+        """
+        cells = [Cell.of(target) for target in targets]
+        levels = self._levels(cells, 1)
+        search = self._search(cells, levels, np.zeros(self.minutes))
+        never = self.value * float(self._starved.sum())
+        never += self.choice.price(self.start) * self.minutes
+        found = search.best(_sorted(set(minutes)), Found(cost=never, moves=()), beam=None)
+        return found.cost, tuple((move.minute, targets[move.level]) for move in found.moves)
+
+    def _search(self, cells: Sequence[Cell], levels: Levels, tolls: Floats) -> Search:
         real = [cell.level for cell in cells]
         may = self.choice.really([self.start, *real], real)
-        search = Search(
-            levels,
-            relaxation,
-            self._origin(may[0]),
-            self.savable,
-            self.dual.tolls,
-            prices=np.array([self.choice.price(each) for each in real]),
-            allowed=may[1:],
+        relaxation, _, moves = self._relaxed(cells, levels, self.dual.toll(tolls), really=True)
+        self.dual.times |= {move.minute for move in moves}
+        self.dual.times |= self._turns(levels, {move.level for move in moves})
+        prices = np.array([self.choice.price(each) for each in real])
+        origin = self._origin(may[0])
+        return Search(
+            levels, relaxation, origin, self.savable, tolls, prices=prices, allowed=may[1:]
         )
+
+    def _searched(
+        self, cells: Sequence[Cell], levels: Levels, bound: float, cost: float
+    ) -> Schedule | None:
+        search = self._search(cells, levels, self.dual.tolls)
         times = set(self.dual.times)
         found = Found(cost=cost, moves=())
         for hope in (*(share * bound for share in HOPES), np.inf):
@@ -215,7 +240,18 @@ class Case:
                 break
             found = better
         self._past.times |= {move.minute for move in found.moves}
-        return tuple((move.minute, real[move.level]) for move in found.moves) or None
+        return tuple((move.minute, cells[move.level].level) for move in found.moves) or None
+
+    def _turns(self, levels: Levels, used: set[int]) -> set[int]:
+        """Starts whose effect comes just as one of the `used` levels begins or ceases to starve."""
+        found: set[int] = set()
+        for index in sorted(used | {0}):
+            over = levels.levels[index].over[:-1]
+            turns = np.flatnonzero(np.diff(over.astype(np.int8), prepend=0)) - self.clock.effect
+            if len(found) + len(turns) > MOST_TURNS:
+                break
+            found |= set(np.maximum(0, turns).tolist())
+        return found
 
     def _around(self, moves: Sequence[Move]) -> set[int]:
         """Minutes close to the starts of `moves`, and those that delays and slots tie to them."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headroom.proving.course import Bools, Floats
 from headroom.proving.facts import STARVED_SHARE
@@ -14,15 +15,27 @@ from headroom.proving.oracle_queues import ALONE, PHASES, Clock, Level, Phases
 
 
 class Inherited(NamedTuple):
-    """What levels starve through with what another has left, until the flight ends; then phases."""
+    """Whole minutes that levels starve through up to some instant, and their phases then."""
 
-    starved: Floats
+    starved: NDArray[np.uint16]
     phase: Phases
 
 
-MOST_KNOWN = 20_000
-"""Rows above which what is handed over is not kept: memory."""
-_NOTHING = np.zeros(0), np.zeros(0, dtype=np.int8)
+class Rows(NamedTuple):
+    """What one level starves from each start on: until the flight ends, or until the effect."""
+
+    entered: Inherited
+    """With nothing waiting at the effect."""
+    until: tuple[Inherited, ...]
+    """Up to the effect, per phase at the start."""
+
+
+class Known:
+    """What has been worked out for levels of one course, minutes that count and clock."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[Reach, int], Rows] = {}
+        self.handed: dict[tuple[Reach, int, Reach, int], Inherited] = {}
 
 
 class Levels:
@@ -40,9 +53,9 @@ class Levels:
         levels: Sequence[Level],
         *,
         stride: int = 1,
-        known: dict[tuple[Reach, int, Reach, int], Inherited] | None = None,
+        known: Known | None = None,
     ) -> None:
-        self._known = {} if known is None else known
+        self._known = known or Known()
         self.load, self.clock, self.levels, self.stride = load, clock, tuple(levels), stride
         self.minutes = minutes = load.minutes
         self.flight = clock.completed // stride
@@ -54,16 +67,11 @@ class Levels:
         sums = np.concatenate(([0], np.cumsum(savable & load.known)))
         self.countable = np.concatenate((sums, np.full(clock.completed, sums[-1])))
         self.effect = self.effect_of(self.starts)
-        entered = [self._entered(level) for level in self.levels]
-        self.entered = np.stack([starved for starved, _ in entered], axis=1)
-        """Minutes starved until the flight ends when nothing waits at the effect."""
-        self.entered_phase = np.stack([phase for _, phase in entered], axis=1)
-        self.until, self.until_phase = [], []
+        rows_of = [self._rows(level) for level in self.levels]
+        self.entered = _beside([rows.entered for rows in rows_of])
+        """Minutes starved until the flight ends when nothing waits at the effect; phases then."""
+        self.until = [_beside([rows.until[phase] for rows in rows_of]) for phase in range(PHASES)]
         """Minutes starved up to the effect, and the phase then, per phase at the start."""
-        for phase in range(PHASES):
-            walked = [level.walk(phase, self.starts, self.effect) for level in self.levels]
-            self.until.append(np.stack([starved for starved, _ in walked], axis=1))
-            self.until_phase.append(np.stack([last for _, last in walked], axis=1))
         self.starved = [
             np.stack([level.processes[phase].starved[self.edges] for level in self.levels], axis=1)
             for phase in range(PHASES)
@@ -82,30 +90,19 @@ class Levels:
         return np.minimum(starts + self.clock.effect, self.minutes)
 
     def inherited(self, origin: tuple[Reach, int], starts: Ints, position: Floats) -> Inherited:
-        """What a level in one phase hands over at `starts`, per level; remembered if it is little."""
+        """What a level in one phase hands over at `starts`, per level."""
         columns = []
         for level in self.levels:
             key = *origin, level.reach, self.stride
-            if key not in self._known:
+            if key not in self._known.handed:
                 found = self.through(level, starts, position) if len(starts) else _NOTHING
-                column = Inherited(found[0].astype(np.float32), found[1].astype(np.int8))
-                if self.minutes // self.stride > MOST_KNOWN:
-                    columns.append(column)
-                    continue
-                self._known[key] = column
-            columns.append(self._known[key])
-        return Inherited(
-            np.stack([column.starved for column in columns], axis=1),
-            np.stack([column.phase for column in columns], axis=1),
-        )
+                self._known.handed[key] = _small(*found)
+            columns.append(self._known.handed[key])
+        return _beside(columns)
 
     def handed_over(self, starts: Ints, position: Floats) -> Inherited:
         """For changes at minutes `starts` that take effect with `position` left, per level."""
-        shape = (len(starts), len(self.levels))
-        found = Inherited(np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.int8))
-        for index, level in enumerate(self.levels):
-            found.starved[:, index], found.phase[:, index] = self.through(level, starts, position)
-        return found
+        return _beside([_small(*self.through(each, starts, position)) for each in self.levels])
 
     def through(self, level: Level, starts: Ints, position: Floats) -> tuple[Floats, Phases]:
         """The same under one level."""
@@ -132,6 +129,15 @@ class Levels:
         starved, phase = level.walk(ALONE, empty, ends)
         starved = starved + self.countable[reached] - self.countable[effect]
         return starved, np.where(over, level.emptiest(ends), phase)
+
+    def _rows(self, level: Level) -> Rows:
+        key = level.reach, self.stride
+        if key not in self._known.rows:
+            walked = [level.walk(phase, self.starts, self.effect) for phase in range(PHASES)]
+            self._known.rows[key] = Rows(
+                _small(*self._entered(level)), tuple(_small(*each) for each in walked)
+            )
+        return self._known.rows[key]
 
     def _entered(self, level: Level) -> tuple[Floats, Phases]:
         starved, phase = level.walk(ALONE, self.effect, self.starts + self.clock.completed)
@@ -170,10 +176,26 @@ class Handovers:
         self.waits: Bools = np.stack(waits, axis=1)
 
 
+_NOTHING = np.zeros(0), np.zeros(0, dtype=np.int8)
+
+
+def _small(starved: Floats, phase: Phases) -> Inherited:
+    """The same in little memory: minutes of a flight are whole and few."""
+    return Inherited(starved.astype(np.uint16), phase)
+
+
+def _beside(columns: Sequence[Inherited]) -> Inherited:
+    """One column per level."""
+    return Inherited(
+        np.stack([column.starved for column in columns], axis=1),
+        np.stack([column.phase for column in columns], axis=1),
+    )
+
+
 def _ended(waits: Bools) -> Floats:
     ended = np.zeros(waits.shape)
     ended[2:] = np.cumsum(waits[:-2] & ~waits[1:-1], axis=0)
     return ended
 
 
-__all__ = ["Handovers", "Inherited", "Levels"]
+__all__ = ["Handovers", "Inherited", "Known", "Levels", "Rows"]

@@ -39,6 +39,13 @@ class Cell:
     iops: tuple[int, int]
     mibps: tuple[int, int] = (0, 0)
 
+    @classmethod
+    def of(cls, configuration: Configuration) -> Cell:
+        """The cell of `configuration` alone."""
+        iops, mibps = configuration.iops or 0, configuration.throughput_mibps or 0
+        ends = (iops, iops), (mibps, mibps)
+        return cls(configuration.volume_type, configuration.size_gib, *ends)
+
     @property
     def level(self) -> Configuration:
         """The most of them."""

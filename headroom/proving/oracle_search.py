@@ -22,7 +22,8 @@ from headroom.proving.oracle_handovers import Levels
 
 BUCKET = 60
 """Labels of this many minutes are weighed together; less than a modification's flight."""
-MOST_CHILDREN = 48
+FEW_CHILDREN, PER_BUCKET, MOST_CHILDREN = 32, 4, 120
+"""Changes after a change that a beam follows: all if few, else the best levels of each bucket."""
 BETTER = 1e-9
 
 
@@ -95,7 +96,7 @@ class Search:
             buckets[label.minute // BUCKET].append(label)
         for bucket in range(self.minutes // BUCKET + 1):
             labels = self._told(buckets.pop(bucket, []), found.cost)
-            kept = _undominated(labels, beam)
+            kept = _undominated(labels, beam, self.prices)
             found.whole = found.whole and beam is None
             for label in kept:
                 self._finish(label, found)
@@ -116,11 +117,11 @@ class Search:
             starts = np.array([labels[place].minute for place in places])
             position = np.array([labels[place].position for place in places])
             starved, phase = self.levels.through(self.levels.levels[level], starts, position)
-            more = self.value * (starved - self.levels.entered[starts, level])
+            more = self.value * (starved - self.levels.entered.starved[starts, level])
             ends = starts + self.clock.completed
             go = self.relaxation.go
             more += go[phase, ends, level]
-            more -= go[self.levels.entered_phase[starts, level], ends, level]
+            more -= go[self.levels.entered.phase[starts, level], ends, level]
             for place, extra in zip(places, more.tolist(), strict=True):
                 least = labels[place].least + max(0.0, extra)
                 labels[place] = labels[place]._replace(least=least)
@@ -156,9 +157,9 @@ class Search:
         least = (spent - self._slack(ahead, starts))[:, None] + after
         least[:, ~allowed] = np.inf
         rows, columns = np.nonzero(least < ceiling - BETTER)
-        if beam is not None and len(rows) > MOST_CHILDREN:
-            order = np.argpartition(least[rows, columns], MOST_CHILDREN)[:MOST_CHILDREN]
-            rows, columns = rows[order], columns[order]
+        if beam is not None and len(rows) > FEW_CHILDREN:
+            kept = _spread(ahead[rows] // BUCKET, columns, least[rows, columns])
+            rows, columns = rows[kept], columns[kept]
             if found is not None:
                 found.whole = False
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
@@ -245,7 +246,7 @@ class Search:
         return slack
 
 
-def _undominated(labels: list[Label], beam: int | None) -> list[Label]:
+def _undominated(labels: list[Label], beam: int | None, prices: Floats) -> list[Label]:
     """Labels that no other beats, the most promising first, at most `beam` of them.
 
     With a beam, a label of the same level that comes within minutes counts as comparable.
@@ -253,18 +254,34 @@ def _undominated(labels: list[Label], beam: int | None) -> list[Label]:
     labels.sort(key=lambda label: (label.least, label.starts))
     kept: list[Label] = []
     for label in labels:
-        if not any(_beats(other, label, alike=beam is not None) for other in kept):
+        if not any(_beats(other, label, beam is not None, prices) for other in kept):
             kept.append(label)
             if beam is not None and len(kept) == beam:
                 break
     return kept
 
 
-def _beats(one: Label, other: Label, *, alike: bool) -> bool:
+def _spread(buckets: Ints, levels: Ints, least: Floats) -> Ints:
+    """Places of the best of each level in each bucket, of the best levels of each bucket."""
+    order = np.lexsort((least, levels, buckets))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (np.diff(buckets[order]) != 0) | (np.diff(levels[order]) != 0)
+    order = order[first]
+    order = order[np.lexsort((least[order], buckets[order]))]
+    begins = np.flatnonzero(np.diff(buckets[order], prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order))))
+    order = order[rank < PER_BUCKET]
+    return order[np.argsort(least[order], kind="stable")[:MOST_CHILDREN]]
+
+
+def _beats(one: Label, other: Label, alike: bool, prices: Floats) -> bool:
     if one.level != other.level or len(one.starts) > len(other.starts):
         return False
     if alike:
-        return all(a <= b for a, b in zip(one.starts[1:], other.starts[1:], strict=False))
+        later = (other.minute - one.minute) * float(prices[one.level])
+        return one.spent + later <= other.spent + BETTER and all(
+            a <= b for a, b in zip(one.starts[1:], other.starts[1:], strict=False)
+        )
     return (
         one.minute == other.minute
         and one.spent <= other.spent
