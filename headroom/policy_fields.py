@@ -181,6 +181,10 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             name="relief_value_usd_per_minute",
             read=_real(0, 1_000, "USD per starved minute, 0 to 1,000"),
         ),
+        "give_back": Setting(name="give_back", read=_yes_or_no),
+        "give_back_after_days": Setting(
+            name="give_back_after_days", read=_real(0, 14, "a number of days, 0 to 14")
+        ),
     }
 )
 """Every setting by the name it has in a policy."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import IntEnum
 from typing import Protocol
 
 from headroom.domain.decision import Decision
@@ -222,11 +223,20 @@ class Standings(Protocol):
         enrolment price after a change by the owner (which ends our increase in force)."""
 
 
+class Scan(IntEnum):
+    """Whether a caller is the one that scans the fleet now; false for all but one."""
+
+    NOT_OURS = 0
+    AGAIN = 1
+    FIRST = 2
+    """Nobody ever scanned this account and Region: every volume is looked at once."""
+
+
 class FleetScan(Protocol):
     """When the whole fleet was last scanned, and the kill switch; both account-wide."""
 
-    def claim_scan(self, now: datetime, every_s: int) -> bool:
-        """True for exactly one caller per period; that one scans."""
+    def claim_scan(self, now: datetime, every_s: int) -> Scan:
+        """AGAIN or FIRST for exactly one caller per period; that one scans."""
 
     def paused_until(self) -> datetime | None:
         """Until when nothing may be done; None when not paused."""
@@ -293,5 +303,5 @@ class Ports:
 __all__ = [
     "Archive", "Due", "FleetScan", "Glance", "IllegalStep", "Intent", "Ledger", "LostLease",
     "Metrics", "NotIntended", "Notifier", "Policies", "Ports", "Prices", "ReadFailed",
-    "ResourceGone", "Signature", "Standings", "Storage", "StorageView",
+    "ResourceGone", "Scan", "Signature", "Standings", "Storage", "StorageView",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from headroom.domain.bookkeeping import after_forgotten, after_modifications, st
 from headroom.domain.links import ENDLESS, switch
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
-from headroom.ports import Due
+from headroom.ports import Due, Scan
 from headroom.serialization import to_json
 
 
@@ -78,8 +78,8 @@ class Standings(Tables):
             self._transactions.wait(attempt)
         raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
 
-    def claim_scan(self, now: datetime, every_s: int) -> bool:
-        """True for exactly one caller per period of `every_s` seconds of UTC."""
+    def claim_scan(self, now: datetime, every_s: int) -> Scan:
+        """AGAIN or FIRST for exactly one caller per period of `every_s` seconds of UTC."""
         period = datetime.fromtimestamp(now.timestamp() // every_s * every_s, UTC)
         return self._state.claim(period, self._new_id())
 

@@ -15,7 +15,7 @@ from headroom.adapters.ledger_reads import Reads
 from headroom.adapters.ledger_schema import BUDGET, DUE, DUE_SHARD, PAUSE, SCAN, STANDING
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
-from headroom.ports import Due
+from headroom.ports import Due, Scan
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -186,9 +186,9 @@ class StateTable:
                 for item in islice(found, limit)
             )
 
-    def claim(self, period: datetime, claimant: str) -> bool:
-        """Whether `claimant` is the one that claims the scan of this period."""
-        return self._updated(
+    def claim(self, period: datetime, claimant: str) -> Scan:
+        """Whether `claimant` is the one that claims the scan of this period, and the first ever."""
+        before = self._update(
             {
                 "TableName": self._table,
                 "Key": _key(self._account, SCAN),
@@ -200,19 +200,28 @@ class StateTable:
                 "ExpressionAttributeValues": {
                     ":period": wire(moment(period)), ":by": wire(claimant),
                 },
+                "ReturnValues": "ALL_OLD",
             }
         )  # fmt: skip
+        if before is None:
+            return Scan.NOT_OURS
+        return Scan.AGAIN if "period" in before else Scan.FIRST
 
     def _updated(self, update: Item) -> bool:
         """Whether the update's condition held."""
+        return self._update(update) is not None
+
+    def _update(self, update: Item) -> Item | None:
+        """What the item was before, empty unless asked for; None if the condition did not hold."""
         with reading("UpdateItem"):
             try:
-                self._client.update_item(**update)
+                answer: Item = self._client.update_item(**update)
             except ClientError as error:
                 if code_of(error) != CONDITION_FAILED:
                     raise
-                return False
-        return True
+                return None
+        before: Item = answer.get("Attributes", {})
+        return before
 
 
 def _key(owner: str, item: str) -> Item:

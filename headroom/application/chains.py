@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from headroom.application.execution import LEASE, VERIFY_AFTER
+from headroom.application.execution import LEASE, VERIFY_AFTER, known
 from headroom.domain.assess import assess
 from headroom.domain.decision import Act, Decision
 from headroom.domain.observation import Observation
 from headroom.domain.records import Step
-from headroom.domain.standing import KnownModification, OpenChain
+from headroom.domain.standing import OpenChain
 from headroom.domain.verification import (
     Diverged,
     FailedAtAws,
@@ -64,7 +64,7 @@ def _resolve(
     if ours and change is not None:
         _append(ports, decision, chain, Step.APPLIED, now, "AWS shows the change: it was accepted",
                 due_at=now + VERIFY_AFTER, started_at=change.started_at)  # fmt: skip
-        mine = KnownModification(started_at=change.started_at, by="headroom")
+        mine = known(decision, change.started_at)
         ports.standings.saw_modifications(observation.volume.ref, [mine], now=now)
         return False
     if now < chain.since + GIVE_AWS:

@@ -84,7 +84,7 @@ def record_outcome(
         due_at=due_at,
     )
     if isinstance(outcome, Applied):
-        mine = KnownModification(started_at=outcome.started_at, by="headroom")
+        mine = known(decision, outcome.started_at)
         ports.standings.saw_modifications(ref, [mine], now=now)
     if step in (Step.APPLIED, Step.UNKNOWN) or (
         isinstance(outcome, Refused)
@@ -92,6 +92,17 @@ def record_outcome(
         and outcome.cause not in decision.standing.escalated_causes
     ):
         ports.notifier.tell(decision, step, summary)
+
+
+def known(decision: Decision, started_at: datetime) -> KnownModification:
+    """Our own modification, as the ledger remembers it."""
+    answer = decision.answer
+    plan = answer.plan if isinstance(answer, Act) else None
+    return KnownModification(
+        started_at=started_at, by="headroom",
+        origin=None if plan is None else plan.origin,
+        target=None if plan is None else plan.target,
+    )  # fmt: skip
 
 
 def _told(outcome: Outcome, now: datetime) -> tuple[Step, str, datetime]:

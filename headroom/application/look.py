@@ -11,7 +11,7 @@ from headroom.domain.observation import Observation
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.records import Step
-from headroom.domain.resources import ModificationState, ResourceRef, VolumeType
+from headroom.domain.resources import ModificationState, ResourceRef
 from headroom.domain.standing import WINDOW, KnownModification, Standing
 from headroom.ports import Ports, ResourceGone, StorageView
 
@@ -23,7 +23,9 @@ DAILY = timedelta(hours=24)
 """How often a volume is looked at only to see that it still is: its increase counts till then."""
 THIN_DATA = timedelta(minutes=5)
 DRAINING = timedelta(hours=4)
-BUCKET_TYPES = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
+UNTOLD = timedelta(hours=1)
+AHEAD = timedelta(minutes=10)
+"""How long before the best schedule changes something the volume is looked at again."""
 SAME_START = timedelta(seconds=1)
 
 
@@ -80,20 +82,15 @@ def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> None:
 def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: bool) -> Observation:
     """All that is read about a volume at one instant; every read ends before deciding starts.
 
-    Earlier days are read only where they can matter: for a bucket, or under pressure.
+    Earlier days are read for every decision: what is enough, and what comes again, they tell.
     """
     activity, instance_activity = ports.metrics.activity(view, now)
-    matters = view.volume.configuration.volume_type in BUCKET_TYPES or any(
-        value >= 1
-        for check in (activity.iops_exceeded, activity.throughput_exceeded)
-        for value in check.known()
-    )
     return Observation(
         at=now,
         volume=view.volume,
         modification=view.modification,
         activity=activity,
-        history=ports.metrics.history(view, now) if earlier_days and matters else None,
+        history=ports.metrics.history(view, now) if earlier_days else None,
         instance=view.instance,
         instance_activity=instance_activity,
     )
@@ -157,13 +154,21 @@ def _uneventful(decision: Decision) -> bool:
 def next_look(decision: Decision) -> datetime | None:
     """When the sweep must look again without waiting for the next scan of the fleet.
 
-    A volume with an increase in force is looked at once a day whatever happens: were it deleted,
+    A volume that may be changed is looked at when its best schedule of the day changes something,
+    and once a day whatever happens: for what it has too much of, and because were it deleted,
     nobody else would tell, and its increase would count for ever.
     """
-    soon = _next_look(decision)
-    if soon is None and decision.standing.own_increase_usd > 0:
-        return decision.at + DAILY
-    return soon
+    found = [at for at in (_next_look(decision), _planned(decision)) if at is not None]
+    if decision.standing.own_increase_usd > 0 or decision.effective.enrolled:
+        found.append(decision.at + DAILY)
+    return min(found, default=None)
+
+
+def _planned(decision: Decision) -> datetime | None:
+    """When a change that pays later in the day is looked at again, for volumes that may change."""
+    if decision.next_change_at is None or not decision.effective.enrolled:
+        return None
+    return max(decision.next_change_at - AHEAD, decision.at + NEAR_A_LIMIT)
 
 
 def _next_look(decision: Decision) -> datetime | None:
@@ -176,7 +181,8 @@ def _next_look(decision: Decision) -> datetime | None:
         return max(answer.until, at + timedelta(minutes=1))
     match answer.reason:
         case Reason.BLOCKED_FOR_NOW:
-            return at + NEAR_A_LIMIT
+            # A change in flight is told by an event when it ends; this is for when that is lost.
+            return at + (NEAR_A_LIMIT if decision.demand.pressed_minutes else UNTOLD)
         case Reason.NOT_WORTH_IT if decision.demand.pressed_minutes < LONG_EPISODE_MINUTES:
             return at + NEAR_A_LIMIT
         case Reason.DATA_TOO_THIN if decision.effective.enrolled and decision.demand.known_minutes:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from hashlib import sha256
 from itertools import islice
 
 from headroom.application.look import NEAR_A_LIMIT, look
@@ -14,7 +16,7 @@ from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pressure import AT_LIMIT
 from headroom.domain.resources import ResourceRef
-from headroom.ports import Glance, Ports, ReadFailed, StorageView
+from headroom.ports import Glance, Ports, ReadFailed, Scan, StorageView
 
 BATCH = 500
 DUE_AT_ONCE = 200
@@ -25,6 +27,7 @@ LAST_S = 3.0
 """Seconds kept for telling what was done."""
 SUSPECT_BALANCE_PERCENT = 90.0
 SUSPECT_QUEUE = 32.0
+DAY_S = 86_400
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,12 +97,13 @@ def sweep(
     scan_complete = False
     if scan:
         recently = {d.ref.arn for d in due}
-        suspects, scan_complete = _suspects(ports, policy, now, recently, tally, time_left)
+        turn = partial(_turn, now=now, every_s=scan_every_s, first=scan is Scan.FIRST)
+        suspects, scan_complete = _suspects(ports, policy, now, recently, tally, time_left, turn)
         complete = _look_at(ports, suspects, now, "sweep", tally, time_left) and scan_complete
     return SweepReport(
         due=tally.due, scanned=tally.scanned, looked=tally.looked, acted=tally.acted,
         held=tally.held, escalated=tally.escalated, failed=tally.failed, errors=tally.errors,
-        oldest_due_s=oldest, scan_ran=scan, scan_complete=scan_complete, complete=complete,
+        oldest_due_s=oldest, scan_ran=bool(scan), scan_complete=scan_complete, complete=complete,
         policy_unreadable=policy.reason if isinstance(policy, PolicyUnreadable) else None,
     )  # fmt: skip
 
@@ -129,7 +133,7 @@ def _look_at(
 
 def _suspects(
     ports: Ports, policy: Policy | PolicyUnreadable, now: datetime, seen: set[str], tally: _Tally,
-    time_left: Callable[[], float],
+    time_left: Callable[[], float], turn: Callable[[ResourceRef], bool],
 ) -> tuple[list[ResourceRef], bool]:  # fmt: skip
     """Glance at the whole fleet; the suspects, enrolled and most starved first, and whether
     every volume was glanced at. A batch that cannot be read is told and passed over."""
@@ -150,12 +154,22 @@ def _suspects(
         tally.scanned += len(batch)
         for view in watched:
             glance = glances.get(view.volume.ref.resource_id)
-            if suspect(view, glance, now, timedelta(hours=1)):
+            if turn(view.volume.ref) or suspect(view, glance, now, timedelta(hours=1)):
                 found.append((_urgency(policy, view, glance), view.volume.ref))
     else:
         complete = False
     found.sort(key=lambda each: each[0])
     return [ref for _, ref in found], complete
+
+
+def _turn(ref: ResourceRef, *, now: datetime, every_s: int, first: bool) -> bool:
+    """Whether a volume is looked at in this scan whatever it does: once a day, and in the first.
+
+    Its hour of the day follows from its name, so that a fleet's looks are spread over the day.
+    """
+    per_day = max(1, DAY_S // every_s)
+    mine = int.from_bytes(sha256(ref.arn.encode()).digest()[:4]) % per_day
+    return first or int(now.timestamp() // every_s) % per_day == mine
 
 
 def _urgency(

@@ -12,12 +12,14 @@ from headroom.domain.demand import Binding
 from headroom.domain.outcome import Applied, Refusal, Refused
 from headroom.domain.records import Step
 from headroom.domain.resource_state import Reserved, ResourceState, usd
-from headroom.domain.standing import WINDOW, KnownModification, OpenChain, Standing
+from headroom.domain.standing import KEPT, KnownModification, OpenChain, Standing
 
 SAME_START = timedelta(seconds=1)
 """AWS tells starts to the second; two that are no further apart are the same one."""
 OURS = "headroom"
 KEPT_CAUSES = 20
+MOST_KEPT = 64
+"""More than four a day for 15 days; a bound on what one item of the state table holds."""
 RELEASES = frozenset({Step.FAILED, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.WITHDRAWN})
 """Steps that end a chain without a change in force."""
 LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED})
@@ -208,19 +210,23 @@ def after_modifications(
 def _known(
     before: Sequence[KnownModification], seen: Sequence[KnownModification], now: datetime
 ) -> tuple[KnownModification, ...]:
-    """Starts of the last 24 hours, oldest first; one that is known already is not added."""
-    known = [m for m in before if m.started_at > now - WINDOW]
+    """Starts of the last 15 days, oldest first; one that is known already is not added."""
+    known = [m for m in before if m.started_at > now - KEPT]
     for modification in seen:
-        if modification.started_at <= now - WINDOW:
+        if modification.started_at <= now - KEPT:
             continue
         same = next(
             (k for k in known if abs(k.started_at - modification.started_at) <= SAME_START), None
         )
         if same is None:
             known.append(modification)
-        elif modification.by == OURS:  # somebody saw it before we knew that it was ours
-            known[known.index(same)] = replace(same, by=OURS)
-    return tuple(sorted(known, key=lambda m: m.started_at))
+        else:  # somebody may have seen it before we knew that it was ours, or what it changed
+            known[known.index(same)] = replace(
+                same, by=OURS if OURS in (same.by, modification.by) else same.by,
+                origin=same.origin or modification.origin,
+                target=same.target or modification.target,
+            )  # fmt: skip
+    return tuple(sorted(known, key=lambda m: m.started_at)[-MOST_KEPT:])
 
 
 def standing_of(

@@ -1,6 +1,7 @@
 """The decision, and everything it was made from. Read this file first.
 
-observation + standing -> estimate -> diagnose -> plans -> judge -> Act, Hold or Escalate.
+observation + standing -> estimate -> diagnose -> past -> plans, weighed -> judge -> Act, Hold or
+Escalate.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from headroom.domain.digest import digest
 from headroom.domain.estimate import estimate
 from headroom.domain.guardrails import MIN_KNOWN_MINUTES, Case, judge
 from headroom.domain.observation import Observation
-from headroom.domain.planner import Situation, plans
+from headroom.domain.past import Past, past
+from headroom.domain.planner import Situation
 from headroom.domain.plans import Plan
 from headroom.domain.policy import (
     EffectiveLimits,
@@ -27,8 +29,10 @@ from headroom.domain.policy import (
     limits_for,
 )
 from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.domain.standing import Signature, Standing
+from headroom.domain.resources import VolumeType
+from headroom.domain.standing import WINDOW, Signature, Standing
 from headroom.domain.verdicts import Guardrail, PlanJudgement
+from headroom.domain.weigh import NOTHING_WEIGHED, weigh
 
 
 class Reason(StrEnum):
@@ -36,6 +40,12 @@ class Reason(StrEnum):
 
     STARVED = "starved"
     DEPLETION_FORESEEN = "depletion_foreseen"
+    EXPECTED_AGAIN = "expected_again"
+    """Load of earlier days is expected to come again: raised before it does."""
+    GIVING_BACK = "giving_back"
+    """Less is enough for what is expected."""
+    SAME_FOR_LESS = "same_for_less"
+    """Another type does what this one can, at a lower price."""
     NO_PRESSURE = "no_pressure"
     NOT_WORTH_IT = "not_worth_it"
     INSTANCE_IS_THE_LIMIT = "instance_is_the_limit"
@@ -103,6 +113,8 @@ class Decision:
     answer: Answer
     summary: str
     """One sentence for people."""
+    next_change_at: datetime | None = None
+    """When the best schedule of the coming day changes something, as far as known now."""
 
     @property
     def signature(self) -> Signature:
@@ -140,18 +152,20 @@ def decide(evidence: Evidence) -> Decision:
     policy, effective = _policy(evidence)
     demand = estimate(observation)
     diagnosis = diagnose(observation, demand)
-    judgements: tuple[PlanJudgement, ...] = ()
+    weighed = NOTHING_WEIGHED
     if evidence.prices is not None:
         situation = _situation(evidence, evidence.prices, effective, demand, diagnosis)
-        judgements = () if situation is None else tuple(
-            judge(
-                Case(
-                    plan=plan, observation=observation, demand=demand, diagnosis=diagnosis,
-                    standing=evidence.standing, policy=policy, effective=effective,
-                )
+        weighed = weighed if situation is None else weigh(situation)
+    judgements = tuple(
+        judge(
+            Case(
+                plan=plan, observation=observation, demand=demand, diagnosis=diagnosis,
+                standing=evidence.standing, policy=policy, effective=effective,
+                known_days=weighed.known_days,
             )
-            for plan in plans(situation)
-        )  # fmt: skip
+        )
+        for plan in weighed.plans
+    )  # fmt: skip
     answer = _answer(evidence, effective, demand, diagnosis, judgements)
     return Decision(
         decision_id=digest(
@@ -172,6 +186,7 @@ def decide(evidence: Evidence) -> Decision:
         judgements=judgements,
         answer=answer,
         summary=_summary(observation, diagnosis, answer),
+        next_change_at=weighed.next_change,
     )  # fmt: skip
 
 
@@ -194,15 +209,27 @@ def _situation(
         return None
     others = standing.account_increase_usd - standing.own_increase_usd
     policy, _ = _policy(evidence)
+    at = evidence.observation.at
     return Situation(
-        current=evidence.observation.volume.configuration,
+        observation=evidence.observation,
+        past=_past(evidence, effective.limits),
         demand=demand,
         diagnosis=diagnosis,
         limits=effective.limits,
         prices=prices,
         baseline_usd=now_usd if standing.enrolment_usd is None else standing.enrolment_usd,
         account_left_usd=max(Decimal(0), policy.account_increase_usd - others),
+        starts=tuple(m.started_at for m in standing.modifications if m.started_at > at - WINDOW),
     )
+
+
+def _past(evidence: Evidence, limits: Limits) -> Past:
+    """Earlier days, busy where they wanted more than the least of the cheapest type allowed."""
+    gp3 = VolumeType.GP3 in limits.types
+    return past(
+        evidence.observation, evidence.standing.modifications,
+        least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25,
+    )  # fmt: skip
 
 
 def _price_now(evidence: Evidence) -> Decimal | None:
@@ -226,8 +253,9 @@ def _answer(
         return Hold(reason=Reason.POLICY_UNREADABLE, until=None, would_take=None)
     if demand.shape is Shape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
         return Hold(reason=Reason.DATA_TOO_THIN, until=None, would_take=None)
+    best = next((j for j in judgements if j.allowed), None)
     if diagnosis.binding is Binding.NOTHING:
-        return Hold(reason=Reason.NO_PRESSURE, until=None, would_take=None)
+        return _in_calm(judgements, best)
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
         return _told_once(
             evidence, effective, Reason.INSTANCE_IS_THE_LIMIT, diagnosis.binding.value,
@@ -246,11 +274,49 @@ def _answer(
             "no type and size that AWS offers relieves this volume without growing or losing speed",
             None,
         )  # fmt: skip
-    best = next((j for j in judgements if j.allowed), None)
     if best is not None:
-        foreseen = demand.pressed_minutes == 0 and diagnosis.binding is Binding.BURST_CREDITS
-        return Act(reason=Reason.DEPLETION_FORESEEN if foreseen else Reason.STARVED, plan=best.plan)
+        return Act(reason=_why(demand, diagnosis, best.plan), plan=best.plan)
     return _blocked(evidence, effective, demand, min(judgements, key=_distance))
+
+
+def _why(demand: Demand, diagnosis: Diagnosis, plan: Plan) -> Reason:
+    if plan.lowers:
+        return Reason.GIVING_BACK
+    if demand.pressed_minutes > 0:
+        return Reason.STARVED
+    if diagnosis.binding is Binding.BURST_CREDITS:
+        return Reason.DEPLETION_FORESEEN
+    return Reason.EXPECTED_AGAIN
+
+
+def _reason_in_calm(plan: Plan) -> Reason:
+    if plan.lowers:
+        return Reason.GIVING_BACK
+    return Reason.SAME_FOR_LESS if plan.price_change_usd <= 0 else Reason.EXPECTED_AGAIN
+
+
+def _in_calm(judgements: tuple[PlanJudgement, ...], best: PlanJudgement | None) -> Answer:
+    """Nothing binds: what is worth it and allowed is done, and nobody is told of what is not."""
+    if best is not None:
+        return Act(reason=_reason_in_calm(best.plan), plan=best.plan)
+    worth_it = [j for j in judgements if not _worthless(j)]
+    if not worth_it:
+        return Hold(reason=Reason.NO_PRESSURE, until=None, would_take=None)
+    nearest = min(worth_it, key=_distance)
+    if any(v.guardrail is Guardrail.MODE for v in nearest.blocking):
+        return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=nearest.plan)
+    clears = [v.clears_at for v in nearest.blocking if v.temporary]
+    known = [at for at in clears if at is not None]
+    for_now = len(clears) == len(nearest.blocking)
+    return Hold(
+        reason=Reason.BLOCKED_FOR_NOW if for_now else Reason.NO_PRESSURE,
+        until=max(known).astimezone(UTC) if for_now and len(known) == len(clears) else None,
+        would_take=nearest.plan if for_now else None,
+    )
+
+
+def _worthless(judgement: PlanJudgement) -> bool:
+    return any(v.guardrail is Guardrail.WORTH_IT for v in judgement.blocking)
 
 
 def _distance(judgement: PlanJudgement) -> tuple[int, int, int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headroom.domain.catalogue import Capability, capability
+from headroom.domain.catalogue import MIB, SSD_IO_BYTES, Capability, capability
 from headroom.domain.credits import forecast, lasting
 from headroom.domain.demand import CreditForecast, Demand
-from headroom.domain.observation import Observation
-from headroom.domain.pressure import AT_LIMIT, Minute, clear_run, episode, minutes
+from headroom.domain.observation import Observation, Series, VolumeActivity
+from headroom.domain.pressure import Minute, clear_run, episode, minutes
+from headroom.domain.reach import AFTER, BEFORE
 from headroom.domain.wanted import Evidence, Wanted, iops_share, wanted
 
 LEAD_TIME = timedelta(minutes=45)
@@ -22,7 +23,6 @@ def estimate(observation: Observation) -> Demand:
     can = capability(observation.volume.configuration)
     change = observation.modification
     seen = minutes(observation.activity, can, change)
-    earlier = () if observation.history is None else minutes(observation.history, can, change)
     current = _under_present_configuration(observation, seen)
     now_pressed = episode(current)
     credits = forecast(
@@ -33,16 +33,16 @@ def estimate(observation: Observation) -> Demand:
         can=can,
     )
     pressed = tuple(m for m in now_pressed if m.pressed)
-    touched = _touched_earlier(earlier, observation)
-    starved = _expected_starved(observation, current, pressed, credits)
-    starved = min(1440.0, starved + _per_day(touched, earlier, observation))
-    telling = pressed or _bursts(current) or touched
+    starved = min(1440.0, _expected_starved(observation, current, pressed, credits))
+    telling = pressed or _bursts(current)
+    earlier = _same_hours(observation, can) if telling else ()
     found = wanted(
         Evidence(
             at=observation.at, seen=seen, earlier=earlier,
             ongoing=episode(seen) if pressed else (), telling=telling,
         )
     )  # fmt: skip
+    before = _peaks(observation.history)
     fresh = tuple(m for m in seen if m.at >= observation.at - timedelta(minutes=FRESH_MINUTES))
     return Demand(
         iops=found.iops,
@@ -55,8 +55,8 @@ def estimate(observation: Observation) -> Demand:
         pressed_minutes=len(pressed),
         expected_starved_minutes=round(starved, 3),
         credits=credits,
-        peak_iops=max((m.ssd_iops for m in (*seen, *earlier)), default=0.0),
-        peak_mibps=max((m.mibps for m in (*seen, *earlier)), default=0.0),
+        peak_iops=max(max((m.ssd_iops for m in seen), default=0.0), before[0]),
+        peak_mibps=max(max((m.mibps for m in seen), default=0.0), before[1]),
         clear_minutes=clear_run(current),
         backlog_ops=found.backlog_ops,
         evidence=found.evidence,
@@ -114,41 +114,34 @@ def _recurring(current: tuple[Minute, ...]) -> float:
     return len(bursts) * 1440 / len(current) if bursts else 0.0
 
 
-def _touched_earlier(earlier: tuple[Minute, ...], observation: Observation) -> tuple[Minute, ...]:
-    """Periods of earlier days in which load touched what the volume sustains today.
-
-    None for a bucket, which forgives: only running it forward tells (see credits.py).
-    """
-    can = capability(observation.volume.configuration)
-    if can.iops_credits or can.mib_credits:
-        return ()
-    change = observation.modification
-    since = None if change is None else change.started_at
-    return tuple(
-        m
-        for m in earlier
-        if m.at < observation.at - timedelta(hours=3)
-        and (_at_limit(m, can) or (m.pressed and (since is None or m.at >= since)))
-    )
-
-
-def _at_limit(minute: Minute, can: Capability) -> bool:
-    return (
-        minute.iops >= AT_LIMIT * can.sustained_iops
-        or minute.mibps >= AT_LIMIT * can.sustained_mibps
-    )
-
-
-def _per_day(
-    touched: tuple[Minute, ...], earlier: tuple[Minute, ...], observation: Observation
-) -> float:
-    """Minutes a day in `touched`: a period at the limit counts whole, one whose check was 1 at
-    some time as the one minute that is certain."""
+def _same_hours(observation: Observation, can: Capability) -> tuple[Minute, ...]:
+    """Periods of earlier days about this time of day."""
     history = observation.history
-    if history is None or not touched:
-        return 0.0
-    can = capability(observation.volume.configuration)
-    period_min = history.read_iops.period_s / 60
-    days = len(earlier) * period_min / 1440
-    total = sum(period_min if _at_limit(m, can) else 1.0 for m in touched)
-    return total / days if days >= 1 else 0.0
+    if history is None:
+        return ()
+    period_s, count = history.read_iops.period_s, len(history.read_iops.values)
+    here = int((observation.at - history.read_iops.start).total_seconds() // period_s)
+    per_day = 86_400 // period_s
+    before, after = int(BEFORE.total_seconds() // period_s), int(AFTER.total_seconds() // period_s)
+    places = [
+        place
+        for day in range(here // per_day + 1, 0, -1)
+        for place in range(here - day * per_day - before - 1, here - day * per_day + after + 2)
+        if 0 <= place < count
+    ]
+    return minutes(history, can, observation.modification, places=places)
+
+
+def _peaks(history: VolumeActivity | None) -> tuple[float, float]:
+    """Highest operations/s and MiB/s of any period of earlier days."""
+    if history is None:
+        return 0.0, 0.0
+    mibps = _together(history.read_mibps, history.write_mibps)
+    iops = _together(history.read_iops, history.write_iops)
+    ops_per_mib = MIB / SSD_IO_BYTES
+    return max(iops, mibps * ops_per_mib), mibps
+
+
+def _together(reads: Series, writes: Series) -> float:
+    pairs = zip(reads.values, writes.values, strict=True)
+    return max(((r or 0.0) + (w or 0.0) for r, w in pairs), default=0.0)

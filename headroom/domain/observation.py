@@ -59,7 +59,8 @@ class Series:
 class VolumeActivity:
     """What a volume did, per period. All series share one grid.
 
-    Rates are per second (CloudWatch Sum divided by the period); `*_exceeded` are 0 or 1.
+    Rates are per second (CloudWatch Sum divided by the period); `*_exceeded` are 0 or 1 in periods
+    of a minute, and in longer ones the number of minutes in which the check was 1.
     """
 
     read_iops: Series
@@ -72,6 +73,9 @@ class VolumeActivity:
     burst_balance_percent: Series
     iops_exceeded: Series
     throughput_exceeded: Series
+    busiest_iops: Series | None = None
+    """In periods longer than a minute: operations/s of the busiest one; None when not read."""
+    busiest_mibps: Series | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,14 @@
-"""Candidate plans, priced and weighed: what a starved minute is worth against what ending it costs."""
+"""Candidate plans: for each type, what meets the need or what the past says is enough; see weigh.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.catalogue import (
+    DURABILITY_PERCENT,
     GP2_BURST_IOPS,
     LIMITS,
     Capability,
@@ -17,6 +18,8 @@ from headroom.domain.catalogue import (
     why_invalid,
 )
 from headroom.domain.demand import Binding, Demand, Diagnosis
+from headroom.domain.observation import Observation
+from headroom.domain.past import Past, wanted_levels
 from headroom.domain.plans import Plan
 from headroom.domain.policy import Limits
 from headroom.domain.pricing import PriceTable, PriceUnknown
@@ -28,16 +31,19 @@ TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
 """Types a plan may lead to; st1, sc1 and standard are sources only."""
 TIME_TO_EFFECT = timedelta(minutes=30)
 """AWS says minutes to hours for new performance; the planner counts half an hour."""
-DAYS_PER_MONTH = 365 / 12
-SLOT_USD = 0.05
-"""What one of four slots is worth when nothing else is known: ties go to fewer changes."""
+ALIKE = 0.97
+"""Levels no further below another than this are not weighed beside it."""
+CALM_MINUTES = 30
+"""Measured minutes without touching a limit after which a plan may lower anything."""
+ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """What the planner starts from; `baseline_usd` is the price at enrolment."""
 
-    current: Configuration
+    observation: Observation
+    past: Past
     demand: Demand
     diagnosis: Diagnosis
     limits: Limits
@@ -45,6 +51,22 @@ class Situation:
     baseline_usd: Decimal
     account_left_usd: Decimal
     """What the account may still be raised by, this volume's own increase given back first."""
+    starts: tuple[datetime, ...] = ()
+    """Known starts of modifications in the last 24 hours."""
+
+    @property
+    def current(self) -> Configuration:
+        """The configuration to start from."""
+        return self.observation.volume.configuration
+
+    @property
+    def calm(self) -> bool:
+        """Whether no limit was touched for a while and no depletion is near."""
+        return (
+            self.demand.pressed_minutes == 0
+            and self.demand.clear_minutes >= CALM_MINUTES
+            and self.diagnosis.binding is not Binding.BURST_CREDITS
+        )
 
 
 def step_of(origin: Configuration, target: Configuration) -> float:
@@ -68,46 +90,87 @@ def _included(volume_type: VolumeType) -> tuple[float, float]:
     return iops, float(ranges.throughput_mibps[0]) if ranges.throughput_mibps else 125.0
 
 
-def plans(situation: Situation) -> tuple[Plan, ...]:
-    """Every candidate, best first: by worth, then fewer changes, reversible, cheaper.
+def candidates(situation: Situation) -> tuple[Plan, ...]:
+    """Every plan worth weighing, not weighed yet, in no order.
 
-    Empty when nothing binds that a change of the volume could end.
+    Under pressure those that raise what binds and lower nothing; in calm also what the past
+    says is enough. Empty where the instance is the limit or nothing is known.
     """
-    if situation.diagnosis.binding in (Binding.NOTHING, Binding.UNKNOWN):
-        return ()
     found: dict[Configuration, Plan] = {}
-    for volume_type in TARGETS:
-        for plan in _of_type(situation, volume_type):
-            found.setdefault(plan.target, plan)
-    return tuple(sorted(found.values(), key=_order))
+    binding = situation.diagnosis.binding
+    if binding in (Binding.UNKNOWN, *ON_INSTANCE):
+        return ()
+    if binding is not Binding.NOTHING:
+        for volume_type in TARGETS:
+            for plan in _of_type(situation, volume_type):
+                found.setdefault(plan.target, plan)
+    for plan in _of_past(situation):
+        found.setdefault(plan.target, plan)
+    return tuple(found.values())
 
 
-def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
-    changes = sum(
-        (
-            plan.target.volume_type is not plan.origin.volume_type,
-            plan.target.size_gib != plan.origin.size_gib,
-            plan.target.iops != plan.origin.iops,
-            plan.target.throughput_mibps != plan.origin.throughput_mibps,
-        )
+def _of_past(situation: Situation) -> Iterator[Plan]:
+    """Plans for what earlier days wanted, and for what the volume can do today for less."""
+    current, limits = situation.current, situation.limits
+    if current.volume_type not in TARGETS:
+        return
+    now = capability(current)
+    spare = 1 + limits.headroom_percent / 100
+    most_iops = min(limits.max_iops, limits.largest_step * max(now.burst_iops, 3_000))
+    most_mibps = min(limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, 125))
+    wants = [(now.burst_iops, now.burst_mibps)]
+    if situation.past.known:
+        wants += [(i * spare, m * spare) for i, m in wanted_levels(situation.past, _unit_usd)]
+    wants = _thinned(
+        [
+            (min(i, max(most_iops, now.burst_iops)), min(m, max(most_mibps, now.burst_mibps)))
+            for i, m in wants
+        ]
     )
-    return (
-        -round(plan.value_usd_per_day, 2), changes, not plan.reversible, plan.monthly_usd,
-        str(plan.target),
-    )  # fmt: skip
+    for volume_type in TARGETS:
+        if volume_type is VolumeType.GP2 or _for_the_record(situation, volume_type):
+            continue
+        for iops, mibps in wants:
+            target = cheapest(
+                volume_type, max(current.size_gib, LIMITS[volume_type].size_gib[0]),
+                iops=iops, mibps=mibps,
+            )  # fmt: skip
+            plan = None if target is None else _plan(situation, target, 1.0, capped_from=None)
+            if plan is not None and (situation.calm or _relieves(situation, plan)):
+                yield plan
+
+
+def _thinned(wants: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Wants that differ, dearest first; one just below another is not worth a plan of its own."""
+    kept: list[tuple[float, float]] = []
+    for iops, mibps in sorted(wants, key=lambda w: (_unit_usd(*w), w), reverse=True):
+        if not any(
+            i * ALIKE <= max(iops, 3_000) <= max(i, 3_000)
+            and m * ALIKE <= max(mibps, 125) <= max(m, 125)
+            for i, m in kept
+        ):
+            kept.append((iops, mibps))
+    return kept
+
+
+def _unit_usd(iops: float, mibps: float) -> float:
+    """How dear a level is beside others, in USD per month: gp3's prices in most Regions."""
+    return 0.005 * max(0.0, iops - 3_000) + 0.04 * max(0.0, mibps - 125)
 
 
 def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     """Plans of one type: one per level of demand, and the largest that the limits let through."""
     wanted = _levels(situation)
+    if _for_the_record(situation, volume_type):
+        wanted = wanted[:1]  # not allowed: one is enough to see what it would cost
     blocked: Plan | None = None
     for step in wanted:
         target = _target(situation, volume_type, step)
         plan = None if target is None else _plan(situation, target, step, capped_from=None)
-        if plan is None:
+        if plan is None or not _relieves(situation, plan):
             continue
         yield plan
-        if not _within(situation, plan.target):
+        if not within(situation, plan.target):
             blocked = blocked or plan
     if blocked is not None:
         level = _largest(wanted[-1], lambda r: _fits(situation, volume_type, r))
@@ -115,8 +178,18 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
             target = _target(situation, volume_type, level)
             if target is not None:
                 capped = _plan(situation, target, level, capped_from=blocked.target)
-                if capped is not None:
+                if capped is not None and _relieves(situation, capped):
                     yield capped
+
+
+def _for_the_record(situation: Situation, volume_type: VolumeType) -> bool:
+    """Whether a type is only priced beside the others: not allowed, or one there is no way back from.
+
+    io2 keeps data more durably, which is never lowered: leaving gp3 for it cannot be given back.
+    """
+    here, types = situation.current.volume_type, situation.limits.types
+    one_way = DURABILITY_PERCENT[volume_type] > DURABILITY_PERCENT[here]
+    return volume_type not in (*types, here) or (one_way and VolumeType.GP3 in types)
 
 
 def _levels(situation: Situation) -> tuple[float, ...]:
@@ -189,37 +262,38 @@ def _plan(
 ) -> Plan | None:
     """The plan that leads to `target`; None for a no-op, a shrink, a loss, or without a price."""
     current, demand = situation.current, situation.demand
-    now, then = capability(current), capability(target)
+    then = capability(target)
     if target == current or target.size_gib < current.size_gib:
-        return None
-    if then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps:
-        return None
-    if not _raises(situation.diagnosis.binding, now, then):
         return None
     try:
         monthly, before = situation.prices.monthly(target), situation.prices.monthly(current)
     except PriceUnknown:
         return None
-    by_iops, by_mibps = _reach(situation, then)
-    reach = min(by_iops, by_mibps)
-    ended = demand.expected_starved_minutes * _ends(demand, by_iops, by_mibps)
-    per_day = float(monthly - before) / DAYS_PER_MONTH
-    value = ended * situation.limits.relief_value_usd_per_minute - per_day - SLOT_USD
     return Plan(
         origin=current,
         target=target,
         why=_why(current, target),
         wanted_iops=round(demand.iops.floor * level, 3),
         wanted_mibps=round(demand.mibps.floor * level, 3),
-        meets_need=reach >= level,
+        meets_need=min(_reach(situation, then)) >= level,
         capability=then,
         monthly_usd=monthly,
         price_change_usd=monthly - before,
         time_to_effect=TIME_TO_EFFECT,
         reversible=target.size_gib == current.size_gib,
-        ended_minutes_per_day=round(ended, 3),
-        value_usd_per_day=round(value, 4),
+        ended_minutes_per_day=0.0,
+        value_usd_per_day=0.0,
         capped_from=capped_from,
+    )
+
+
+def _relieves(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan raises what binds and lowers nothing."""
+    now, then = capability(situation.current), plan.capability
+    return (
+        then.sustained_iops >= now.sustained_iops
+        and then.sustained_mibps >= now.sustained_mibps
+        and _raises(situation.diagnosis.binding, now, then)
     )
 
 
@@ -248,41 +322,22 @@ def _reach(situation: Situation, can: Capability) -> tuple[float, float]:
     )
 
 
-def _ends(demand: Demand, by_iops: float, by_mibps: float) -> float:
-    """Share of the starved minutes a plan is expected to end.
-
-    Where some minutes were short of IOPS and others of MiB/s, each kind is weighed by itself.
-    """
-    share = demand.iops_share
-    if share in (0.0, 1.0):
-        return _chance(demand, min(by_iops, by_mibps))
-    return share * _chance(demand, by_iops) + (1 - share) * _chance(demand, by_mibps)
-
-
-def _chance(demand: Demand, reach: float) -> float:
-    """How likely the demand is at most `reach` times its floor (Pareto tail, 0 below the floor)."""
-    if reach < 1:
-        return 0.0
-    return 1.0 if demand.tail == 0 else 1.0 - reach**-demand.tail
-
-
 def _why(current: Configuration, target: Configuration) -> str:
     if target.size_gib > current.size_gib:
         return f"grow to {target.size_gib} GiB: its baseline meets the need; cannot be undone"
     if target.volume_type is not current.volume_type:
         return f"{current.volume_type} to {target.volume_type}"
-    changed = [
-        name
-        for name, a, b in (
-            ("IOPS", current.iops, target.iops),
-            ("throughput", current.throughput_mibps, target.throughput_mibps),
-        )
-        if a != b
-    ]
-    return f"more {' and '.join(changed)}"
+    changed: dict[str, list[str]] = {}
+    for name, before, after in (
+        ("IOPS", current.iops or 0, target.iops or 0),
+        ("throughput", current.throughput_mibps or 0, target.throughput_mibps or 0),
+    ):
+        if before != after:
+            changed.setdefault("more" if after > before else "less", []).append(name)
+    return ", ".join(f"{way} {' and '.join(names)}" for way, names in changed.items())
 
 
-def _within(situation: Situation, target: Configuration) -> bool:
+def within(situation: Situation, target: Configuration) -> bool:
     """Whether ceilings, step and prices let `target` through; the guardrails judge again."""
     limits, then = situation.limits, capability(target)
     if then.sustained_iops > limits.max_iops:
@@ -297,7 +352,7 @@ def _within(situation: Situation, target: Configuration) -> bool:
 
 def _fits(situation: Situation, volume_type: VolumeType, level: float) -> bool:
     target = _target(situation, volume_type, level)
-    return target is not None and _within(situation, target)
+    return target is not None and within(situation, target)
 
 
 def _largest(most: float, fits: Callable[[float], bool]) -> float | None:

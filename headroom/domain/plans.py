@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
-from headroom.domain.catalogue import Capability
+from headroom.domain.catalogue import Capability, capability
 from headroom.domain.resources import Configuration
 
 
@@ -14,8 +14,9 @@ from headroom.domain.resources import Configuration
 class Plan:
     """One change AWS would accept, with what it delivers, costs and risks.
 
-    Prices in USD per month; `value_usd_per_day` is worth of the starvation it should end minus
-    its price, both per day.
+    Prices in USD per month. `value_usd_per_day` is what waiting would cost over the next day, in
+    dollars and in starved minutes at the owner's value, less what this plan and the best that can
+    follow it would; `ended_minutes_per_day` is negative where more minutes are expected to starve.
     """
 
     origin: Configuration
@@ -33,6 +34,12 @@ class Plan:
     value_usd_per_day: float
     capped_from: Configuration | None
     """The plan this one was cut down from by a ceiling, None if it was not."""
+
+    @property
+    def lowers(self) -> bool:
+        """Whether IOPS or throughput end below what the volume can reach today."""
+        now, then = capability(self.origin), self.capability
+        return then.sustained_iops < now.burst_iops or then.sustained_mibps < now.burst_mibps
 
     @property
     def grows(self) -> bool:

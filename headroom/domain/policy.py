@@ -43,6 +43,10 @@ class Limits:
     """Spare capacity planned above what is needed."""
     relief_value_usd_per_minute: float = 0.10
     """What a starved minute is worth to the owner."""
+    give_back: bool = True
+    """Whether IOPS and throughput that are not needed may be lowered again (size never)."""
+    give_back_after_days: float = 1.0
+    """Least measured days before anything is lowered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -62,14 +62,20 @@ class Minute:
 
 
 def minutes(
-    activity: VolumeActivity, can: Capability, change: Modification | None = None
+    activity: VolumeActivity,
+    can: Capability,
+    change: Modification | None = None,
+    *,
+    places: Iterable[int] | None = None,
 ) -> tuple[Minute, ...]:
     """The minutes that were measured, oldest first; a minute without I/O metrics is left out.
 
     `can` is what the volume does today. With its latest `change` the minutes before it are told
-    by the limits of then, and those while it lands by the lower of both.
+    by the limits of then, and those while it lands by the lower of both. Only the periods at
+    `places` are told, all of them without.
     """
-    rows = list(_rows(activity, can, change))
+    every = range(len(activity.read_iops.values)) if places is None else places
+    rows = list(_rows(activity, can, change, every))
     sizes = [row.served for row in rows if row.merged]
     found = []
     for row in rows:
@@ -91,9 +97,11 @@ class _Row:
     merged: bool
 
 
-def _rows(activity: VolumeActivity, can: Capability, change: Modification | None) -> Iterator[_Row]:
+def _rows(
+    activity: VolumeActivity, can: Capability, change: Modification | None, places: Iterable[int]
+) -> Iterator[_Row]:
     grid = activity.read_iops
-    for i in range(len(grid.values)):
+    for i in places:
         taken = served(
             Direction(ops=activity.read_iops.values[i], mibps=activity.read_mibps.values[i]),
             Direction(ops=activity.write_iops.values[i], mibps=activity.write_mibps.values[i]),

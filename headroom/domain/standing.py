@@ -6,15 +6,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.resources import Configuration
+
 WINDOW = timedelta(hours=24)
+KEPT = timedelta(days=15)
+"""How long a modification is remembered: what a volume did is judged by the limits it then had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownModification:
-    """A modification that was seen to start, by whomever (`by` is `headroom` or `other`)."""
+    """A modification that was seen to start, by whomever (`by` is `headroom` or `other`).
+
+    `origin` and `target` are None where only its start is known.
+    """
 
     started_at: datetime
     by: str
+    origin: Configuration | None = None
+    target: Configuration | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +57,7 @@ class Standing:
     """This resource's increase in force, already part of `account_increase_usd`."""
     account_increase_usd: Decimal
     modifications: tuple[KnownModification, ...]
-    """Known starts in the last 24 hours, oldest first."""
+    """Known starts of the last 15 days, oldest first; those of the last 24 h use slots."""
     slots_full_until: datetime | None
     """Learned from a refusal: no slot is free before this instant."""
     last_refusal_at: datetime | None

@@ -40,6 +40,10 @@ class Guardrail(StrEnum):
     DATA = "data"
     WORTH_IT = "worth_it"
     FAILURES = "failures"
+    GIVE_BACK = "give_back"
+    GIVE_BACK_DATA = "give_back_data"
+    GIVE_BACK_CALM = "give_back_calm"
+    GIVE_BACK_SLOT = "give_back_slot"
 
 
 class Relation(StrEnum):

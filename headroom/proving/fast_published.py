@@ -10,6 +10,7 @@ from headroom.ports import Glance
 from headroom.proving.course import Bools, Floats
 from headroom.proving.fast import FastVolume
 from headroom.proving.published import (
+    BUSIEST,
     GLANCE_MIN,
     INSTANCE_SERIES,
     RATES,
@@ -119,9 +120,15 @@ def _slow(minutes: dict[str, Floats]) -> dict[str, Floats]:
         elif name == "latency_ms":
             values, none = _weighted(minutes, rows, known)
         else:
-            values = np.where(known, rows, -np.inf).max(axis=1)
+            values = np.where(known, rows, 0.0).sum(axis=1)
         values[none] = np.nan
         found[name] = values
+    for name, reads, writes in zip(BUSIEST, RATES[::2], RATES[1::2], strict=True):
+        most = [
+            np.where(np.isnan(minutes[n]), -np.inf, minutes[n]).max(axis=1) for n in (reads, writes)
+        ]
+        both = np.where(np.isinf(most[0]), 0, most[0]) + np.where(np.isinf(most[1]), 0, most[1])
+        found[name] = np.where(np.isinf(most[0]) & np.isinf(most[1]), np.nan, both)
     return found
 
 

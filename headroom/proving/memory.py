@@ -38,7 +38,7 @@ from headroom.domain.reservation import Unfit, intended_body, reservation
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
-from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended
+from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended, Scan
 from headroom.serialization import decision_to_json, stored, to_json
 
 Link = Callable[[Record | None], Record]
@@ -221,14 +221,14 @@ class MemoryLedger:
             )
             self._move(ref, moved)
 
-    def claim_scan(self, now: datetime, every_s: int) -> bool:
-        """True for exactly one caller per period of `every_s` seconds of UTC."""
+    def claim_scan(self, now: datetime, every_s: int) -> Scan:
+        """AGAIN or FIRST for exactly one caller per period of `every_s` seconds of UTC."""
         period = datetime.fromtimestamp(now.timestamp() // every_s * every_s, UTC)
         with self._lock:
             if self._scanned is not None and period <= self._scanned:
-                return False
-            self._scanned = period
-            return True
+                return Scan.NOT_OURS
+            first, self._scanned = self._scanned is None, period
+            return Scan.FIRST if first else Scan.AGAIN
 
     def paused_until(self) -> datetime | None:
         """Until when nothing may be done; None when not paused."""

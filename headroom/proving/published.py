@@ -26,6 +26,8 @@ VOLUME_SERIES = (
 )  # fmt: skip
 INSTANCE_SERIES = ("iops_exceeded", "throughput_exceeded", "io_balance", "byte_balance")
 RATES = VOLUME_SERIES[:4]
+BUSIEST = ("busiest_iops", "busiest_mibps")
+"""What only periods of more than a minute have; see VolumeActivity."""
 
 Values = dict[str, float | None]
 
@@ -84,7 +86,7 @@ class PublishedVolume:
         self._other = (other_iops, other_mibps)
         self._volume = Grid(VOLUME_SERIES)
         self._instance = Grid(INSTANCE_SERIES)
-        self._slow = Grid(VOLUME_SERIES)
+        self._slow = Grid((*VOLUME_SERIES, *BUSIEST))
 
     def put(self, minute: int, points: Iterable[Datapoint]) -> None:
         """Publish one minute."""
@@ -157,7 +159,7 @@ class PublishedVolume:
         growing = self._period(whole, visible)
         place = whole - first
         columns: dict[str, Series] = {}
-        for name in VOLUME_SERIES:
+        for name in (*VOLUME_SERIES, *BUSIEST):
             values = self._slow.cut(name, first, count, whole)
             if 0 <= place < count and growing[name] is not None:
                 values = (*values[:place], growing[name], *values[place + 1 :])
@@ -217,7 +219,9 @@ class PublishedVolume:
             elif name == "queue_length":
                 values[name] = sum(known) / len(known)
             elif name != "latency_ms":
-                values[name] = max(known)
+                values[name] = sum(known)
+        values["busiest_iops"] = _busiest(minutes, "read_iops", "write_iops")
+        values["busiest_mibps"] = _busiest(minutes, "read_mibps", "write_mibps")
         weights = zip(
             minutes["latency_ms"], minutes["read_iops"], minutes["write_iops"], strict=True
         )
@@ -225,6 +229,17 @@ class PublishedVolume:
         ops = sum(weight for _, weight in waits)
         values["latency_ms"] = sum(ms * weight for ms, weight in waits) / ops if ops else None
         return values
+
+
+def _busiest(
+    minutes: Mapping[str, tuple[float | None, ...]], reads: str, writes: str
+) -> float | None:
+    """The most read in one minute and the most written in one: no less than both together."""
+    most = [
+        max((v for v in minutes[name] if v is not None), default=None) for name in (reads, writes)
+    ]
+    known = [v for v in most if v is not None]
+    return sum(known) if known else None
 
 
 def _volume_values(found: dict[str, Datapoint]) -> Values:

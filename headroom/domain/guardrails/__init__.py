@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headroom.domain.guardrails import aws, owner, sense
+from headroom.domain.guardrails import aws, lowering, owner, sense
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.sense import MIN_KNOWN_MINUTES
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
@@ -35,6 +35,10 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.FAILURES, aws.failures),
     (Guardrail.INSTANCE_LIMIT, sense.instance_limit),
     (Guardrail.DATA, sense.data),
+    (Guardrail.GIVE_BACK, lowering.give_back),
+    (Guardrail.GIVE_BACK_DATA, lowering.give_back_data),
+    (Guardrail.GIVE_BACK_CALM, lowering.give_back_calm),
+    (Guardrail.GIVE_BACK_SLOT, lowering.give_back_slot),
     (Guardrail.WORTH_IT, sense.worth_it),
 )
 

@@ -25,6 +25,8 @@ class Case:
     standing: Standing
     policy: Policy
     effective: EffectiveLimits
+    known_days: float = 0.0
+    """Days of the past that were measured."""
 
 
 def verdict_of(

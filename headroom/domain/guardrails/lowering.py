@@ -1,0 +1,60 @@
+"""Guardrails for giving back: less IOPS or throughput than the volume can reach today."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.catalogue import MAX_MODIFICATIONS
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.planner import CALM_MINUTES
+from headroom.domain.standing import WINDOW
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+
+
+def give_back(case: Case) -> Verdict:
+    """Performance is lowered only where the owner lets it."""
+    asked = "lowers" if case.plan.lowers else "lowers nothing"
+    allowed = ("lowers nothing", *(["lowers"] if case.effective.limits.give_back else []))
+    return verdict_of(Guardrail.GIVE_BACK, Relation.ONE_OF, asked, allowed, "")
+
+
+def give_back_data(case: Case) -> Verdict:
+    """Performance is lowered only once enough of the load was seen."""
+    least = case.effective.limits.give_back_after_days
+    if not case.plan.lowers:
+        return verdict_of(
+            Guardrail.GIVE_BACK_DATA, Relation.IS, "lowers nothing", "lowers nothing", ""
+        )
+    days = case.known_days
+    return verdict_of(
+        Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",
+        clears_at=case.observation.at + timedelta(days=max(0.0, least - days)), temporary=True,
+    )  # fmt: skip
+
+
+def give_back_calm(case: Case) -> Verdict:
+    """Performance is never lowered soon after a limit was touched."""
+    if not case.plan.lowers:
+        return verdict_of(
+            Guardrail.GIVE_BACK_CALM, Relation.IS, "lowers nothing", "lowers nothing", ""
+        )
+    return verdict_of(
+        Guardrail.GIVE_BACK_CALM, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,
+        "clear minutes", temporary=True,
+    )  # fmt: skip
+
+
+def give_back_slot(case: Case) -> Verdict:
+    """Performance is lowered only while a slot is left to raise it again."""
+    if not case.plan.lowers:
+        return verdict_of(
+            Guardrail.GIVE_BACK_SLOT, Relation.IS, "lowers nothing", "lowers nothing", ""
+        )
+    at, reserve = case.observation.at, case.effective.limits.slots_reserve
+    starts = sorted(m.started_at for m in case.standing.modifications if m.started_at > at - WINDOW)
+    left = MAX_MODIFICATIONS - reserve - len(starts) - 1
+    return verdict_of(
+        Guardrail.GIVE_BACK_SLOT, Relation.AT_LEAST, left, 1, "slots left to raise it again",
+        clears_at=starts[0] + WINDOW if starts else None,
+        temporary=MAX_MODIFICATIONS - reserve >= 2,
+    )  # fmt: skip

@@ -1,0 +1,205 @@
+"""Plans weighed against each other and against waiting: dollars of the next day, all counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability
+from headroom.domain.demand import Binding
+from headroom.domain.outlook import HOURS, Level, Outlook, Present, outlook
+from headroom.domain.past import Past
+from headroom.domain.planner import Situation, candidates, within
+from headroom.domain.plans import Plan
+from headroom.domain.pressure import minutes
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.schedule import worth
+from headroom.domain.standing import WINDOW
+
+HOURS_PER_MONTH = 730
+PRESSED = 2
+"""Pressed minutes from which on an episode is taken for more than an accident."""
+LASTS_MIN = 60.0
+"""How long something is expected to last that has only just begun; see credits.lasting."""
+UNTIL_RELIEF_MIN = 40.0
+"""From the middle of an hour to when a change asked for in it has helped."""
+RECENT_MIN = 10
+LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
+NEGLIGIBLE_MIN = 0.05
+"""Minutes a day below which nothing is expected to starve: no price is raised for that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """Plans, best first, and when the best schedule that stays for now would change something."""
+
+    plans: tuple[Plan, ...]
+    next_change: datetime | None
+    known_days: float
+    """Days of the past that were measured."""
+
+
+NOTHING_WEIGHED = Weighed(plans=(), next_change=None, known_days=0.0)
+
+
+def weigh(situation: Situation) -> Weighed:
+    """Every candidate with its worth per day; best first, then fewer changes, reversible, cheaper.
+
+    A plan's worth is what staying would cost over the next 24 hours, in dollars and starved minutes
+    at the owner's value, less what the plan and the best that could follow it would cost.
+    """
+    made = candidates(situation)
+    if not made:
+        return replace(NOTHING_WEIGHED, known_days=situation.past.days)
+    levels = [_level(situation, situation.current), *(_level(situation, p.target) for p in made)]
+    seen = outlook(situation.past, levels, situation.observation.at, _present(situation, levels))
+    reachable = [True, *(_reachable(situation, plan) for plan in made)]
+    found = worth(
+        seen, levels, current=0, reachable=reachable, free=_free(situation),
+        usd_per_minute=situation.limits.relief_value_usd_per_minute,
+    )  # fmt: skip
+    weighed = [
+        replace(
+            plan,
+            ended_minutes_per_day=round(seen.seen[0] - seen.seen[i], 3),
+            value_usd_per_day=round(found.stay - found.change[i], 4),
+        )
+        for i, plan in enumerate(made, start=1)
+    ]
+    at = situation.observation.at
+    return Weighed(
+        plans=tuple(
+            sorted((p for p in weighed if _sensible(situation, seen, p, weighed)), key=_order)
+        ),
+        next_change=None if found.next_hour is None else at + timedelta(hours=found.next_hour),
+        known_days=situation.past.days,
+    )
+
+
+def _one_way(plan: Plan) -> bool:
+    """Whether there is no way back: size, and the durability of io2, are never lowered."""
+    durability = DURABILITY_PERCENT
+    return not plan.reversible or (
+        durability[plan.target.volume_type] > durability[plan.origin.volume_type]
+    )
+
+
+def _sensible(situation: Situation, seen: Outlook, plan: Plan, others: Sequence[Plan]) -> bool:
+    """Nothing is bought where nothing would starve, or for good where a way back is left."""
+    if _one_way(plan) and any(
+        other.meets_need and not _one_way(other) and _reachable(situation, other)
+        for other in others
+    ):
+        return False
+    if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
+        return True
+    return seen.seen[0] > NEGLIGIBLE_MIN
+
+
+def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
+    changes = sum(
+        (
+            plan.target.volume_type is not plan.origin.volume_type,
+            plan.target.size_gib != plan.origin.size_gib,
+            plan.target.iops != plan.origin.iops,
+            plan.target.throughput_mibps != plan.origin.throughput_mibps,
+        )
+    )
+    return (
+        -round(plan.value_usd_per_day, 2), changes, not plan.reversible, plan.monthly_usd,
+        str(plan.target),
+    )  # fmt: skip
+
+
+def _level(situation: Situation, configuration: Configuration) -> Level:
+    """What a configuration is counted on for, as far as the instance lets."""
+    can, diagnosis = capability(configuration), situation.diagnosis
+    lasting = configuration != situation.current or diagnosis.binding is Binding.BURST_CREDITS
+    iops = can.sustained_iops if lasting else can.burst_iops
+    mibps = can.sustained_mibps if lasting else can.burst_mibps
+    if diagnosis.instance_iops_left is not None:
+        iops = max(1.0, min(iops, diagnosis.instance_iops_left))
+    if diagnosis.instance_mibps_left is not None:
+        mibps = max(0.1, min(mibps, diagnosis.instance_mibps_left))
+    usd = float(situation.prices.monthly(configuration)) / HOURS_PER_MONTH
+    return Level(iops=iops, mibps=mibps, usd_per_hour=usd)
+
+
+def _reachable(situation: Situation, plan: Plan) -> bool:
+    """Whether the owner's limits would let a schedule lead to this plan's target."""
+    limits, origin, target = situation.limits, plan.origin.volume_type, plan.target.volume_type
+    allowed = target in limits.types or (target is origin and target is not VolumeType.GP2)
+    return (
+        allowed
+        and within(situation, plan.target)
+        and (limits.growth or not plan.grows)
+        and DURABILITY_PERCENT[target] >= DURABILITY_PERCENT[origin]
+    )
+
+
+def _free(situation: Situation) -> list[int]:
+    """Modifications left by hour from now, if none is made before."""
+    at, most = situation.observation.at, MAX_MODIFICATIONS - situation.limits.slots_reserve
+    return [
+        most - sum(start > at + timedelta(hours=hour) - WINDOW for start in situation.starts)
+        for hour in range(HOURS)
+    ]
+
+
+def _present(situation: Situation, levels: Sequence[Level]) -> Present:
+    """What is there now: pressure, a depletion that is near, or load that no level may go below."""
+    demand, at = situation.demand, situation.observation.at
+    iops, mibps = _load(situation)
+    fails = tuple(1 - demand.chance_within(iops=one.iops, mibps=one.mibps) for one in levels)
+    credits = demand.credits
+    if demand.pressed_minutes >= PRESSED:
+        usual = _usual_episode_min(situation.past, levels[0])
+        lasts = usual + demand.pressed_minutes
+        hours = [60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN) for hour in range(HOURS)]
+    elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
+        first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
+        last = first + demand.expected_starved_minutes / 60
+        hours = [60 * max(0.0, min(last, hour + 1) - max(first, hour)) for hour in range(HOURS)]
+    elif demand.expected_starved_minutes > 0 and not situation.calm:
+        hours = [demand.expected_starved_minutes / HOURS] * HOURS
+    else:
+        fails = tuple(
+            1.0 if iops * 1.02 > one.iops or mibps * 1.02 > one.mibps else 0.0 for one in levels
+        )
+        hours = [
+            60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
+            for hour in range(HOURS)
+        ]
+    return Present(minutes=tuple(hours), fails=fails, iops=iops, mibps=mibps)
+
+
+def _usual_episode_min(past: Past, level: Level) -> float:
+    """How long load above `level` lasted at other times, and an hour for one more."""
+    runs, total, last = 0, 0.0, -10
+    for period in past.busy:
+        if period.peak_iops <= level.iops and period.peak_mibps <= level.mibps:
+            continue
+        if period.place - last > 2:
+            runs += 1
+        total += past.period_s / 60
+        last = period.place
+    return (LASTS_MIN + total) / (1 + runs)
+
+
+def _load(situation: Situation) -> tuple[float, float]:
+    """The most of the last minutes, in SSD operations/s and MiB/s."""
+    observation = situation.observation
+    since = observation.at - timedelta(minutes=RECENT_MIN + 3)
+    can = capability(observation.volume.configuration)
+    count = len(observation.activity.read_iops.values)
+    last = range(max(0, count - 2 * RECENT_MIN), count)
+    seen = minutes(observation.activity, can, observation.modification, places=last)
+    recent = [m for m in seen if m.at >= since]
+    return max((m.ssd_iops for m in recent), default=0.0), max(
+        (m.mibps for m in recent), default=0.0
+    )
+
+
+__all__ = ["NOTHING_WEIGHED", "Weighed", "weigh"]
