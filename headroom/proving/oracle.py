@@ -55,7 +55,7 @@ class Foresight:
         past = self._past_of(start, conditions)
         tried = [
             run_schedule(self.course, start, each, conditions)
-            for each in ((), *incumbents, *past.schedules)
+            for each in dict.fromkeys(((), *incumbents, *past.schedules))
         ]
         best = min(tried, key=scored)
         bound, schedule = self.case(start, conditions).solve(scored(best))

@@ -59,14 +59,6 @@ class Relaxation:
         self._paid = paid[flight : flight + rows] - paid[:rows]
         self._entered = value * levels.entered.starved + self._paid
         self._until = [value * until.starved + toll[:, None] for until in levels.until]
-        self._handed = [
-            np.where(
-                allowed[handovers.level],
-                value * handovers.inherited.starved + self._paid[handovers.row],
-                np.inf,
-            )
-            for handovers in levels.handovers
-        ]
         kinds, kind_of = np.unique(allowed, axis=0, return_inverse=True)
         self._kinds = [np.flatnonzero(kind) for kind in kinds]
         self._kind_of = kind_of.reshape(-1)
@@ -105,16 +97,16 @@ class Relaxation:
         """Least cost of a change from each level, per phase that its queue is in at the effect."""
         free = self._best(self.after(begin, end))
         cores: list[Floats] = []
-        flight = self.levels.flight
-        for handovers, handed in zip(self.levels.handovers, self._handed, strict=True):
+        for handovers in self.levels.handovers:
             first, last = np.searchsorted(handovers.row, (begin, end))
             core = np.where(handovers.waits[begin:end], cores[-1] if cores else free, free)
             if last > first:
-                rows = handovers.row[first:last]
-                phase = handovers.inherited.phase[first:last]
-                cost = self.go[phase, (rows + flight)[:, None], self._columns]
-                cost += handed[first:last]
-                core[rows - begin, handovers.level[first:last]] = cost.min(axis=1)
+                rows, level = handovers.row[first:last], handovers.level[first:last]
+                starved, phase = handovers.inherited
+                handed = Inherited(starved[first:last], phase[first:last])
+                cost = self.after_with(rows, handed)
+                cost[~self.allowed[level]] = np.inf
+                core[rows - begin, level] = cost.min(axis=1)
             cores.append(core)
         return [*cores, free]
 

@@ -31,7 +31,7 @@ ROUNDS, AGAIN = (6, 4, 4, 4, 6), (3, 4)
 """How often the tolls are corrected before each refinement of the levels: at first, and later on."""
 STRIDES = ((20_000, 10), (3_000, 5))
 """Tolls of courses above so many minutes are set on a clock of so many minutes."""
-BEAM = 10
+BEAM = 8
 SURE = 1e-6
 """Share of a score by which it may exceed its bound and still count as proven."""
 AGAIN_AROUND = 2
@@ -62,9 +62,9 @@ class Past:
         self, load: ForeseenLoad, savable: Bools, clock: Clock, cells: Sequence[Cell], stride: int
     ) -> Levels:
         """The queues of `cells`."""
-        for cell in cells:
-            if cell.reach not in self._levels:
-                self._levels[cell.reach] = Level(load, cell.reach, savable, clock)
+        before, self._levels = self._levels, {}
+        for reach in (cell.reach for cell in cells):
+            self._levels[reach] = before.get(reach) or Level(load, reach, savable, clock)
         levels = [self._levels[cell.reach] for cell in cells]
         return Levels(load, savable, clock, levels, stride=stride, known=self._known)
 
@@ -233,7 +233,7 @@ class Case:
             found = search.best(_sorted(times), Found(cost=min(cost, hope), moves=()), beam=BEAM)
             if found.moves or hope >= cost:
                 break
-        for _ in range(AGAIN_AROUND if found.moves else 0):
+        for _ in range((1 if self._past.schedules else AGAIN_AROUND) if found.moves else 0):
             times |= self._around(found.moves)
             better = search.best(_sorted(times), replace(found), beam=BEAM)
             if better.cost >= found.cost:

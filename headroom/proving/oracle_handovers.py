@@ -30,12 +30,26 @@ class Rows(NamedTuple):
     """Up to the effect, per phase at the start."""
 
 
+MOST_BYTES = 128 << 20
+"""Of what is handed over that is remembered."""
+MOST_TABLES = 12
+
+
 class Known:
     """What has been worked out for levels of one course, minutes that count and clock."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[Reach, int], Rows] = {}
         self.handed: dict[tuple[Reach, int, Reach, int], Inherited] = {}
+        self._bytes = 0
+
+    def keep(self, key: tuple[Reach, int, Reach, int], handed: Inherited) -> None:
+        """Remember what is handed over; everything else is forgotten when it gets too much."""
+        self._bytes += handed.starved.nbytes + handed.phase.nbytes
+        if self._bytes > MOST_BYTES:
+            self.handed.clear()
+            self._bytes = handed.starved.nbytes + handed.phase.nbytes
+        self.handed[key] = handed
 
 
 class Levels:
@@ -56,6 +70,7 @@ class Levels:
         known: Known | None = None,
     ) -> None:
         self._known = known or Known()
+        self._tables: dict[Reach, list[Floats]] = {}
         self.load, self.clock, self.levels, self.stride = load, clock, tuple(levels), stride
         self.minutes = minutes = load.minutes
         self.flight = clock.completed // stride
@@ -89,29 +104,42 @@ class Levels:
         """Minutes at which changes that start at `starts` take effect."""
         return np.minimum(starts + self.clock.effect, self.minutes)
 
-    def inherited(self, origin: tuple[Reach, int], starts: Ints, position: Floats) -> Inherited:
-        """What a level in one phase hands over at `starts`, per level."""
+    def inherited(
+        self, phase: int, starts: Sequence[Ints], positions: Sequence[Floats]
+    ) -> Inherited:
+        """What each level in one phase hands over at its `starts` and `positions`, to every level."""
         columns = []
-        for level in self.levels:
-            key = *origin, level.reach, self.stride
-            if key not in self._known.handed:
-                found = self.through(level, starts, position) if len(starts) else _NOTHING
-                self._known.handed[key] = _small(*found)
-            columns.append(self._known.handed[key])
+        for target in self.levels:
+            parts = []
+            for origin, minutes, position in zip(self.levels, starts, positions, strict=True):
+                key = origin.reach, phase, target.reach, self.stride
+                part = self._known.handed.get(key)
+                if part is None:
+                    found = self.through(target, minutes, position) if len(minutes) else _NOTHING
+                    part = _small(*found)
+                    self._known.keep(key, part)
+                parts.append(part)
+            columns.append(
+                Inherited(
+                    np.concatenate([part.starved for part in parts]),
+                    np.concatenate([part.phase for part in parts]),
+                )
+            )
         return _beside(columns)
 
     def handed_over(self, starts: Ints, position: Floats) -> Inherited:
         """For changes at minutes `starts` that take effect with `position` left, per level."""
         return _beside([_small(*self.through(each, starts, position)) for each in self.levels])
 
-    def through(self, level: Level, starts: Ints, position: Floats) -> tuple[Floats, Phases]:
+    def through(self, level: Level, starts: Ints, position: Floats) -> tuple[Ints, Phases]:
         """The same under one level."""
         load, effect, ends = self.load, self.effect_of(starts), starts + self.clock.completed
         gone = np.interp(position, load.left, level.done)
         floor = gone - MINUTE_S * effect
         at = effect.copy()
-        for power in range(len(level.lowest) - 1, -1, -1):
-            at = np.where(level.lowest[power][at] > floor, at + (1 << power), at)
+        lowest = self._lowest(level)
+        for power in range(len(lowest) - 1, -1, -1):
+            at = np.where(lowest[power][at] > floor, at + (1 << power), at)
         over = at >= ends
         last = np.minimum(at, self.minutes - 1)
         work = np.where(
@@ -130,6 +158,13 @@ class Levels:
         starved = starved + self.countable[reached] - self.countable[effect]
         return starved, np.where(over, level.emptiest(ends), phase)
 
+    def _lowest(self, level: Level) -> list[Floats]:
+        if level.reach not in self._tables:
+            if len(self._tables) >= MOST_TABLES:
+                self._tables.pop(next(iter(self._tables)))
+            self._tables[level.reach] = level.lowest()
+        return self._tables[level.reach]
+
     def _rows(self, level: Level) -> Rows:
         key = level.reach, self.stride
         if key not in self._known.rows:
@@ -139,7 +174,7 @@ class Levels:
             )
         return self._known.rows[key]
 
-    def _entered(self, level: Level) -> tuple[Floats, Phases]:
+    def _entered(self, level: Level) -> tuple[Ints, Phases]:
         starved, phase = level.walk(ALONE, self.effect, self.starts + self.clock.completed)
         amid = np.flatnonzero(level.settled.waits[self.effect] & level.over[self.effect])
         position = self.load.edges[self.effect[amid]]
@@ -154,8 +189,10 @@ class Handovers:
     """
 
     def __init__(self, levels: Levels, phase: int) -> None:
-        rows, cells, starved, phases, waits = [], [], [], [], []
-        for index, level in enumerate(levels.levels):
+        rows: list[Ints] = []
+        positions: list[Floats] = []
+        waits: list[Bools] = []
+        for level in levels.levels:
             process = level.processes[phase]
             waits.append(process.waits[levels.effect] & ~process.deep[levels.effect])
             found = np.flatnonzero(waits[-1])
@@ -164,22 +201,21 @@ class Handovers:
                 before = level.processes[phase - 1].position[levels.effect[found]]
                 found, place = found[place != before], place[place != before]
             rows.append(found)
-            cells.append(np.full(len(found), index))
-            inherited = levels.inherited((level.reach, phase), levels.starts[found], place)
-            starved.append(inherited.starved)
-            phases.append(inherited.phase)
+            positions.append(place)
         row = np.concatenate(rows)
         order = np.argsort(row, kind="stable")
         self.row: Ints = row[order]
+        cells = [np.full(len(found), index) for index, found in enumerate(rows)]
         self.level: Ints = np.concatenate(cells)[order]
-        self.inherited = Inherited(np.concatenate(starved)[order], np.concatenate(phases)[order])
+        inherited = levels.inherited(phase, [levels.starts[found] for found in rows], positions)
+        self.inherited = Inherited(inherited.starved[order], inherited.phase[order])
         self.waits: Bools = np.stack(waits, axis=1)
 
 
-_NOTHING = np.zeros(0), np.zeros(0, dtype=np.int8)
+_NOTHING = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int8)
 
 
-def _small(starved: Floats, phase: Phases) -> Inherited:
+def _small(starved: Ints, phase: Phases) -> Inherited:
     """The same in little memory: minutes of a flight are whole and few."""
     return Inherited(starved.astype(np.uint16), phase)
 

@@ -44,13 +44,14 @@ DEEP_S = 3 * 3600.0
 class Process(NamedTuple):
     """A queue at minute edges: minutes starved before, whether something waits, what has left.
 
-    `quiet` is the first edge from each one on where nothing waits. Edges go on beyond the course.
+    `quiet` is the first edge from each one on where nothing waits. All but `position` and `deep`
+    go on beyond the course.
     """
 
-    starved: Floats
+    starved: NDArray[np.int32]
     waits: Bools
     position: Floats
-    quiet: Ints
+    quiet: NDArray[np.int32]
     deep: Bools
     """Whether so much waits that a change away from here is told as if nothing did."""
 
@@ -71,15 +72,11 @@ class Level:
         for calm in CALM:
             before = self.processes[-1]
             self.processes.append(self._emptied(before, _rises(alone, calm)))
-        nothing = np.zeros(minutes + 1)
-        self.processes.append(self._process(alone, nothing, load.edges))
+        self.processes.append(self._process(alone, np.zeros(minutes + 1), load.edges))
         self.done = np.concatenate(([0.0], np.cumsum(load.work(reach) * load.step_s)))
         """Seconds of service that have come by every step's edge."""
         free = self.done - np.arange(len(self.done)) * load.step_s
-        lowest = free[1:].reshape(minutes, -1).min(axis=1)
-        lowest = np.concatenate((lowest, np.full(self._pad + 128, -np.inf)))
-        self.lowest = _minima(lowest, self._pad)
-        """Least of a minute's work less its time, over 1, 2, 4... minutes from each edge on."""
+        self._lowest = free[1:].reshape(minutes, -1).min(axis=1)
         self.done_at = self.done[:: load.per_minute]
 
     @property
@@ -87,7 +84,12 @@ class Level:
         """The queue had the level been in force from the start."""
         return self.processes[0]
 
-    def walk(self, phase: int, at: Ints, until: Ints) -> tuple[Floats, Phases]:
+    def lowest(self) -> list[Floats]:
+        """Least work that has come less the time it had, over 1, 2, 4... minutes from each edge on."""
+        ahead = np.full(self._pad + 128, -np.inf)
+        return _minima(np.concatenate((self._lowest, ahead)), self._pad)
+
+    def walk(self, phase: int, at: Ints, until: Ints) -> tuple[Ints, Phases]:
         """Minutes starved from `at` to `until` when the queue is in `phase` at first, and the last."""
         process = self.processes[phase]
         if not phase:
@@ -113,10 +115,10 @@ class Level:
         ends = np.where(waits, minutes, np.arange(minutes + 1))
         quiet = np.minimum.accumulate(ends[::-1])[::-1]
         return Process(
-            np.concatenate((sums, np.full(pad, sums[-1]))).astype(np.float64),
+            np.concatenate((sums, np.full(pad, sums[-1]))).astype(np.int32),
             np.concatenate((waits, np.zeros(pad, dtype=bool))),
-            np.concatenate((position, np.full(pad, position[-1]))),
-            np.concatenate((quiet, np.arange(minutes + 1, minutes + pad + 1))),
+            position,
+            np.concatenate((quiet, np.arange(minutes + 1, minutes + pad + 1))).astype(np.int32),
             waiting > DEEP_S,
         )
 

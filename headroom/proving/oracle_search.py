@@ -95,6 +95,7 @@ class Search:
         for label in self._children(None, times, found.cost):
             buckets[label.minute // BUCKET].append(label)
         for bucket in range(self.minutes // BUCKET + 1):
+            self._runs.clear()
             labels = self._told(buckets.pop(bucket, []), found.cost)
             kept = _undominated(labels, beam, self.prices)
             found.whole = found.whole and beam is None
