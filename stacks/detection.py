@@ -18,11 +18,13 @@ USD_PER_METRIC_READ = Decimal("0.01") / 1_000
 MINUTES_PER_MONTH = 730 * 60
 METRICS_PER_GLANCE = 4
 """Metrics the sweep's fleet scan reads per volume: both checks, credits, queue."""
-METRICS_PER_LOOK = (20, 28)
+METRICS_PER_LOOK = (22, 30)
 """Metrics one full look reads: of a gp3 volume alone on an instance that does not burst; of a gp2
 volume beside a root volume on one that does. Each further volume of the instance adds 4."""
 LOOK_EVERY_MINUTES = (15, 5)
 """How often a volume under pressure is looked at: by the scan alone, or near a limit."""
+DAYS_PER_MONTH = Decimal(730) / 24
+"""Every volume that is not switched off is looked at once a day, whatever it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +117,18 @@ def look_usd() -> tuple[Decimal, Decimal]:
     return low, high
 
 
+def daily_usd(volumes: int) -> tuple[Decimal, Decimal]:
+    """Dollars per month for one full look a day at each of `volumes` volumes, from and to."""
+    low, high = (
+        DAYS_PER_MONTH * metrics * volumes * USD_PER_METRIC_READ for metrics in METRICS_PER_LOOK
+    )
+    return low, high
+
+
 def price_note(config: DeploymentConfig) -> str:
     """One paragraph: what the choice costs per 1,000 volumes and month, with its arithmetic."""
     low, high = look_usd()
+    least, most = daily_usd(1_000)
     queries, alarms = len(fleet_queries(config)), alarms_usd(config, 1_000)
     scan, total = scan_usd(config, 1_000), alarms_usd(config, 1_000) + scan_usd(config, 1_000)
     scans = round(MINUTES_PER_MONTH / config.scan_every_minutes)
@@ -126,7 +137,8 @@ def price_note(config: DeploymentConfig) -> str:
         f"Detection {config.detection.value} costs ${total:,.2f} per 1,000 volumes and month: "
         f"alarms ${alarms:,.2f} ({queries} queries x {over} x $0.10 per metric analysed) "
         f"and fleet scans ${scan:,.2f} ({scans:,} scans x {METRICS_PER_GLANCE} metrics x 1,000 "
-        f"volumes x $0.01 per 1,000 metrics read). Each volume under pressure adds ${low:,.2f}-"
+        f"volumes x $0.01 per 1,000 metrics read). One full look a day at each volume, which finds "
+        f"what can be given back, adds ${least:,.2f}-${most:,.2f}. Each volume under pressure adds ${low:,.2f}-"
         f"${high:,.2f} a month while it is ({METRICS_PER_LOOK[0]}-{METRICS_PER_LOOK[1]} metrics "
         f"per full look, every {LOOK_EVERY_MINUTES[0]} to {LOOK_EVERY_MINUTES[1]} minutes)."
     )

@@ -78,7 +78,7 @@ def activity(
     balance: Sequence[float | None] | float | None = None,
     iops_check: Sequence[float | None] | float | None = 0,
     mibps_check: Sequence[float | None] | float | None = 0,
-    latency_ms: float | None = 1.0,
+    latency_ms: Sequence[float | None] | float | None = 1.0,
     end: datetime = NOW,
     period_s: int = 60,
 ) -> VolumeActivity:

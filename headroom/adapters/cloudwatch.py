@@ -105,7 +105,7 @@ class CloudWatchMetrics:
         Raises ReadFailed.
         """
         span = window(now, length=HISTORY, period_s=300)
-        found = read(self._client, volume_queries(view.volume), span)
+        found = read(self._client, volume_queries(view.volume, span.period_s), span)
         if not any(series.known() for series in found.values()):
             return None
         return volume_activity(view.volume, found, span)

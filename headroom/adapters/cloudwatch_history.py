@@ -51,8 +51,8 @@ class CloudWatchHistory:
         found: dict[str, list[tuple[VolumeActivity, InstanceActivity | None]]] = {
             view.volume.ref.resource_id: [] for view in views
         }
-        queries = [query for view in views for query in _queries(view)]
         for span in windows(now, days):
+            queries = [query for view in views for query in _queries(view, span.period_s)]
             series = read(self._client, queries, span)
             for view in views:
                 instance = (
@@ -89,11 +89,13 @@ def batches(
     views: Sequence[StorageView], now: datetime, days: float
 ) -> Iterator[tuple[StorageView, ...]]:
     """`views` in groups that one call of GetMetricData can answer, at least one volume each."""
-    longest = max((span.periods for span in windows(now, days)), default=1)
+    spans = windows(now, days)
+    longest = max((span.periods for span in spans), default=1)
+    coarsest = max((span.period_s for span in spans), default=60)
     group: list[StorageView] = []
     asked = 0
     for view in views:
-        count = len(_queries(view))
+        count = len(_queries(view, coarsest))
         points = (asked + count) * longest
         if group and (asked + count > QUERIES_PER_CALL or points > DATAPOINTS_PER_PAGE):
             yield tuple(group)
@@ -104,8 +106,8 @@ def batches(
         yield tuple(group)
 
 
-def _queries(view: StorageView) -> tuple[Query, ...]:
-    own = volume_queries(view.volume)
+def _queries(view: StorageView, period_s: int) -> tuple[Query, ...]:
+    own = volume_queries(view.volume, period_s)
     return own if view.instance is None else (*own, *instance_check_queries(view.instance))
 
 

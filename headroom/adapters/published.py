@@ -16,6 +16,7 @@ from headroom.domain.resources import Instance, Volume, VolumeType
 from headroom.ports import Glance
 
 _MIB = 1024 * 1024
+_KIB_PER_MIB = 1024
 _WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
 """Types that publish BurstBalance."""
 _RATES = ("VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes")
@@ -26,12 +27,12 @@ def _of_volume(volume_id: str, metric: str, statistic: Statistic) -> Query:
     return Query(namespace="AWS/EBS", metric=metric, dimensions=dimensions, statistic=statistic)
 
 
-def _check(volume: Volume, metric: str) -> Query | None:
-    """An Exceeded check: under the pair, and only with exactly one instance."""
+def _of_pair(volume: Volume, metric: str, statistic: Statistic) -> Query | None:
+    """A metric under the pair: only with exactly one instance."""
     if len(volume.instance_ids) != 1 or volume.multi_attach:
         return None
     pair = (("InstanceId", volume.instance_ids[0]), ("VolumeId", volume.ref.resource_id))
-    return Query(namespace="AWS/EBS", metric=metric, dimensions=pair, statistic="Maximum")
+    return Query(namespace="AWS/EBS", metric=metric, dimensions=pair, statistic=statistic)
 
 
 def _of_instance(instance_id: str, metric: str, statistic: Statistic) -> Query:
@@ -53,10 +54,20 @@ def _some(*queries: Query | None) -> tuple[Query, ...]:
     return tuple(query for query in queries if query is not None)
 
 
-def _checks(volume: Volume) -> tuple[Query | None, Query | None]:
+def _checks(volume: Volume, period_s: int = 60) -> tuple[Query | None, Query | None]:
+    """The Exceeded checks: 0 or 1 of a minute, in longer periods how many minutes had a 1."""
+    statistic: Statistic = "Maximum" if period_s <= 60 else "Sum"
     return (
-        _check(volume, "VolumeIOPSExceededCheck"),
-        _check(volume, "VolumeThroughputExceededCheck"),
+        _of_pair(volume, "VolumeIOPSExceededCheck", statistic),
+        _of_pair(volume, "VolumeThroughputExceededCheck", statistic),
+    )
+
+
+def _busiest_minutes(volume: Volume) -> tuple[Query | None, Query | None]:
+    """Operations/s and KiB/s of the busiest minute in a longer period; Nitro instances only."""
+    return (
+        _of_pair(volume, "VolumeAvgIOPS", "Maximum"),
+        _of_pair(volume, "VolumeAvgThroughput", "Maximum"),
     )
 
 
@@ -79,14 +90,15 @@ def served_queries(volume: Volume, glance: Glance) -> tuple[Query, ...]:
     return tuple(_of_volume(volume.ref.resource_id, metric, "Sum") for metric in _RATES)
 
 
-def volume_queries(volume: Volume) -> tuple[Query, ...]:
-    """What a VolumeActivity needs."""
+def volume_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
+    """What a VolumeActivity of such periods needs."""
     sums = (*_RATES, "VolumeTotalReadTime", "VolumeTotalWriteTime")
     return _some(
         *(_of_volume(volume.ref.resource_id, metric, "Sum") for metric in sums),
         _queue(volume),
         _burst_balance(volume),
-        *_checks(volume),
+        *_checks(volume, period_s),
+        *(_busiest_minutes(volume) if period_s > 60 else ()),
     )
 
 
@@ -170,7 +182,9 @@ def volume_activity(volume: Volume, found: Mapping[Query, Series], span: Window)
     def total(metric: str) -> Series:
         return _series(found, _of_volume(volume.ref.resource_id, metric, "Sum"), span)
 
-    iops_check, throughput_check = _checks(volume)
+    iops_check, throughput_check = _checks(volume, span.period_s)
+    busiest_ops, busiest_kib = (_series(found, q, span) for q in _busiest_minutes(volume))
+    longer = span.period_s > 60
     return VolumeActivity(
         read_iops=_per_second(total("VolumeReadOps"), 1),
         write_iops=_per_second(total("VolumeWriteOps"), 1),
@@ -184,13 +198,18 @@ def volume_activity(volume: Volume, found: Mapping[Query, Series], span: Window)
         burst_balance_percent=_series(found, _burst_balance(volume), span),
         iops_exceeded=_series(found, iops_check, span),
         throughput_exceeded=_series(found, throughput_check, span),
+        busiest_iops=busiest_ops if longer else None,
+        busiest_mibps=_divided(busiest_kib, _KIB_PER_MIB) if longer else None,
     )
 
 
 def _per_second(total: Series, unit: int) -> Series:
-    divisor = total.period_s * unit
-    values = tuple(None if v is None else v / divisor for v in total.values)
-    return Series(start=total.start, period_s=total.period_s, values=values)
+    return _divided(total, total.period_s * unit)
+
+
+def _divided(series: Series, divisor: float) -> Series:
+    values = tuple(None if v is None else v / divisor for v in series.values)
+    return Series(start=series.start, period_s=series.period_s, values=values)
 
 
 def _latency(*directions: tuple[Series, Series]) -> Series:

@@ -146,20 +146,23 @@ def _carry_out(
 
 
 def _uneventful(decision: Decision) -> bool:
-    """A volume never heard of before and nothing wrong with it: no news."""
+    """A volume never heard of before and nothing wrong with it, or nothing published: no news."""
     answer = decision.answer
-    return isinstance(answer, Hold) and answer.reason is Reason.NO_PRESSURE
+    if not isinstance(answer, Hold):
+        return False
+    silent = answer.reason is Reason.DATA_TOO_THIN and not decision.demand.known_minutes
+    return silent or answer.reason is Reason.NO_PRESSURE
 
 
 def next_look(decision: Decision) -> datetime | None:
     """When the sweep must look again without waiting for the next scan of the fleet.
 
     A volume that may be changed is looked at when its best schedule of the day changes something,
-    and once a day whatever happens: for what it has too much of, and because were it deleted,
-    nobody else would tell, and its increase would count for ever.
+    and while it costs more than when it was enrolled once a day whatever happens: were it
+    deleted, nobody else would tell, and its increase would count for ever.
     """
     found = [at for at in (_next_look(decision), _planned(decision)) if at is not None]
-    if decision.standing.own_increase_usd > 0 or decision.effective.enrolled:
+    if decision.standing.own_increase_usd > 0:
         found.append(decision.at + DAILY)
     return min(found, default=None)
 

@@ -280,7 +280,7 @@ def _answer(
 
 
 def _why(demand: Demand, diagnosis: Diagnosis, plan: Plan) -> Reason:
-    if plan.lowers:
+    if plan.gives_back(draining=diagnosis.binding is Binding.BURST_CREDITS):
         return Reason.GIVING_BACK
     if demand.pressed_minutes > 0:
         return Reason.STARVED
@@ -342,6 +342,13 @@ def _blocked(
             remedy += "; a closed loop like this has no natural demand and would use up any limit"
         return _told_once(evidence, effective, Reason.BLOCKED_FOR_GOOD, names, remedy, plan)
     if {v.guardrail for v in others} == {Guardrail.WORTH_IT}:
+        if demand.shape is Shape.CLOSED_LOOP:
+            return _told_once(
+                evidence, effective, Reason.NOT_WORTH_IT, "closed_loop",
+                "a fixed number of workers waits for this volume and would use up any limit; "
+                "if more of their work is wanted, raise the volume yourself",
+                plan,
+            )  # fmt: skip
         return Hold(reason=Reason.NOT_WORTH_IT, until=None, would_take=plan)
     if {v.guardrail for v in others} == {
         Guardrail.DATA

@@ -37,9 +37,25 @@ class Plan:
 
     @property
     def lowers(self) -> bool:
-        """Whether IOPS or throughput end below what the volume can reach today."""
+        """Whether IOPS or throughput, sustained or in a burst, end below those of today."""
         now, then = capability(self.origin), self.capability
-        return then.sustained_iops < now.burst_iops or then.sustained_mibps < now.burst_mibps
+        return self._sustains_less or (
+            then.burst_iops < now.burst_iops or then.burst_mibps < now.burst_mibps
+        )
+
+    def gives_back(self, *, draining: bool) -> bool:
+        """Whether it lowers anything for good reason to wait.
+
+        While credits drain, what counts is what is sustained: the burst is about to end anyway.
+        """
+        return self._sustains_less if draining else self.lowers
+
+    @property
+    def _sustains_less(self) -> bool:
+        now, then = capability(self.origin), self.capability
+        return (
+            then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+        )
 
     @property
     def grows(self) -> bool:

@@ -89,9 +89,12 @@ def _one_way(plan: Plan) -> bool:
 def _sensible(situation: Situation, seen: Outlook, plan: Plan, others: Sequence[Plan]) -> bool:
     """Nothing is bought where nothing would starve, or for good where a way back is left."""
     if _one_way(plan) and any(
-        other.meets_need and not _one_way(other) and _reachable(situation, other)
+        not _one_way(other)
+        and _allowed(situation, other)
+        and (other.value_usd_per_day > plan.value_usd_per_day
+             or (other.meets_need and _reachable(situation, other)))
         for other in others
-    ):
+    ):  # fmt: skip
         return False
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
         return True
@@ -129,14 +132,20 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
 
 def _reachable(situation: Situation, plan: Plan) -> bool:
     """Whether the owner's limits would let a schedule lead to this plan's target."""
-    limits, origin, target = situation.limits, plan.origin.volume_type, plan.target.volume_type
-    allowed = target in limits.types or (target is origin and target is not VolumeType.GP2)
+    origin, target = plan.origin.volume_type, plan.target.volume_type
     return (
-        allowed
+        _allowed(situation, plan)
         and within(situation, plan.target)
-        and (limits.growth or not plan.grows)
+        and (situation.limits.growth or not plan.grows)
         and DURABILITY_PERCENT[target] >= DURABILITY_PERCENT[origin]
     )
+
+
+def _allowed(situation: Situation, plan: Plan) -> bool:
+    """Whether the owner lets the volume be of the plan's type."""
+    target = plan.target.volume_type
+    same = target is plan.origin.volume_type and target is not VolumeType.GP2
+    return same or target in situation.limits.types
 
 
 def _free(situation: Situation) -> list[int]:

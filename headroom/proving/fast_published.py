@@ -124,11 +124,10 @@ def _slow(minutes: dict[str, Floats]) -> dict[str, Floats]:
         values[none] = np.nan
         found[name] = values
     for name, reads, writes in zip(BUSIEST, RATES[::2], RATES[1::2], strict=True):
-        most = [
-            np.where(np.isnan(minutes[n]), -np.inf, minutes[n]).max(axis=1) for n in (reads, writes)
-        ]
-        both = np.where(np.isinf(most[0]), 0, most[0]) + np.where(np.isinf(most[1]), 0, most[1])
-        found[name] = np.where(np.isinf(most[0]) & np.isinf(most[1]), np.nan, both)
+        both = np.nan_to_num(minutes[reads]) + np.nan_to_num(minutes[writes])
+        checked = ~np.isnan(minutes["iops_exceeded"])
+        most = np.where(checked, both, -np.inf).max(axis=1)
+        found[name] = np.where(np.isinf(most), np.nan, most)
     return found
 
 

@@ -234,12 +234,9 @@ class PublishedVolume:
 def _busiest(
     minutes: Mapping[str, tuple[float | None, ...]], reads: str, writes: str
 ) -> float | None:
-    """The most read in one minute and the most written in one: no less than both together."""
-    most = [
-        max((v for v in minutes[name] if v is not None), default=None) for name in (reads, writes)
-    ]
-    known = [v for v in most if v is not None]
-    return sum(known) if known else None
+    """The busiest minute, published where the checks are."""
+    rows = zip(minutes[reads], minutes[writes], minutes["iops_exceeded"], strict=True)
+    return max(((r or 0.0) + (w or 0.0) for r, w, c in rows if c is not None), default=None)
 
 
 def _volume_values(found: dict[str, Datapoint]) -> Values:

@@ -146,7 +146,8 @@ def test_three_hours_of_minutes_share_one_grid() -> None:
 
 
 def _all_series(activity: object) -> list[Any]:
-    return [getattr(activity, name) for name in activity.__slots__]  # type: ignore[attr-defined]
+    found = [getattr(activity, name) for name in activity.__slots__]  # type: ignore[attr-defined]
+    return [series for series in found if series is not None]
 
 
 def test_latency_is_time_over_operations_and_unknown_without_operations() -> None:

@@ -161,7 +161,7 @@ def moved(load: VolumeActivity, now: datetime) -> VolumeActivity:
 
     def move(name: str) -> object:
         series = getattr(load, name)
-        return replace(series, start=series.start + shift)
+        return series and replace(series, start=series.start + shift)
 
     return replace(load, **{name: move(name) for name in load.__dataclass_fields__})  # type: ignore[arg-type]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headroom.domain.records import Step, broken_link
+from headroom.ports import Scan
 from tests.builders import NOW
 
 ENDLESS = datetime.max.replace(tzinfo=UTC)
@@ -16,7 +17,9 @@ ENDLESS = datetime.max.replace(tzinfo=UTC)
 def test_one_caller_a_period_scans(ledger: Any) -> None:
     quarter = timedelta(minutes=15)
     calls = [NOW, NOW + quarter / 2, NOW + quarter - timedelta(seconds=1), NOW + quarter]
-    assert [ledger.claim_scan(at, 900) for at in calls] == [True, False, False, True]
+    assert [ledger.claim_scan(at, 900) for at in calls] == [
+        Scan.FIRST, Scan.NOT_OURS, Scan.NOT_OURS, Scan.AGAIN,
+    ]  # fmt: skip
 
 
 def test_a_scan_that_came_late_does_not_put_off_the_next(ledger: Any) -> None:

@@ -6,7 +6,7 @@ from headroom.domain.decision import decide
 from headroom.domain.planner import step_of
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.verdicts import Guardrail
-from tests.builders import evidence, gp2, gp3, io
+from tests.builders import evidence, gp2, gp3, io, policy, starved_gp3, volume
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,9 @@ def test_a_step_is_what_is_asked_for_over_what_the_volume_reaches_today(
 
 
 def test_a_dearer_type_is_refused_for_its_price_and_not_for_what_it_derives() -> None:
-    judged = decide(evidence()).judgements
+    rules = policy(types=(VolumeType.IO2,))
+    low = starved_gp3(volume=volume(io(VolumeType.IO2, 100, 3000)))
+    judged = decide(evidence(low, rules=rules)).judgements
     io2 = [j for j in judged if j.plan.target.volume_type is VolumeType.IO2]
     within = [j for j in io2 if (j.plan.target.iops or 0) <= 12_000]
     assert within

@@ -83,7 +83,7 @@ def test_earlier_days_come_in_periods_of_five_minutes() -> None:
     history = place.history(place.view(REF), place.now)
     assert history is not None
     assert known(history.read_iops) == [(0, 300.0), (5, 1_500.0)]
-    assert known(history.iops_exceeded) == [(0, 0.0), (5, 1.0)]
+    assert known(history.iops_exceeded) == [(0, 0.0), (5, 5.0)]
     balance = known(history.burst_balance_percent)
     assert balance[1][1] < balance[0][1]
     assert len(history.read_iops.values) == 14 * 288

@@ -5,15 +5,20 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headroom.domain.catalogue import MAX_MODIFICATIONS
+from headroom.domain.demand import Binding
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.planner import CALM_MINUTES
 from headroom.domain.standing import WINDOW
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 
+def _lowers(case: Case) -> bool:
+    return case.plan.gives_back(draining=case.diagnosis.binding is Binding.BURST_CREDITS)
+
+
 def give_back(case: Case) -> Verdict:
     """Performance is lowered only where the owner lets it."""
-    asked = "lowers" if case.plan.lowers else "lowers nothing"
+    asked = "lowers" if _lowers(case) else "lowers nothing"
     allowed = ("lowers nothing", *(["lowers"] if case.effective.limits.give_back else []))
     return verdict_of(Guardrail.GIVE_BACK, Relation.ONE_OF, asked, allowed, "")
 
@@ -21,7 +26,7 @@ def give_back(case: Case) -> Verdict:
 def give_back_data(case: Case) -> Verdict:
     """Performance is lowered only once enough of the load was seen."""
     least = case.effective.limits.give_back_after_days
-    if not case.plan.lowers:
+    if not _lowers(case):
         return verdict_of(
             Guardrail.GIVE_BACK_DATA, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
@@ -34,7 +39,7 @@ def give_back_data(case: Case) -> Verdict:
 
 def give_back_calm(case: Case) -> Verdict:
     """Performance is never lowered soon after a limit was touched."""
-    if not case.plan.lowers:
+    if not _lowers(case):
         return verdict_of(
             Guardrail.GIVE_BACK_CALM, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
@@ -46,7 +51,7 @@ def give_back_calm(case: Case) -> Verdict:
 
 def give_back_slot(case: Case) -> Verdict:
     """Performance is lowered only while a slot is left to raise it again."""
-    if not case.plan.lowers:
+    if not _lowers(case):
         return verdict_of(
             Guardrail.GIVE_BACK_SLOT, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
