@@ -6,7 +6,7 @@ Source: EBS User Guide, "Amazon EBS volume types", "General Purpose SSD volumes"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor
 from types import MappingProxyType
@@ -193,8 +193,8 @@ def cheapest(
 ) -> Configuration | None:
     """The cheapest configuration of one type and size that sustains `iops` and `mibps`.
 
-    Closed form per type; never shrinks, grows only where the type derives its performance
-    from size (gp2, st1, sc1). None when the type cannot reach the target at any allowed setting.
+    Closed form per type; never shrinks, and grows only gp2: st1, sc1 and standard, which no plan
+    leads to, are taken at the size they have. None when no allowed setting reaches the target.
     """
     match volume_type:
         case VolumeType.GP3:
@@ -219,11 +219,12 @@ def cheapest(
             config = Configuration(
                 volume_type=volume_type,
                 size_gib=size_gib,
-                iops=max(100, ceil(iops), ceil(round(mibps / 0.256, 9))),
+                iops=max(100, ceil(iops), _fewest(mibps / 0.256, lambda n: 0.256 * n >= mibps)),
                 throughput_mibps=None,
             )
         case VolumeType.GP2:
-            size = max(size_gib, ceil(iops / 3) if iops > 100 else 1)
+            by_iops = _fewest(iops / 3, lambda n: 3 * n >= iops) if iops > 100 else 1
+            size = max(size_gib, by_iops)
             if mibps > 128:
                 size = max(size, 334)
             config = Configuration(
@@ -239,3 +240,9 @@ def cheapest(
     if can.sustained_iops < iops or can.sustained_mibps < mibps:
         return None
     return config
+
+
+def _fewest(guess: float, enough: Callable[[int], bool]) -> int:
+    """The fewest that is enough, where `guess` is right but for how floats round."""
+    count = ceil(round(guess, 9))
+    return count if enough(count) else count + 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from math import ceil
+from math import ceil, nextafter
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from headroom.domain.catalogue import (
@@ -131,6 +131,43 @@ def smaller(found: Configuration) -> Iterator[Configuration]:
     yield gp3(found.size_gib, iops - 1, mibps)
     yield gp3(found.size_gib, iops, mibps - 1)
     yield gp3(found.size_gib, iops - 4, mibps - 1)
+
+
+def _a_rounding_beside(rate: float) -> st.SearchStrategy[float]:
+    """A rate and the floats next to it, a step of rounding above and below."""
+    return st.sampled_from([nextafter(rate, 0), rate, nextafter(rate, 1e9)])
+
+
+BESIDE_WHOLE_IOPS = st.integers(100, 15_625).flatmap(lambda n: _a_rounding_beside(0.256 * n))
+BESIDE_WHOLE_GIB = st.integers(34, 5_333).flatmap(lambda n: _a_rounding_beside(3.0 * n))
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    kind=st.sampled_from((GP2, GP3, IO2)),
+    iops=st.one_of(st.just(0.0), BESIDE_WHOLE_GIB),
+    mibps=st.one_of(st.just(0.0), BESIDE_WHOLE_IOPS),
+)
+@example(kind=IO2, iops=0.0, mibps=25.600000000000005)
+@example(kind=GP2, iops=300.00000000000006, mibps=0.0)
+def test_a_demand_a_rounding_beside_a_whole_setting_is_met_and_with_no_unit_to_spare(
+    kind: VolumeType, iops: float, mibps: float
+) -> None:
+    assume(kind is not GP2 or mibps <= 250)
+    assume(kind is not GP3 or mibps <= 2_000)
+    found = cheapest(kind, 30 if kind is GP2 else 1_000, iops=iops, mibps=mibps)
+    assert found is not None
+    assert enough(found, iops, mibps)
+    for less in smaller(found):
+        shrunk = kind is GP2 and less.size_gib < 30
+        assert shrunk or why_invalid(less) is not None or not enough(less, iops, mibps), str(less)
+
+
+@pytest.mark.parametrize("kind", [VolumeType.ST1, VolumeType.SC1, VolumeType.STANDARD])
+def test_a_type_no_plan_leads_to_is_taken_at_the_size_it_has(kind: VolumeType) -> None:
+    as_it_is = Configuration(volume_type=kind, size_gib=500, iops=None, throughput_mibps=None)
+    assert cheapest(kind, 500, iops=1, mibps=1) == as_it_is
+    assert cheapest(kind, 500, iops=1, mibps=300) is None
 
 
 @settings(max_examples=300, deadline=None)
