@@ -31,7 +31,9 @@ from headroom.domain.verdicts import Quantity
 from headroom.domain.verification import (
     Diverged,
     FailedAtAws,
+    GaveTooMuch,
     Ineffective,
+    NotMissed,
     Pending,
     Relieved,
     Verification,
@@ -43,7 +45,10 @@ TAG = "is"
 UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
     (Answer, (Act, Hold, Escalate)),
     (Outcome, (Applied, AlreadyThere, Stale, Refused, Unknown)),
-    (Verification, (Relieved, Pending, Ineffective, Diverged, FailedAtAws)),
+    (
+        Verification,
+        (Relieved, NotMissed, Pending, Ineffective, GaveTooMuch, Diverged, FailedAtAws),
+    ),
     (Policy | PolicyUnreadable, (Policy, PolicyUnreadable)),
 )
 """Unions whose members are told apart by `is`."""

@@ -16,8 +16,8 @@ SUBJECT = 100
 """Characters of a subject; ASCII, no line breaks. Source: SNS API reference, Publish (2026-09)."""
 _HEADLINES = {
     Step.APPLIED: "changing {volume} to {target}",
-    Step.RELIEVED: "{volume} is relieved",
-    Step.INEFFECTIVE: "the change of {volume} did not help",
+    Step.RELIEVED: "{volume} is free of pressure",
+    Step.INEFFECTIVE: "{volume} is not free of pressure",
     Step.DIVERGED: "{volume} was changed by somebody else",
     Step.FAILED: "AWS failed to change {volume}",
     Step.REFUSED: "AWS refused to change {volume}",

@@ -14,7 +14,9 @@ from headroom.domain.standing import OpenChain
 from headroom.domain.verification import (
     Diverged,
     FailedAtAws,
+    GaveTooMuch,
     Ineffective,
+    NotMissed,
     Pending,
     Relieved,
     Verification,
@@ -26,7 +28,9 @@ GIVE_AWS = timedelta(minutes=5)
 """How long after a call without an answer AWS may still show its effect."""
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
+    NotMissed: Step.RELIEVED,
     Ineffective: Step.INEFFECTIVE,
+    GaveTooMuch: Step.INEFFECTIVE,
     Diverged: Step.DIVERGED,
     FailedAtAws: Step.FAILED,
 }
@@ -91,10 +95,16 @@ def _verify(
     return True
 
 
-def _detail(verification: Relieved | Ineffective | Diverged | FailedAtAws) -> str:
+def _detail(
+    verification: Relieved | NotMissed | Ineffective | GaveTooMuch | Diverged | FailedAtAws,
+) -> str:
     match verification:
         case Relieved(detail=detail):
             return f"relieved: {detail}"
+        case NotMissed(detail=detail):
+            return f"landed, and nothing is missed: {detail}"
+        case GaveTooMuch(cause=cause):
+            return f"gave back too much: {cause}"
         case Ineffective(cause=cause):
             return f"the change landed but did not help: {cause}"
         case Diverged(detail=detail) | FailedAtAws(detail=detail):

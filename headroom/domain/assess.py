@@ -1,4 +1,4 @@
-"""Did the change land, and did the pressure end? Relief is proven, never assumed."""
+"""Did the change land, and did the pressure end, or stay away? Proven, never assumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from headroom.domain.resources import Modification, ModificationState
 from headroom.domain.verification import (
     Diverged,
     FailedAtAws,
+    GaveTooMuch,
     Ineffective,
+    NotMissed,
     Pending,
     Relieved,
     Verification,
@@ -23,9 +25,13 @@ from headroom.domain.verification import (
 
 CLEAR_MINUTES = 5
 """Measured minutes without pressure, after the change took hold, that prove relief."""
+NOT_MISSED_MINUTES = 15
+"""Measured minutes without pressure, after a change lowered something, that prove it not missed."""
 LOOK_AGAIN = timedelta(minutes=5)
 PRESSED_MINUTES = 10
 """Measured minutes still pressed after AWS called the change completed: it did not help."""
+TOO_MUCH_MINUTES = 2
+"""Minutes pressed by a limit that the change lowered: enough to know, and to raise it at once."""
 SAME_CHANGE = timedelta(hours=1)
 """An unanswered call may be resolved to applied that long after AWS started the change."""
 GIVE_UP = timedelta(hours=30)
@@ -65,18 +71,72 @@ def _pressure_after(
     old = capability(plan.origin)
     after = tuple(
         m
-        for m in minutes(observation.activity, capability(plan.target))
+        for m in minutes(observation.activity, capability(plan.target), change)
         if m.at >= applied_at + LOOK_AGAIN and (m.pressed or _tells(m, old, completed_at))
     )
     clear = clear_run(after)
-    if clear >= CLEAR_MINUTES:
-        return Relieved(detail=_relief(after, clear))
+    state = "completed" if change is None else change.state.value
+    so_far = f"{state}, {clear} clear minutes so far"
+    missed = _missed(plan, after)
+    if missed is not None:
+        return GaveTooMuch(cause=missed)
+    if not _raises(plan):
+        return _nothing_missed(observation, after, applied_at, so_far)
+    if clear >= (NOT_MISSED_MINUTES if plan.lowers else CLEAR_MINUTES):
+        return Relieved(detail=_clear(after, clear))
     settled = [m for m in after if completed_at is not None and m.at >= completed_at]
     if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
         diagnosis = diagnose(observation, estimate(observation))
         return Ineffective(cause=_cause(diagnosis, settled))
-    state = "completed" if change is None else change.state.value
-    return _pending(observation, applied_at, f"{state}, {clear} clear minutes so far")
+    return _pending(observation, applied_at, so_far)
+
+
+def _nothing_missed(
+    observation: Observation, after: tuple[Minute, ...], applied_at: datetime, so_far: str
+) -> NotMissed | Pending:
+    """A change that raised nothing: over once it is clear, or pressure comes from elsewhere."""
+    clear, pressed = clear_run(after), sum(m.pressed for m in after)
+    if pressed >= TOO_MUCH_MINUTES:
+        return NotMissed(
+            detail=f"the {pressed} minutes of pressure since come from a limit it did not lower"
+        )
+    if clear >= NOT_MISSED_MINUTES:
+        return NotMissed(detail=_clear(after, clear))
+    if observation.at - applied_at > GIVE_UP:
+        return NotMissed(detail=f"no pressure was measured in all that time ({so_far})")
+    more = 0 if pressed else NOT_MISSED_MINUTES - clear
+    return Pending(
+        next_look=observation.at + max(LOOK_AGAIN, timedelta(minutes=more)), detail=so_far
+    )
+
+
+def _raises(plan: Plan) -> bool:
+    """Whether the change raises anything that is sustained, so that it was to end pressure."""
+    now, then = capability(plan.origin), plan.capability
+    return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
+
+
+def _missed(plan: Plan, after: tuple[Minute, ...]) -> str | None:
+    """Which of the limits that the change lowered the load touches now; None if it does not."""
+    now, then = capability(plan.origin), plan.capability
+    for what, less, pressed in (
+        ("IOPS", _less(now.sustained_iops, then.sustained_iops, now.burst_iops, then.burst_iops),
+         sum(m.iops_pressed for m in after)),
+        ("MiB/s", _less(now.sustained_mibps, then.sustained_mibps, now.burst_mibps,
+                        then.burst_mibps), sum(m.mibps_pressed for m in after)),
+    ):  # fmt: skip
+        if less is not None and pressed >= TOO_MUCH_MINUTES:
+            return f"{pressed} minutes at the limit of {less[1]:.0f} {what}, lowered from {less[0]:.0f}"
+    return None
+
+
+def _less(
+    sustained: float, sustained_then: float, burst: float, burst_then: float
+) -> tuple[float, float] | None:
+    """What could be driven before and what can be now; None where that is no less."""
+    if burst_then < burst:
+        return burst, burst_then
+    return (sustained, sustained_then) if sustained_then < sustained else None
 
 
 def _completed_at(change: Modification | None, applied_at: datetime) -> datetime | None:
@@ -101,7 +161,7 @@ def _tells(minute: Minute, old: Capability, completed_at: datetime | None) -> bo
     return minute.iops * AT_LIMIT > old.burst_iops or minute.mibps * AT_LIMIT > old.burst_mibps
 
 
-def _relief(after: tuple[Minute, ...], clear: int) -> str:
+def _clear(after: tuple[Minute, ...], clear: int) -> str:
     recent = after[-clear:]
     iops = max(m.iops for m in recent)
     mibps = max(m.mibps for m in recent)

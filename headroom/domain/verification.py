@@ -1,4 +1,4 @@
-"""Whether a change landed and the pressure ended. Values; see assess.py."""
+"""Whether a change landed, and what pressure followed. Values; see assess.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from datetime import datetime
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relieved:
     """The change landed and the pressure ended."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotMissed:
+    """The change landed, and the load does not touch the limits that it lowered."""
 
     detail: str
 
@@ -29,6 +36,13 @@ class Ineffective:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GaveTooMuch:
+    """The change landed, and the load touches a limit that it lowered; `cause` says which."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diverged:
     """The volume is not what the change made of it: somebody else changed it since."""
 
@@ -42,4 +56,4 @@ class FailedAtAws:
     detail: str
 
 
-Verification = Relieved | Pending | Ineffective | Diverged | FailedAtAws
+Verification = Relieved | NotMissed | Pending | Ineffective | GaveTooMuch | Diverged | FailedAtAws
