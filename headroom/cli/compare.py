@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from headroom.cli import compared, compared_markdown, compared_page, report
+from headroom.cli.files import refuse_unwritable, save
 from headroom.cli.output import emit, err, out
 from headroom.proving.compare import (
     SCALES,
@@ -66,6 +69,10 @@ def compare(
     markdown: Annotated[
         Path | None, typer.Option(help="Write the tables as Markdown to this file.")
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(help="Write conditions and summary, without the runs, as JSON to this file."),
+    ] = None,
     reuse: Annotated[
         Path | None,
         typer.Option(help="Earlier --json result: only Headroom runs anew where it has the rest."),
@@ -75,6 +82,9 @@ def compare(
     """Compare Headroom with other tools' rules, fixed configurations and the oracle."""
     if html is not None:
         report.uplot()  # what is missing is said before the work, not after
+    for path in (html, markdown, figures):
+        if path is not None:
+            refuse_unwritable(path)
     began = time.perf_counter()
     presets = tuple(PRESETS) if preset is Preset.ALL else (preset.value,)
     courses = sample_courses() if traces is None else courses_in(traces)
@@ -91,25 +101,31 @@ def compare(
         earlier = earlier_rows(reuse, conditions)
         work = [replace(job, earlier=earlier) for job in work]
     rows = _run(work, count)
-    said: dict[str, object] = {
-        "conditions": conditions,
-        "rows": [row.to_json() for row in rows],
-        "summary": summary(rows),
-    }
+    said: dict[str, object] = {"conditions": conditions, "summary": summary(rows)}
     if stories:
         said["scenarios"] = [line for story in stories for line in played(story)]
     said["seconds"] = round(time.perf_counter() - began, 1)
     said["made_up"] = traces is None
+    _write(said, html=html, markdown=markdown, figures=figures)
+    if as_json:
+        runs = {"rows": [r.to_json() for r in rows], "details": [r.details() for r in rows]}
+        emit({**runs, **said})
+    else:
+        compared.show(said, out())
+
+
+def _write(
+    said: Mapping[str, object], *, html: Path | None, markdown: Path | None, figures: Path | None
+) -> None:
     if html is not None:
         compared_page.write(said, html)
         err().print(f"Page: {html}", style="dim", soft_wrap=True)
     if markdown is not None:
         compared_markdown.write(said, markdown)
         err().print(f"Markdown: {markdown}", style="dim", soft_wrap=True)
-    if as_json:
-        emit(said)
-    else:
-        compared.show(said, out())
+    if figures is not None:
+        save(json.dumps(said, indent=1, ensure_ascii=False) + "\n", figures)
+        err().print(f"Figures: {figures}", style="dim", soft_wrap=True)
 
 
 def _run(work: list[Job], workers: int) -> list[Row]:

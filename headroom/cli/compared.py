@@ -8,20 +8,25 @@ from typing import Any
 from rich.console import Console
 
 from headroom.cli.output import money, table
+from headroom.proving.ranking import GROUPS
 
 Json = Mapping[str, Any]
-COLUMNS = ("", "controller", "score", "regret", "dollars", "starved min", "changes", "raises",
-           "AWS refused", "outside limits")  # fmt: skip
+COLUMNS = ("", "controller", "score", "regret", "dollars", "starved min", "unsavable min",
+           "changes", "raises", "AWS refused", "outside limits")  # fmt: skip
 
 
 def show(said: Json, console: Console) -> None:
     """Print what `headroom compare --json` says, for people."""
-    runs = len({(r["trace"], r["scale"], r["start"]) for r in said["rows"]})
+    runs = said["summary"]["cases"]
     for preset, found in said["summary"]["presets"].items():
         value = said["conditions"]["presets_usd_per_starved_minute"][preset]
         title = f"{preset}: a starved minute is worth ${value:.2f}; {runs} runs each"
         console.print(table(title, COLUMNS, list(_ranked(found))))
-        console.print("* on the Pareto front of starved minutes against dollars\n", markup=False)
+        console.print("* on the Pareto front of starved minutes against dollars", markup=False)
+        console.print(oracle(found) + "\n", markup=False, soft_wrap=True)
+        groups = [(each["controller"], *by_group(each)) for each in found["controllers"]]
+        console.print(table(BY_GROUP, ("controller", *GROUPS), groups))
+        console.print()
         console.print(
             table(
                 "targets", ("", "is", "must be", "tuning half", "unseen half", ""),
@@ -57,10 +62,30 @@ def sums(total: Json) -> tuple[str, ...]:
         money(total["regret"]),
         money(total["storage_usd"]),
         f"{total['starved_minutes']:,}",
+        f"{total['unsavable_minutes']:,}",
         f"{total['modifications']:,}",
         f"{total['price_raising']:,}",
         f"{total['aws_refusals']:,}",
         f"{total['guardrail_violations']:,}",
+    )
+
+
+BY_GROUP = "score (regret) by group of traces"
+
+
+def by_group(each: Json) -> tuple[str, ...]:
+    """One controller's score and regret in every group of traces."""
+    totals = (each["totals"][group] for group in GROUPS)
+    return tuple(f"{money(t['score'])} ({money(t['regret'])})" for t in totals)
+
+
+def oracle(found: Json) -> str:
+    """How far the oracle can be from the best there is."""
+    told = found["oracle"]
+    return (
+        f"The oracle's schedules score {money(told['score'])}; none scores less than "
+        f"{money(told['bound'])}. In {told['proven_optimal']:,} of {told['runs']:,} runs its "
+        "schedule is proven to be the best."
     )
 
 
@@ -117,15 +142,23 @@ def scenario(each: Json) -> tuple[str, ...]:
     )
 
 
+SCALES_SAID = {
+    "1": "as they are",
+    "auto": "times the constant of at least 1 that brings the 99th percentile of demand to twice "
+    "what gp3 serves at its baseline (3,000 IOPS or 125 MiB/s, whichever binds first)",
+}
+
+
 def remarks(said: Json) -> Iterator[str]:
     """Conditions and caveats, a line each."""
     c, halves = said["conditions"], said["summary"]["halves"]
     policy = c["policy"]
     yield (
-        f"Conditions: {c['prices']}; starts {', '.join(c['starts'].values())}; full credits; "
+        f"Conditions: {c['prices']}; starts {', '.join(c['starts'].values())}; "
+        f"credit buckets {c['burst_balance_percent']:g} % full; "
         f"instance {c['instance']}; metrics {c['metric_delay_min']} minutes late; effect after "
-        f"{c['effect_after_min']} minutes, completed after {c['completed_after_min']}; scales "
-        f"{', '.join(c['scales'])}; traces under {c['traces_repeated_to_days']} days repeated to "
+        f"{c['effect_after_min']} minutes, completed after {c['completed_after_min']}; loads "
+        f"{' and '.join(SCALES_SAID[scale] for scale in c['scales'])}; traces under {c['traces_repeated_to_days']} days repeated to "
         f"that; {c['kib_per_operation_where_unknown']} KiB per operation where only bytes are known; "
         f"policy: {' and '.join(policy['types'])}, at most {policy['max_iops']:,} IOPS, "
         f"{policy['max_throughput_mibps']:,} MiB/s, x{policy['largest_step']:g} a step, "
@@ -142,4 +175,4 @@ def remarks(said: Json) -> Iterator[str]:
     )
     if said.get("made_up"):
         yield "These loads are made up (no --traces); no figure of merit should rest on them."
-    yield f"{len(said['rows']):,} runs in {said['seconds']:,.0f} s."
+    yield f"{said['summary']['runs']:,} runs in {said['seconds']:,.0f} s."

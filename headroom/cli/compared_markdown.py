@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from headroom.cli import compared
-from headroom.cli.compared_page import save
+from headroom.cli.files import save
 from headroom.cli.output import money
 from headroom.proving.glossary import CONTROLLERS_SAID, WORDS
 from headroom.proving.ranking import GROUPS
 
 Json = Mapping[str, Any]
+REFERENCES = ("static-peak", "best-static", "oracle")
 
 
 def write(said: Json, path: Path) -> None:
-    """Write the page to `path`; raises Problem when it cannot be written."""
+    """Write the page to `path`; raises BadRequest when it cannot be written."""
     notes = path.with_name(f"{path.stem}-notes.md")
     text = notes.read_text(encoding="utf-8") if notes.is_file() else None
     save(render(said, text), path)
@@ -29,7 +30,7 @@ def write(said: Json, path: Path) -> None:
 def render(said: Json, notes: str | None = None) -> str:
     """The whole page; `notes` are taken in after the tables."""
     return "\n".join([*_head(said), *_presets(said), *_shortfalls(said), *_notes(notes),
-                      *_halves(said), *_words(), ""])  # fmt: skip
+                      *_conditions(said), *_words(), ""])  # fmt: skip
 
 
 def _head(said: Json) -> Iterator[str]:
@@ -40,11 +41,8 @@ def _head(said: Json) -> Iterator[str]:
         "the tables is typed by hand."
     )
     yield ""
-    traces = {row["trace"] for row in said["rows"]}
-    yield (
-        f"{len(traces)} loads, {len(said['rows']):,} runs, {said['seconds']:,.0f} s. Money in USD "
-        "over the whole of the loads."
-    )
+    traces, runs = len(said["summary"]["traces"]), said["summary"]["runs"]
+    yield f"{traces} loads, {runs:,} runs. Money in USD over the whole of the loads."
     if said.get("made_up"):
         yield ""
         yield "**These loads are made up; no figure of merit should rest on them.**"
@@ -56,18 +54,9 @@ def _presets(said: Json) -> Iterator[str]:
         yield ""
         yield f"## {preset}: a starved minute is worth ${values[preset]:.2f}"
         yield ""
-        yield from _table(
-            ("", "controller", *compared.COLUMNS[2:], "Pareto front"),
-            [
-                (
-                    compared.place(each), f"`{each['controller']}`",
-                    *compared.sums(each["totals"]["all"]),
-                    "" if each["dominated"] or each["kind"] == "reference" else "on it",
-                )
-                for each in found["controllers"]
-            ],
-            right=range(2, len(compared.COLUMNS)),
-        )  # fmt: skip
+        yield from _ranking(found)
+        yield ""
+        yield compared.oracle(found)
         yield ""
         yield from _table(
             ("measured", "is", "must be", "tuning half", "unseen half", ""),
@@ -78,16 +67,53 @@ def _presets(said: Json) -> Iterator[str]:
             right=(1, 3, 4),
         )
         yield ""
-        yield "Regret by group of traces:"
+        yield f"{compared.BY_GROUP.capitalize()}:"
         yield ""
         yield from _table(
             ("controller", *GROUPS),
-            [
-                (f"`{e['controller']}`", *(money(e["totals"][g]["regret"]) for g in GROUPS))
-                for e in found["controllers"]
-            ],
+            [(f"`{e['controller']}`", *compared.by_group(e)) for e in found["controllers"]],
             right=range(1, 1 + len(GROUPS)),
         )
+        yield ""
+        yield "Score on each trace, all starts together:"
+        yield ""
+        yield from _by_trace(found)
+
+
+def _ranking(found: Json) -> Iterator[str]:
+    yield from _table(
+        ("", "controller", *compared.COLUMNS[2:], "Pareto front"),
+        [
+            (
+                compared.place(each), f"`{each['controller']}`",
+                *compared.sums(each["totals"]["all"]),
+                "" if each["dominated"] or each["kind"] == "reference" else "on it",
+            )
+            for each in found["controllers"]
+        ],
+        right=range(2, len(compared.COLUMNS)),
+    )  # fmt: skip
+
+
+def _by_trace(found: Json) -> Iterator[str]:
+    """Headroom between nobody, the best published rule of each trace and the references."""
+    published = [e["controller"] for e in found["controllers"] if e["kind"] == "published"]
+    named = [n for n in ("none", "headroom", *REFERENCES) if n in found["by_trace"][0]["scores"]]
+    rows = []
+    for each in found["by_trace"]:
+        scores = each["scores"]
+        best = min(published, key=lambda name: scores[name])
+        rows.append(
+            (
+                each["trace"], each["scale"], *(money(scores[name]) for name in named),
+                f"{money(scores[best])} (`{best}`)",
+            )
+        )  # fmt: skip
+    yield from _table(
+        ("trace", "scale", *(f"`{name}`" for name in named), "best published rule"),
+        rows,
+        right=range(2, 3 + len(named)),
+    )
 
 
 def _shortfalls(said: Json) -> Iterator[str]:
@@ -115,8 +141,7 @@ def _notes(notes: str | None) -> Iterator[str]:
         yield notes.strip()
 
 
-def _halves(said: Json) -> Iterator[str]:
-    halves = said["summary"]["halves"]
+def _conditions(said: Json) -> Iterator[str]:
     yield ""
     yield "## Conditions"
     for line in compared.remarks(said):
@@ -124,9 +149,16 @@ def _halves(said: Json) -> Iterator[str]:
         yield line
     yield ""
     yield from _table(
-        ("half", "traces"),
-        [(name, ", ".join(halves[name]) or "none") for name in ("tuning", "unseen")],
-    )
+        ("trace", "half", "days", "x at `auto`"),
+        [
+            (
+                each["trace"], each["half"], f"{each['days']:g}",
+                f"{each['scales']['auto']:,.4g}" if "auto" in each["scales"] else "-",
+            )
+            for each in said["summary"]["traces"]
+        ],
+        right=(2, 3),
+    )  # fmt: skip
 
 
 def _words() -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -12,8 +11,8 @@ import jinja2
 from markupsafe import Markup
 
 from headroom.cli import compared
+from headroom.cli.files import save
 from headroom.cli.output import money
-from headroom.cli.problems import Problem
 from headroom.cli.report import inline, uplot
 from headroom.proving.glossary import CONTROLLERS_SAID, WORDS
 from headroom.proving.ranking import GROUPS
@@ -22,17 +21,8 @@ Json = Mapping[str, Any]
 
 
 def write(said: Json, path: Path, *, root: Path | None = None) -> None:
-    """Write the page to `path`; raises ReportAssetsMissing, Problem when it cannot be written."""
+    """Write the page to `path`; raises ReportAssetsMissing, BadRequest when it cannot be written."""
     save(render(said, uplot(root)), path)
-
-
-def save(text: str, path: Path) -> None:
-    """Write a text file and the folder it is in; raises Problem in one sentence."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise Problem(f"{path} could not be written: {problem.strerror}.") from None
 
 
 def render(said: Json, plotting: tuple[str, str]) -> str:
@@ -58,13 +48,12 @@ def render(said: Json, plotting: tuple[str, str]) -> str:
 def _page(said: Json) -> Json:
     presets = said["summary"]["presets"]
     values = said["conditions"]["presets_usd_per_starved_minute"]
-    cases = {(row["trace"], row["scale"], row["start"]) for row in said["rows"]}
-    traces = {row["trace"] for row in said["rows"]}
+    traces, cases = len(said["summary"]["traces"]), said["summary"]["cases"]
     return {
-        "lead": f"{len(traces)} loads, {len(cases)} runs of every controller at each preset, under "
+        "lead": f"{traces} loads, {cases} runs of every controller at each preset, under "
         "the same prices, delays, modification rules and guardrails.",
         "presets": [
-            _preset(name, f"${values[name]:.2f}", found, said) for name, found in presets.items()
+            _preset(name, f"${values[name]:.2f}", found) for name, found in presets.items()
         ],
         "sums": compared.COLUMNS[2:],
         "groups": list(GROUPS),
@@ -76,7 +65,7 @@ def _page(said: Json) -> Json:
     }
 
 
-def _preset(name: str, value: str, found: Json, said: Json) -> Json:
+def _preset(name: str, value: str, found: Json) -> Json:
     front = ", ".join(found["pareto_front"])
     return {
         "name": name,
@@ -92,28 +81,26 @@ def _preset(name: str, value: str, found: Json, said: Json) -> Json:
             }
             for each in found["controllers"]
         ],
+        "oracle": compared.oracle(found),
         "targets": [compared.target(each) for each in found["targets"]],
         "groups": [
             {
                 "kind": each["kind"],
                 "controller": each["controller"],
-                "cells": [money(each["totals"][group]["regret"]) for group in GROUPS],
+                "cells": compared.by_group(each),
             }
             for each in found["controllers"]
         ],
         "controllers": [each["controller"] for each in found["controllers"]],
-        "traces": list(_traces(name, found, said)),
+        "traces": list(_traces(found)),
     }
 
 
-def _traces(preset: str, found: Json, said: Json) -> Iterator[Json]:
+def _traces(found: Json) -> Iterator[Json]:
     """Sums of scores by trace and scale; the best and worst controller of each are marked."""
-    scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for row in said["rows"]:
-        if row["preset"] == preset:
-            scores[f"{row['trace']}, scale {row['scale']}"][row["controller"]] += row["score"]
     ranked = [e["controller"] for e in found["controllers"] if e["kind"] != "reference"]
-    for trace, own in scores.items():
+    for by_trace in found["by_trace"]:
+        own, trace = by_trace["scores"], f"{by_trace['trace']}, scale {by_trace['scale']}"
         low, high = min(own[name] for name in ranked), max(own[name] for name in ranked)
         cells = []
         for each in found["controllers"]:

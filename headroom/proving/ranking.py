@@ -6,7 +6,7 @@ Every sum is over the runs of one preset; short traces and the two halves are su
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
@@ -111,13 +111,25 @@ def _point(of: Total) -> tuple[int, float]:
 def summary(rows: Sequence[Row]) -> dict[str, object]:
     """The object under `summary` in `headroom compare --json`."""
     presets = list(dict.fromkeys(row.preset for row in rows))
-    traces = {row.trace: row.half for row in rows}
+    half = {row.trace: row.half for row in rows}
     return {
+        "runs": len(rows),
+        "cases": len({(row.trace, row.scale, row.start) for row in rows}),
         "halves": {
             "rule": HALVES,
-            "tuning": sorted(name for name, half in traces.items() if half == "tuning"),
-            "unseen": sorted(name for name, half in traces.items() if half == "unseen"),
+            "tuning": sorted(name for name in half if half[name] == "tuning"),
+            "unseen": sorted(name for name in half if half[name] == "unseen"),
         },
+        "traces": [
+            {
+                "trace": row.trace,
+                "half": row.half,
+                "days": round(row.trace_days, 2),
+                "short": row.short,
+                "scales": {r.scale: round(r.scale_factor, 3) for r in rows if r.trace == row.trace},
+            }
+            for row in {row.trace: row for row in rows}.values()
+        ],
         "presets": {
             preset: _of_preset([row for row in rows if row.preset == preset]) for preset in presets
         },
@@ -140,8 +152,29 @@ def _of_preset(rows: Sequence[Row]) -> dict[str, object]:
             }
             for s in order
         ],
+        "oracle": _oracle([row for row in rows if row.controller == "oracle"]),
         "targets": [asdict(target) for target in targets(rows)],
+        "by_trace": list(_by_trace(rows)),
     }
+
+
+def _oracle(rows: Sequence[Row]) -> dict[str, object]:
+    """What the oracle's schedules score, and what no schedule scores less than."""
+    return {
+        "score": round(sum(row.score for row in rows), 4),
+        "bound": round(sum(row.oracle_bound for row in rows), 4),
+        "proven_optimal": sum(row.oracle_exact for row in rows),
+        "runs": len(rows),
+    }
+
+
+def _by_trace(rows: Sequence[Row]) -> Iterator[dict[str, object]]:
+    """Every controller's score on each trace at each scale, all starts together."""
+    found: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows:
+        found[row.trace, row.scale][row.controller] += row.score
+    for (trace, scale), scores in found.items():
+        yield {"trace": trace, "scale": scale, "scores": _rounded(scores)}
 
 
 def _rounded(values: Mapping[str, object]) -> dict[str, object]:

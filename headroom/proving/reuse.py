@@ -26,7 +26,8 @@ def earlier_rows(path: Path, conditions: Mapping[str, object]) -> dict[Case, tup
     """
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
-        made, rows = dict(said["conditions"]), [_row(each) for each in said["rows"]]
+        pairs = zip(said["rows"], said["details"], strict=True)
+        made, rows = dict(said["conditions"]), [_row({**row, **more}) for row, more in pairs]
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError):

@@ -46,6 +46,15 @@ class Measures:
     invalid_plans: int = 0
 
 
+NAMES = ("trace", "scale", "start", "preset", "controller")
+"""What tells one run from all others."""
+FIELDS = (
+    *NAMES, "score", "regret", "storage_usd", "starved_minutes", "modifications", "aws_refusals",
+    "guardrail_violations",
+)  # fmt: skip
+"""What a row says of a run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One controller on one trace, scale, start and preset. Money in USD, over the whole course."""
@@ -89,7 +98,15 @@ class Row:
         return self.trace_days < SHORT_DAYS
 
     def to_json(self) -> dict[str, object]:
-        """The row as `headroom compare --json` prints it, measures beside the rest."""
+        """The row under `rows` in `headroom compare --json`: FIELDS and nothing else."""
+        flat = self._flat()
+        return {name: flat[name] for name in FIELDS}
+
+    def details(self) -> dict[str, object]:
+        """What is known of the run besides, under `details`; it says which run it is of."""
+        return {n: v for n, v in self._flat().items() if n in NAMES or n not in FIELDS}
+
+    def _flat(self) -> dict[str, object]:
         flat = {name: value for name, value in asdict(self).items() if name != "measures"}
         flat.update(asdict(self.measures))
         return {k: round(v, 6) if isinstance(v, float) else v for k, v in flat.items()}

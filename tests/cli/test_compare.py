@@ -16,6 +16,7 @@ from headroom.proving.compare import CONTROLLERS
 from tests.cli.browser import chromium
 
 PLOTTING = ("/* plotting script */", "/* plotting style */")
+NAMES = ("trace", "scale", "start", "preset", "controller")
 FIELDS = {
     "trace", "scale", "start", "preset", "controller", "score", "regret", "storage_usd",
     "starved_minutes", "modifications", "aws_refusals", "guardrail_violations",
@@ -64,8 +65,10 @@ def said(made: Path) -> dict[str, Any]:
 def test_the_json_has_a_row_per_run_and_a_summary(made: Path) -> None:
     found = said(made)
     assert len(found["rows"]) == 3 * len(CONTROLLERS)
-    for row in found["rows"]:
-        assert row.keys() >= FIELDS
+    for row, more in zip(found["rows"], found["details"], strict=True):
+        assert row.keys() == FIELDS
+        assert {name: more[name] for name in NAMES} == {name: row[name] for name in NAMES}
+        assert more.keys() - FIELDS >= {"unsavable_minutes", "oracle_bound", "episodes", "half"}
         assert (row["trace"], row["scale"], row["preset"]) == ("night", "1", "balanced")
     balanced = found["summary"]["presets"]["balanced"]
     assert {target["key"] for target in balanced["targets"]} == TARGETS
@@ -102,12 +105,18 @@ def test_the_page_defines_every_measure_and_controller(made: Path) -> None:
         assert f"<dt>{name}</dt>" in html
 
 
+HOSTILE = "</script><script>alert(1)</script>"
+
+
 def test_names_of_traces_cannot_break_out_of_the_page(made: Path) -> None:
     found = said(made)
-    for row in found["rows"]:
-        row["trace"] = "</script><script>alert(1)</script>"
+    for preset in found["summary"]["presets"].values():
+        for row in preset["by_trace"]:
+            row["trace"] = HOSTILE
+        preset["targets"][0]["detail"] = HOSTILE
     html = compared_page.render(found, PLOTTING)
     assert "<script>alert" not in html
+    assert html.count("&lt;script&gt;alert") == 2
 
 
 @pytest.mark.browser
