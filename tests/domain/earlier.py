@@ -1,0 +1,76 @@
+"""Earlier days for tests: a load told by the hour, as CloudWatch keeps it at five minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from headroom.domain.observation import Observation, VolumeActivity
+from headroom.domain.past import Past, past
+from headroom.domain.resources import Configuration
+from headroom.domain.standing import KnownModification
+from tests.builders import NOW, activity, gp3, observation, series, volume
+
+PERIOD_S = 300
+PER_HOUR = 12
+Load = Callable[[datetime], float | None]
+"""Operations/s at an instant; None where nothing was measured."""
+BIG = gp3(400, 16_000, 1_000)
+"""A volume on which everything below 16,000 IOPS runs free."""
+
+
+def history(
+    load: Load,
+    *,
+    days: float,
+    check: Load | float | None = 0.0,
+    busiest: Load | None = None,
+    end: datetime = NOW,
+    io_kib: float = 16,
+    balance: float | None = None,
+) -> VolumeActivity:
+    """`check` is how many minutes of a period touched the IOPS limit; None if none is published."""
+    count = int(days * 24 * PER_HOUR)
+    starts = [end - timedelta(seconds=PERIOD_S * (count - i)) for i in range(count)]
+    checks = [check(at) for at in starts] if callable(check) else [check] * count
+    made = activity(
+        [load(at) for at in starts], iops_check=checks, end=end, period_s=PERIOD_S, io_kib=io_kib,
+        balance=balance, mibps_check=None if check is None else 0.0,
+    )  # fmt: skip
+    if busiest is None:
+        return made
+    peaks = [busiest(at) for at in starts]
+    return replace(
+        made,
+        busiest_iops=series(peaks, end=end, period_s=PERIOD_S),
+        busiest_mibps=series(
+            [None if p is None else p * io_kib / 1024 for p in peaks], end=end, period_s=PERIOD_S
+        ),
+    )
+
+
+def seen_over(
+    told: VolumeActivity, configuration: Configuration = BIG, **changes: object
+) -> Observation:
+    return observation(vol=volume(configuration), history=told, **changes)
+
+
+def past_of(
+    told: VolumeActivity,
+    configuration: Configuration = BIG,
+    *,
+    known: Sequence[KnownModification] = (),
+    **changes: object,
+) -> Past:
+    """The past of a volume that is `configuration` now, busy above what gp3 includes."""
+    return past(seen_over(told, configuration, **changes), known, least_iops=3_000, least_mibps=125)
+
+
+def changed(at: datetime, origin: Configuration, target: Configuration) -> KnownModification:
+    return KnownModification(started_at=at, by="headroom", origin=origin, target=target)
+
+
+def nightly(at: datetime, *, iops: float = 9_000.0, hour: int = 2, idle: float = 300.0) -> float:
+    """An hour of load every night, idle for the rest of the day."""
+    return iops if at.hour == hour else idle
