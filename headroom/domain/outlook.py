@@ -208,12 +208,16 @@ def _above(period: Period, belief: float, times: float) -> float:
 
 
 def _belief(past: Past, level: Level, *, by_iops: bool) -> float:
-    """How far bursts above `level` are believed in: less for each day that ran clear above it."""
+    """How far bursts above `level` are believed in: less for each day that ran clear.
+
+    Days count that ran under a higher limit than the highest touched: whatever they did not touch
+    there, they would not touch above it either.
+    """
     own = level.iops if by_iops else level.mibps
     most = max((p.touched_iops if by_iops else p.touched_mibps for p in past.busy), default=0.0)
     if most >= own * 0.999:
         return 1.0
-    clear = sum(days for i, m, days in past.clear_days if (i if by_iops else m) >= own * 0.999)
+    clear = sum(days for i, m, days in past.clear_days if (i if by_iops else m) > most * 1.001)
     return 1.0 / (1.0 + CLEAR_DAYS * clear)
 
 
