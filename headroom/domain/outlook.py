@@ -276,6 +276,7 @@ class _Hours:
         self._known_min = past.known * past.period_s / 60
         self._ahead = (now - past.start).total_seconds() / 60 + LEAD_MIN
         self._period_min = past.period_s / 60
+        self._measured = [0, *accumulate(past.measured)]
         self._places: dict[int, tuple[tuple[int, float], ...]] = {}
         self._weights = [ANY_HOUR + self._days(hour) for hour in range(HOURS)]
 
@@ -324,12 +325,16 @@ class _Hours:
         return (with_neighbour + DAILY_PRIOR) / (with_neighbour + without + 2 * DAILY_PRIOR)
 
     def _days(self, hour: int) -> float:
-        """Weight of the earlier days of which the same hour was over before now."""
-        return sum(
-            _weight(days)
-            for days in range(1, PAST_DAYS + 1)
-            if days * 1440 - 60 * hour <= self._ahead
-        )
+        """Weight of the earlier days of which the same hour was measured, as far as it was."""
+        last, found = len(self._measured) - 1, 0.0
+        for days in range(1, PAST_DAYS + 1):
+            begin = int((self._ahead + 60 * hour - 1440 * days) // self._period_min)
+            end = begin + max(1, int(60 // self._period_min))
+            known = (
+                self._measured[min(last, max(0, end))] - self._measured[min(last, max(0, begin))]
+            )
+            found += _weight(days) * known / (end - begin)
+        return found
 
     def _speaks_for(self, place: int) -> tuple[tuple[int, float], ...]:
         found = self._places.get(place)

@@ -59,8 +59,10 @@ class Past:
     iops: Sequence[float]
     mibps: Sequence[float]
     busy: tuple[Period, ...]
+    measured: Sequence[bool]
+    """Whether each period was: one that was not tells of no load and of no idleness either."""
     known: int
-    """Periods that were measured."""
+    """How many were."""
     most_iops: float
     most_mibps: float
     clear_days: tuple[tuple[float, float, float], ...]
@@ -73,8 +75,8 @@ class Past:
 
 
 NOTHING = Past(
-    start=datetime.min.replace(tzinfo=UTC), period_s=300, iops=(), mibps=(), busy=(), known=0, most_iops=0.0,
-    most_mibps=0.0, clear_days=(),
+    start=datetime.min.replace(tzinfo=UTC), period_s=300, iops=(), mibps=(), busy=(), measured=(),
+    known=0, most_iops=0.0, most_mibps=0.0, clear_days=(),
 )  # fmt: skip
 
 
@@ -101,6 +103,10 @@ def past(
     periods = [_period(row, by_iops, by_mibps) for row in rows]
     for row in rows:
         iops[row.place], mibps[row.place] = row.iops, row.mibps
+    measured = tuple(
+        r is not None or w is not None
+        for r, w in zip(history.read_iops.values, history.write_iops.values, strict=True)
+    )
     pressed = {row.place for row in rows if row.pressed > 0}
     most_iops, most_mibps = max(iops, default=0.0), max(mibps, default=0.0)
     return Past(
@@ -109,10 +115,8 @@ def past(
             p for p in periods
             if p.peak_iops > least_iops or p.peak_mibps > least_mibps or p.pressed_minutes > 0
         ),
-        known=sum(
-            r is not None or w is not None
-            for r, w in zip(history.read_iops.values, history.write_iops.values, strict=True)
-        ),
+        measured=measured,
+        known=sum(measured),
         most_iops=max((p.peak_iops for p in periods), default=most_iops),
         most_mibps=max((p.peak_mibps for p in periods), default=most_mibps),
         clear_days=limits.clear_days(history, pressed),

@@ -53,10 +53,10 @@ def worth(
             usd_per_minute * m + level.usd_per_hour
             for m, level in zip(outlook.locked[hour], levels, strict=True)
         ]
-        reacting = [
-            usd_per_minute * m + usd + level.usd_per_hour
-            for m, usd, level in zip(
-                outlook.reacting[hour], outlook.reaction_usd[hour], levels, strict=True
+        reacting = [  # a raise that is dearer than waiting would not follow
+            min(waiting, usd_per_minute * m + usd + level.usd_per_hour)
+            for waiting, m, usd, level in zip(
+                locked, outlook.reacting[hour], outlook.reaction_usd[hour], levels, strict=True
             )
         ]
         now = []

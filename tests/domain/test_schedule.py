@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import pytest
@@ -57,11 +57,12 @@ class Day:
                     return None
                 level, used, since = to, used + 1, 0
                 total += CHANGE_USD
+            waiting = self.locked[hour][level] * self.usd_per_minute
+            reacting = self.reacting[hour][level] * self.usd_per_minute
+            reacting += self.reaction_usd[hour][level]
             in_flight, out_of_slots = since < LOCKED_HOURS, self.free[hour] - used <= 0
-            minutes, usd = self.reacting[hour][level], self.reaction_usd[hour][level]
-            if in_flight or out_of_slots:
-                minutes, usd = self.locked[hour][level], 0.0
-            total += minutes * self.usd_per_minute + usd + self.prices[level]
+            total += waiting if in_flight or out_of_slots else min(waiting, reacting)
+            total += self.prices[level]
             since += 1
         return total
 
@@ -138,22 +139,9 @@ def flat(minutes: Sequence[float], prices: Sequence[float], **changes: object) -
 @settings(max_examples=50, deadline=None)
 @given(day=days())
 def test_one_slot_more_never_costs_more(day: Day) -> None:
-    """Where a raise that follows is never dearer than the starvation it ends."""
-    fair = Day(
-        reacting=tuple(
-            tuple(min(a, b) for a, b in zip(r, k, strict=True))
-            for r, k in zip(day.reacting, day.locked, strict=True)
-        ),
-        locked=day.locked, reaction_usd=((0.0,) * 3,) * HOURS, prices=day.prices, free=day.free,
-        reachable=day.reachable, usd_per_minute=day.usd_per_minute,
-    )  # fmt: skip
-    more = Day(
-        reacting=fair.reacting, locked=fair.locked, reaction_usd=fair.reaction_usd,
-        prices=fair.prices, free=tuple(n + 1 for n in fair.free), reachable=fair.reachable,
-        usd_per_minute=fair.usd_per_minute,
-    )  # fmt: skip
-    assert more.worth()[0] <= fair.worth()[0] + 1e-9
-    for less, same in zip(more.worth()[1], fair.worth()[1], strict=True):
+    more = replace(day, free=tuple(n + 1 for n in day.free))
+    assert more.worth()[0] <= day.worth()[0] + 1e-9
+    for less, same in zip(more.worth()[1], day.worth()[1], strict=True):
         assert less <= same + 1e-9
 
 
