@@ -19,8 +19,9 @@ from stacks.state import HeadroomState
 def build(app: cdk.App) -> tuple[HeadroomState, HeadroomLoop]:
     """Both stacks of `app`; raises SettingsError, PolicyError or WheelsMissing."""
     config = DeploymentConfig.from_context(app.node.get_all_context())
-    state = HeadroomState(app, "HeadroomState", config=config)
-    return state, HeadroomLoop(app, "HeadroomLoop", config=config, state=state)
+    place = cdk.Environment(account=config.account, region=config.region)
+    state = HeadroomState(app, "HeadroomState", config=config, env=place)
+    return state, HeadroomLoop(app, "HeadroomLoop", config=config, state=state, env=place)
 
 
 if __name__ == "__main__":

@@ -9,27 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from headroom.domain.policy import Limits, Policy, Rule, Selector
-from headroom.domain.resources import Kind, VolumeType
-from headroom.policy_fields import (
+from headroom.domain.policy import Policy, Selector, narrowed
+from headroom.domain.policy_fields import (
     ACCOUNT_PRICE,
     FRIENDLY,
-    PRESETS,
     PolicyError,
-    money,
     refuse,
     shown,
     written,
     written_money,
 )
+from headroom.policy_document import FORMAT, read_policy
 
-FORMAT = 1
 STANDARD_TIER = 4_096
 ADVANCED_TIER = 8_192
 """Characters an SSM parameter holds. Source: SSM API reference, PutParameter (2026-09)."""
@@ -38,30 +34,17 @@ ADVANCED_TIER = 8_192
 def parse_policy(document: object, *, source: str) -> Policy:
     """The policy that `document` (what YAML or JSON made of the text) describes.
 
-    `source` names it in messages. Raises PolicyError with one sentence.
+    `source` names it in messages. Raises PolicyError with one sentence, the first problem there is.
     """
-    if document is None:
-        raise refuse(source, "", "is empty; `{}` would mean all defaults")
-    top = _mapping(document, ("version", "defaults", "account", "rules"), source, "")
-    version = top.get("version", FORMAT)
-    if isinstance(version, bool) or version != FORMAT:
-        raise refuse(source, "version", f"is {shown(version)}; this release reads {FORMAT}")
-    settings = _settings(top.get("defaults", {}), source, "defaults")
-    account = _mapping(top.get("account", {}), (ACCOUNT_PRICE,), source, "account")
-    increase = Policy(version="").account_increase_usd
-    if ACCOUNT_PRICE in account:
-        increase = money(account[ACCOUNT_PRICE], source, f"account.{ACCOUNT_PRICE}")
-    rules = top.get("rules", [])
-    if not isinstance(rules, Sequence) or isinstance(rules, str):
-        raise refuse(source, "rules", f"is {shown(rules)}; it must be a list of rules")
-    return _versioned(
-        Policy(
-            version="",
-            defaults=replace(Limits(), **dict(settings)),  # type: ignore[arg-type]
-            rules=tuple(_rule(rule, source, f"rules[{i}]") for i, rule in enumerate(rules, 1)),
-            account_increase_usd=increase,
-        )
-    )
+    policy, problems = read_policy(document, source=source)
+    if problems:
+        raise problems[0]
+    return _versioned(policy)
+
+
+def published(policy: Policy, account_id: str | None, region: str | None) -> Policy:
+    """What of `policy` counts in an account and Region (None: any), with a version of its own."""
+    return _versioned(narrowed(policy, account_id, region))
 
 
 def default_policy() -> Policy:
@@ -90,6 +73,11 @@ def policy_from_json(text: str, *, source: str) -> Policy:
 
 def load_policy_file(path: str | Path) -> Policy:
     """The policy in a YAML (or JSON) file; raises PolicyError, also when it cannot be read."""
+    return parse_policy(document_in(path), source=str(path))
+
+
+def document_in(path: str | Path) -> object:
+    """What YAML makes of a file, a key given twice refused; raises PolicyError in one sentence."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -108,7 +96,7 @@ def load_policy_file(path: str | Path) -> Policy:
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     try:
         text = Path(path).read_text(encoding="utf-8")
-        document = yaml.load(text, Loader)  # noqa: S506 - a subclass of SafeLoader
+        document: object = yaml.load(text, Loader)  # noqa: S506 - a subclass of SafeLoader
     except OSError as error:
         raise refuse(str(path), "", f"cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
@@ -117,7 +105,7 @@ def load_policy_file(path: str | Path) -> Policy:
         if isinstance(error, PolicyError):
             raise
         raise refuse(str(path), "", f"is not YAML ({' '.join(str(error).split())})") from None
-    return parse_policy(document, source=str(path))
+    return document
 
 
 def canonical_json(policy: Policy) -> str:
@@ -152,94 +140,9 @@ def ssm_tier(text: str) -> Literal["Standard", "Advanced"]:
     )
 
 
-def policy_warnings(policy: Policy) -> tuple[str, ...]:
-    """Sentences on what is legal and probably not meant; none for a policy that reads well."""
-    found = []
-    for number, rule in enumerate(policy.rules, 1):
-        if rule.selector == Selector():
-            found.append(f"Rule {number} matches every resource; write it under defaults instead.")
-    for number, rule in enumerate(policy.rules, 1):
-        if any(later.selector == rule.selector for later in policy.rules[number:]):
-            found.append(f"Rule {number} has the same match as a later rule, which overrides it.")
-    return tuple(found)
-
-
 def _versioned(policy: Policy) -> Policy:
     digest = hashlib.sha256(canonical_json(policy).encode()).hexdigest()
     return replace(policy, version=digest[:16])
-
-
-def _mapping(value: object, known: Sequence[str], source: str, path: str) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise refuse(source, path, f"is {shown(value)}; it must be a mapping of {_or(known)}")
-    for key in value:
-        if key not in known:
-            close = get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]}" if close else f"known are {', '.join(known)}"
-            raise refuse(source, path, f"has the unknown key {shown(key)}; {hint}")
-    return value
-
-
-def _or(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def _settings(value: object, source: str, path: str) -> tuple[tuple[str, object], ...]:
-    """Fields of Limits and their values, sorted by field."""
-    given = _mapping(value, (*FRIENDLY, "preset"), source, path)
-    if "preset" in given and "relief_value_usd_per_minute" in given:
-        raise refuse(
-            source, path, "has both preset and relief_value_usd_per_minute; one says it all"
-        )
-    found: dict[str, object] = {}
-    for name, said in given.items():
-        if name == "preset":
-            if not isinstance(said, str) or said not in PRESETS:
-                known = ", ".join(PRESETS)
-                raise refuse(source, f"{path}.preset", f"is {shown(said)}; known are {known}")
-            found["relief_value_usd_per_minute"] = PRESETS[said]
-        else:
-            found[FRIENDLY[name].name] = FRIENDLY[name].read(said, source, f"{path}.{name}")
-    return tuple(sorted(found.items()))
-
-
-def _rule(value: object, source: str, path: str) -> Rule:
-    given = _mapping(value, ("match", "set"), source, path)
-    if "match" not in given:
-        raise refuse(source, path, "has no match; `match: {}` would mean every resource")
-    if not given.get("set"):
-        raise refuse(source, path, "sets nothing; give it a `set` with at least one setting")
-    return Rule(
-        selector=_selector(given["match"], source, f"{path}.match"),
-        settings=_settings(given["set"], source, f"{path}.set"),
-    )
-
-
-def _selector(value: object, source: str, path: str) -> Selector:
-    given = _mapping(value, ("kind", "type", "tags"), source, path)
-    kind = given.get("kind")
-    if "kind" in given and kind not in list(Kind):
-        raise refuse(source, f"{path}.kind", f"is {shown(kind)}; known are {', '.join(Kind)}")
-    types = given.get("type", [])
-    listed = [types] if not isinstance(types, Sequence) or isinstance(types, str) else types
-    if "type" in given and not listed:
-        raise refuse(source, f"{path}.type", "is an empty list; leave it out to match every type")
-    for one in listed:
-        if one not in list(VolumeType):
-            known = ", ".join(VolumeType)
-            raise refuse(source, f"{path}.type", f"names {shown(one)}; known are {known}")
-    tags = given.get("tags", {})
-    if not isinstance(tags, Mapping) or ("tags" in given and not tags):
-        raise refuse(source, f"{path}.tags", f"is {shown(tags)}; it must map tag keys to values")
-    for key, one in tags.items():
-        for part in (key, one):
-            if not isinstance(part, str):
-                raise refuse(source, f"{path}.tags", f"has {shown(part)}; write it in quotes")
-    return Selector(
-        kind=Kind(kind) if isinstance(kind, str) else None,
-        volume_types=tuple(dict.fromkeys(VolumeType(str(one)) for one in listed)),
-        tags=tuple(sorted(tags.items())),
-    )
 
 
 def _written_selector(selector: Selector) -> dict[str, object]:
@@ -250,6 +153,10 @@ def _written_selector(selector: Selector) -> dict[str, object]:
         document["type"] = [t.value for t in selector.volume_types]
     if selector.tags:
         document["tags"] = dict(selector.tags)
+    if selector.accounts:
+        document["account"] = list(selector.accounts)
+    if selector.regions:
+        document["region"] = list(selector.regions)
     return document
 
 
@@ -259,6 +166,13 @@ def _written_settings(settings: Sequence[tuple[str, object]]) -> dict[str, objec
 
 
 __all__ = [
-    "PolicyError", "canonical_json", "default_policy", "load_policy_file",
-    "parse_policy", "policy_from_json", "policy_warnings", "ssm_tier",
+    "PolicyError",
+    "canonical_json",
+    "default_policy",
+    "document_in",
+    "load_policy_file",
+    "parse_policy",
+    "policy_from_json",
+    "published",
+    "ssm_tier",
 ]  # fmt: skip

@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from enum import StrEnum
 
+POLICY_PARAMETER = "/headroom/policy"
+"""Name of the SSM parameter that holds the published policy."""
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827)
 """Retentions CloudWatch Logs takes (its longer ones are left out)."""
 
@@ -83,6 +85,10 @@ class DeploymentConfig:
     detection: Detection = Detection.FLEET
     scan_every_minutes: int = 15
     policy_file: str = "policy.yaml"
+    account: str | None = None
+    """Account to deploy to; with it only what the policy says of it is published."""
+    region: str | None = None
+    """Region to deploy to, likewise."""
     notify_email: str | None = None
     enrolment_tag_key: str = "headroom"
     """Tag by which `tagged` narrows its alarms."""
@@ -185,6 +191,8 @@ _READERS: Mapping[str, _Reader] = {
     "detection": _detection,
     "scan_every_minutes": _number("scan_every_minutes", 1, 60),
     "policy_file": _text("policy_file", r"\S(.*\S)?", "the path of a policy file"),
+    "account": _text("account", r"[0-9]{12}", "an account's 12 digits"),
+    "region": _text("region", r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}", "a Region such as us-east-1"),
     "notify_email": _email,
     "enrolment_tag_key": _text("enrolment_tag_key", _TAG, _TAG_MEANING),
     "enrolment_tag_value": _text("enrolment_tag_value", _TAG, _TAG_MEANING),

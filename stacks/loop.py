@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from aws_cdk import Annotations, CfnOutput, Stack, Token
+from aws_cdk import Annotations, CfnOutput, Environment, Stack, Token
 from aws_cdk import aws_ssm as ssm
 from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
-from headroom.policy_text import (
-    canonical_json,
-    load_policy_file,
-    policy_warnings,
-    ssm_tier,
-)
+from headroom.policy_check import check, first_problem
+from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
 from headroom.settings import DeploymentConfig, FunctionSettings
 from stacks.constructs.alarms import DetectionAlarms, OwnAlarms
 from stacks.constructs.asset import ROOT, stage_function_code
@@ -40,9 +36,17 @@ class HeadroomLoop(Stack):
     """Alarms and rules -> queue -> function, a schedule -> function, and alarms on both."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, config: DeploymentConfig, state: HeadroomState
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: DeploymentConfig,
+        state: HeadroomState,
+        env: Environment | None = None,
     ) -> None:
-        super().__init__(scope, construct_id, description="Headroom: sees, decides, acts, verifies")
+        super().__init__(
+            scope, construct_id, env=env, description="Headroom: sees, decides, acts, verifies"
+        )
         kept = state.kept
         version = self._publish_policy(config)
         settings = FunctionSettings(
@@ -122,7 +126,10 @@ class HeadroomLoop(Stack):
 
     def _publish_policy(self, config: DeploymentConfig) -> str:
         """The policy, checked, as canonical JSON in a parameter; returns its version."""
-        policy = load_policy_file(ROOT / config.policy_file)
+        whole = load_policy_file(ROOT / config.policy_file)
+        first_problem(whole, source=config.policy_file)
+        place = [None if Token.is_unresolved(p) else p for p in (self.account, self.region)]
+        policy = published(whole, *place)
         text = canonical_json(policy)
         ssm.StringParameter(
             self,
@@ -132,6 +139,12 @@ class HeadroomLoop(Stack):
             string_value=text,
             tier=ssm.ParameterTier[ssm_tier(text).upper()],
         )
-        for warning in policy_warnings(policy):
-            Annotations.of(self).add_warning_v2("headroom:policy", warning)
+        for remark in check(whole).remarks:
+            Annotations.of(self).add_warning_v2("headroom:policy", remark)
+        if any(rule.selector.accounts or rule.selector.regions for rule in policy.rules):
+            Annotations.of(self).add_info(
+                "The policy has rules for single accounts or Regions, and this stack is not bound "
+                "to one: all of it is published, and what is for elsewhere is passed over there. "
+                "-c account=... -c region=... publishes only what counts in the place."
+            )
         return policy.version

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from headroom import settings
+
 DETECTION_ALARM_PREFIX = "headroom-detect-"
 """Alarms whose state changes wake the loop: the deployed ones, and any that the owner adds."""
 
 OWN_ALARM_PREFIX = "headroom-own-"
 """Alarms on Headroom itself; they tell people and never wake the loop."""
 
-POLICY_PARAMETER = "/headroom/policy"
-"""Where the functions read the policy."""
-
 PRICED_REGIONS = ("ap-northeast-1", "us-east-1", "us-east-2", "us-west-2")
 """Regions whose EBS prices the catalogue has, whether or not AWS's price list can be read."""
 PRICED_PARTITION = "aws"
 """Where AWS's price list is in US dollars and its API open to everyone; elsewhere nothing is ever
 changed."""
+
+POLICY_PARAMETER = settings.POLICY_PARAMETER
+"""Where the functions read the policy."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import CfnOutput, Environment, Stack
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
@@ -16,10 +16,18 @@ from stacks.constructs.topic import PeopleTopic
 class HeadroomState(Stack):
     """Tables that a deletion of the stack leaves in place, and an encrypted topic."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, config: DeploymentConfig) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: DeploymentConfig,
+        env: Environment | None = None,
+    ) -> None:
         super().__init__(
             scope,
             construct_id,
+            env=env,
             description="Headroom: the record of every decision, and what is known now",
         )
         records = LedgerTable(self, "Records", RECORDS, append_only=True)

@@ -11,7 +11,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TEXTS = ("headroom.policy_text", "headroom.policy_fields", "headroom.serialization")
+TEXTS = (
+    "headroom.policy_text", "headroom.policy_document", "headroom.policy_check",
+    "headroom.policy_schema", "headroom.serialization",
+)  # fmt: skip
 INNER = ("headroom.domain", "headroom.ports", "headroom.application", *TEXTS)
 BELOW_HANDLERS = (*INNER, "headroom.adapters", "headroom.settings", "headroom.wiring")
 
@@ -22,8 +25,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "headroom.ports": ("headroom.domain",),
     "headroom.application": ("headroom.domain", "headroom.ports"),
     "headroom.settings": (),
-    "headroom.policy_fields": ("headroom.domain",),
-    "headroom.policy_text": ("headroom.domain", "headroom.policy_fields", "yaml"),
+    "headroom.policy_document": ("headroom.domain",),
+    "headroom.policy_schema": ("headroom.domain", "headroom.policy_document"),
+    "headroom.policy_check": ("headroom.domain", "headroom.policy_document", "headroom.policy_text"),
+    "headroom.policy_text": ("headroom.domain", "headroom.policy_document", "yaml"),
     "headroom.serialization": ("headroom.domain", "cattrs"),
     "headroom.adapters.actions": (),
     "headroom.adapters.ledger_schema": (),
@@ -41,7 +46,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "headroom": (),
     "lambdas": (*BELOW_HANDLERS, "aws_lambda_powertools"),
     "stacks": (
-        *("headroom.settings", "headroom.policy_text", "headroom.adapters.ledger_schema"),
+        *("headroom.settings", "headroom.policy_text", "headroom.policy_check"),
+        "headroom.adapters.ledger_schema",
         *("headroom.adapters.actions", "aws_cdk", "constructs"),
     ),
     "app": ("headroom.settings", "headroom.policy_text", "stacks", "aws_cdk"),

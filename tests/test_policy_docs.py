@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from headroom.domain.policy import Limits, Mode
-from headroom.policy_fields import FRIENDLY, PRESETS
-from headroom.policy_text import PolicyError, default_policy, parse_policy, policy_warnings
+from headroom.domain.policy_fields import FRIENDLY, PRESETS
+from headroom.domain.tags import BY_TAG, key_of, said
+from headroom.policy_check import check
+from headroom.policy_text import PolicyError, default_policy, parse_policy
 
 TEXT = (Path(__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
 ROWS = {
@@ -41,9 +43,48 @@ def test_the_table_names_all_modes_and_presets() -> None:
 def test_the_example_reads_without_a_warning() -> None:
     (example,) = [text for language, text in BLOCKS if language == "yaml"]
     policy = parse_policy(yaml.safe_load(example), source="docs/policy.md")
-    assert policy_warnings(policy) == ()
+    assert (check(policy).problems, check(policy).remarks) == ((), ())
     assert policy.defaults == default_policy().defaults
     assert dict(policy.rules[0].settings)["cooldown_minutes"] == 60
+
+
+def test_every_setting_has_its_tag_in_the_docs_with_a_value_it_takes() -> None:
+    rows = dict(re.findall(r"^\| (`headroom.*?`) \| `([^`]*)`", TEXT, re.MULTILINE))
+    shown = {key: text for keys, text in rows.items() for key in re.findall(r"`([^`]+)`", keys)}
+    assert set(shown) == {"headroom", "headroom:preset", *map(key_of, BY_TAG)}
+    for key, text in shown.items():
+        (one,) = said(((key, text),))
+        assert one.tag == key
+
+
+CHECKED = {
+    "problems": [
+        [({"type": "gp2"}, {"mode": "auto"}), ({"type": "gp2"}, {"mode": "off"})],
+        [({"tags": {"": "b"}}, {"mode": "auto"})],
+        [
+            ({"type": "gp2"}, {"max_iops": 4000, "growth": True}),
+            ({"type": "gp2"}, {"max_iops": 8000}),
+        ],
+        [({"type": "gp2"}, {"slots_reserve": 4})],
+    ],
+    "remarks": [
+        [({}, {"mode": "auto"})],
+        [({"type": "gp2"}, {"max_iops": 16000})],
+        [({"tags": {"headroom": "auto"}}, {"mode": "auto"})],
+        [({"type": "gp2"}, {"max_size_gib": 500})],
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rules"), [(kind, rules) for kind, many in CHECKED.items() for rules in many]
+)
+def test_what_a_check_is_shown_to_say_is_what_it_says(
+    kind: str, rules: list[tuple[object, object]]
+) -> None:
+    document = {"rules": [{"match": match, "set": settings} for match, settings in rules]}
+    (said,) = getattr(check(parse_policy(document, source="policy.yaml")), kind)
+    assert said in TEXT
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.policy import Limits, Mode
-from headroom.domain.resources import VolumeType
-from headroom.policy_fields import FRIENDLY
+from headroom.domain.policy import Limits, Mode, Selector, limits_for
+from headroom.domain.policy_fields import FRIENDLY
+from headroom.domain.resources import Kind, ResourceRef, Volume, VolumeType
+from headroom.policy_document import read_policy
 from headroom.policy_text import (
     PolicyError,
     canonical_json,
@@ -20,9 +21,10 @@ from headroom.policy_text import (
     load_policy_file,
     parse_policy,
     policy_from_json,
-    policy_warnings,
+    published,
     ssm_tier,
 )
+from tests.builders import gp2, gp3, volume
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = st.fixed_dictionaries(
@@ -43,6 +45,9 @@ SETTINGS = st.fixed_dictionaries(
         "cooldown": st.integers(0, 10_080).map(lambda m: f"{m}m"),
         "headroom_percent": st.integers(0, 400),
         "relief_value_usd_per_minute": st.floats(0, 1_000),
+        "give_back": st.booleans(),
+        "give_back_after_days": st.floats(0, 14),
+        "tags_may": st.sampled_from(["narrow", "enrol", "widen"]),
     },
 )
 RULES = st.fixed_dictionaries(
@@ -52,7 +57,11 @@ RULES = st.fixed_dictionaries(
             optional={
                 "kind": st.just("ebs"),
                 "type": st.sampled_from(["gp2", "st1", ["io1", "standard"]]),
-                "tags": st.dictionaries(st.text(), st.text(), min_size=1, max_size=3),
+                "tags": st.dictionaries(
+                    st.text(max_size=128), st.text(max_size=256), min_size=1, max_size=3
+                ),
+                "account": st.sampled_from(["123456789012", ["123456789012", "210987654321"]]),
+                "region": st.sampled_from(["us-east-1", ["eu-central-1", "us-gov-west-1"]]),
             },
         ),
         "set": SETTINGS.filter(bool),
@@ -218,6 +227,13 @@ REFUSED: list[tuple[object, str]] = [
     ({"rules": [{"match": {"tags": {"a": True}}, "set": {"mode": "off"}}]}, "in quotes"),
     ({"rules": [{"match": {"tags": {}}, "set": {"mode": "off"}}]}, "map tag keys to values"),
     ({"rules": [{"match": {}, "set": {"max_iops": -1}}]}, "rules[1].set.max_iops"),
+    ({"rules": [{"match": {"account": 123456789012}, "set": {"mode": "off"}}]}, "in quotes"),
+    ({"rules": [{"match": {"account": "12345"}, "set": {"mode": "off"}}]}, "12 digits"),
+    ({"rules": [{"match": {"account": []}, "set": {"mode": "off"}}]}, "match every account"),
+    ({"rules": [{"match": {"region": "Virginia"}, "set": {"mode": "off"}}]}, "such as us-east-1"),
+    ({"rules": [{"match": {"region": ["us-east-1", 7]}, "set": {"mode": "off"}}]}, "names 7"),
+    ({"defaults": {"tags_may": "all"}}, "known are narrow, enrol, widen"),
+    ({"defaults": {"tags_may": True}}, "the boolean true"),
 ]
 
 
@@ -308,16 +324,56 @@ def test_a_policy_that_no_parameter_holds_is_refused_with_what_to_do() -> None:
         ssm_tier("x" * 8193)
 
 
-def test_a_policy_that_reads_well_has_no_warnings() -> None:
-    rule = {"match": {"type": "gp2"}, "set": {"mode": "auto"}}
-    assert policy_warnings(parse_policy({"rules": [rule]}, source="policy")) == ()
+def test_every_problem_of_a_policy_is_found_at_once() -> None:
+    document = {
+        "defaults": {"max_iops": -1, "growht": True},
+        "account": {"price_increase_usd_per_month": "much"},
+        "rules": [{"match": {"type": "gp9"}, "set": {"mode": "on"}}, 7],
+    }
+    _, problems = read_policy(document, source="policy.yaml")
+    assert [str(problem).split(" ")[1] for problem in problems] == [
+        "defaults", "defaults.max_iops", "account.price_increase_usd_per_month",
+        "rules[1].match.type", "rules[1].set.mode", "rules[2]",
+    ]  # fmt: skip
 
 
-def test_a_rule_for_everything_and_a_rule_that_is_overridden_are_pointed_out() -> None:
-    everything = {"match": {}, "set": {"mode": "auto"}}
-    gp2 = {"match": {"type": "gp2"}, "set": {"mode": "auto"}}
-    policy = parse_policy({"rules": [gp2, everything, gp2]}, source="policy")
-    warnings = policy_warnings(policy)
-    assert [w for w in warnings if w.startswith("Rule 2 matches every resource")]
-    assert [w for w in warnings if w.startswith("Rule 1 has the same match")]
-    assert len(warnings) == 2
+VOLUMES = st.builds(
+    lambda kind, tags, account, region: volume(
+        gp2() if kind == "gp2" else gp3(),
+        tags=tuple(tags.items()),
+        ref=ResourceRef(kind=Kind.EBS, account_id=account, region=region, resource_id="vol-1"),
+    ),
+    st.sampled_from(["gp2", "gp3"]),
+    st.dictionaries(st.sampled_from(["a", "headroom"]), st.sampled_from(["b", "auto"])),
+    st.sampled_from(["123456789012", "210987654321", "111111111111"]),
+    st.sampled_from(["us-east-1", "eu-central-1", "us-gov-west-1"]),
+)
+
+
+@given(DOCUMENTS, VOLUMES, st.booleans(), st.booleans())
+def test_what_is_published_for_a_place_sets_the_same_limits_there(
+    document: object, vol: Volume, account_known: bool, region_known: bool
+) -> None:
+    policy = parse_policy(document, source="policy")
+    here = published(
+        policy,
+        vol.ref.account_id if account_known else None,
+        vol.ref.region if region_known else None,
+    )
+    assert limits_for(here, vol).limits == limits_for(policy, vol).limits
+    assert policy_from_json(canonical_json(here), source="published") == here
+    assert len(here.rules) <= len(policy.rules)
+
+
+def test_what_is_published_says_nothing_of_other_places() -> None:
+    rules = [
+        {"match": {"account": "123456789012", "region": "us-east-1"}, "set": {"mode": "auto"}},
+        {"match": {"account": "210987654321"}, "set": {"mode": "off"}},
+        {"match": {"region": "eu-central-1"}, "set": {"max_iops": 5_000}},
+    ]
+    policy = parse_policy({"rules": rules}, source="policy")
+    here = published(policy, "123456789012", "us-east-1")
+    assert [rule.selector for rule in here.rules] == [Selector()]
+    assert len(published(policy, None, "us-east-1").rules) == 2
+    assert published(policy, None, None) == policy
+    assert here.version != policy.version

@@ -1,52 +1,13 @@
-"""The owner's limits: a policy, and the limits it sets for one resource."""
+"""The owner's policy: defaults, rules, and the limits they and its own tags set for a resource."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from enum import StrEnum
 
+from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.resources import Kind, Volume, VolumeType
-
-MODE_TAG = "headroom"
-"""Tag whose value is a mode; `headroom: auto` enrols a resource."""
-
-
-class Mode(StrEnum):
-    """How far Headroom may go with a resource; every next one includes the ones before."""
-
-    OFF = "off"
-    OBSERVE = "observe"
-    APPROVE = "approve"
-    AUTO = "auto"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What the owner allows for one resource. Sizes GiB, throughput MiB/s, money USD per month."""
-
-    mode: Mode = Mode.OBSERVE
-    types: tuple[VolumeType, ...] = (VolumeType.GP3, VolumeType.IO2)
-    max_iops: int = 16_000
-    max_throughput_mibps: int = 1_000
-    max_size_gib: int = 16_384
-    growth: bool = False
-    """Whether size may grow at all; it can never be undone."""
-    largest_step: float = 4.0
-    price_increase_usd: Decimal = Decimal(250)
-    """Most the monthly price may exceed the price at enrolment."""
-    slots_reserve: int = 1
-    """Of AWS's four modifications per 24 h, how many are left for people."""
-    cooldown_minutes: int = 0
-    """Quiet time after Headroom's own last change."""
-    headroom_percent: int = 10
-    """Spare capacity planned above what is needed."""
-    relief_value_usd_per_minute: float = 0.10
-    """What a starved minute is worth to the owner."""
-    give_back: bool = True
-    """Whether IOPS and throughput that are not needed may be lowered again (size never)."""
-    give_back_after_days: float = 1.0
-    """Least measured days before anything is lowered."""
+from headroom.domain.tags import MODE_TAG, followed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +17,8 @@ class Selector:
     kind: Kind | None = None
     volume_types: tuple[VolumeType, ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
+    accounts: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
 
     def matches(self, volume: Volume) -> bool:
         """Whether `volume` is one of those the rule is for."""
@@ -63,7 +26,15 @@ class Selector:
             return False
         if self.volume_types and volume.configuration.volume_type not in self.volume_types:
             return False
+        if not self.counts_in(volume.ref.account_id, volume.ref.region):
+            return False
         return all(volume.tag(key) == value for key, value in self.tags)
+
+    def counts_in(self, account_id: str | None, region: str | None) -> bool:
+        """Whether the rule may be for anything in this account and Region, None being any."""
+        return (not self.accounts or account_id is None or account_id in self.accounts) and (
+            not self.regions or region is None or region in self.regions
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +66,7 @@ class PolicyUnreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveLimits:
-    """The limits for one resource and where the mode came from."""
+    """The limits for one resource, and where each of them came from."""
 
     limits: Limits
     mode_from: str
@@ -103,24 +74,56 @@ class EffectiveLimits:
     enrolled: bool
     """Whether a person asked for more than watching: by tag, or by a rule that sets the mode."""
     problem: str | None
-    """Why the tag on the resource could not be understood, None when it could."""
+    """Why the tags on the resource could not be understood, None when they could."""
+    origins: tuple[tuple[str, str], ...] = ()
+    """Fields of Limits that are not from the defaults, and where from: `rule N`, `tag KEY`."""
+    notes: tuple[str, ...] = ()
+    """What the resource's tags asked for and did not get, a sentence each."""
 
 
 def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
-    """The limits of `policy` for `volume`: defaults, then rules in order, then its own tag."""
-    limits, mode_from = policy.defaults, "defaults"
+    """The limits of `policy` for `volume`: defaults, then rules in order, then its own tags."""
+    limits, origins = policy.defaults, dict[str, str]()
     for number, rule in enumerate(policy.rules, start=1):
         if rule.selector.matches(volume):
             limits = replace(limits, **dict(rule.settings))  # type: ignore[arg-type]
-            if "mode" in dict(rule.settings):
-                mode_from = f"rule {number}"
-    problem = None
-    tag = volume.tag(MODE_TAG)
-    if tag is not None:
-        try:
-            limits, mode_from = replace(limits, mode=Mode(tag.strip().lower())), "tag"
-        except ValueError:
-            problem = f"tag {MODE_TAG}={tag!r} is not one of off, observe, approve, auto"
-            limits, mode_from = replace(limits, mode=Mode.OBSERVE), "tag"
-    enrolled = limits.mode in (Mode.APPROVE, Mode.AUTO)
-    return EffectiveLimits(limits=limits, mode_from=mode_from, enrolled=enrolled, problem=problem)
+            origins |= {name: f"rule {number}" for name, _ in rule.settings}
+    own = followed(limits, volume.tags)
+    limits = own.limits
+    origins |= dict(own.origins)
+    if own.problem is not None:
+        limits = replace(limits, mode=min(limits.mode, Mode.OBSERVE, key=list(Mode).index))
+        origins["mode"] = "tag"
+    mode_from = origins.get("mode", "defaults")
+    return EffectiveLimits(
+        limits=limits,
+        mode_from="tag" if mode_from.startswith("tag") else mode_from,
+        enrolled=limits.mode in (Mode.APPROVE, Mode.AUTO),
+        problem=own.problem,
+        origins=tuple(sorted(origins.items())),
+        notes=own.notes,
+    )
+
+
+def narrowed(policy: Policy, account_id: str | None, region: str | None) -> Policy:
+    """What of `policy` counts in an account and Region, which its rules need not name then.
+
+    None is one that is not known. The limits for a resource there are the same as before, and the
+    version is that of the whole.
+    """
+
+    def here(selector: Selector) -> Selector:
+        return replace(
+            selector,
+            accounts=selector.accounts if account_id is None else (),
+            regions=selector.regions if region is None else (),
+        )
+
+    rules = (rule for rule in policy.rules if rule.selector.counts_in(account_id, region))
+    return replace(policy, rules=tuple(replace(r, selector=here(r.selector)) for r in rules))
+
+
+__all__ = [
+    "MODE_TAG", "EffectiveLimits", "Limits", "Mode", "Policy", "PolicyUnreadable", "Rule",
+    "Selector", "TagsMay", "limits_for", "narrowed",
+]  # fmt: skip

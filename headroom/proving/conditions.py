@@ -11,9 +11,9 @@ from types import MappingProxyType
 
 from headroom.domain.catalogue import LIMITS, capability, max_iops, why_invalid
 from headroom.domain.policy import Policy
+from headroom.domain.policy_fields import PRESETS
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.policy_fields import PRESETS
 from headroom.policy_text import parse_policy
 from headroom.proving.rules import Delays
 

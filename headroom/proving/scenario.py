@@ -9,9 +9,9 @@ from pathlib import Path
 
 from headroom.domain.catalogue import why_invalid
 from headroom.domain.policy import Policy
+from headroom.domain.policy_fields import PolicyError
 from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.policy_fields import PolicyError
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, load_yaml, shown

@@ -155,3 +155,46 @@ def test_the_scan_period_reaches_the_functions(synth: Synth) -> None:
     made = synth(scan_every_minutes="5", detection="sweep")
     for function in properties(made.loop, "AWS::Lambda::Function"):
         assert function["Environment"]["Variables"]["HEADROOM_SCAN_EVERY_MINUTES"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        ("[{match: {type: gp2}, set: {slots_reserve: 4}}]", "can never allow anything"),
+        (
+            "[{match: {type: gp2}, set: {mode: auto}}, {match: {}, set: {mode: observe}}]",
+            "has no effect",
+        ),
+    ],
+)
+def test_a_policy_that_says_nothing_does_not_deploy(
+    tmp_path: Path, synth: Synth, rules: str, says: str
+) -> None:
+    (tmp_path / "policy.yaml").write_text(f"rules: {rules}")
+    with pytest.raises(PolicyError, match=says):
+        synth(policy_file=str(tmp_path / "policy.yaml"))
+
+
+def test_only_what_counts_in_the_place_is_published_there(tmp_path: Path, synth: Synth) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "rules:\n"
+        "  - {match: {account: '123456789012', type: gp2}, set: {mode: auto}}\n"
+        "  - {match: {region: eu-west-1}, set: {max_iops: 8000}}\n"
+    )
+    place = {"account": "123456789012", "region": "us-east-1"}
+    bound = synth(policy_file=str(file), detection="sweep", **place)
+    (parameter,) = properties(bound.loop, POLICY_TYPE)
+    (rule,) = policy_from_json(parameter["Value"], source="template").rules
+    assert (rule.selector.accounts, rule.selector.regions) == ((), ())
+    assert not any("single accounts or Regions" in note for note in bound.notes)
+    unbound = synth(policy_file=str(file), detection="sweep")
+    (parameter,) = properties(unbound.loop, POLICY_TYPE)
+    assert len(policy_from_json(parameter["Value"], source="template").rules) == 2
+    assert any("single accounts or Regions" in note for note in unbound.notes)
+
+
+@pytest.mark.parametrize("context", [{"account": "1234"}, {"region": "Virginia"}])
+def test_a_place_that_is_none_is_refused(synth: Synth, context: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match="must be"):
+        synth(**context)

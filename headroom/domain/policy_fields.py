@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from enum import StrEnum
 from math import isfinite
 from types import MappingProxyType
 
 from headroom.domain.catalogue import LIMITS, MAX_MODIFICATIONS
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode, TagsMay
 from headroom.domain.resources import VolumeType
 
 ACCOUNT_PRICE = "price_increase_usd_per_month"
@@ -151,42 +152,109 @@ Reader = Callable[[object, str, str], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: the field of Limits it is, and how its value is read."""
+    """One setting: the field of Limits it is, how it is read, and what editors are told of it."""
 
     name: str
     read: Reader
+    schema: Mapping[str, object]
+    """Its value in words of JSON Schema."""
+    meaning: str
 
 
 def _money(value: object, source: str, path: str) -> object:
     return money(value, source, path)
 
 
+def _tags_may(value: object, source: str, path: str) -> object:
+    if isinstance(value, str) and value in set(TagsMay):
+        return TagsMay(value)
+    raise refuse(source, path, f"is {shown(value)}; known are {', '.join(TagsMay)}")
+
+
+def _integer(name: str, low: int, high: int, meaning: str) -> Setting:
+    schema = {"type": "integer", "minimum": low, "maximum": high}
+    return Setting(name=name, read=_whole(low, high), schema=schema, meaning=meaning)
+
+
+def _boolean(name: str, meaning: str) -> Setting:
+    return Setting(name=name, read=_yes_or_no, schema={"type": "boolean"}, meaning=meaning)
+
+
+def _one_of(kind: type[StrEnum]) -> Mapping[str, object]:
+    return {"type": "string", "enum": [member.value for member in kind]}
+
+
+MONEY_SCHEMA: Mapping[str, object] = MappingProxyType(
+    {"type": "number", "minimum": 0, "maximum": int(MOST_USD)}
+)
+
 FRIENDLY: Mapping[str, Setting] = MappingProxyType(
     {
-        "mode": Setting(name="mode", read=_mode),
-        "types": Setting(name="types", read=_types),
-        "max_iops": Setting(name="max_iops", read=_whole(100, MOST_IOPS)),
-        "max_throughput_mibps": Setting(name="max_throughput_mibps", read=_whole(1, MOST_MIBPS)),
-        "max_size_gib": Setting(name="max_size_gib", read=_whole(1, MOST_GIB)),
-        "growth": Setting(name="growth", read=_yes_or_no),
+        "mode": Setting(
+            name="mode", read=_mode, schema=_one_of(Mode),
+            meaning="How far Headroom may go: off, observe, approve or auto.",
+        ),
+        "types": Setting(
+            name="types", read=_types,
+            schema={
+                "type": "array", "minItems": 1, "uniqueItems": True,
+                "items": {"enum": [kind.value for kind in TARGET_TYPES]},
+            },
+            meaning="Types a volume may be changed to.",
+        ),
+        "max_iops": _integer("max_iops", 100, MOST_IOPS, "Ceiling on provisioned IOPS."),
+        "max_throughput_mibps": _integer(
+            "max_throughput_mibps", 1, MOST_MIBPS, "Ceiling on throughput in MiB/s."
+        ),
+        "max_size_gib": _integer("max_size_gib", 1, MOST_GIB, "Ceiling on size in GiB."),
+        "growth": _boolean("growth", "Whether size may grow at all; AWS can never undo it."),
         "largest_step": Setting(
             name="largest_step",
             read=_real(1, 1_000, "a factor above 1 and at most 1,000", above=True),
+            schema={"type": "number", "exclusiveMinimum": 1, "maximum": 1_000},
+            meaning="The most that IOPS and MiB/s may be multiplied by in one change.",
         ),
-        "price_increase_usd_per_month": Setting(name="price_increase_usd", read=_money),
-        "slots_reserve": Setting(name="slots_reserve", read=_whole(0, MAX_MODIFICATIONS)),
-        "cooldown": Setting(name="cooldown_minutes", read=_minutes),
-        "headroom_percent": Setting(name="headroom_percent", read=_whole(0, 400)),
+        "price_increase_usd_per_month": Setting(
+            name="price_increase_usd", read=_money, schema=MONEY_SCHEMA,
+            meaning="The most the monthly price may exceed the price at enrolment, in USD.",
+        ),
+        "slots_reserve": _integer(
+            "slots_reserve", 0, MAX_MODIFICATIONS,
+            "Of AWS's four changes per volume and 24 hours, how many are left for people.",
+        ),
+        "cooldown": Setting(
+            name="cooldown_minutes", read=_minutes,
+            schema={
+                "oneOf": [
+                    {"type": "string", "pattern": "^(?=.)([0-9]{1,4}d)?([0-9]{1,5}h)?([0-9]{1,6}m)?$"},
+                    {"const": 0},
+                ]
+            },
+            meaning="Quiet time after Headroom's own last change: 30m, 2h, 1h30m, at most 7d.",
+        ),
+        "headroom_percent": _integer(
+            "headroom_percent", 0, 400, "Spare capacity planned above what is needed."
+        ),
         "relief_value_usd_per_minute": Setting(
             name="relief_value_usd_per_minute",
             read=_real(0, 1_000, "USD per starved minute, 0 to 1,000"),
+            schema={"type": "number", "minimum": 0, "maximum": 1_000},
+            meaning="What a starved minute is worth, in USD; preset is another way to say it.",
         ),
-        "give_back": Setting(name="give_back", read=_yes_or_no),
+        "give_back": _boolean(
+            "give_back", "Whether IOPS and throughput that are not needed may be lowered again."
+        ),
         "give_back_after_days": Setting(
-            name="give_back_after_days", read=_real(0, 14, "a number of days, 0 to 14")
+            name="give_back_after_days", read=_real(0, 14, "a number of days, 0 to 14"),
+            schema={"type": "number", "minimum": 0, "maximum": 14},
+            meaning="Measured days of a volume's load before anything of it is lowered.",
+        ),
+        "tags_may": Setting(
+            name="tags_may", read=_tags_may, schema=_one_of(TagsMay),
+            meaning="What a volume's own headroom: tags may do: narrow, enrol or widen.",
         ),
     }
-)
+)  # fmt: skip
 """Every setting by the name it has in a policy."""
 
 

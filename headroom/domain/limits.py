@@ -1,0 +1,100 @@
+"""The owner's limits for one resource, and which of two limits is the narrower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from headroom.domain.resources import VolumeType
+
+
+class Mode(StrEnum):
+    """How far Headroom may go with a resource; every next one includes the ones before."""
+
+    OFF = "off"
+    OBSERVE = "observe"
+    APPROVE = "approve"
+    AUTO = "auto"
+
+
+class TagsMay(StrEnum):
+    """What the tags on a resource may do to the limits that the policy sets for it."""
+
+    NARROW = "narrow"
+    """Tighten any limit, the mode included; what is wider is not followed."""
+    ENROL = "enrol"
+    """The same, but the mode is theirs to choose: `headroom: auto` enrols."""
+    WIDEN = "widen"
+    """Set anything to anything that a policy could."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the owner allows for one resource. Sizes GiB, throughput MiB/s, money USD per month."""
+
+    mode: Mode = Mode.OBSERVE
+    types: tuple[VolumeType, ...] = (VolumeType.GP3, VolumeType.IO2)
+    max_iops: int = 16_000
+    max_throughput_mibps: int = 1_000
+    max_size_gib: int = 16_384
+    growth: bool = False
+    """Whether size may grow at all; it can never be undone."""
+    largest_step: float = 4.0
+    price_increase_usd: Decimal = Decimal(250)
+    """Most the monthly price may exceed the price at enrolment."""
+    slots_reserve: int = 1
+    """Of AWS's four modifications per 24 h, how many are left for people."""
+    cooldown_minutes: int = 0
+    """Quiet time after Headroom's own last change."""
+    headroom_percent: int = 10
+    """Spare capacity planned above what is needed."""
+    relief_value_usd_per_minute: float = 0.10
+    """What a starved minute is worth to the owner."""
+    give_back: bool = True
+    """Whether IOPS and throughput that are not needed may be lowered again (size never)."""
+    give_back_after_days: float = 1.0
+    """Least measured days before anything is lowered."""
+    tags_may: TagsMay = TagsMay.ENROL
+    """What the resource's own tags may do to all of the above."""
+
+
+MODES = tuple(Mode)
+"""Modes, the least permission first."""
+
+
+def _fewer(one: tuple[VolumeType, ...], other: tuple[VolumeType, ...]) -> tuple[VolumeType, ...]:
+    return tuple(kind for kind in one if kind in other)
+
+
+NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
+    {
+        # Narrower is what makes Headroom do less or spend less.
+        "mode": lambda one, other: min(one, other, key=MODES.index),
+        "types": _fewer,
+        "max_iops": min,
+        "max_throughput_mibps": min,
+        "max_size_gib": min,
+        "growth": lambda one, other: one and other,
+        "largest_step": min,
+        "price_increase_usd": min,
+        "slots_reserve": max,
+        "cooldown_minutes": max,
+        "headroom_percent": min,
+        "relief_value_usd_per_minute": min,
+        "give_back": lambda one, other: one and other,
+        "give_back_after_days": max,
+    }
+)
+"""Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""
+
+
+def no_wider(one: Limits, other: Limits) -> bool:
+    """Whether `one` allows nothing, in any field, that `other` does not."""
+    return all(
+        narrower(getattr(one, name), getattr(other, name)) == getattr(one, name)
+        for name, narrower in NARROWER.items()
+    )
