@@ -32,6 +32,8 @@ from headroom.proving.reuse import earlier_rows
 from headroom.proving.rows import Row
 from headroom.proving.scenarios import played, scenario_files
 
+DAY_MIN = 1_440
+
 
 class Scale(StrEnum):
     """What the loads are multiplied by."""
@@ -129,18 +131,25 @@ def _write(
 
 
 def _run(work: list[Job], workers: int) -> list[Row]:
+    """The rows of all jobs, with a bar on a terminal and a line per load anywhere else."""
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
     )  # fmt: skip
+    console, total = err(), sum(job.weight for job in work) // DAY_MIN
     with Progress(
-        *columns, console=err(), transient=True, disable=not err().is_terminal
+        *columns, console=console, transient=True, disable=not console.is_terminal
     ) as progress:
-        task = progress.add_task("volume-days", total=sum(job.weight for job in work) // 1_440)
+        task = progress.add_task("volume-days", total=total)
         done = 0
 
         def advance(job: Job) -> None:
             nonlocal done
             done += job.weight
-            progress.update(task, completed=done // 1_440, description=job.course.name)
+            progress.update(task, completed=done // DAY_MIN, description=job.course.name)
+            if not console.is_terminal:
+                console.print(
+                    f"{done // DAY_MIN:,} of {total:,} volume-days: {job.said}",
+                    markup=False, soft_wrap=True,
+                )  # fmt: skip
 
         return run_jobs(work, workers=workers, on_done=advance)

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from headroom.cli.output import money, table
 from headroom.proving.ranking import GROUPS
 
 Json = Mapping[str, Any]
-COLUMNS = ("", "controller", "score", "regret", "dollars", "starved min", "unsavable min",
+UNSAVABLE = "unsavable min"
+COLUMNS = ("", "controller", "score", "regret", "dollars", "starved min", UNSAVABLE,
            "changes", "raises", "AWS refused", "outside limits")  # fmt: skip
 
 
@@ -21,11 +23,13 @@ def show(said: Json, console: Console) -> None:
     for preset, found in said["summary"]["presets"].items():
         value = said["conditions"]["presets_usd_per_starved_minute"][preset]
         title = f"{preset}: a starved minute is worth ${value:.2f}; {runs} runs each"
-        console.print(table(title, COLUMNS, list(_ranked(found))))
-        console.print("* on the Pareto front of starved minutes against dollars", markup=False)
-        console.print(oracle(found) + "\n", markup=False, soft_wrap=True)
+        columns = [name for name in COLUMNS if name != UNSAVABLE]
+        console.print(_whole(table(title, columns, list(_ranked(found)))))
+        for line in ("* on the Pareto front of starved minutes against dollars",
+                     unsavable(found), oracle(found), ""):  # fmt: skip
+            console.print(line, markup=False, soft_wrap=True)
         groups = [(each["controller"], *by_group(each)) for each in found["controllers"]]
-        console.print(table(BY_GROUP, ("controller", *GROUPS), groups))
+        console.print(_whole(table(BY_GROUP, ("controller", *GROUPS), groups)))
         console.print()
         console.print(
             table(
@@ -46,8 +50,16 @@ def show(said: Json, console: Console) -> None:
 def _ranked(found: Json) -> Iterator[tuple[str, ...]]:
     for each in found["controllers"]:
         front = not each["dominated"] and each["kind"] != "reference"
-        yield (place(each) + (" *" if front else ""), each["controller"],
-               *sums(each["totals"]["all"]))  # fmt: skip
+        cells = dict(zip(COLUMNS[2:], sums(each["totals"]["all"]), strict=True))
+        del cells[UNSAVABLE]  # it is the same for nearly everybody, and the terminal is narrow
+        yield (place(each) + (" *" if front else ""), each["controller"], *cells.values())
+
+
+def _whole(drawn: Table) -> Table:
+    """The table with controllers' names and their money in one piece."""
+    for column in drawn.columns:
+        column.no_wrap = column.header in ("controller", "score", "regret", "dollars")
+    return drawn
 
 
 def place(each: Json) -> str:
@@ -67,6 +79,16 @@ def sums(total: Json) -> tuple[str, ...]:
         f"{total['price_raising']:,}",
         f"{total['aws_refusals']:,}",
         f"{total['guardrail_violations']:,}",
+    )
+
+
+def unsavable(found: Json) -> str:
+    """The starved minutes that are in nobody's score."""
+    counts = sorted(each["totals"]["all"]["unsavable_minutes"] for each in found["controllers"])
+    most = "" if counts[0] == counts[-1] else f" to {counts[-1]:,}"
+    return (
+        f"Besides, {counts[0]:,}{most} starved minutes that nothing within the guardrails would "
+        "have saved; they are in no score."
     )
 
 

@@ -31,6 +31,7 @@ def render(said: Json, plotting: tuple[str, str]) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["code"] = _code
     template = environment.from_string((page / "compare.html.j2").read_text(encoding="utf-8"))
     script, style = plotting
     css = style + "".join(
@@ -45,6 +46,14 @@ def render(said: Json, plotting: tuple[str, str]) -> str:
     )
 
 
+def _code(text: str) -> Markup:
+    """The text with what stands between backticks as code."""
+    parts = enumerate(text.split("`"))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in parts
+    )
+
+
 def _page(said: Json) -> Json:
     presets = said["summary"]["presets"]
     values = said["conditions"]["presets_usd_per_starved_minute"]
@@ -56,6 +65,7 @@ def _page(said: Json) -> Json:
             _preset(name, f"${values[name]:.2f}", found) for name, found in presets.items()
         ],
         "sums": compared.COLUMNS[2:],
+        "by_group": compared.BY_GROUP.capitalize(),
         "groups": list(GROUPS),
         "scenarios": [compared.scenario(each) for each in said.get("scenarios", ())],
         "scenario_columns": compared.SCENARIO,
@@ -82,6 +92,7 @@ def _preset(name: str, value: str, found: Json) -> Json:
             for each in found["controllers"]
         ],
         "oracle": compared.oracle(found),
+        "unsavable": compared.unsavable(found),
         "targets": [compared.target(each) for each in found["targets"]],
         "groups": [
             {

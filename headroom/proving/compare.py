@@ -56,6 +56,12 @@ class Job:
         """Minutes to be simulated, for progress and for beginning with the longest."""
         return self.course.minutes * len(self.starts)
 
+    @property
+    def said(self) -> str:
+        """The load with its scales and starts, for progress."""
+        scales, starts = " and ".join(self.scales), ", ".join(self.starts)
+        return f"{self.course.name}, scale {scales}, from {starts}"
+
 
 def courses_in(directory: Path) -> list[tuple[str, Course]]:
     """File name and course of every trace in a directory; raises BadInput in one sentence."""

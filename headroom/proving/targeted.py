@@ -77,8 +77,7 @@ def targets(rows: Sequence[Row]) -> tuple[Target, ...]:
             ),
             (
                 "left_alone_share", "share of the volume-days that would not have starved on "
-                "which nothing raised the price, or added performance without lowering it",
-                0.98, False, _left_alone,
+                "which nothing raised the price or added performance", 0.98, False, _left_alone,
             ),
             (
                 "raises_per_episode", "price-raising modifications per starvation episode",
@@ -208,14 +207,14 @@ def _foreseen(rows: Sequence[Row]) -> _Found:
 
 def _left_alone(rows: Sequence[Row]) -> _Found:
     days = sum(r.measures.calm_days for r in _ours(rows))
-    disturbed = sum(r.measures.disturbed_days for r in _ours(rows))
+    disturbed = sum(r.measures.sped_up_days for r in _ours(rows))
     found = _share(days - disturbed, days, "volume-days")
     if not days:
         return found
-    strict = 1 - sum(r.measures.sped_up_days for r in _ours(rows)) / days
+    mild = 1 - sum(r.measures.disturbed_days for r in _ours(rows)) / days
     return _Found(
-        found.figure, f"{found.detail}; {strict:.1%} if what adds performance and lowers the price "
-        "(gp2 to gp3) counts as a disturbance too",
+        found.figure, f"{found.detail}; {mild:.1%} if what adds performance and lowers the price "
+        "(gp2 to gp3) counts as leaving alone",
     )  # fmt: skip
 
 
@@ -231,9 +230,12 @@ def _raises(rows: Sequence[Row]) -> _Found:
 
 
 def _slotless(rows: Sequence[Row]) -> _Found:
-    found = [r for r in _ours(rows) if r.measures.slotless_minutes]
+    own = _ours(rows)
+    found = [r for r in own if r.measures.slotless_minutes]
     said = ", ".join(
         f"{_named(r.trace, r.scale)} {r.start} ({r.measures.slotless_minutes} min)" for r in found
     )
-    most = max((r.measures.most_in_24h for r in _ours(rows)), default=0)
-    return _Found(float(len(found)), f"at most {most} in 24 h{'; ' if said else ''}{said}")
+    most = max((r.measures.most_in_24h for r in own), default=0)
+    times = sum(r.measures.most_in_24h == most for r in own)
+    used = f"at most {most} modifications in 24 h, in {times:,} of {len(own):,} runs"
+    return _Found(float(len(found)), used + (f"; {said}" if said else ""))

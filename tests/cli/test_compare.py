@@ -51,6 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         code = run([
             "compare", "--traces", str(traces), "--scale", "1", "--workers", "1", "--json",
             "--html", str(folder / "page.html"), "--markdown", str(folder / "page.md"),
+            "--figures", str(folder / "figures" / "page.json"),
         ])  # fmt: skip
     assert code == 0
     (folder / "result.json").write_text("".join(text), encoding="utf-8")
@@ -81,7 +82,8 @@ def test_a_table_says_what_the_json_says(made: Path, capsys: pytest.CaptureFixtu
     traces, earlier = str(made / "traces"), str(made / "result.json")
     words = ["compare", "--traces", traces, "--scale", "1", "--workers", "1", "--reuse", earlier]
     assert run(words) == 0
-    printed = capsys.readouterr().out
+    printed, progress = capsys.readouterr()
+    assert "21 of 21 volume-days: night, scale 1, from io1" in progress
     for each in said(made)["summary"]["presets"]["balanced"]["controllers"]:
         assert each["controller"] in printed
         assert f"${each['totals']['all']['score']:,.2f}" in printed
@@ -145,6 +147,18 @@ def test_the_markdown_holds_the_tables_the_shortfalls_and_the_notes(made: Path) 
     assert "## What was tried\n\nMuch.\n\n## Conditions" in text
 
 
+def test_the_figures_are_the_result_without_its_runs_and_enough_for_the_markdown(
+    made: Path,
+) -> None:
+    whole = said(made)
+    figures = json.loads((made / "figures" / "page.json").read_text(encoding="utf-8"))
+    assert whole.keys() - figures.keys() == {"rows", "details"}
+    assert figures == {name: whole[name] for name in figures}
+    notes = (made / "page-notes.md").read_text(encoding="utf-8")
+    written = (made / "page.md").read_text(encoding="utf-8")
+    assert compared_markdown.render(figures, notes) == written
+
+
 def test_a_page_without_notes_or_shortfalls_says_so(made: Path) -> None:
     found = said(made)
     for target in found["summary"]["presets"]["balanced"]["targets"]:
@@ -165,6 +179,14 @@ def test_a_page_without_notes_or_shortfalls_says_so(made: Path) -> None:
         (["--traces", "good", "--scenarios", "odd.json"], "odd.json must be a YAML list"),
         (["--traces", "good", "--scenarios", "number.yaml"], "number.yaml lists 7, which is no"),
         (["--traces", "good", "--scenarios", "gone.yaml"], "gone.yaml"),
+        (["--traces", "folder"], "folder.csv cannot be read: Is a directory"),
+        (["--traces", "bytes"], "bytes.csv"),
+        (["--traces", "empty"], "empty.csv"),
+        (["--html", "good"], "good could not be written: it is a directory."),
+        (["--html", "odd.json/page.html"], "odd.json is no directory."),
+        (["--markdown", "good"], "good could not be written: it is a directory."),
+        (["--figures", "odd.json/more/page.json"], "odd.json is no directory."),
+        (["--workers", "-1"], "Input should be greater than or equal to 0"),
         (["--scale", "2"], "'2' is not one of"),
         (["--preset", "cheap"], "'cheap' is not one of"),
     ],
@@ -181,6 +203,10 @@ def test_bad_input_is_refused_in_one_sentence(
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     trace(tmp_path / "good")
+    (tmp_path / "folder" / "folder.csv").mkdir(parents=True)
+    for name, content in (("bytes", b"\xff\xfe\x00\x01"), ("empty", b"")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.csv").write_bytes(content)
     (tmp_path / "odd.json").write_text("{}", encoding="utf-8")
     (tmp_path / "number.yaml").write_text("[7]", encoding="utf-8")
     other = said(made)

@@ -146,7 +146,7 @@ def measured(key: str, *measures: dict[str, int]) -> float | None:
 
 
 def test_measures_are_summed_over_the_runs() -> None:
-    days = ({"calm_days": 30, "disturbed_days": 1}, {"calm_days": 20})
+    days = ({"calm_days": 30, "sped_up_days": 1}, {"calm_days": 20})
     assert measured("left_alone_share", *days) == 0.98
     told = ({"foreseeable": 3, "foreseen": 3}, {"foreseeable": 1})
     assert measured("foreseen_share", *told) == 0.75

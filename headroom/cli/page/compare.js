@@ -8,25 +8,39 @@
   const dollars = (value) => (value == null ? "" : `$${short.format(value)}`);
   const minutes = (value) => (value == null ? "" : short.format(value));
 
+  const overlap = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+
+  // Beside its point, else on the other side, above or below it, else further up or down.
+  function places(x, y, w, h, gap) {
+    const found = [[x + gap, y], [x - gap - w, y], [x - w / 2, y - h - gap / 3], [x - w / 2, y + h + gap / 3]];
+    for (let by = 1; by <= 3; by++) {
+      for (const up of [-1, 1]) found.push([x + gap, y + up * by * h], [x - gap - w, y + up * by * h]);
+    }
+    return found.map(([left, middle]) => ({ x: left, y: middle - h / 2, w, h }));
+  }
+
   function labels(points) {
     return (u) => {
       const { ctx } = u;
+      const px = devicePixelRatio;
       ctx.save();
-      ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+      ctx.font = `${12 * px}px system-ui, sans-serif`;
       ctx.textBaseline = "middle";
       ctx.textAlign = "left";
+      const at = points.map((p) => [u.valToPos(p.usd, "x", true), u.valToPos(p.starved, "y", true)]);
+      const dots = at.map(([x, y]) => ({ x: x - 6 * px, y: y - 6 * px, w: 12 * px, h: 12 * px }));
+      const room = { left: u.bbox.left, right: u.ctx.canvas.width, bottom: u.bbox.top + u.bbox.height };
       const taken = [];
-      for (const point of points) {
-        const x = u.valToPos(point.usd, "x", true);
-        let y = u.valToPos(point.starved, "y", true);
-        const width = ctx.measureText(point.name).width;
-        const left = x + width + 14 * devicePixelRatio > u.bbox.left + u.bbox.width;
-        const from = left ? x - width - 10 * devicePixelRatio : x + 10 * devicePixelRatio;
-        const high = 13 * devicePixelRatio;
-        while (taken.some((t) => Math.abs(t.y - y) < high && from < t.to && t.from < from + width)) y -= high;
-        taken.push({ y, from, to: from + width });
-        ctx.fillStyle = color(shade[point.kind]);
-        ctx.fillText(point.name, from, y);
+      const order = points.map((_, i) => i).sort((a, b) => (points[b].kind === "headroom") - (points[a].kind === "headroom"));
+      for (const i of order) {
+        const w = ctx.measureText(points[i].name).width;
+        const tried = places(...at[i], w, 14 * px, 10 * px).filter(
+          (box) => box.x >= room.left && box.x + w <= room.right && box.y >= 0 && box.y + box.h <= room.bottom);
+        const free = tried.find((box) => ![...taken, ...dots.filter((_, j) => j !== i)].some((other) => overlap(box, other)));
+        const box = free || tried[0] || places(...at[i], w, 14 * px, 10 * px)[0];
+        taken.push(box);
+        ctx.fillStyle = color(shade[points[i].kind]);
+        ctx.fillText(points[i].name, box.x, box.y + box.h / 2);
       }
       ctx.restore();
     };
@@ -40,9 +54,9 @@
     return found;
   }
 
-  function decades(high) {
+  function decades(first, high) {
     const found = [0];
-    for (let ten = 10; ten <= high; ten *= 10) found.push(ten);
+    for (let ten = first; ten <= high; ten *= 10) found.push(ten);
     return found;
   }
 
@@ -54,6 +68,8 @@
     const low = Math.min(...xs) / 1.3;
     const high = Math.max(...xs) * 1.9;
     const top = Math.max(1, ...points.map((p) => p.starved)) * 2;
+    const least = Math.min(...points.filter((p) => p.starved > 0).map((p) => p.starved), top);
+    const first = 10 ** Math.max(0, Math.floor(Math.log10(least)));
     const front = points.map((p) => (p.front ? p.starved : null));
     const each = points.map((p, i) => points.map((_, j) => (i === j ? p.starved : null)));
     const chart = new uPlot({
@@ -62,11 +78,11 @@
       cursor: { drag: { x: false, y: false }, points: { show: false } },
       scales: {
         x: { time: false, distr: 3, range: () => [low, high] },
-        y: { distr: 4, asinh: 10, range: () => [0, top] },
+        y: { distr: 4, asinh: first, range: () => [0, top] },
       },
       axes: [
-        { ...axis, splits: () => steps(low, high), filter: (u, splits) => splits, values: (u, splits) => splits.map(dollars), label: "storage dollars, all runs", labelFont: axis.font, labelSize: 20 },
-        { ...axis, size: 58, splits: () => decades(top), filter: (u, splits) => splits, values: (u, splits) => splits.map(minutes), label: "starved minutes", labelFont: axis.font, labelSize: 20 },
+        { ...axis, size: 32, splits: () => steps(low, high), filter: (u, splits) => splits, values: (u, splits) => splits.map(dollars), label: "storage dollars, all runs", labelFont: axis.font, labelSize: 20 },
+        { ...axis, size: 58, splits: () => decades(first, top), filter: (u, splits) => splits, values: (u, splits) => splits.map(minutes), label: "starved minutes", labelFont: axis.font, labelSize: 20 },
       ],
       series: [
         {},
