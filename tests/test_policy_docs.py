@@ -13,6 +13,17 @@ from headroom.domain.policy_fields import FRIENDLY, PRESETS
 from headroom.domain.tags import BY_TAG, key_of, said
 from headroom.policy_check import check
 from headroom.policy_text import PolicyError, default_policy, parse_policy
+from headroom.proving.policy_tests import (
+    ANSWERS,
+    EXPECT,
+    LEDGER,
+    LOAD,
+    TO,
+    VOLUME,
+    WORDS,
+    load_tests,
+    run,
+)
 
 TEXT = (Path(__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
 ROWS = {
@@ -41,7 +52,7 @@ def test_the_table_names_all_modes_and_presets() -> None:
 
 
 def test_the_example_reads_without_a_warning() -> None:
-    (example,) = [text for language, text in BLOCKS if language == "yaml"]
+    example, _ = [text for language, text in BLOCKS if language == "yaml"]
     policy = parse_policy(yaml.safe_load(example), source="docs/policy.md")
     assert (check(policy).problems, check(policy).remarks) == ((), ())
     assert policy.defaults == default_policy().defaults
@@ -100,3 +111,17 @@ def test_the_refusals_shown_are_the_refusals_made(document: object) -> None:
     with pytest.raises(PolicyError) as refusal:
         parse_policy(document, source="policy.yaml")
     assert str(refusal.value) in TEXT
+
+
+def test_the_tests_shown_pass_on_the_policy_shown(tmp_path: Path) -> None:
+    policy, tests = [text for language, text in BLOCKS if language == "yaml"]
+    (tmp_path / "policy.yaml").write_text(policy)
+    (tmp_path / "policy.tests.yaml").write_text(tests)
+    verdicts = list(run(load_tests(tmp_path / "policy.tests.yaml")))
+    assert [verdict.differences for verdict in verdicts] == [(), ()]
+
+
+def test_every_word_of_a_test_file_is_in_the_docs() -> None:
+    section = TEXT.split("## Testing it")[1].split("## How it is published")[0]
+    for word in {*VOLUME, *LOAD, *LEDGER, *EXPECT, *TO, *WORDS, *ANSWERS}:
+        assert re.search(rf"\b{word}\b", section), word

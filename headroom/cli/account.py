@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -42,10 +44,14 @@ class Account:
 
     account_id: str
     region: str
+    caller: str
+    """ARN of whoever asks."""
     now: datetime
     ec2: EC2Client
     cloudwatch: CloudWatchClient
     prices: Prices
+    client: Callable[[str], Any]
+    """Any other client there, by the name of its service."""
 
 
 def account(
@@ -72,10 +78,12 @@ def account(
         return Account(
             account_id=told["Account"],
             region=session.region_name,
+            caller=told["Arn"],
             now=now,
             ec2=session.client("ec2", **asked),
             cloudwatch=session.client("cloudwatch", **asked),
             prices=_prices(session, endpoint_url),
+            client=partial(_client, session, endpoint_url),
         )
     except NoCredentialsError:
         raise Problem(NO_CREDENTIALS) from None
@@ -88,6 +96,10 @@ def account(
     except (BotoCoreError, ClientError, ValueError) as problem:
         where = "" if endpoint_url is None else f" at {endpoint_url}"
         raise Problem(f"The AWS account{where} cannot be read: {problem}") from None
+
+
+def _client(session: Any, endpoint_url: str | None, service: str) -> Any:
+    return session.client(service, endpoint_url=endpoint_url, config=READS)
 
 
 def _prices(session: boto3.Session, endpoint_url: str | None) -> Prices:

@@ -12,7 +12,7 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from typer._click.exceptions import ClickException
 
-from headroom.cli import audit, compare, demo, explain, local, replay, simulate, version
+from headroom.cli import audit, compare, demo, explain, local, policy, replay, simulate, version
 from headroom.cli.output import err
 from headroom.cli.problems import BAD_INPUT, FAILED, OK, Problem
 from headroom.localaws.daemon import EndpointFailed
@@ -34,6 +34,7 @@ app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
 app.command("replay")(replay.replay)
 app.add_typer(local.app, name="local")
+app.add_typer(policy.app, name="policy")
 app.command("audit")(audit.audit)
 app.command("explain")(explain.explain)
 app.command("version")(version.version)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from headroom.domain.limits import NARROWER, Limits, TagsMay
-from headroom.domain.policy_fields import FRIENDLY, PRESETS, PolicyError, refuse
+from headroom.domain.policy_fields import FRIENDLY, PRESETS, PolicyError, refuse, written
 
 MODE_TAG = "headroom"
 """Tag whose value is a mode; `headroom: auto` enrols a resource."""
@@ -20,6 +20,7 @@ PREFIX = "headroom:"
 """What the keys of all other tags begin with: `headroom:max-iops`."""
 BY_TAG = tuple(name for name in FRIENDLY if name != "tags_may")
 """Settings that a tag can make; what tags may do is not theirs to say."""
+_NAMES = {setting.name: name for name, setting in FRIENDLY.items()}
 NOBODY = "The volume's tags"
 _LIST = re.compile(r"[\s,/+;]+")
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
@@ -123,9 +124,9 @@ def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:
             return Followed(limits=limits, origins=(), notes=(), problem=problem)
         if after != one.value:
             notes.append(
-                f"{one.tag} asks for more than the policy allows, which lets tags "
-                f"{limits.tags_may.value} only; {'part of it' if after != before else 'it'} is "
-                "not followed"
+                f"tag {one.tag} asks for {_shown(one.field, one.value)} where the policy allows "
+                f"{_shown(one.field, before)}; tags may {limits.tags_may.value} only, so it is "
+                f"{_shown(one.field, after)}"
             )
         if after != before or after == one.value:
             moved[one.field] = after
@@ -136,6 +137,13 @@ def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:
         notes=tuple(notes),
         problem=None,
     )
+
+
+def _shown(field: str, value: object) -> str:
+    plain = written(_NAMES[field], value)
+    if isinstance(plain, bool):
+        return str(plain).lower()
+    return ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
 
 
 def _allowed(one: Said, before: object, tags_may: TagsMay) -> object:

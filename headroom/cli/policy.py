@@ -1,0 +1,218 @@
+"""`headroom policy`: what the owner's limits are, whether they make sense, and what they decide."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.policies import ParameterPolicies
+from headroom.cli import policy_shown, source
+from headroom.cli.account import Account, account
+from headroom.cli.output import emit, err, out
+from headroom.cli.policy_shown import Shown
+from headroom.cli.problems import BAD_INPUT, FAILED, OK, BadRequest, Problem
+from headroom.domain.catalogue import LIMITS, why_invalid
+from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
+from headroom.domain.policy_fields import PolicyError
+from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
+from headroom.policy_check import check_file
+from headroom.policy_schema import schema_text
+from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
+from headroom.ports import ReadFailed, ResourceGone
+from headroom.proving import policy_tests
+from headroom.proving.policy_tests import Verdict
+from headroom.proving.situation import made_volume
+from headroom.settings import POLICY_PARAMETER
+
+USUAL_FILE = Path("policy.yaml")
+USUAL_TESTS = Path("policy.tests.yaml")
+
+app = typer.Typer(
+    help="Check, show and test the policy: what Headroom may do, to what, for how much.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command()
+def schema() -> int:
+    """Print the policy's JSON Schema, by which editors complete and check it."""
+    sys.stdout.write(schema_text())
+    return OK
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="Policy file.")] = USUAL_FILE,
+    as_json: JsonOption = False,
+) -> int:
+    """Say all that is wrong with a policy: what it says, and what it can never mean.
+
+    Exit code 2 when anything is; it would not deploy either. Remarks stop nothing.
+    """
+    found = check_file(str(file))
+    problems = found.problems
+    size = 0
+    if found.policy is not None:
+        text = canonical_json(found.policy)
+        size = len(text)
+        try:
+            ssm_tier(text)
+        except PolicyError as too_long:
+            problems = (*problems, str(too_long))
+    version = None if found.policy is None else found.policy.version
+    if as_json:
+        emit({"file": str(file), "ok": not problems, "version": version, "characters": size,
+              "problems": list(problems), "remarks": list(found.remarks)})  # fmt: skip
+    else:
+        for problem in problems:
+            err().print(f"Problem: {problem}", markup=False, soft_wrap=True)
+        for remark in found.remarks:
+            err().print(f"Remark: {remark}", markup=False, soft_wrap=True)
+        if not problems and found.policy is not None:
+            rules = len(found.policy.rules)
+            out().print(f"{file} makes sense: version {version}, {rules} rules, {size:,} of 8,192 "
+                        "characters.", markup=False, soft_wrap=True)  # fmt: skip
+    return BAD_INPUT if problems else OK
+
+
+@app.command()
+def show(
+    resource: Annotated[
+        str | None, typer.Argument(help="Volume id; without, the volume that the options make up.")
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="Policy file; for a volume of an account, its published policy."),
+    ] = None,
+    kind: Annotated[
+        VolumeType | None, typer.Option("--type", help="Type of a made-up volume.")
+    ] = None,
+    size: Annotated[int, typer.Option(min=1, help="Its size in GiB.")] = 100,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="A tag of it (KEY=VALUE); may be given again.")
+    ] = None,
+    account_id: Annotated[
+        str, typer.Option("--account", help="The account it is in.")
+    ] = "123456789012",
+    as_json: JsonOption = False,
+    region: Annotated[str | None, typer.Option(help="AWS Region of the volume.")] = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
+    ] = False,
+) -> int:
+    """Show the limits in force for one volume, and where each of them came from.
+
+    Exit code 1 when the volume's tags cannot be understood.
+    """
+    if (resource is None) == (kind is None):
+        raise BadRequest("Name a volume, or make one up with --type (and --size, --tag).")
+    tags = dict(_tag(text) for text in tag or ())
+    if resource is not None:
+        if tags:
+            raise BadRequest("A volume of an account has its own tags; leave --tag away.")
+        where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
+        volume = _described(where, resource)
+        rules, name = _in_force(where, policy)
+    else:
+        ref = ResourceRef(kind=Kind.EBS, account_id=account_id, region=region or "us-east-1",
+                          resource_id="a made-up volume")  # fmt: skip
+        volume = made_volume(ref, _typical(kind or VolumeType.GP3, size), tags)
+        rules, name = load_policy_file(policy or USUAL_FILE), str(policy or USUAL_FILE)
+    shown = Shown(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
+    if as_json:
+        emit(policy_shown.as_object(shown))
+    else:
+        policy_shown.show(shown, out())
+    return OK if shown.effective.problem is None else FAILED
+
+
+@app.command("test")
+def run_tests(
+    file: Annotated[Path, typer.Argument(help="File of tests (docs/policy.md).")] = USUAL_TESTS,
+    policy: Annotated[
+        Path | None, typer.Option(help="Policy to test in place of the one the file names.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Decide the situations in a file of tests, and compare with what it expects.
+
+    Exit code 1 when any is decided otherwise.
+    """
+    loaded = policy_tests.load_tests(file, policy=policy)
+    verdicts = tuple(policy_tests.run(loaded))
+    failed = sum(not verdict.passed for verdict in verdicts)
+    if as_json:
+        emit({"policy": str(loaded.policy_path), "version": loaded.policy.version,
+              "passed": len(verdicts) - failed, "failed": failed,
+              "tests": [_tested(verdict) for verdict in verdicts]})  # fmt: skip
+    else:
+        policy_shown.show_tests(verdicts, loaded, out())
+    return FAILED if failed else OK
+
+
+def _tested(verdict: Verdict) -> dict[str, object]:
+    decision = verdict.decision
+    return {
+        "name": verdict.test.name,
+        "passed": verdict.passed,
+        "differences": list(verdict.differences),
+        "decided": None if decision is None else decision.summary,
+        "blocked_by": [] if decision is None else list(policy_tests.blocking(decision)),
+    }
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise BadRequest(f"--tag {text!r} is no tag; write KEY=VALUE.")
+    return key, value
+
+
+def _typical(kind: VolumeType, size: int) -> Configuration:
+    """A volume of this type and size with the least it can have."""
+    ranges = LIMITS[kind]
+    made = Configuration(
+        volume_type=kind, size_gib=size,
+        iops=None if ranges.iops is None else ranges.iops[0],
+        throughput_mibps=None if ranges.throughput_mibps is None else ranges.throughput_mibps[0],
+    )  # fmt: skip
+    problem = why_invalid(made)
+    if problem is not None:
+        raise BadRequest(f"There is no {kind.value} volume of {size} GiB: {problem}.")
+    return made
+
+
+def _described(where: Account, resource: str) -> Volume:
+    name = resource.rsplit("/", 1)[-1]
+    if not re.fullmatch(r"vol-[0-9a-f]+", name):
+        raise BadRequest(f"{resource!r} is no volume's id; one looks like vol-0123456789abcdef0.")
+    ref = ResourceRef(
+        kind=Kind.EBS, account_id=where.account_id, region=where.region, resource_id=name
+    )
+    storage = EbsStorage(where.ec2, account_id=where.account_id, region=where.region)
+    try:
+        return storage.view(ref).volume
+    except ResourceGone:
+        raise BadRequest(f"There is no volume {name} in {where.region}.") from None
+    except ReadFailed as problem:
+        raise Problem(f"The volume cannot be read: {problem}") from None
+
+
+def _in_force(where: Account, file: Path | None) -> tuple[Policy, str]:
+    """The policy of a file as it would be published there, or the published one."""
+    if file is not None:
+        return published(load_policy_file(file), where.account_id, where.region), str(file)
+    policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
+    found = policies.current()
+    if isinstance(found, PolicyUnreadable):
+        raise Problem(f"{found.reason.rstrip('.')}; --policy FILE shows what a file would mean.")
+    return found, f"the policy published in {where.region}"

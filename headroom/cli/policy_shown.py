@@ -1,0 +1,103 @@
+"""The limits in force for a volume, and tests of a policy, as people and scripts read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from headroom.cli.output import table
+from headroom.domain.policy import EffectiveLimits, Mode, Policy
+from headroom.domain.policy_fields import FRIENDLY, written
+from headroom.domain.resources import Volume
+from headroom.proving.policy_tests import PolicyTests, Verdict
+
+MEANS = {
+    Mode.OFF: "it is not looked at",
+    Mode.OBSERVE: "decisions are recorded and nothing is changed",
+    Mode.APPROVE: "nothing is changed by itself, and the owner is told of what stays blocked",
+    Mode.AUTO: "it is changed within these limits",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A volume, the policy (and what it is called), and what that makes of it."""
+
+    volume: Volume
+    policy: Policy
+    name: str
+    effective: EffectiveLimits
+
+    @property
+    def matching(self) -> tuple[int, ...]:
+        """Numbers of the rules that fit the volume."""
+        rules = enumerate(self.policy.rules, 1)
+        return tuple(n for n, rule in rules if rule.selector.matches(self.volume))
+
+
+def rows(shown: Shown) -> tuple[tuple[str, object, str], ...]:
+    """Every setting, its value as a policy writes it, and where it came from."""
+    limits, origins = shown.effective.limits, dict(shown.effective.origins)
+    return tuple(
+        (name, written(name, getattr(limits, s.name)), origins.get(s.name, "defaults"))
+        for name, s in FRIENDLY.items()
+    )
+
+
+def as_object(shown: Shown) -> dict[str, object]:
+    """One JSON object."""
+    ref = shown.volume.ref
+    return {
+        "volume": ref.resource_id, "account": ref.account_id, "region": ref.region,
+        "configuration": str(shown.volume.configuration), "tags": dict(shown.volume.tags),
+        "policy": shown.name, "version": shown.policy.version, "rules": list(shown.matching),
+        "enrolled": shown.effective.enrolled, "problem": shown.effective.problem,
+        "notes": list(shown.effective.notes),
+        "limits": {name: {"value": value, "from": where} for name, value, where in rows(shown)},
+        "account_price_increase_usd_per_month": float(shown.policy.account_increase_usd),
+    }  # fmt: skip
+
+
+def show(shown: Shown, console: Console) -> None:
+    """A table for people."""
+    effective, ref = shown.effective, shown.volume.ref
+    title = f"{ref.resource_id} ({shown.volume.configuration}, {ref.region}) under {shown.name}"
+    listed = [(name, _text(value), where) for name, value, where in rows(shown)]
+    console.print(table(title, ("Setting", "In force", "From"), listed))
+    fits = ", ".join(f"rule {n}" for n in shown.matching) or "no rule"
+    _line(console, f"Policy version {shown.policy.version}; {fits} fits this volume.")
+    increase = shown.policy.account_increase_usd
+    _line(console, f"All increases in the account together: ${increase:,} a month.")
+    _line(console, f"Mode {effective.limits.mode.value}: {MEANS[effective.limits.mode]}.")
+    for note in effective.notes:
+        _line(console, f"Note: {note}.")
+    if effective.problem is not None:
+        _line(console, f"Nothing is changed until this is put right: {effective.problem}.")
+
+
+def show_tests(verdicts: Sequence[Verdict], tests: PolicyTests, console: Console) -> None:
+    """Each test with its result, and in the end how many passed."""
+    for verdict in verdicts:
+        _line(console, f"{'pass' if verdict.passed else 'FAIL'}  {verdict.test.name}")
+        for difference in verdict.differences:
+            _line(console, f"        {difference}")
+        if not verdict.passed and verdict.decision is not None:
+            _line(console, f"        decided: {verdict.decision.summary}")
+    failed = sum(not verdict.passed for verdict in verdicts)
+    passed = len(verdicts) - failed
+    _line(console, f"{passed} passed, {failed} failed: {tests.policy_path}, version "
+                   f"{tests.policy.version}.")  # fmt: skip
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int | float) else str(value)

@@ -1,0 +1,155 @@
+"""A volume under a load, in few words, as the evidence the engine would have of it.
+
+The load runs through the volume's own physics, so checks, queue, credits and latency are what
+CloudWatch would publish; nothing is made up to suit the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import numpy as np
+
+from headroom.domain.catalogue import MIB, capability
+from headroom.domain.decision import Evidence
+from headroom.domain.observation import Observation
+from headroom.domain.policy import Policy
+from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
+from headroom.domain.resources import Configuration, ResourceRef, Volume
+from headroom.domain.standing import KnownModification, fresh_standing
+from headroom.proving.course import IO_KIB, Course
+from headroom.proving.fast import SSD, FastVolume
+from headroom.proving.fast_world import FastWorld
+
+AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+"""The instant of every situation, so that the same one is decided the same for ever."""
+METRIC_DELAY = timedelta(minutes=2)
+DAY_MIN = 1_440
+USUAL_REGION = "us-east-1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What the workload asks for in the last `minutes`, after `days` of asking for less.
+
+    `iops` are application operations/s of `io_kib` KiB each, half of them reads; `before_iops`
+    what it asked for until then.
+    """
+
+    iops: float
+    io_kib: float = IO_KIB
+    minutes: int = 30
+    before_iops: float = 0.0
+    days: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledgered:
+    """What the ledger knows: changes ago, increases in USD per month, pause and failures."""
+
+    changed_ago: tuple[timedelta, ...] = ()
+    own_increase_usd: Decimal = Decimal(0)
+    account_increase_usd: Decimal = Decimal(0)
+    acted_ago: timedelta | None = None
+    paused: bool = False
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A volume, its load, and what the ledger knows of it."""
+
+    volume: Volume
+    load: Load
+    ledgered: Ledgered
+
+
+def word_load(word: str, volume: Volume) -> Load:
+    """The load that a word stands for: idle, busy or starved, by what the volume sustains.
+
+    Raises KeyError for any other word.
+    """
+    can = capability(volume.configuration).sustained_iops
+    share, before = {"idle": (0.05, 0.05), "busy": (0.6, 0.6), "starved": (2.0, 0.5)}[word]
+    return Load(iops=can * share, before_iops=can * before)
+
+
+def evidence(situation: Situation, policy: Policy) -> Evidence:
+    """All the engine would know of the situation at `AT`; raises ValueError for HDD types."""
+    volume, known = situation.volume, situation.ledgered
+    if volume.configuration.volume_type not in SSD:
+        raise ValueError(f"the load of a {volume.configuration.volume_type} is not played")
+    prices = prices_of(volume.ref.region)
+    now_usd = prices.monthly(volume.configuration)
+    standing = replace(
+        fresh_standing(),
+        enrolment_usd=now_usd - known.own_increase_usd,
+        own_increase_usd=known.own_increase_usd,
+        account_increase_usd=max(known.account_increase_usd, known.own_increase_usd),
+        modifications=tuple(
+            KnownModification(started_at=AT - ago, by="other")
+            for ago in sorted(known.changed_ago, reverse=True)
+        ),
+        last_act_at=None if known.acted_ago is None else AT - known.acted_ago,
+        paused_until=datetime.max.replace(tzinfo=UTC) if known.paused else None,
+        failures_in_a_row=known.failures,
+        last_refusal_at=AT if known.failures else None,
+    )
+    return Evidence(
+        trigger="alarm",
+        observation=_observed(situation),
+        standing=standing,
+        policy=policy,
+        prices=prices,
+    )
+
+
+def prices_of(region: str) -> PriceTable:
+    """The catalogue's prices of the Region, or us-east-1's where it has none."""
+    try:
+        return catalogue_prices(region)
+    except PriceUnknown:
+        return catalogue_prices(USUAL_REGION)
+
+
+def _observed(situation: Situation) -> Observation:
+    volume, load = situation.volume, situation.load
+    late = int(METRIC_DELAY.total_seconds() // 60)
+    length = load.days * DAY_MIN + load.minutes + late
+    ops = np.full(length, load.before_iops)
+    ops[length - load.minutes - late :] = load.iops
+    course = Course(
+        name="situation",
+        start=AT - timedelta(minutes=length),
+        step_s=60,
+        ops=ops,
+        ebs_ops=ops * max(1.0, load.io_kib / 256),
+        bytes=ops * load.io_kib * MIB / 1024,
+        read_share=np.full(length, 0.5),
+    )
+    played = FastVolume(course, volume.configuration)
+    played.run(length)
+    world = FastWorld(played, volume.ref, metric_delay=METRIC_DELAY)
+    view = world.view(volume.ref)
+    activity, instance_activity = world.activity(view, AT)
+    return Observation(
+        at=AT,
+        volume=volume,
+        modification=None,
+        activity=activity,
+        history=world.history(view, AT),
+        instance=view.instance,
+        instance_activity=instance_activity,
+    )
+
+
+def made_volume(ref: ResourceRef, configuration: Configuration, tags: Mapping[str, str]) -> Volume:
+    """A volume as EC2 would describe it, attached to one instance and nobody else's."""
+    return Volume(
+        ref=ref, configuration=configuration, availability_zone=f"{ref.region}a", state="in-use",
+        created_at=AT - timedelta(days=365), instance_ids=("i-0a1b2c3d4e5f60718",),
+        multi_attach=False, managed_by=None, on_outpost=False, tags=tuple(sorted(tags.items())),
+    )  # fmt: skip
