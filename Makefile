@@ -51,12 +51,12 @@ check: setup ## Lint, check formatting and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup ## Time deciding, simulating, comparing, synth and import; writes docs/benchmarks.md
-	@$(BIN)/python -m tools.bench
+bench: setup ## Time deciding, simulating, comparing (TRACES=dir), synth; writes docs/benchmarks.md
+	@$(BIN)/python -m tools.bench $(if $(TRACES),--traces $(TRACES))
 
 quality: setup ## Compare with others' rules on TRACES=dir at every preset; writes docs/decision-quality.md
 	@$(BIN)/headroom compare --preset all $(if $(TRACES),--traces $(TRACES)) --html build/decision-quality.html \
-		--markdown docs/decision-quality.md
+		--markdown docs/decision-quality.md --figures docs/figures/decision-quality.json
 
 synth: setup ## Write the CloudFormation templates to cdk.out
 	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet --no-notices

@@ -5,6 +5,7 @@ Deciding, simulating, one full comparison, synth and a function's cold import.
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import statistics
@@ -18,19 +19,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headroom.domain.decision import Evidence, decide
-from headroom.proving.compare import CONTROLLERS, compare, cores, jobs, sample_courses
+from headroom.proving.compare import (
+    CONTROLLERS,
+    compare,
+    cores,
+    courses_in,
+    jobs,
+    sample_courses,
+)
 from headroom.proving.conditions import STARTS, Conditions
+from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES
 from headroom.proving.samples import sample_course
 from headroom.proving.scenario import load
 from headroom.proving.simulate import simulate
-from headroom.proving.trial import run_engine, run_rule
+from headroom.proving.trial import run_engine, run_rule, run_schedule
 from stacks.constructs.asset import stage_function_code
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIO = ROOT / "docs" / "scenarios" / "nightly-batch-gp2.yaml"
 PAGE = ROOT / "docs" / "benchmarks.md"
 SAMPLE = "sample-random-spikes"
+DAY_MIN = 1_440
+PER_S = "volume-days a second"
+EXACT, EXACT_LOOP = "every minute, physics alone", "every minute, the whole loop"
+FAST, RULE, ENGINE = "fast physics alone", "a published rule", "Headroom itself"
 HANDLERS = ("lambdas.signals", "lambdas.sweep")
 
 
@@ -66,7 +79,7 @@ class Figure:
     unit: str
 
     def __str__(self) -> str:
-        return f"{self.name:34} {self.shown:>12} {self.unit}"
+        return f"{self.name:48} {self.shown:>12} {self.unit}"
 
     @property
     def shown(self) -> str:
@@ -74,20 +87,23 @@ class Figure:
         return f"{self.value:,.1f}" if self.value < 100 else f"{self.value:,.0f}"
 
 
-def exact_physics() -> Iterator[Figure]:
-    """The simulator that plays every minute."""
+def physics() -> Iterator[Figure]:
+    """The simulator that plays every minute, and the one that passes over quiet stretches."""
     scenario = load(SCENARIO)
-    minutes = len(simulate(scenario).minutes)
+    days = len(simulate(scenario).minutes) / DAY_MIN
     alone = median_s(lambda: simulate(scenario, "none"), 3)
     whole = median_s(lambda: simulate(scenario), 3)
-    yield Figure(name="simulate, physics alone", value=minutes / alone, unit="minutes a second")
-    yield Figure(name="simulate, the whole loop", value=minutes / whole, unit="minutes a second")
+    yield Figure(name=EXACT, value=days / alone, unit=PER_S)
+    yield Figure(name=EXACT_LOOP, value=days / whole, unit=PER_S)
+    course, conditions = sample_course(SAMPLE), Conditions()
+    fast = median_s(lambda: run_schedule(course, STARTS["gp2"], [], conditions), 5)
+    yield Figure(name=FAST, value=course.minutes / DAY_MIN / fast, unit=PER_S)
 
 
-def comparing() -> Iterator[Figure]:
-    """The pure core, the fast physics, and one comparison of everybody on the made-up loads."""
+def deciding() -> Iterator[Figure]:
+    """The pure core, and whole controllers on the fast physics."""
     course, start, conditions = sample_course(SAMPLE), STARTS["gp3"], Conditions()
-    days = course.minutes / 1_440
+    days = course.minutes / DAY_MIN
     decisions = run_engine(course, start, conditions).decisions
     evidence = [
         Evidence(
@@ -99,15 +115,21 @@ def comparing() -> Iterator[Figure]:
     taken = median_s(lambda: [decide(each) for each in evidence], 3)
     yield Figure(name="the pure core", value=len(evidence) / taken, unit="decisions a second")
     rules = median_s(lambda: [run_rule(course, start, r(), conditions) for r in RULES.values()], 3)
-    yield Figure(
-        name="a published rule", value=days * len(RULES) / rules, unit="volume-days a second"
-    )
+    yield Figure(name=RULE, value=days * len(RULES) / rules, unit=PER_S)
     engine = median_s(lambda: run_engine(course, start, conditions), 1)
-    yield Figure(name="Headroom itself", value=days / engine, unit="volume-days a second")
-    work = jobs(sample_courses(), workers=cores())
-    seconds = median_s(lambda: compare(work, workers=cores()), 1)
+    yield Figure(name=ENGINE, value=days / engine, unit=PER_S)
+    foreseen = median_s(lambda: Foresight(course).oracle(start, conditions), 1)
+    yield Figure(name="the oracle", value=days / foreseen, unit=PER_S)
+
+
+def comparing(traces: Path | None) -> Iterator[Figure]:
+    """One comparison of everybody, on every core."""
+    courses = sample_courses() if traces is None else courses_in(traces)
+    work = jobs(courses, workers=cores())
     runs = sum(len(j.scales) * len(j.starts) for j in work) * len(CONTROLLERS)
-    yield Figure(name=f"one full compare ({runs} runs)", value=seconds, unit="s")
+    loads = f"{len(courses)} made-up loads" if traces is None else f"{len(courses)} traces"
+    seconds = median_s(lambda: compare(work, workers=cores()), 1)
+    yield Figure(name=f"one full compare ({loads}, {runs:,} runs)", value=seconds, unit="s")
 
 
 def deploying() -> Iterator[Figure]:
@@ -120,22 +142,40 @@ def deploying() -> Iterator[Figure]:
     yield Figure(name="synth", value=median_s(synthesised, 3), unit="s")
 
 
+RATIOS = (
+    ("the fast physics against the exact one", FAST, EXACT),
+    ("a volume-day of a published rule against one of Headroom", RULE, ENGINE),
+    ("a volume-day of the exact physics against one with the whole loop", EXACT, EXACT_LOOP),
+)
+
+
 def page(figures: list[Figure], now: datetime) -> str:
     """docs/benchmarks.md."""
+    values = {figure.name: figure.value for figure in figures}
     head = (
-        "# Benchmarks\n\nWritten by `make bench`. The comparison is of all controllers on the six "
-        "made-up loads, a week each, from three starts, at both scales and one preset.\n\n"
+        "# Benchmarks\n\nWritten by `make bench` (`TRACES=dir` for other loads than the made-up ones). "
+        "The comparison is of all controllers and references, from three starts, at both scales and "
+        "one preset.\n\n"
         f"{now:%Y-%m-%d}, {cores()} cores ({platform.machine()}), "
-        f"Python {platform.python_version()}.\n\n| what | figure | |\n|---|--:|---|\n"
+        f"Python {platform.python_version()}. These are figures of one run on one machine; what "
+        "carries over to others is their ratios.\n\n| what | figure | |\n|---|--:|---|\n"
     )
-    return head + "".join(f"| {f.name} | {f.shown} | {f.unit} |\n" for f in figures)
+    ratios = "".join(
+        f"| {said} | {values[above] / values[below]:,.1f} times as fast |\n"
+        for said, above, below in RATIOS
+    )
+    table = "".join(f"| {f.name} | {f.shown} | {f.unit} |\n" for f in figures)
+    return f"{head}{table}\n| within this run | |\n|---|---|\n{ratios}"
 
 
 def main() -> None:
     """Print a line per measurement as it is made, then write the page."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--traces", type=Path, help="directory of traces to compare on")
+    traces: Path | None = arguments.parse_args().traces
     figures = []
-    for measuring in (exact_physics, comparing, deploying):
-        for figure in measuring():
+    for measuring in (physics(), deciding(), comparing(traces), deploying()):
+        for figure in measuring:
             print(figure, flush=True)
             figures.append(figure)
     PAGE.write_text(page(figures, datetime.now(UTC)), encoding="utf-8")

@@ -131,7 +131,7 @@ def _shortfalls(said: Json) -> Iterator[str]:
     for preset, each in missed:
         detail = f" ({each['detail']})" if each["detail"] else ""
         yield (
-            f"- *{preset}*: {each['about']} is {each['figure']}, it must be {each['limit']}{detail}."
+            f"- *{preset}*, `{each['key']}`: {each['about']} is {each['figure']}, it must be {each['limit']}{detail}."
         )
 
 

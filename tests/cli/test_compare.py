@@ -143,7 +143,8 @@ def test_the_markdown_holds_the_tables_the_shortfalls_and_the_notes(made: Path) 
     for each in found["controllers"]:
         assert f"| `{each['controller']}` | ${each['totals']['all']['score']:,.2f} |" in text
     for target in found["targets"]:
-        assert (f"- *balanced*: {target['about']} is " in text) is (target["met"] is False)
+        line = f"- *balanced*, `{target['key']}`: {target['about']} is "
+        assert (line in text) is (target["met"] is False)
     assert "## What was tried\n\nMuch.\n\n## Conditions" in text
 
 
