@@ -90,7 +90,9 @@ def considered(decision: Decision) -> tuple[str, ...]:
 
 def _plan_line(judgement: PlanJudgement) -> str:
     plan = judgement.plan
+    worth = money(plan.value_usd_per_day, signed=True)
     line = f"{plan.target}: {money(plan.monthly_usd)} a month ({change_of_price(plan)})"
+    line += f", worth {worth} a day"
     if not plan.meets_need:
         line += ", short of the need"
     if plan.capped_from is not None:
@@ -130,7 +132,9 @@ def verdict_line(verdict: Verdict) -> str:
         relation = _RELATIONS[verdict.relation][0 if verdict.allows else 1]
         line += f" {relation} {shown}" + (f" {verdict.unit}" if verdict.unit else "")
     line += f" ({verdict.detail})" if verdict.detail else ""
-    return line if verdict.clears_at is None else f"{line}; clears at {utc(verdict.clears_at)}"
+    if verdict.clears_at is None or verdict.allows:
+        return line
+    return f"{line}; clears at {utc(verdict.clears_at)}"
 
 
 def quantity(value: Quantity) -> str:

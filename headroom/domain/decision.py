@@ -6,10 +6,12 @@ Escalate.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
+from types import MappingProxyType
 
 from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
 from headroom.domain.diagnose import diagnose
@@ -373,13 +375,24 @@ def _told_once(
     return Escalate(reason=reason, cause=cause, remedy=remedy, would_take=plan)
 
 
+_WHY: Mapping[Reason, str] = MappingProxyType(
+    {
+        Reason.EXPECTED_AGAIN: "load of earlier days is expected to come again",
+        Reason.GIVING_BACK: "less is enough for the coming day",
+        Reason.SAME_FOR_LESS: "another type does the same for less",
+    }
+)
+"""What a summary says of an act that no pressure explains."""
+
+
 def _summary(observation: Observation, diagnosis: Diagnosis, answer: Answer) -> str:
     name = observation.volume.ref.resource_id
     match answer:
-        case Act(plan=plan):
+        case Act(reason=why, plan=plan):
             sign = "+" if plan.price_change_usd >= 0 else "-"
+            because = f"{_WHY[why]}: " if why in _WHY else ""
             return (
-                f"{name}: {diagnosis.explanation}; {plan.origin} -> {plan.target}, "
+                f"{name}: {diagnosis.explanation}; {because}{plan.origin} -> {plan.target}, "
                 f"{sign}${abs(plan.price_change_usd):.2f} a month"
             )
         case Hold(reason=reason, until=until, would_take=plan):

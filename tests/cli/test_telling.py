@@ -15,10 +15,10 @@ def test_a_row_says_what_was_seen_considered_and_done() -> None:
     assert row.kind == "act"
     assert row.seen.startswith("3,000 IOPS wanted (served 3,000, held back by a limit)")
     assert "Binding: the volume's IOPS." in row.seen
-    assert (
-        row.considered[0]
-        == "gp3 100 GiB 12000 IOPS 207 MiB/s: $56.28 a month (+$48.28); allowed; taken"
+    assert row.considered[0].startswith(
+        "gp3 100 GiB 12000 IOPS 207 MiB/s: $56.28 a month (+$48.28), worth +$"
     )
+    assert row.considered[0].endswith(" a day; allowed; taken")
     assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 12000 IOPS 207 MiB/s"
     assert row.price_change == "+$48.28"
     assert row.result == "relieved 2026-01-05 12:25Z: No pressure for 10 minutes."

@@ -138,7 +138,7 @@ def _a_rounding_beside(rate: float) -> st.SearchStrategy[float]:
     return st.sampled_from([nextafter(rate, 0), rate, nextafter(rate, 1e9)])
 
 
-BESIDE_WHOLE_IOPS = st.integers(100, 15_625).flatmap(lambda n: _a_rounding_beside(0.256 * n))
+BESIDE_WHOLE_IOPS = st.integers(100, 15_624).flatmap(lambda n: _a_rounding_beside(0.256 * n))
 BESIDE_WHOLE_GIB = st.integers(34, 5_333).flatmap(lambda n: _a_rounding_beside(3.0 * n))
 
 

@@ -31,9 +31,11 @@ def give_back_data(case: Case) -> Verdict:
             Guardrail.GIVE_BACK_DATA, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
     days = case.known_days
+    missing = least - round(days, 3)
     return verdict_of(
         Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",
-        clears_at=case.observation.at + timedelta(days=max(0.0, least - days)), temporary=True,
+        clears_at=case.observation.at + timedelta(days=missing) if missing > 0 else None,
+        temporary=True,
     )  # fmt: skip
 
 
@@ -58,8 +60,9 @@ def give_back_slot(case: Case) -> Verdict:
     at, reserve = case.observation.at, case.effective.limits.slots_reserve
     starts = sorted(m.started_at for m in case.standing.modifications if m.started_at > at - WINDOW)
     left = MAX_MODIFICATIONS - reserve - len(starts) - 1
+    clears = 1 - left  # so many of the oldest must be a day old before one is left
     return verdict_of(
         Guardrail.GIVE_BACK_SLOT, Relation.AT_LEAST, left, 1, "slots left to raise it again",
-        clears_at=starts[0] + WINDOW if starts else None,
+        clears_at=starts[clears - 1] + WINDOW if 0 < clears <= len(starts) else None,
         temporary=MAX_MODIFICATIONS - reserve >= 2,
     )  # fmt: skip
