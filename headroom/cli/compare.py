@@ -58,13 +58,21 @@ def compare(
         typer.Option(help="Directory of load traces (*.csv). Without: six made-up loads."),
     ] = None,
     scenarios: Annotated[
-        Path | None, typer.Option(help="YAML list of scenario files to run as well.")
+        Path | None,
+        typer.Option(help="Scenario file, or YAML list of such files, to play as well."),
     ] = None,
     scale: Annotated[
-        Scale, typer.Option(help="Loads as they are, brought to twice gp3's baseline, or both.")
+        Scale,
+        typer.Option(
+            help="Loads as they are (1), brought to twice gp3's baseline (auto), or both."
+        ),
     ] = Scale.BOTH,
     preset: Annotated[
-        Preset, typer.Option(help="What a starved minute is worth: $1.00, $0.10 or $0.01.")
+        Preset,
+        typer.Option(
+            help="What a starved minute is worth: performance ($1.00), balanced ($0.10), "
+            "thrift ($0.01), or all three in turn."
+        ),
     ] = Preset.BALANCED,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,

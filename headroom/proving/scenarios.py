@@ -18,8 +18,10 @@ Json = dict[str, object]
 
 
 def scenario_files(path: Path) -> list[Scenario]:
-    """The scenarios of a YAML list of files, relative to the list; raises BadInput."""
+    """The scenario in `path`, or those of a YAML list of files, relative to it; raises BadInput."""
     listed = load_yaml(path)
+    if isinstance(listed, dict) and "workload" in listed:
+        return [load(path)]
     if not isinstance(listed, list) or not listed:
         raise BadInput(f"{path.name} must be a YAML list of scenario files, such as [a.yaml].")
     found = []

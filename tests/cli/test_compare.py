@@ -226,15 +226,16 @@ workload: {steps: [{for: 30m, iops: 200, io_kib: 8, read_fraction: 0.5}]}
 """
 
 
-def test_scenarios_are_played_beside_the_traces(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("file", ["all.yaml", "short.yaml"])
+def test_a_scenario_or_a_list_of_them_is_played_beside_the_traces(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
 ) -> None:
     (tmp_path / "short.yaml").write_text(SCENARIO, encoding="utf-8")
     (tmp_path / "all.yaml").write_text("- short.yaml\n", encoding="utf-8")
     traces, earlier = str(made / "traces"), str(made / "result.json")
     assert run([
         "compare", "--traces", traces, "--scale", "1", "--workers", "1", "--reuse", earlier,
-        "--scenarios", str(tmp_path / "all.yaml"), "--json",
+        "--scenarios", str(tmp_path / file), "--json",
     ]) == 0  # fmt: skip
     lines = json.loads(capsys.readouterr().out)["scenarios"]
     assert [(line["scenario"], line["controller"]) for line in lines] == [

@@ -177,3 +177,63 @@ def test_the_summary_holds_every_preset() -> None:
     assert list(said["presets"]) == ["balanced", "thrift"]
     assert said["halves"]["tuning"] == ["a"]
     assert said["presets"]["balanced"]["ranking"] == ["headroom", "x"]
+
+
+def test_the_summary_counts_runs_and_tells_traces_with_their_scales() -> None:
+    rows = [
+        each
+        for scale, factor in (("1", 1.0), ("auto", 3.14159))
+        for each in (
+            ours(1, scale=scale, scale_factor=factor, trace_days=0.5),
+            row("x", 2, scale=scale, scale_factor=factor, trace_days=0.5),
+        )
+    ]
+    said: Any = summary(rows)
+    assert (said["runs"], said["cases"]) == (4, 2)
+    assert said["traces"] == [
+        {"trace": "a", "half": "tuning", "days": 0.5, "short": True,
+         "scales": {"1": 1.0, "auto": 3.142}},
+    ]  # fmt: skip
+
+
+def test_the_summary_tells_how_sure_the_oracle_is() -> None:
+    rows = [
+        ours(9), row("oracle", 5, kind="reference", oracle_bound=5.0),
+        row("oracle", 7, kind="reference", trace="b", oracle_bound=6.5, oracle_exact=False),
+    ]  # fmt: skip
+    said: Any = summary(rows)
+    told = said["presets"]["balanced"]["oracle"]
+    assert told == {"score": 12.0, "bound": 11.5, "proven_optimal": 1, "runs": 2}
+
+
+def test_scores_are_told_by_trace_with_all_starts_together() -> None:
+    rows = [
+        ours(1), ours(2, start="io1"), ours(4, scale="auto"), ours(8, trace="b"), row("x", 16),
+    ]  # fmt: skip
+    said: Any = summary(rows)
+    assert [(e["trace"], e["scale"], e["scores"]) for e in said["presets"]["balanced"]["by_trace"]] == [
+        ("a", "1", {"headroom": 3.0, "x": 16.0}),
+        ("a", "auto", {"headroom": 4.0}),
+        ("b", "1", {"headroom": 8.0}),
+    ]  # fmt: skip
+
+
+def test_unsavable_minutes_are_summed_apart_from_those_that_score() -> None:
+    rows = [ours(1, starved=3, unsavable_minutes=7), ours(1, trace="b", unsavable_minutes=2)]
+    (standing,) = standings(rows)
+    found = standing.totals["all"]
+    assert (found.starved_minutes, found.unsavable_minutes) == (3, 9)
+
+
+def test_a_day_made_faster_is_no_day_left_alone_even_where_that_is_cheaper() -> None:
+    own = ours(1, measures=Measures(calm_days=10, disturbed_days=0, sped_up_days=1))
+    target = found([own], "left_alone_share")
+    assert (target.figure, target.met) == (0.9, False)
+    assert "100.0% if what adds performance and lowers the price" in target.detail
+
+
+def test_slots_used_up_are_told_even_where_nobody_starved_for_them() -> None:
+    rows = [ours(1, measures=Measures(most_in_24h=n)) for n in (3, 3, 1)]
+    target = found(rows, "runs_out_of_slots")
+    assert (target.figure, target.met) == (0.0, True)
+    assert target.detail == "at most 3 modifications in 24 h, in 2 of 3 runs"
