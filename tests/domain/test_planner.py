@@ -48,3 +48,17 @@ def test_no_plan_is_a_no_op_a_duplicate_or_a_loss() -> None:
     assert len(targets) == len(set(targets))
     assert made.observation.volume.configuration not in targets
     assert all(j.plan.capability.sustained_iops >= 3000 for j in decide(made).judgements)
+
+
+@pytest.mark.parametrize("types", [(VolumeType.GP3,), (VolumeType.GP3, VolumeType.IO2)])
+def test_a_type_that_would_not_be_taken_is_priced_once_beside_the_others(
+    types: tuple[VolumeType, ...],
+) -> None:
+    """One not allowed, or one that keeps data better and so leaves no way back to gp3."""
+    judged = decide(evidence(rules=policy(types=types))).judgements
+    for kind in (VolumeType.IO1, VolumeType.IO2):
+        uncut = [j for j in judged if j.plan.target.volume_type is kind and not j.plan.capped_from]
+        assert len(uncut) <= 1
+        assert not any(j.allowed for j in uncut)
+    gp3_plans = [j for j in judged if j.plan.target.volume_type is VolumeType.GP3]
+    assert len(gp3_plans) > 1
