@@ -21,6 +21,7 @@ from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, Signature, Standing
+from headroom.domain.stops import Stops
 
 
 class ResourceGone(LookupError):
@@ -113,7 +114,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotIntended:
-    """The transaction was refused: `why` is `exists`, `leased`, `moved`, `budget` or `paused`."""
+    """The transaction was refused.
+
+    `why` is `exists`, `leased`, `moved`, `budget`, `paused` or `breaker`.
+    """
 
     why: str
     detail: str
@@ -157,7 +161,9 @@ class Ledger(Protocol):
         Steps that end a chain without a change in force release its lease and its reservation;
         steps that end it with one (relieved, ineffective, diverged) release the lease only; gone
         releases both, ends the increase in force and drops the due time. A refused step sets
-        `retry_not_before` to `due_at`; applied and already_there clear it.
+        `retry_not_before` to `due_at`; applied and already_there clear it. A failure that makes
+        enough of them in a row opens the breaker of the resource, of the account or both, each
+        with a record of its own, in the same transaction (domain/stops.py).
         Raises IllegalStep when the step may not follow, LostLease when the fencing number is
         not the one in force.
         """
@@ -233,19 +239,34 @@ class Scan(IntEnum):
 
 
 class FleetScan(Protocol):
-    """When the whole fleet was last scanned, and the kill switch; both account-wide."""
+    """When the whole fleet was last scanned, account-wide."""
 
     def claim_scan(self, now: datetime, every_s: int) -> Scan:
-        """AGAIN or FIRST for exactly one caller per period; that one scans."""
+        """AGAIN or FIRST for exactly one caller per period; that one scans.
 
-    def paused_until(self) -> datetime | None:
-        """Until when nothing may be done; None when not paused."""
+        After a resume or a closed breaker the next call is a new period, whatever the time.
+        """
 
-    def pause(self, until: datetime | None, *, at: datetime, who: str) -> None:
-        """Stop every act (until None: without end is datetime.max in UTC); recorded."""
 
-    def resume(self, *, at: datetime, who: str) -> None:
-        """Allow acts again; recorded."""
+class Switches(Protocol):
+    """What people stop every act with, and what only people turn on again; all of it recorded.
+
+    Whoever intends an act finds the switches in the same transaction: they work at once.
+    """
+
+    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
+        """Stop every act (until None: without end is datetime.max in UTC)."""
+
+    def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
+        """End the pause; an open breaker stays open."""
+
+    def close_breaker(
+        self, ref: ResourceRef | None, *, at: datetime, who: str, reason: str = ""
+    ) -> bool:
+        """Close the breaker of a resource, or of the account (None); False if none was open."""
+
+    def stops(self) -> Stops:
+        """All that is paused (even if its time is over) or open now."""
 
 
 class Archive(Protocol):
@@ -303,5 +324,5 @@ class Ports:
 __all__ = [
     "Archive", "Due", "FleetScan", "Glance", "IllegalStep", "Intent", "Ledger", "LostLease",
     "Metrics", "NotIntended", "Notifier", "Policies", "Ports", "Prices", "ReadFailed",
-    "ResourceGone", "Scan", "Signature", "Standings", "Storage", "StorageView",
+    "ResourceGone", "Scan", "Signature", "Standings", "Storage", "StorageView", "Switches",
 ]  # fmt: skip

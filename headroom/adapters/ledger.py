@@ -15,14 +15,17 @@ from headroom.adapters.ledger_archive import Archive
 from headroom.adapters.ledger_items import Item, unwire
 from headroom.adapters.ledger_standings import Standings
 from headroom.adapters.ledger_state import SUM
+from headroom.adapters.ledger_stops import why_stopped
+from headroom.adapters.ledger_switches import PeoplesSwitches
 from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
-from headroom.domain.bookkeeping import after_decided, after_intended, after_step
+from headroom.domain.bookkeeping import after_decided, after_intended, after_step, opened_by
 from headroom.domain.decision import Act, Decision
-from headroom.domain.links import following, may_follow, opening
+from headroom.domain.links import following, may_follow, opened, opening
 from headroom.domain.records import Record, Step
 from headroom.domain.reservation import Reservation, Unfit, intended_body, reservation
 from headroom.domain.resource_state import usd
 from headroom.domain.resources import ResourceRef
+from headroom.domain.stops import Breaker, account_after
 from headroom.ports import IllegalStep, Intent, LostLease, NotIntended
 from headroom.serialization import decision_from_json, decision_to_json, to_json
 
@@ -32,8 +35,8 @@ PAUSE_CHECK = 2
 BUDGET_CHECK = 3
 
 
-class DynamoLedger(Archive, Standings):
-    """Ledger, Standings, FleetScan and Archive of one account and Region.
+class DynamoLedger(Archive, Standings, PeoplesSwitches):
+    """Ledger, Standings, FleetScan, Switches and Archive of one account and Region.
 
     Raises LedgerUnanswered, a ReadFailed, whenever DynamoDB did not do or did not tell.
     """
@@ -80,7 +83,7 @@ class DynamoLedger(Archive, Standings):
                 body=to_json(intended_body(decision, answer.plan, fit, moved)),
             )  # fmt: skip
             token = self._new_id()
-            parts = [self._state.put(ref, held, moved, token), self._state.not_paused(now)]
+            parts = [self._state.put(ref, held, moved, token), self._stops.nothing_stops(now)]
             if fit.delta:
                 parts.append(self._state.add(fit.delta, fit.room))
             refused = self._write(record, token, parts)
@@ -113,7 +116,8 @@ class DynamoLedger(Archive, Standings):
                 raise IllegalStep(f"{step} may not follow {before} in {decision_id}")
             if last.resource != ref.arn:
                 raise IllegalStep(f"{decision_id} is about {last.resource}, not {ref.arn}")
-            held = self._state.held(ref)
+            seen = self._state.snapshot(ref)
+            held = seen.held
             if fencing is not None and not held.state.held(decision_id, fencing):
                 raise LostLease(
                     f"{ref.arn} is at fencing number {held.state.fencing}, not {fencing}"
@@ -121,7 +125,19 @@ class DynamoLedger(Archive, Standings):
             moved = after_step(held.state, decision_id, step, at=at, body=body, due_at=due_at)
             record = following(last, step, at=at, summary=summary, body=text)
             token = self._new_id()
-            if self._write(record, token, self._moves(ref, held, moved, token)) is None:
+            parts = self._moves(ref, held, moved, token)
+            account = account_after(seen.stops, self._account, step, at=at, body=body, why=summary)
+            if account is not seen.stops:
+                parts.append(self._stops.counted(seen.stops, account))
+            mine = opened_by(ref.arn, held.state, moved, summary)
+            if mine is not None:
+                parts += [
+                    self._opening(mine, decision_id, token),
+                    self._stops.marked(ref.arn, mine),
+                ]
+            if account.breaker is not None and account.breaker is not seen.stops.breaker:
+                parts.append(self._opening(account.breaker, decision_id, token))
+            if self._write(record, token, parts) is None:
                 return record
             self._transactions.wait(attempt)
         raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
@@ -138,6 +154,10 @@ class DynamoLedger(Archive, Standings):
         with reading(f"decision {decision_id}"):
             return decision_from_json(unwire(first["body"]))
 
+    def _opening(self, breaker: Breaker, decision_id: str, token: str) -> Item:
+        body = to_json({"decision_id": decision_id, "failures": breaker.failures})
+        return {"Put": self._put(opened(breaker, decision_id=decision_id, body=body), token)}
+
     def _write(self, record: Record, token: str, parts: list[Item]) -> Cancelled | None:
         return self._transactions.write(
             [{"Put": self._put(record, token)}, *parts],
@@ -147,10 +167,10 @@ class DynamoLedger(Archive, Standings):
 
 
 def _not_intended(refused: Cancelled, fit: Reservation) -> NotIntended:
-    """Why, from the conditions that failed: the kill switch or the account's sum."""
+    """Why, from the conditions that failed: the switches or the account's sum."""
     if PAUSE_CHECK in refused.failed:
-        until = unwire(refused.failed[PAUSE_CHECK].get("paused_until", {"S": "further notice"}))
-        return NotIntended(why="paused", detail=f"paused until {until}")
+        why, detail = why_stopped(refused.failed[PAUSE_CHECK])
+        return NotIntended(why=why, detail=detail)
     sum_now = unwire(refused.failed[BUDGET_CHECK].get(SUM, {"N": "0"}))
     return NotIntended(
         why="budget",

@@ -2,7 +2,7 @@
 
 Standard library only. `records` is append-only: no role may update or delete in it. `state` is the
 mutable side: one item per resource, and per account one each for budget, pause, fleet scan and
-prices.
+prices, and one per resource whose breaker ever opened.
 """
 
 from __future__ import annotations
@@ -84,6 +84,10 @@ while a resource is due at some instant, so the index is sparse and an empty loo
 STANDING = "standing"
 BUDGET = "budget"
 PAUSE = "pause"
+"""The kill switch, and the account's breaker with what counts towards it: one item, so that an
+intent checks one."""
+BREAKER = "breaker"
+"""Followed by `#` and an ARN: a resource whose breaker is open, or once was."""
 SCAN = "scan"
 PRICES = "prices"
 DUE_SHARD = "due"

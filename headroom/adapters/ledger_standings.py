@@ -1,4 +1,4 @@
-"""The ledger's mutable face: what is known of each resource, the kill switch, the fleet scan."""
+"""The ledger's mutable face: what is known of each resource, the fleet scan."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from decimal import Decimal
 from headroom.adapters.ledger_tables import Tables
 from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
 from headroom.domain.bookkeeping import after_forgotten, after_modifications, standing_of
-from headroom.domain.links import ENDLESS, switch
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
 from headroom.ports import Due, Scan
-from headroom.serialization import to_json
 
 
 class Standings(Tables):
-    """The mutable side: one item per resource, one each per account for budget, pause and scan."""
+    """The mutable side: one item per resource, one each per account for budget and scan."""
 
     def standing(self, ref: ResourceRef, now: datetime) -> Standing:
         """What is known about a resource; a fresh standing when it was never seen."""
         seen = self._state.snapshot(ref)
         return standing_of(
             seen.held.state, account_micro_usd=seen.account_micro_usd,
-            paused_until=seen.paused_until, now=now,
+            stops=seen.stops, now=now,
         )  # fmt: skip
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
@@ -49,6 +47,8 @@ class Standings(Tables):
             token = self._new_id()
             parts = self._moves(ref, held, moved, token)
             parts += self._withdrawals(held.state, None, at, token)
+            if held.state.breaker_opened_at is not None:
+                parts.append(self._stops.marked(ref.arn, None))
             if self._transactions.write(parts, token=token, landed=lambda: False) is None:
                 return
             self._transactions.wait(attempt)
@@ -82,27 +82,3 @@ class Standings(Tables):
         """AGAIN or FIRST for exactly one caller per period of `every_s` seconds of UTC."""
         period = datetime.fromtimestamp(now.timestamp() // every_s * every_s, UTC)
         return self._state.claim(period, self._new_id())
-
-    def paused_until(self) -> datetime | None:
-        """Until when nothing may be done; None when not paused."""
-        return self._state.paused_until()
-
-    def pause(self, until: datetime | None, *, at: datetime, who: str) -> None:
-        """Stop every act until then, None without end; recorded."""
-        self._switch(until or ENDLESS, at, who)
-
-    def resume(self, *, at: datetime, who: str) -> None:
-        """Allow acts again; recorded."""
-        self._switch(None, at, who)
-
-    def _switch(self, until: datetime | None, at: datetime, who: str) -> None:
-        body = to_json({"until": until, "who": who})
-        record = switch(self._account, until, at=at, who=who, body=body)
-        turn = {"Update": self._state.switch(until, at=at, who=who)}
-        token = self._new_id()
-        parts = [turn, {"Put": self._put(record, token)}]
-        refused = self._transactions.write(
-            parts, token=token, landed=lambda: self._is_ours(record, token)
-        )
-        if refused is not None:  # recorded already at this very instant: turn it all the same
-            self._transactions.write([turn], token=self._new_id(), landed=lambda: False)

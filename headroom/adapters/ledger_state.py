@@ -13,8 +13,10 @@ from headroom.adapters.errors import code_of, reading
 from headroom.adapters.ledger_items import Item, moment, ref_of, state_item, state_of, unwire, wire
 from headroom.adapters.ledger_reads import Reads
 from headroom.adapters.ledger_schema import BUDGET, DUE, DUE_SHARD, PAUSE, SCAN, STANDING
+from headroom.adapters.ledger_stops import account_stops, instant
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
+from headroom.domain.stops import AccountStops
 from headroom.ports import Due, Scan
 
 if TYPE_CHECKING:
@@ -34,11 +36,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A resource's state beside its account's sum of increases (micro-USD) and kill switch."""
+    """A resource's state beside its account's sum of increases (micro-USD) and switches."""
 
     held: Held
     account_micro_usd: int
-    paused_until: datetime | None
+    stops: AccountStops
 
 
 class StateTable:
@@ -64,14 +66,8 @@ class StateTable:
             return Snapshot(
                 held=Held(state=state, version=version),
                 account_micro_usd=unwire(items.get(BUDGET, {}).get(SUM, {"N": "0"})),
-                paused_until=_paused_until(items.get(PAUSE)),
+                stops=account_stops(items.get(PAUSE), self._account),
             )
-
-    def paused_until(self) -> datetime | None:
-        """Until when the account is paused; None when it is not."""
-        found = self._reads.items(self._table, [_key(self._account, PAUSE)])
-        with reading("the kill switch"):
-            return _paused_until(found[0] if found else None)
 
     def put(self, ref: ResourceRef, held: Held, moved: ResourceState, written_by: str) -> Item:
         """Part of a transaction: `moved` in place of the version that was read."""
@@ -110,35 +106,6 @@ class StateTable:
                 "ExpressionAttributeValues": values,
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
-        }
-
-    def not_paused(self, now: datetime) -> Item:
-        """Part of a transaction: only if the kill switch does not hold at `now`."""
-        return {
-            "ConditionCheck": {
-                "TableName": self._table,
-                "Key": _key(self._account, PAUSE),
-                "ConditionExpression": "attribute_not_exists(#until) OR #until <= :now",
-                "ExpressionAttributeNames": {"#until": "paused_until"},
-                "ExpressionAttributeValues": {":now": wire(moment(now))},
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        }
-
-    def switch(self, until: datetime | None, *, at: datetime, who: str) -> Item:
-        """Part of a transaction, or an update alone: the kill switch on until then, None off."""
-        expression = "SET #by = :by, #at = :at" + (
-            " REMOVE #until" if until is None else ", #until = :until"
-        )
-        values = {":by": wire(who), ":at": wire(moment(at))}
-        if until is not None:
-            values[":until"] = wire(moment(until))
-        return {
-            "TableName": self._table,
-            "Key": _key(self._account, PAUSE),
-            "UpdateExpression": expression,
-            "ExpressionAttributeNames": {"#until": "paused_until", "#by": "by", "#at": "at"},
-            "ExpressionAttributeValues": values,
         }
 
     def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
@@ -182,7 +149,7 @@ class StateTable:
         )
         with reading("what is due"):
             return tuple(
-                Due(ref=ref_of(unwire(item["owner"])), due_at=_instant(unwire(item["due_at"])))
+                Due(ref=ref_of(unwire(item["owner"])), due_at=instant(unwire(item["due_at"])))
                 for item in islice(found, limit)
             )
 
@@ -207,6 +174,21 @@ class StateTable:
             return Scan.NOT_OURS
         return Scan.AGAIN if "period" in before else Scan.FIRST
 
+    def hurry(self) -> None:
+        """Let the next sweep scan the fleet, whatever its period; nothing if none ever did."""
+        self._updated(
+            {
+                "TableName": self._table,
+                "Key": _key(self._account, SCAN),
+                "UpdateExpression": "SET #period = :period REMOVE #by",
+                "ConditionExpression": "attribute_exists(#period)",
+                "ExpressionAttributeNames": {"#period": "period", "#by": "by"},
+                "ExpressionAttributeValues": {
+                    ":period": wire(moment(datetime.fromtimestamp(0, UTC)))
+                },
+            }
+        )
+
     def _updated(self, update: Item) -> bool:
         """Whether the update's condition held."""
         return self._update(update) is not None
@@ -226,13 +208,3 @@ class StateTable:
 
 def _key(owner: str, item: str) -> Item:
     return {"owner": wire(owner), "item": wire(item)}
-
-
-def _paused_until(item: Item | None) -> datetime | None:
-    if item is None or "paused_until" not in item:
-        return None
-    return _instant(unwire(item["paused_until"]))
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)

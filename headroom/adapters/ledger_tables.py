@@ -12,6 +12,7 @@ from headroom.adapters.ledger_items import Item, item_of, unwire
 from headroom.adapters.ledger_reads import Reads, RecordReads
 from headroom.adapters.ledger_schema import RECORDS, account_key
 from headroom.adapters.ledger_state import Held, StateTable
+from headroom.adapters.ledger_stops import StopItems
 from headroom.adapters.ledger_writes import Transactions
 from headroom.domain.links import following, overtaken
 from headroom.domain.records import Record, Step
@@ -43,6 +44,7 @@ class Tables:
         reads = Reads(client)
         self._records = RecordReads(reads, records_table)
         self._state = StateTable(client, reads, table=state_table, account=self._account)
+        self._stops = StopItems(reads, table=state_table, account=self._account)
         self._transactions = Transactions(client, sleep)
         self._new_id = new_id
 

@@ -21,6 +21,7 @@ _HEADLINES = {
     Step.DIVERGED: "{volume} was changed by somebody else",
     Step.FAILED: "AWS failed to change {volume}",
     Step.REFUSED: "AWS refused to change {volume}",
+    Step.BREAKER_OPENED: "stopped after repeated failures, the last of {volume}",
     Step.UNKNOWN: "no clear answer from AWS on {volume}",
 }
 _log = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from headroom.application.breakers import tell_if_opened
 from headroom.application.execution import LEASE, VERIFY_AFTER, known
 from headroom.domain.assess import assess
 from headroom.domain.decision import Act, Decision
@@ -134,6 +135,7 @@ def _append(
         fencing=chain.fencing,
         due_at=due_at,
     )
+    tell_if_opened(ports, decision, step, now)
 
 
 __all__ = ["Verification", "advance"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from headroom.application.breakers import tell_if_opened
 from headroom.domain.decision import Act, Decision
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
 from headroom.domain.records import Step
@@ -92,6 +93,7 @@ def record_outcome(
         and outcome.cause not in decision.standing.escalated_causes
     ):
         ports.notifier.tell(decision, step, summary)
+    tell_if_opened(ports, decision, step, now)
 
 
 def known(decision: Decision, started_at: datetime) -> KnownModification:

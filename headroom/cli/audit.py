@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Annotated
@@ -15,7 +16,9 @@ from headroom.cli import source as places
 from headroom.cli.output import emit, err, out, table, utc
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Source, Where
+from headroom.cli.stopping import lines
 from headroom.domain.records import Record, Step, broken_link
+from headroom.ports import ReadFailed
 
 OUTCOMES = ("act", "hold", "escalate", *(s.value for s in Step if s is not Step.DECIDED))
 DEFAULT_SPAN = timedelta(days=30)
@@ -62,6 +65,8 @@ def audit(
     if opened.account_id is None and since is None:
         first = _EARLIEST
     found = tuple(islice(_ask(opened, resource, outcome, first, last), limit))
+    if not as_json:
+        _tell_stops(opened)
     if as_json:
         emit([as_object(record) for record in found])
     elif not found:
@@ -71,6 +76,14 @@ def audit(
         if len(found) == limit:
             err().print(f"The newest {limit} are shown; --limit shows more.", style="dim")
     return OK
+
+
+def _tell_stops(opened: Source) -> None:
+    """A remark on what is paused or broken now, where that can be known."""
+    with suppress(ReadFailed):
+        stops = None if opened.stops is None else opened.stops()
+        for line in () if stops is None else lines(stops, datetime.now(UTC)):
+            err().print(line, markup=False, soft_wrap=True, style="bold")
 
 
 def _ask(

@@ -43,11 +43,13 @@ def explain(
     if not chain:
         raise BadRequest(f"There is no decision {decision_id} in {opened.name}.")
     broken = broken_link(chain)
-    if chain[0].step is Step.REJECTED_SIGNAL:
+    if chain[0].step is not Step.DECIDED:
+        rejected = chain[0].step is Step.REJECTED_SIGNAL
+        what = "An event nobody understood: " if rejected else ""
         if as_json:
             emit({"decision_id": decision_id, "chain": [as_object(r) for r in chain]})
         else:
-            out().print(f"{utc(chain[0].at)} An event nobody understood: {chain[0].summary}")
+            out().print(f"{utc(chain[0].at)} {what}{chain[0].summary}", markup=False)
         return OK if broken is None else FAILED
     story = telling.told(chain)
     if as_json:

@@ -12,7 +12,18 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from typer._click.exceptions import ClickException
 
-from headroom.cli import audit, compare, demo, explain, local, policy, replay, simulate, version
+from headroom.cli import (
+    audit,
+    compare,
+    demo,
+    explain,
+    local,
+    policy,
+    replay,
+    simulate,
+    stopping,
+    version,
+)
 from headroom.cli.output import err
 from headroom.cli.problems import BAD_INPUT, FAILED, OK, Problem
 from headroom.localaws.daemon import EndpointFailed
@@ -35,6 +46,10 @@ app.command("compare")(compare.compare)
 app.command("replay")(replay.replay)
 app.add_typer(local.app, name="local")
 app.add_typer(policy.app, name="policy")
+app.command("pause")(stopping.pause)
+app.command("resume")(stopping.resume)
+app.add_typer(stopping.app, name="breaker")
+app.command("status")(stopping.status)
 app.command("audit")(audit.audit)
 app.command("explain")(explain.explain)
 app.command("version")(version.version)

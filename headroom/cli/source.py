@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from headroom.cli.problems import BadRequest, Problem
 from headroom.cli.records_file import DEMO_RECORDS, RecordsFile
 from headroom.domain.records import Record
 from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.stops import Stops
 
 FileOption = Annotated[
     Path | None, typer.Option("--file", help="Read record chains from this file.")
@@ -77,6 +78,8 @@ class Source:
     name: str
     account_id: str | None
     region: str | None
+    stops: Callable[[], Stops] | None = None
+    """What is paused or broken there; None where the state table is not known."""
 
     def arn(self, resource: str) -> str:
         """The ARN of `resource`, which may be one already or a volume id."""
@@ -116,27 +119,31 @@ def _tables(where: Where) -> Source:
         if session.region_name is None:
             raise BadRequest("No AWS Region is set: give --region, or --file for a demo's records.")
         account = session.client("sts", endpoint_url=where.endpoint_url).get_caller_identity()
-        table = where.records_table or _discover(session, where)
+        table, state = _discover(session, where)
         client = session.client("dynamodb", endpoint_url=where.endpoint_url)
     except (BotoCoreError, ClientError) as problem:
         raise Problem(f"The records table cannot be found: {problem}") from None
     ledger = DynamoLedger(
         client,
         records_table=table,
-        state_table=table,  # asked for nothing here: audit reads records only
+        state_table=state or table,  # read only for what is stopped, where it is known
         account_id=account["Account"],
         region=session.region_name,
     )
     return Source(
-        records=ledger, name=table, account_id=account["Account"], region=session.region_name
-    )
+        records=ledger, name=table, account_id=account["Account"], region=session.region_name,
+        stops=None if state is None else ledger.stops,
+    )  # fmt: skip
 
 
-def _discover(session: boto3.Session, where: Where) -> str:
+def _discover(session: boto3.Session, where: Where) -> tuple[str, str | None]:
+    """Names of the records table and, where the stack tells it, the state table."""
+    if where.records_table is not None:
+        return where.records_table, None
     stack = where.stack or DEFAULT_STACK
     formation = session.client("cloudformation", endpoint_url=where.endpoint_url)
     found = formation.describe_stacks(StackName=stack)["Stacks"][0]
-    for output in found.get("Outputs", []):
-        if output["OutputKey"] == "RecordsTable":
-            return str(output["OutputValue"])
+    outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])}
+    if "RecordsTable" in outputs:
+        return outputs["RecordsTable"], outputs.get("StateTable")
     raise Problem(f"Stack {stack} has no output RecordsTable; give --records-table.")

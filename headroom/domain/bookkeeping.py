@@ -9,10 +9,11 @@ from decimal import Decimal
 
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.demand import Binding
-from headroom.domain.outcome import Applied, Refusal, Refused
+from headroom.domain.outcome import Applied, Refused
 from headroom.domain.records import Step
 from headroom.domain.resource_state import Reserved, ResourceState, usd
 from headroom.domain.standing import KEPT, KnownModification, OpenChain, Standing
+from headroom.domain.stops import CAUSE, FAILS, MAX_FAILURES, AccountStops, Breaker, is_failure
 
 SAME_START = timedelta(seconds=1)
 """AWS tells starts to the second; two that are no further apart are the same one."""
@@ -26,8 +27,6 @@ LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED})
 """Steps that end a chain with a change in force."""
 ENDS = RELEASES | LANDED | {Step.GONE}
 """Steps that end a chain; GONE ends with it whatever was in force before."""
-WAITS = frozenset({Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED})
-"""Refusals that time clears: no failure of ours."""
 
 
 def after_decided(
@@ -118,18 +117,55 @@ def _settle(state: ResourceState, decision_id: str, step: Step, holds: bool) -> 
 def _count(
     state: ResourceState, step: Step, at: datetime, body: Mapping[str, object]
 ) -> ResourceState:
-    """Failures in a row: what AWS refused for good or did not do; ended by a change that landed."""
+    """Failures in a row: what AWS refused for good or did not do; ended by a change that landed.
+
+    Enough of them open the breaker, which no change closes; its owner is told with the opening.
+    """
     if step in LANDED:
         return replace(state, failures_in_a_row=0)
-    if step not in (Step.REFUSED, Step.FAILED, Step.NOT_APPLIED):
+    if step not in FAILS:
         return state
-    outcome = body.get("outcome")
-    waits = isinstance(outcome, Refused) and outcome.refusal in WAITS
-    failures = state.failures_in_a_row + (0 if waits else 1)
-    causes = state.escalated_causes
+    failures = state.failures_in_a_row + is_failure(step, body)
+    causes, outcome, opened_at = (
+        state.escalated_causes,
+        body.get("outcome"),
+        state.breaker_opened_at,
+    )
     if isinstance(outcome, Refused) and outcome.cause not in causes:
         causes = (*causes, outcome.cause)[-KEPT_CAUSES:]
-    return replace(state, last_refusal_at=at, failures_in_a_row=failures, escalated_causes=causes)
+    if opened_at is None and failures >= MAX_FAILURES:
+        opened_at = at
+        causes = (*(c for c in causes if c != CAUSE), CAUSE)[-KEPT_CAUSES:]
+    return replace(
+        state, last_refusal_at=at, failures_in_a_row=failures, escalated_causes=causes,
+        breaker_opened_at=opened_at,
+    )  # fmt: skip
+
+
+def opened_by(
+    resource: str, before: ResourceState, after: ResourceState, why: str
+) -> Breaker | None:
+    """The breaker that a step opened, `why` being what it told; None if it opened none."""
+    if after.breaker_opened_at is None or before.breaker_opened_at is not None:
+        return None
+    return Breaker(
+        resource=resource, opened_at=after.breaker_opened_at, failures=after.failures_in_a_row,
+        why=why,
+    )  # fmt: skip
+
+
+def after_closed(state: ResourceState, at: datetime) -> ResourceState:
+    """The state once a person closed the breaker; the very same one when there was none to close.
+
+    It is looked at again at once, and AWS may be asked at once.
+    """
+    if state.breaker_opened_at is None and state.failures_in_a_row < MAX_FAILURES:
+        return state
+    return replace(
+        state, breaker_opened_at=None, failures_in_a_row=0, retry_not_before=None,
+        escalated_causes=tuple(c for c in state.escalated_causes if c != CAUSE),
+        due_at=_earliest(state.due_at, at),
+    )  # fmt: skip
 
 
 def _retry(state: ResourceState, step: Step, due_at: datetime | None) -> ResourceState:
@@ -156,7 +192,7 @@ def after_forgotten(state: ResourceState, at: datetime) -> ResourceState:
 
     Whoever records it withdraws `state.pending_act` with it.
     """
-    moved = replace(_without_resource(state), pending_act=None)
+    moved = replace(_without_resource(state), pending_act=None, breaker_opened_at=None)
     return state if moved == state else replace(moved, last_looked_at=at)
 
 
@@ -230,7 +266,7 @@ def _known(
 
 
 def standing_of(
-    state: ResourceState, *, account_micro_usd: int, paused_until: datetime | None, now: datetime
+    state: ResourceState, *, account_micro_usd: int, stops: AccountStops, now: datetime
 ) -> Standing:
     """What a decision gets to know of the state."""
     return Standing(
@@ -245,9 +281,11 @@ def standing_of(
         last_signature=state.last_signature,
         last_decision_id=state.last_decision_id,
         escalated_causes=state.escalated_causes,
-        paused_until=paused_until,
+        paused_until=None if stops.pause is None else stops.pause.until,
         failures_in_a_row=state.failures_in_a_row,
         retry_not_before=_ahead(state.retry_not_before, now),
+        breaker_opened_at=state.breaker_opened_at,
+        account_breaker_opened_at=None if stops.breaker is None else stops.breaker.opened_at,
     )
 
 

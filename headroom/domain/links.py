@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 
 from headroom.domain.decision import Decision
 from headroom.domain.records import GENESIS, NEXT, Record, Step, seal
+from headroom.domain.stops import ENDLESS, Breaker
 
-ENDLESS = datetime.max.replace(tzinfo=UTC)
-"""Until when a pause without end lasts."""
 LONGEST_NAME = 256
 """Characters of foreign text in a key: DynamoDB's sort keys end at 1,024 bytes."""
 
@@ -66,7 +65,9 @@ def rejection(event_id: str, *, reason: str, excerpt: str, at: datetime, body: s
     )  # fmt: skip
 
 
-def switch(account: str, until: datetime | None, *, at: datetime, who: str, body: str) -> Record:
+def switch(
+    account: str, until: datetime | None, *, at: datetime, who: str, body: str, reason: str = ""
+) -> Record:
     """The only record of a pause (until `until`) or, None, a resume."""
     step, told = Step.RESUMED, f"resumed by {who}"
     if until is not None:
@@ -74,9 +75,34 @@ def switch(account: str, until: datetime | None, *, at: datetime, who: str, body
         told = (
             f"paused {'without end' if until >= ENDLESS else f'until {until.isoformat()}'} by {who}"
         )
+    return _single(step, account, at.astimezone(UTC).isoformat(), at, _because(told, reason), body)
+
+
+def opened(breaker: Breaker, *, decision_id: str, body: str) -> Record:
+    """The only record of a breaker that the failure of `decision_id` opened."""
+    told = f"stopped after {breaker.failures} failures in a row, until a person closes the breaker"
+    return _single(
+        Step.BREAKER_OPENED, breaker.resource, decision_id, breaker.opened_at,
+        _because(told, breaker.why), body,
+    )  # fmt: skip
+
+
+def closed(resource: str, *, at: datetime, who: str, reason: str, body: str) -> Record:
+    """The only record of a breaker that a person closed."""
+    instant = at.astimezone(UTC).isoformat()
+    told = _because(f"breaker closed by {who}", reason)
+    return _single(Step.BREAKER_CLOSED, resource, instant, at, told, body)
+
+
+def _because(told: str, reason: str) -> str:
+    return f"{told}: {reason}" if reason else told
+
+
+def _single(step: Step, resource: str, which: str, at: datetime, summary: str, body: str) -> Record:
+    """A chain of one record, its id made of its step, its resource and `which`."""
     return seal(
-        decision_id=f"{step.value}#{account}#{at.astimezone(UTC).isoformat()}", sequence=0, step=step,
-        resource=account, at=at.astimezone(UTC), outcome=step.value, summary=_readable(told), body=body,
+        decision_id=f"{step.value}#{resource}#{which}", sequence=0, step=step, resource=resource,
+        at=at.astimezone(UTC), outcome=step.value, summary=_readable(summary), body=body,
         previous_hash=GENESIS,
     )  # fmt: skip
 

@@ -31,10 +31,17 @@ class Step(StrEnum):
     REJECTED_SIGNAL = "rejected_signal"
     PAUSED = "paused"
     RESUMED = "resumed"
+    BREAKER_OPENED = "breaker_opened"
+    BREAKER_CLOSED = "breaker_closed"
 
 
 NEXT: dict[Step | None, frozenset[Step]] = {
-    None: frozenset({Step.DECIDED, Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED}),
+    None: frozenset(
+        {
+            Step.DECIDED, Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED,
+            Step.BREAKER_CLOSED,
+        }
+    ),
     Step.DECIDED: frozenset({Step.INTENDED, Step.WITHDRAWN}),
     Step.INTENDED: frozenset(
         {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN, Step.GONE}
@@ -46,7 +53,7 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     Step.ALREADY_THERE: frozenset(
         {Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.GONE}
     ),
-}
+}  # fmt: skip
 """Legal successors of each step; a step that is no key ends its chain."""
 
 

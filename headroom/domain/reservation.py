@@ -47,6 +47,9 @@ def reservation(
     if state.lease_until is not None and now < state.lease_until:
         holder = "" if state.chain is None else f" by {state.chain.decision_id}"
         return Unfit(why="leased", detail=f"held{holder} until {state.lease_until.isoformat()}")
+    if state.breaker_opened_at is not None:
+        since = state.breaker_opened_at.isoformat()
+        return Unfit(why="breaker", detail=f"its breaker is open since {since}; a person closes it")
     if state.last_decision_id != decision.decision_id:
         return Unfit(why="moved", detail=f"{state.last_decision_id} was decided since")
     limit = account_limit(decision, answer.plan)

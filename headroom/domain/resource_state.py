@@ -49,6 +49,8 @@ class ResourceState:
     """The last decision if it is to act and no record followed its first one yet."""
     escalated_causes: tuple[str, ...] = ()
     failures_in_a_row: int = 0
+    breaker_opened_at: datetime | None = None
+    """Since when nothing is done after repeated failures; until a person closes it."""
     due_at: datetime | None = None
 
     @property

@@ -72,6 +72,10 @@ class Standing:
     failures_in_a_row: int
     retry_not_before: datetime | None = None
     """After a refusal: when AWS may be asked again; None when it may be asked now."""
+    breaker_opened_at: datetime | None = None
+    """Since when this resource's circuit breaker is open; only a person closes it."""
+    account_breaker_opened_at: datetime | None = None
+    """The same of the whole account's."""
 
 
 def fresh_standing() -> Standing:

@@ -40,6 +40,7 @@ class Guardrail(StrEnum):
     DATA = "data"
     WORTH_IT = "worth_it"
     FAILURES = "failures"
+    BREAKER = "breaker"
     GIVE_BACK = "give_back"
     GIVE_BACK_DATA = "give_back_data"
     GIVE_BACK_CALM = "give_back_calm"

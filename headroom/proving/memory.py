@@ -7,26 +7,29 @@ somebody asks for it, in the order of its chain, so hashes are real though mostl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from heapq import nsmallest
 from threading import RLock
 
 from headroom.domain.bookkeeping import (
+    after_closed,
     after_decided,
     after_forgotten,
     after_intended,
     after_look,
     after_modifications,
     after_step,
+    opened_by,
     standing_of,
 )
 from headroom.domain.decision import Act, Decision
 from headroom.domain.links import (
-    ENDLESS,
+    closed,
     following,
     may_follow,
+    opened,
     opening,
     outcome_of,
     overtaken,
@@ -38,6 +41,15 @@ from headroom.domain.reservation import Unfit, intended_body, reservation
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
+from headroom.domain.stops import (
+    ENDLESS,
+    AccountStops,
+    Breaker,
+    Pause,
+    Stops,
+    account_after,
+    in_force,
+)
 from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended, Scan
 from headroom.serialization import decision_to_json, stored, to_json
 
@@ -73,7 +85,7 @@ class _Entry:
 
 
 class MemoryLedger:
-    """Ledger, Standings, FleetScan and Archive of one account and Region; safe between threads."""
+    """Ledger, Standings, FleetScan, Switches and Archive of one account and Region; safe between threads."""
 
     def __init__(self, account_id: str, region: str) -> None:
         self._account = f"account#{account_id}#{region}"
@@ -81,7 +93,8 @@ class MemoryLedger:
         self._entries: list[_Entry] = []
         self._states: dict[ResourceRef, ResourceState] = {}
         self._account_micro_usd = 0
-        self._paused_until: datetime | None = None
+        self._stops = AccountStops()
+        self._breakers: dict[str, Breaker] = {}
         self._scanned: datetime | None = None
         self._lock = RLock()
 
@@ -115,10 +128,10 @@ class MemoryLedger:
             fit = reservation(state, decision, chain.steps[-1], now)
             if isinstance(fit, Unfit):
                 return NotIntended(why=fit.why, detail=fit.detail)
-            if self._paused_until is not None and now < self._paused_until:
-                return NotIntended(
-                    why="paused", detail=f"paused until {self._paused_until.isoformat()}"
-                )
+            if (paused := in_force(self._stops.pause, now)) is not None:
+                return NotIntended(why="paused", detail=f"paused until {paused.until.isoformat()}")
+            if self._stops.breaker is not None:
+                return NotIntended(why="breaker", detail="the account's breaker is open")
             if fit.delta > 0 and self._account_micro_usd > fit.room:
                 return NotIntended(why="budget", detail="the account's increases are at its limit")
             moved = after_intended(state, decision, fit.planned, lease_until, now)
@@ -151,8 +164,14 @@ class MemoryLedger:
             state, text = self._state(ref), to_json(body)
             if fencing is not None and not state.held(decision_id, fencing):
                 raise LostLease(f"{ref.arn} is at fencing number {state.fencing}, not {fencing}")
-            self._move(ref, after_step(state, decision_id, step, at=at, body=body, due_at=due_at))
+            moved = after_step(state, decision_id, step, at=at, body=body, due_at=due_at)
+            self._move(ref, moved)
             self._follow(decision_id, step, at, summary, text)
+            account = account_after(self._stops, self._account, step, at=at, body=body, why=summary)
+            self._open(opened_by(ref.arn, state, moved, summary), decision_id)
+            if account.breaker is not self._stops.breaker:
+                self._open(account.breaker, decision_id)
+            self._stops = account
             return chain.written()[-1]
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
@@ -174,7 +193,7 @@ class MemoryLedger:
         with self._lock:
             return standing_of(
                 self._state(ref), account_micro_usd=self._account_micro_usd,
-                paused_until=self._paused_until, now=now,
+                stops=self._stops, now=now,
             )  # fmt: skip
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
@@ -204,6 +223,7 @@ class MemoryLedger:
             if state is not None:
                 self._withdraw(state.pending_act, None, at)
                 self._move(ref, after_forgotten(state, at))
+                self._breakers.pop(ref.arn, None)
 
     def saw_modifications(
         self,
@@ -230,17 +250,43 @@ class MemoryLedger:
             first, self._scanned = self._scanned is None, period
             return Scan.FIRST if first else Scan.AGAIN
 
-    def paused_until(self) -> datetime | None:
-        """Until when nothing may be done; None when not paused."""
-        return self._paused_until
-
-    def pause(self, until: datetime | None, *, at: datetime, who: str) -> None:
+    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
         """Stop every act; recorded."""
-        self._switch(until or ENDLESS, at, who)
+        self._switch(
+            Pause(until=until or ENDLESS, since=at, who=who, reason=reason), at, who, reason
+        )
 
-    def resume(self, *, at: datetime, who: str) -> None:
-        """Allow acts again; recorded."""
-        self._switch(None, at, who)
+    def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
+        """End the pause; recorded."""
+        self._switch(None, at, who, reason)
+
+    def close_breaker(
+        self, ref: ResourceRef | None, *, at: datetime, who: str, reason: str = ""
+    ) -> bool:
+        """Close the breaker of a resource, or of the account (None); False if none was open."""
+        resource = self._account if ref is None else ref.arn
+        with self._lock:
+            if ref is None:
+                if self._stops.breaker is None:
+                    return False
+                self._stops = replace(self._stops, breaker=None, failures_in_a_row=0)
+            else:
+                state = self._state(ref)
+                moved = after_closed(state, at)
+                if moved is state:
+                    return False
+                self._move(ref, moved)
+                self._breakers.pop(resource, None)
+            body = to_json({"who": who, "reason": reason})
+            self._single(closed(resource, at=at, who=who, reason=reason, body=body))
+            self._hurry()
+            return True
+
+    def stops(self) -> Stops:
+        """All that is paused or open now."""
+        with self._lock:
+            breakers = sorted(self._breakers.values(), key=lambda b: (b.opened_at, b.resource))
+            return Stops(account=self._stops, breakers=tuple(breakers))
 
     def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterator[Record]:
         """Records of one resource in [since, until], newest first."""
@@ -259,11 +305,25 @@ class MemoryLedger:
         body = to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
         self._single(rejection(event_id, reason=reason, excerpt=excerpt, at=at, body=body))
 
-    def _switch(self, until: datetime | None, at: datetime, who: str) -> None:
-        body = to_json({"until": until, "who": who})
+    def _switch(self, pause: Pause | None, at: datetime, who: str, reason: str) -> None:
+        until = None if pause is None else pause.until
+        body = to_json({"until": until, "who": who, "reason": reason})
         with self._lock:
-            self._paused_until = until
-            self._single(switch(self._account, until, at=at, who=who, body=body))
+            self._stops = replace(self._stops, pause=pause)
+            self._single(switch(self._account, until, at=at, who=who, body=body, reason=reason))
+            if pause is None:
+                self._hurry()
+
+    def _open(self, breaker: Breaker | None, decision_id: str) -> None:
+        if breaker is not None:
+            if breaker.resource != self._account:
+                self._breakers[breaker.resource] = breaker
+            body = to_json({"decision_id": decision_id, "failures": breaker.failures})
+            self._single(opened(breaker, decision_id=decision_id, body=body))
+
+    def _hurry(self) -> None:
+        if self._scanned is not None:
+            self._scanned = datetime.fromtimestamp(0, UTC)
 
     def _state(self, ref: ResourceRef) -> ResourceState:
         return self._states.get(ref) or ResourceState()

@@ -19,7 +19,7 @@ from headroom.domain.records import Step
 from headroom.domain.standing import KnownModification
 from headroom.ports import Intent, NotIntended, ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
-from tests.contracts.decisions import act, append, hold, intended
+from tests.contracts.decisions import act, append, broken, failed, hold, intended
 
 UNTIL = NOW + timedelta(minutes=20)
 TIMEOUT = ReadTimeoutError(endpoint_url="https://dynamodb.example")
@@ -262,6 +262,13 @@ def everything(ledger: DynamoLedger) -> None:
     ledger.forget(ref(), at=NOW)
     ledger.pause(None, at=NOW, who="alice")
     ledger.resume(at=NOW, who="alice")
+    broken(ledger, "vol-9")
+    ledger.close_breaker(ref("vol-9"), at=NOW, who="alice")
+    number = 20
+    while ledger.stops().account.breaker is None:
+        failed(ledger, f"f{number}", f"vol-{(number := number + 1)}")
+    ledger.close_breaker(None, at=NOW, who="alice")
+    ledger.stops()
     ledger.standing(ref(), NOW)
     ledger.decision("d1")
     list(ledger.by_time(since=NOW, until=NOW))
@@ -308,5 +315,5 @@ def test_records_are_only_ever_put_where_none_is(shaky: Shaky, ledger: DynamoLed
         if name == "transact_write_items":
             puts += [p["Put"] for p in arguments["TransactItems"] if "Put" in p]
     records = [p for p in puts if p["TableName"] == "records"]
-    assert len(records) == 11
+    assert len(records) == 42
     assert {p["ConditionExpression"] for p in records} == {"attribute_not_exists(#id)"}

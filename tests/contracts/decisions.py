@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
 from headroom.domain.demand import Binding
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused
 from headroom.domain.records import Step
+from headroom.domain.stops import MAX_FAILURES
 from headroom.domain.verdicts import Guardrail, Verdict
 from headroom.ports import Intent
 from tests.builders import NOW, evidence, ref
@@ -117,3 +118,20 @@ def append(
         summary=f"it is {step.value}", body=body if body is not None else told,
         fencing=None if intent is None else intent.fencing, due_at=due_at,
     )  # fmt: skip
+
+
+def failed(ledger: Any, decision_id: str, volume_id: str = "vol-1", *, at: datetime = NOW) -> Any:
+    """An act that AWS refused for good; the record of that."""
+    decision = act(decision_id, volume_id, at=at)
+    intent = intended(ledger, decision, at, lease_until=at + timedelta(minutes=20))
+    assert isinstance(intent, Intent), intent
+    denied = Refused(refusal=Refusal.DENIED, code="UnauthorizedOperation", message="no",
+                     retry_at=None)  # fmt: skip
+    return append(ledger, decision, Step.REFUSED, at=at, body={"outcome": denied})
+
+
+def broken(ledger: Any, volume_id: str = "vol-1", *, at: datetime = NOW) -> None:
+    """As many failures in a row as open the breaker of a volume, one a minute, the last at `at`."""
+    for number in range(MAX_FAILURES):
+        ago = timedelta(minutes=MAX_FAILURES - 1 - number)
+        failed(ledger, f"{volume_id}-failure-{number}", volume_id, at=at - ago)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from headroom.domain.records import Step, broken_link
+from headroom.domain.stops import ENDLESS, AccountStops, Pause, Stops
 from headroom.ports import Scan
 from tests.builders import NOW
-
-ENDLESS = datetime.max.replace(tzinfo=UTC)
 
 
 def test_one_caller_a_period_scans(ledger: Any) -> None:
@@ -42,21 +41,35 @@ def test_a_clock_that_went_back_claims_nothing(ledger: Any) -> None:
 def test_the_kill_switch_is_on_until_somebody_resumes(
     ledger: Any, until: datetime | None, stored: datetime
 ) -> None:
-    assert ledger.paused_until() is None
-    ledger.pause(until, at=NOW, who="alice")
-    assert ledger.paused_until() == stored
+    assert ledger.stops() == Stops(account=AccountStops(), breakers=())
+    ledger.pause(until, at=NOW, who="alice", reason="load test")
+    assert ledger.stops().account.pause == Pause(
+        until=stored, since=NOW, who="alice", reason="load test"
+    )
     ledger.resume(at=NOW + timedelta(minutes=1), who="bob")
-    assert ledger.paused_until() is None
+    assert ledger.stops().account.pause is None
+
+
+def test_the_fleet_is_scanned_anew_as_soon_as_somebody_resumes(ledger: Any) -> None:
+    ledger.resume(at=NOW, who="bob")  # before there was any scan: the first is still the first
+    assert ledger.claim_scan(NOW, 900) is Scan.FIRST
+    ledger.pause(None, at=NOW, who="alice")
+    assert ledger.claim_scan(NOW + timedelta(minutes=1), 900) is Scan.NOT_OURS
+    ledger.resume(at=NOW + timedelta(minutes=1), who="bob")
+    assert ledger.claim_scan(NOW + timedelta(minutes=2), 900) is Scan.AGAIN
+    assert ledger.claim_scan(NOW + timedelta(minutes=2), 900) is Scan.NOT_OURS
 
 
 def test_every_turn_of_the_kill_switch_is_recorded(ledger: Any) -> None:
     ledger.pause(None, at=NOW, who="alice")
-    ledger.pause(NOW + timedelta(hours=2), at=NOW + timedelta(minutes=1), who="carol")
-    ledger.resume(at=NOW + timedelta(hours=1), who="bob")
+    ledger.pause(
+        NOW + timedelta(hours=2), at=NOW + timedelta(minutes=1), who="carol", reason="load test"
+    )
+    ledger.resume(at=NOW + timedelta(hours=1), who="bob", reason="it is over")
     records = list(ledger.by_time(since=NOW, until=NOW + timedelta(hours=1)))
     assert [(r.step, r.summary) for r in records] == [
-        (Step.RESUMED, "resumed by bob"),
-        (Step.PAUSED, "paused until 2026-01-05T14:00:00+00:00 by carol"),
+        (Step.RESUMED, "resumed by bob: it is over"),
+        (Step.PAUSED, "paused until 2026-01-05T14:00:00+00:00 by carol: load test"),
         (Step.PAUSED, "paused without end by alice"),
     ]
     for record in records:
@@ -68,5 +81,5 @@ def test_a_pause_told_twice_is_one_record_and_one_pause(ledger: Any) -> None:
     ledger.pause(None, at=NOW, who="alice")
     ledger.resume(at=NOW, who="bob")
     ledger.pause(None, at=NOW, who="alice")
-    assert ledger.paused_until() == ENDLESS
+    assert ledger.stops().account.pause.until == ENDLESS
     assert len(list(ledger.by_outcome("paused", since=NOW, until=NOW))) == 1

@@ -14,6 +14,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     # AWS's limits, sense. No rule depends on another.
     (Guardrail.POLICY, owner.enrolled),
     (Guardrail.PAUSE, owner.pause),
+    (Guardrail.BREAKER, owner.breaker),
     (Guardrail.MODE, owner.mode),
     (Guardrail.OTHER_OWNER, aws.other_owner),
     (Guardrail.MULTI_ATTACH, aws.multi_attach),

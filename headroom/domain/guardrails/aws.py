@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, why_invalid
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.standing import WINDOW, Standing
+from headroom.domain.stops import MAX_FAILURES
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
-MAX_FAILURES = 5
-FAILURE_PAUSE = timedelta(hours=6)
 ASK_AGAIN_AFTER = timedelta(hours=1)
 """After AWS refused for want of a slot, it is asked no more than once in this time."""
 
@@ -100,12 +99,14 @@ def back_off(case: Case) -> Verdict:
 
 
 def failures(case: Case) -> Verdict:
-    """After repeated failures, nothing for six hours."""
-    last = case.standing.last_refusal_at
-    count = case.standing.failures_in_a_row
-    if last is not None and case.observation.at - last >= FAILURE_PAUSE:
-        count = 0
+    """After repeated failures nothing is changed until a person closes the volume's breaker."""
+    standing, volume = case.standing, case.observation.volume.ref.resource_id
+    count, detail = standing.failures_in_a_row, ""
+    if standing.breaker_opened_at is not None:
+        count = max(count, MAX_FAILURES)
+        detail = f"open since {standing.breaker_opened_at:%Y-%m-%d %H:%M} UTC; "
+    if count >= MAX_FAILURES:
+        detail += f"find out why, then `headroom breaker close {volume}`"
     return verdict_of(
-        Guardrail.FAILURES, Relation.AT_MOST, count, MAX_FAILURES - 1, "in a row",
-        clears_at=None if last is None else last + FAILURE_PAUSE, temporary=True,
-    )  # fmt: skip
+        Guardrail.FAILURES, Relation.AT_MOST, count, MAX_FAILURES - 1, "in a row", detail
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 from headroom.domain.catalogue import capability
@@ -10,9 +10,8 @@ from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.planner import step_of
 from headroom.domain.policy import Mode
 from headroom.domain.resources import VolumeType
+from headroom.domain.stops import ENDLESS
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
-
-END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def enrolled(case: Case) -> Verdict:
@@ -28,10 +27,22 @@ def pause(case: Case) -> Verdict:
     """The kill switch must be off."""
     until = case.standing.paused_until
     on = until is not None and until > case.observation.at
-    endless = until is not None and until >= END_OF_TIME - timedelta(days=1)
+    endless = until is not None and until >= ENDLESS - timedelta(days=1)
     return verdict_of(
         Guardrail.PAUSE, Relation.IS, "paused" if on else "running", "running", "",
         clears_at=until if on and not endless else None, temporary=on,
+    )  # fmt: skip
+
+
+def breaker(case: Case) -> Verdict:
+    """After failures all over the account nothing is changed until a person closes its breaker."""
+    opened_at = case.standing.account_breaker_opened_at
+    detail = ""
+    if opened_at is not None:
+        detail = f"open since {opened_at:%Y-%m-%d %H:%M} UTC; `headroom breaker close --account`"
+    return verdict_of(
+        Guardrail.BREAKER, Relation.IS, "closed" if opened_at is None else "open", "closed", "",
+        detail, temporary=True,
     )  # fmt: skip
 
 

@@ -1,0 +1,84 @@
+"""The ledger's face for people: pause, resume, close a breaker, and see what is stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from headroom.adapters.ledger_items import Item
+from headroom.adapters.ledger_tables import Tables
+from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
+from headroom.domain.bookkeeping import after_closed
+from headroom.domain.links import closed, switch
+from headroom.domain.records import Record
+from headroom.domain.resources import ResourceRef
+from headroom.domain.stops import ENDLESS, Pause, Stops
+from headroom.serialization import to_json
+
+
+class PeoplesSwitches(Tables):
+    """Each turn of a switch is one transaction with its record."""
+
+    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
+        """Stop every act until then, None without end; recorded."""
+        self._switch(
+            Pause(until=until or ENDLESS, since=at, who=who, reason=reason), at, who, reason
+        )
+
+    def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
+        """End the pause; recorded."""
+        self._switch(None, at, who, reason)
+        self._state.hurry()
+
+    def close_breaker(
+        self, ref: ResourceRef | None, *, at: datetime, who: str, reason: str = ""
+    ) -> bool:
+        """Close the breaker of a resource, or of the account (None); False if none was open."""
+        resource = self._account if ref is None else ref.arn
+        body = to_json({"who": who, "reason": reason})
+        record = closed(resource, at=at, who=who, reason=reason, body=body)
+        for attempt in range(1, ATTEMPTS + 1):
+            token = self._new_id()
+            parts = self._closing_account() if ref is None else self._closing(ref, at, token)
+            if not parts:
+                return False
+            if self._turn(record, parts, token):
+                self._state.hurry()
+                return True
+            self._transactions.wait(attempt)
+        raise LedgerUnanswered(f"the breaker of {resource} moved {ATTEMPTS} times meanwhile")
+
+    def stops(self) -> Stops:
+        """All that is paused (even if its time is over) or open now."""
+        return Stops(account=self._stops.account(), breakers=self._stops.breakers())
+
+    def _switch(self, pause: Pause | None, at: datetime, who: str, reason: str) -> None:
+        until = None if pause is None else pause.until
+        body = to_json({"until": until, "who": who, "reason": reason})
+        record = switch(self._account, until, at=at, who=who, body=body, reason=reason)
+        turned = [self._stops.turned(pause, at=at, who=who)]
+        if not self._turn(record, turned, self._new_id()):
+            # Recorded already at this very instant: turn it all the same.
+            self._transactions.write(turned, token=self._new_id(), landed=lambda: False)
+
+    def _closing_account(self) -> list[Item]:
+        before = self._stops.account()
+        if before.breaker is None:
+            return []
+        return [self._stops.counted(before, replace(before, breaker=None, failures_in_a_row=0))]
+
+    def _closing(self, ref: ResourceRef, at: datetime, token: str) -> list[Item]:
+        held = self._state.held(ref)
+        moved = after_closed(held.state, at)
+        if moved is held.state:
+            return []
+        return [self._state.put(ref, held, moved, token), self._stops.marked(ref.arn, None)]
+
+    def _turn(self, record: Record, parts: list[Item], token: str) -> bool:
+        """Write `parts` with their record; False when the record was there or a part moved."""
+        refused = self._transactions.write(
+            [*parts, {"Put": self._put(record, token)}],
+            token=token,
+            landed=lambda: self._is_ours(record, token),
+        )
+        return refused is None
