@@ -31,8 +31,10 @@ def day(at: datetime) -> str:
 
 
 def wire(value: Any) -> Item:
-    """JSON's own types in DynamoDB's notation; members that are None are left out."""
+    """JSON's own types in DynamoDB's notation."""
     match value:
+        case None:
+            return {"NULL": True}
         case bool():
             return {"BOOL": value}
         case str():
@@ -42,7 +44,7 @@ def wire(value: Any) -> Item:
         case list() | tuple():
             return {"L": [wire(part) for part in value]}
         case dict():
-            return {"M": {name: wire(part) for name, part in value.items() if part is not None}}
+            return {"M": {name: wire(part) for name, part in value.items()}}
     raise TypeError(f"a {type(value).__name__} has no place in an item")
 
 
@@ -50,6 +52,8 @@ def unwire(attribute: Item) -> Any:
     """JSON's own types from DynamoDB's notation."""
     (kind, value), *_ = attribute.items()
     match kind:
+        case "NULL":
+            return None
         case "N":
             return float(value) if "." in value or "e" in value.lower() else int(value)
         case "L":
