@@ -120,7 +120,10 @@ def _of_past(situation: Situation) -> Iterator[Plan]:
     most_mibps = min(limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, 125))
     wants = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
-        wants += [(i * spare, m * spare) for i, m in wanted_levels(situation.past, _unit_usd)]
+        wants += [
+            (_spared(i, spare, 3_000), _spared(m, spare, 125))
+            for i, m in wanted_levels(situation.past, _unit_usd)
+        ]
     wants = _thinned(
         [
             (min(i, max(most_iops, now.burst_iops)), min(m, max(most_mibps, now.burst_mibps)))
@@ -138,6 +141,12 @@ def _of_past(situation: Situation) -> Iterator[Plan]:
             plan = None if target is None else _plan(situation, target, 1.0, capped_from=None)
             if plan is not None and (situation.calm or _relieves(situation, plan)):
                 yield plan
+
+
+def _spared(wanted: float, spare: float, included: float) -> float:
+    """`wanted` with spare, but for a spare that would only just leave what gp3 includes."""
+    found = wanted * spare
+    return included if wanted <= included < found <= included / ALIKE else found
 
 
 def _thinned(wants: list[tuple[float, float]]) -> list[tuple[float, float]]:

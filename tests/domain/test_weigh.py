@@ -200,3 +200,11 @@ def test_what_is_above_a_ceiling_today_may_stay_or_come_down() -> None:
 def test_spare_is_kept_above_what_earlier_days_wanted(percent: int, iops: int) -> None:
     found = candidates(situation(calm(HIGH), headroom_percent=percent))
     assert iops in {p.target.iops for p in found}
+
+
+def test_spare_alone_leaves_what_gp3_includes_only_for_more_than_a_little() -> None:
+    """2,773 IOPS and a tenth are 3,050: nobody buys 50 IOPS, and nobody changes IOPS for them."""
+    for peak, iops in ((2_773.0, 3_000), (2_920.0, 3_212)):
+        found = candidates(situation(calm(HIGH, lambda at, p=peak: p if at.hour == 2 else 300.0)))
+        assert iops in {p.target.iops for p in found}
+        assert 3_050 not in {p.target.iops for p in found}
