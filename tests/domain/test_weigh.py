@@ -204,7 +204,8 @@ def test_spare_is_kept_above_what_earlier_days_wanted(percent: int, iops: int) -
 
 def test_spare_alone_leaves_what_gp3_includes_only_for_more_than_a_little() -> None:
     """2,773 IOPS and a tenth are 3,050: nobody buys 50 IOPS, and nobody changes IOPS for them."""
-    for peak, iops in ((2_773.0, 3_000), (2_920.0, 3_212)):
+    for peak, least in ((2_773.0, 3_000), (2_950.0, 3_245)):
         found = candidates(situation(calm(HIGH, lambda at, p=peak: p if at.hour == 2 else 300.0)))
-        assert iops in {p.target.iops for p in found}
-        assert 3_050 not in {p.target.iops for p in found}
+        enough = [p.target.iops or 0 for p in found if (p.target.iops or 0) >= peak]
+        assert least <= min(n for n in enough if n >= least) <= least + 1
+        assert not [n for n in enough if 3_000 < n < least]
