@@ -11,6 +11,7 @@ from headroom.adapters.ledger_schema import BREAKER, PAUSE
 from headroom.domain.stops import AccountStops, Breaker, Pause
 
 UNTIL, OPENED, COUNT = "paused_until", "breaker_opened_at", "failures_in_a_row"
+CLOSED = "breaker_closed_at"
 NAMES = {"#until": UNTIL, "#opened": OPENED, "#count": COUNT, "#why": "breaker_why"}
 
 
@@ -83,8 +84,9 @@ class StopItems:
             condition += " AND #opened = :opened"
             values[":opened"] = wire(moment(before.breaker.opened_at))
         if after.breaker is None and before.breaker is not None:
-            expression += " REMOVE #opened, #why"
-            names["#why"] = NAMES["#why"]
+            expression += ", #closed = :closed REMOVE #opened, #why"
+            names |= {"#why": NAMES["#why"], "#closed": CLOSED}
+            values[":closed"] = wire(moment(after.closed_at or before.breaker.opened_at))
         elif after.breaker is not None and before.breaker is None:
             expression += ", #opened = :at, #why = :why"
             names["#why"] = NAMES["#why"]
@@ -141,6 +143,7 @@ def account_stops(item: Item | None, account: str) -> AccountStops:
         pause=pause,
         failures_in_a_row=unwire(item.get(COUNT, {"N": "0"})),
         breaker=_breaker(item, account) if OPENED in item else None,
+        closed_at=instant(unwire(item[CLOSED])) if CLOSED in item else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from headroom.adapters.ledger_items import Item
@@ -12,7 +11,7 @@ from headroom.domain.bookkeeping import after_closed
 from headroom.domain.links import closed, switch
 from headroom.domain.records import Record
 from headroom.domain.resources import ResourceRef
-from headroom.domain.stops import ENDLESS, Pause, Stops
+from headroom.domain.stops import ENDLESS, Pause, Stops, account_closed
 from headroom.serialization import to_json
 
 
@@ -39,7 +38,7 @@ class PeoplesSwitches(Tables):
         record = closed(resource, at=at, who=who, reason=reason, body=body)
         for attempt in range(1, ATTEMPTS + 1):
             token = self._new_id()
-            parts = self._closing_account() if ref is None else self._closing(ref, at, token)
+            parts = self._closing_account(at) if ref is None else self._closing(ref, at, token)
             if not parts:
                 return False
             if self._turn(record, parts, token):
@@ -61,11 +60,10 @@ class PeoplesSwitches(Tables):
             # Recorded already at this very instant: turn it all the same.
             self._transactions.write(turned, token=self._new_id(), landed=lambda: False)
 
-    def _closing_account(self) -> list[Item]:
+    def _closing_account(self, at: datetime) -> list[Item]:
         before = self._stops.account()
-        if before.breaker is None:
-            return []
-        return [self._stops.counted(before, replace(before, breaker=None, failures_in_a_row=0))]
+        after = account_closed(before, at)
+        return [] if after is before else [self._stops.counted(before, after)]
 
     def _closing(self, ref: ResourceRef, at: datetime, token: str) -> list[Item]:
         held = self._state.held(ref)

@@ -44,7 +44,7 @@ def _row(parameter: Parameter) -> str:
         name = f"`{(parameter.name or '').upper()}`"
     default = parameter.default
     value = getattr(default, "value", default)
-    shown = "required" if parameter.required else "" if value in (None, False) else f"`{value}`"
+    shown = "required" if parameter.required else "" if value in (None, False, "") else f"`{value}`"
     choices = getattr(getattr(parameter, "type", None), "choices", None)
     if choices:
         said += " One of " + ", ".join(f"`{getattr(c, 'value', c)}`" for c in choices) + "."

@@ -268,7 +268,12 @@ def _known(
 def standing_of(
     state: ResourceState, *, account_micro_usd: int, stops: AccountStops, now: datetime
 ) -> Standing:
-    """What a decision gets to know of the state."""
+    """What a decision gets to know of the state.
+
+    What AWS refused before a person closed the account's breaker it may be asked again.
+    """
+    refused_at, closed_at = state.last_refusal_at, stops.closed_at
+    forgiven = closed_at is not None and refused_at is not None and refused_at <= closed_at
     return Standing(
         enrolment_usd=state.enrolment_usd,
         own_increase_usd=usd(state.own_micro_usd),
@@ -283,7 +288,7 @@ def standing_of(
         escalated_causes=state.escalated_causes,
         paused_until=None if stops.pause is None else stops.pause.until,
         failures_in_a_row=state.failures_in_a_row,
-        retry_not_before=_ahead(state.retry_not_before, now),
+        retry_not_before=None if forgiven else _ahead(state.retry_not_before, now),
         breaker_opened_at=state.breaker_opened_at,
         account_breaker_opened_at=None if stops.breaker is None else stops.breaker.opened_at,
     )

@@ -53,6 +53,8 @@ class AccountStops:
     pause: Pause | None = None
     failures_in_a_row: int = 0
     breaker: Breaker | None = None
+    closed_at: datetime | None = None
+    """When a person last closed its breaker: what AWS refused before may be asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,13 @@ def account_after(
     if step in WORKS and account.failures_in_a_row:
         return replace(account, failures_in_a_row=0)
     return account
+
+
+def account_closed(account: AccountStops, at: datetime) -> AccountStops:
+    """The account's side once a person closed its breaker; the same one if none was open."""
+    if account.breaker is None:
+        return account
+    return replace(account, breaker=None, failures_in_a_row=0, closed_at=at)
 
 
 def in_force(pause: Pause | None, now: datetime) -> Pause | None:

@@ -48,6 +48,7 @@ from headroom.domain.stops import (
     Pause,
     Stops,
     account_after,
+    account_closed,
     in_force,
 )
 from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended, Scan
@@ -269,7 +270,7 @@ class MemoryLedger:
             if ref is None:
                 if self._stops.breaker is None:
                     return False
-                self._stops = replace(self._stops, breaker=None, failures_in_a_row=0)
+                self._stops = account_closed(self._stops, at)
             else:
                 state = self._state(ref)
                 moved = after_closed(state, at)

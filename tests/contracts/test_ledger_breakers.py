@@ -10,7 +10,7 @@ import pytest
 
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step, broken_link
-from headroom.domain.stops import MAX_ACCOUNT_FAILURES, MAX_FAILURES, Breaker
+from headroom.domain.stops import MAX_ACCOUNT_FAILURES, MAX_FAILURES, AccountStops, Breaker
 from headroom.ports import Intent, NotIntended, Scan
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, broken, failed, hold, intended
@@ -212,11 +212,28 @@ def test_no_resume_and_no_success_closes_the_accounts_breaker(ledger: Any) -> No
     ledger.resume(at=NOW, who="alice")
     assert ledger.stops().account.breaker.opened_at == NOW
     assert ledger.close_breaker(None, at=NOW + HOUR, who="bob", reason="role fixed")
-    assert ledger.stops().account.breaker is None
-    assert ledger.stops().account.failures_in_a_row == 0
+    assert ledger.stops().account == AccountStops(closed_at=NOW + HOUR)
     (record,) = steps(ledger, "breaker_closed")
     assert record.resource == f"account#{ACCOUNT}#{REGION}"
     assert isinstance(intended(ledger, act("d9", "vol-999"), lease_until=UNTIL), Intent)
+
+
+def test_what_aws_refused_may_be_asked_again_once_the_accounts_breaker_is_closed(
+    ledger: Any,
+) -> None:
+    slow = act("slow", "vol-50")
+    intended(ledger, slow, lease_until=UNTIL)
+    append(ledger, slow, Step.REFUSED, body=refused(Refusal.DENIED), due_at=NOW + 6 * HOUR)
+    append_success(ledger, "vol-7")
+    breaks(ledger)
+    assert ledger.standing(ref("vol-50"), NOW).retry_not_before == NOW + 6 * HOUR
+    ledger.close_breaker(None, at=NOW + HOUR, who="bob")
+    assert ledger.standing(ref("vol-50"), NOW + HOUR).retry_not_before is None
+    again = act("again", "vol-50", at=NOW + 2 * HOUR)
+    intended(ledger, again, NOW + 2 * HOUR, lease_until=NOW + 3 * HOUR)
+    append(ledger, again, Step.REFUSED, at=NOW + 2 * HOUR, body=refused(Refusal.DENIED),
+           due_at=NOW + 8 * HOUR)  # fmt: skip
+    assert ledger.standing(ref("vol-50"), NOW + 2 * HOUR).retry_not_before == NOW + 8 * HOUR
 
 
 def test_pause_and_breaker_do_not_undo_each_other(ledger: Any) -> None:
