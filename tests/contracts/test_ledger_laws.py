@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headroom.domain.records import NEXT, Step, broken_link
+from headroom.domain.stops import ENDLESS, FAILS, MAX_ACCOUNT_FAILURES, MAX_FAILURES, WORKS
 from headroom.ports import IllegalStep, Intent, LostLease
 from headroom.proving.memory import MemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, ref
@@ -32,6 +33,8 @@ class Model:
     holder: str | None = None
     fencing: int = 0
     lease_until: datetime | None = None
+    failures: int = 0
+    broken: bool = False
 
     @property
     def own(self) -> Decimal:
@@ -47,6 +50,9 @@ class Books(RuleBasedStateMachine):
         self.now = NOW
         self.models = {volume: Model() for volume in VOLUMES}
         self.chains: dict[str, tuple[str, str, list[Step], Intent | None]] = {}
+        self.paused_until: datetime | None = None
+        self.failures = 0
+        self.broken = False
 
     @rule(minutes=st.integers(1, 30))
     def time_passes(self, minutes: int) -> None:
@@ -65,7 +71,9 @@ class Books(RuleBasedStateMachine):
         others = sum(m.own for m in self.models.values()) - model.own
         free = model.lease_until is None or model.lease_until <= self.now
         fits = cost <= model.own or others + cost <= LIMIT
-        assert isinstance(answer, Intent) is (free and fits)
+        paused = self.paused_until is not None and self.now < self.paused_until
+        stopped = paused or self.broken or model.broken
+        assert isinstance(answer, Intent) is (free and fits and not stopped)
         if isinstance(answer, Intent):
             assert answer.fencing == model.fencing + 1
             model.fencing, model.holder, model.lease_until = answer.fencing, name, lease_until
@@ -103,6 +111,7 @@ class Books(RuleBasedStateMachine):
         assert legal
         assert holds or not fenced or intent is None
         steps.append(step)
+        self.counts(model, step)
         if step is Step.GONE:
             if holds:
                 model.holder, model.lease_until = None, None
@@ -114,8 +123,61 @@ class Books(RuleBasedStateMachine):
             if holds:
                 model.holder, model.lease_until = None, None
 
+    def counts(self, model: Model, step: Step) -> None:
+        """Enough failures in a row stop a volume, or everything; success begins anew."""
+        if step in FAILS:
+            model.failures += 1
+            self.failures += 1
+            model.broken = model.broken or model.failures >= MAX_FAILURES
+            self.broken = self.broken or self.failures >= MAX_ACCOUNT_FAILURES
+        model.failures = 0 if step in LANDED else model.failures
+        self.failures = 0 if step in WORKS else self.failures
+
+    @rule(minutes=st.none() | st.integers(1, 60))
+    def paused(self, minutes: int | None) -> None:
+        until = None if minutes is None else self.now + timedelta(minutes=minutes)
+        self.ledger.pause(until, at=self.now, who="somebody")
+        self.paused_until = until or ENDLESS
+
+    @rule()
+    def resumed(self) -> None:
+        self.ledger.resume(at=self.now, who="somebody")
+        self.paused_until = None
+
+    @rule(volume=st.sampled_from(VOLUMES))
+    def closed(self, volume: str) -> None:
+        model = self.models[volume]
+        was_open = model.broken or model.failures >= MAX_FAILURES
+        assert self.ledger.close_breaker(ref(volume), at=self.now, who="somebody") is was_open
+        if was_open:
+            model.broken, model.failures = False, 0
+
+    @rule()
+    def the_accounts_breaker_is_closed(self) -> None:
+        assert self.ledger.close_breaker(None, at=self.now, who="somebody") is self.broken
+        if self.broken:
+            self.broken, self.failures = False, 0
+
+    @rule(volume=st.sampled_from(VOLUMES))
+    def fails_until_it_breaks(self, volume: str) -> None:
+        """Failures are drawn too seldom by themselves to come in a row."""
+        model = self.models[volume]
+        for _ in range(MAX_FAILURES):
+            before = len(self.chains)
+            self.wish(volume, "0")
+            name = f"d{before}"
+            _, _, steps, intent = self.chains[name]
+            if intent is None:
+                return
+            append(self.ledger, act(name, volume, increase="0"), Step.REFUSED, at=self.now)
+            steps.append(Step.REFUSED)
+            self.counts(model, Step.REFUSED)
+            model.maybe.pop(name, None)
+            model.holder, model.lease_until = None, None
+
     @rule(volume=st.sampled_from(VOLUMES))
     def forgotten(self, volume: str) -> None:
+        self.models[volume].broken = False
         self.withdraw_what_nobody_began(volume)
         self.ledger.forget(ref(volume), at=self.now)
         self.exists_no_more(self.models[volume])
@@ -144,6 +206,18 @@ class Books(RuleBasedStateMachine):
             assert standing.account_increase_usd <= LIMIT
 
     @invariant()
+    def what_is_stopped_is_told(self) -> None:
+        stops = self.ledger.stops()
+        assert (stops.account.pause and stops.account.pause.until) == self.paused_until
+        assert (stops.account.breaker is not None) is self.broken
+        told = {breaker.resource for breaker in stops.breakers}
+        assert told == {ref(v).arn for v, model in self.models.items() if model.broken}
+        for volume, model in self.models.items():
+            known = self.ledger.standing(ref(volume), self.now)
+            assert (known.breaker_opened_at is not None) is model.broken
+            assert known.failures_in_a_row == model.failures
+
+    @invariant()
     def every_chain_is_whole(self) -> None:
         for name, (_, _, steps, _) in self.chains.items():
             chain = self.ledger.chain(name)
@@ -151,5 +225,5 @@ class Books(RuleBasedStateMachine):
             assert broken_link(chain) is None
 
 
-Books.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+Books.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestBooks = Books.TestCase
