@@ -15,6 +15,8 @@ from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Where
 from headroom.cli.telling import Told
 from headroom.domain.decision import Act, Escalate
+from headroom.domain.policy import EffectiveLimits
+from headroom.domain.policy_fields import FRIENDLY, written
 from headroom.domain.records import Step, broken_link
 
 _WOKEN = {"alarm": "an alarm", "event": "an event", "sweep": "the sweep",
@@ -78,12 +80,25 @@ def _tell(story: Told, console: Console) -> None:
     limits = decision.effective
     _part(console, "Under which policy", (
         f"version {decision.policy_version}, mode {limits.limits.mode.value} (from "
-        f"{limits.mode_from}), prices from {decision.price_source}",
+        f"{limits.mode_from}), prices from {decision.price_source}", *_limits(limits),
     ))  # fmt: skip
     _part(console, "What was done", _done(story))
     if isinstance(answer, Escalate):
         _part(console, "What you can do", (answer.cause, answer.remedy))
     _part(console, "What it costs", (_cost(story),))
+
+
+def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
+    """Limits that are not the policy's defaults and where from, and what tags did not get."""
+    origins = dict(effective.origins)
+    own = tuple(
+        f"{name} {written(name, getattr(effective.limits, setting.name))} (from "
+        f"{origins[setting.name]})"
+        for name, setting in FRIENDLY.items()
+        if name != "mode" and setting.name in origins
+    )
+    problem = () if effective.problem is None else (f"not followed: {effective.problem}",)
+    return (*own, *effective.notes, *problem)
 
 
 def _part(console: Console, title: str, lines: tuple[str, ...]) -> None:

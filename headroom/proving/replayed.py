@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.policy import MODE_TAG, Mode, Policy, Rule, limits_for
+from headroom.domain.policy import Mode, Policy, Rule, Selector, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.resources import Volume, VolumeType
 from headroom.ports import StorageView
@@ -46,33 +46,32 @@ class NotReplayed(Exception):
 
 
 def as_if_auto(policy: Policy, volume: Volume) -> Policy:
-    """`policy` as it is for `volume`, with mode auto wherever it is not off for a type.
+    """`policy` as it is for `volume` under every type it may get, with mode auto unless it is off.
 
-    Rules for tags that the volume does not carry are left out, and the others ask for none.
+    What its tags say, by rules for them and by themselves, is written out: nothing asks for tags.
     """
-    own_tag = volume.tag(MODE_TAG) is not None  # it overrides every rule
+
+    def settings(kind: VolumeType) -> tuple[tuple[str, object], ...]:
+        then = replace(volume, configuration=replace(volume.configuration, volume_type=kind))
+        limits = limits_for(policy, then).limits
+        mode = Mode.OFF if limits.mode is Mode.OFF else Mode.AUTO
+        plain = {field.name: getattr(limits, field.name) for field in fields(limits)}
+        return tuple(sorted((plain | {"mode": mode}).items()))
+
     rules = tuple(
-        Rule(
-            selector=replace(rule.selector, tags=()),
-            settings=tuple(
-                (name, _enrolled(value, own_tag) if isinstance(value, Mode) else value)
-                for name, value in rule.settings
-            ),
-        )
-        for rule in policy.rules
-        if all(volume.tag(key) == value for key, value in rule.selector.tags)
+        Rule(selector=Selector(volume_types=(kind,)), settings=settings(kind))
+        for kind in VolumeType
     )
     return replace(policy, defaults=replace(policy.defaults, mode=Mode.AUTO), rules=rules)
-
-
-def _enrolled(mode: Mode, whatever: bool) -> Mode:
-    return Mode.OFF if mode is Mode.OFF and not whatever else Mode.AUTO
 
 
 def why_not(view: StorageView, policy: Policy) -> str | None:
     """Why a volume is not replayed whatever its past, None when it can be."""
     volume = view.volume
-    if limits_for(policy, volume).limits.mode is Mode.OFF:
+    effective = limits_for(policy, volume)
+    if effective.problem is not None:
+        return f"Headroom would change nothing: {effective.problem}"
+    if effective.limits.mode is Mode.OFF:
         return "the policy or its tag says off"
     if volume.managed_by is not None:
         return f"it is managed by {volume.managed_by}, and Headroom leaves such volumes alone"

@@ -14,7 +14,7 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
 from headroom.cli.main import run
 from headroom.domain.decision import decide
-from tests.builders import ACCOUNT, NOW, REGION, evidence
+from tests.builders import ACCOUNT, NOW, REGION, evidence, starved_gp3, volume
 
 STACK = {
     "AWSTemplateFormatVersion": "2010-09-09",
@@ -82,3 +82,20 @@ def test_an_account_without_a_deployment_gets_one_sentence(
     assert said.startswith("headroom: The records table cannot be found")
     assert "HeadroomState" in said
     assert said.count("\n") == 1
+
+
+def test_an_explanation_tells_limits_that_are_the_volumes_own_and_where_from(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tags = (("headroom", "auto"), ("headroom:max-iops", "8000"), ("headroom:growth", "true"))
+    own = decide(evidence(starved_gp3(vol=volume(tags=tags))))
+    client = boto3.client("dynamodb", region_name=REGION)
+    book = DynamoLedger(
+        client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
+    )
+    assert book.decided(own, due_at=None)
+    assert run(["explain", own.decision_id, "--records-table", "records", "--region", REGION]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "mode auto (from tag)" in told
+    assert "max_iops 8000 (from tag headroom:max-iops)" in told
+    assert "tag headroom:growth asks for true where the policy allows false" in told

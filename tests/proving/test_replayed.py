@@ -19,7 +19,14 @@ from headroom.proving.course import Course
 from headroom.proving.fast_engine import follow
 from headroom.proving.playback import ReplayedChange, exact, fast
 from headroom.proving.rebuilt import rebuild
-from headroom.proving.replayed import NotReplayed, Replayed, as_if_auto, most_in_force, replay
+from headroom.proving.replayed import (
+    NotReplayed,
+    Replayed,
+    as_if_auto,
+    most_in_force,
+    replay,
+    why_not,
+)
 from tests.builders import NOW, REGION, activity, gp2, gp3, policy, volume
 from tests.proving.courses import course_of
 from tests.proving.pasts import lived, told
@@ -204,6 +211,9 @@ RULES = Policy(
         ((), VolumeType.IO2, Mode.AUTO, 9_000),
         ((("team", "web"), ("headroom", "observe")), VolumeType.GP3, Mode.AUTO, 16_000),
         ((("team", "web"),), VolumeType.GP3, Mode.OFF, 16_000),
+        ((("headroom:max-iops", "6000"),), VolumeType.GP3, Mode.AUTO, 6_000),
+        ((("team", "data"), ("headroom:max-iops", "6000")), VolumeType.GP3, Mode.AUTO, 5_000),
+        ((("team", "data"), ("headroom:max-iops", "6000")), VolumeType.IO2, Mode.AUTO, 6_000),
     ],
 )
 def test_the_policy_is_the_volumes_own_also_after_a_change_of_type(
@@ -214,6 +224,13 @@ def test_the_policy_is_the_volumes_own_also_after_a_change_of_type(
     later = volume(replace(gp3(), volume_type=kind), tags=())
     limits = limits_for(plain, later).limits
     assert (limits.mode, limits.max_iops) == (mode, max_iops)
+
+
+def test_a_volume_whose_tags_nobody_understands_is_not_replayed() -> None:
+    view = StorageView(
+        volume=carrying(("headroom:max-iop", "6000")), modification=None, instance=None
+    )
+    assert "did you mean headroom:max-iops" in (why_not(view, policy()) or "")
 
 
 def test_increases_that_were_in_force_together_are_summed_in_the_order_of_time() -> None:
