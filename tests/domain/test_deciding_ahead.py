@@ -256,9 +256,13 @@ def test_durability_is_never_lowered_to_save() -> None:
 # --- what stands in the list of plans
 
 
-def test_no_price_is_raised_where_nothing_would_starve() -> None:
+@pytest.mark.parametrize("iops", [300.0, 2_900.0])
+def test_no_price_is_raised_where_nothing_would_starve(iops: float) -> None:
+    """However near a limit the load goes, and whatever a minute is worth."""
     for configuration in (LOW, HIGH, gp2(1_000), io(VolumeType.IO1, 400, 3_000)):
-        decision = decided(NOW, configuration, load=idle, relief_value_usd_per_minute=1_000.0)
+        decision = decided(
+            NOW, configuration, load=lambda _: iops, relief_value_usd_per_minute=1_000.0
+        )
         assert all(j.plan.price_change_usd <= 0 for j in decision.judgements)
 
 

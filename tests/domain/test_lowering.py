@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 
 from headroom.domain.decision import Decision, Reason, decide
+from headroom.domain.guardrails import Case, judge
+from headroom.domain.planner import CALM_MINUTES
 from headroom.domain.resources import Configuration
 from headroom.domain.standing import WINDOW, KnownModification
 from headroom.domain.verdicts import Guardrail, Verdict
@@ -150,3 +152,18 @@ def test_the_summary_says_why_something_is_changed_that_nothing_presses(
 ) -> None:
     assert decision.answer.reason is reason
     assert words in decision.summary
+
+
+@pytest.mark.parametrize("clear", [0, 29, 30, 31])
+def test_a_lowering_is_judged_by_how_long_no_limit_was_touched(clear: int) -> None:
+    """The planner has none of them ready so soon; the guardrail would hold it all the same."""
+    decision = idle()
+    (plan,) = (j.plan for j in decision.judgements if j.plan.target == LOW)
+    case = Case(
+        plan=plan, observation=decision.observation,
+        demand=replace(decision.demand, clear_minutes=clear), diagnosis=decision.diagnosis,
+        standing=decision.standing, policy=policy(), effective=decision.effective, known_days=5.0,
+    )  # fmt: skip
+    calm = next(v for v in judge(case).verdicts if v.guardrail is Guardrail.GIVE_BACK_CALM)
+    assert (calm.value, calm.limit) == (clear, CALM_MINUTES)
+    assert calm.allows == (clear >= CALM_MINUTES)

@@ -169,6 +169,23 @@ def test_five_nights_are_surer_than_two_and_two_than_one() -> None:
     assert peaks[0] < peaks[1] < peaks[2]
 
 
+def test_the_same_weekday_of_last_week_says_more_than_the_day_before_it() -> None:
+    """A load of one day in fourteen: a week after it more is expected than eight days after it."""
+
+    def expected(days_ago: int) -> float:
+        night = (NOW - timedelta(days=days_ago)).date()
+        found = past_of(
+            history(
+                lambda at: 9_000.0 if at.date() == night and at.hour == 14 else 300.0, days=13.9
+            )
+        )
+        return without_unseen(ahead(found, SHORT))[1]
+
+    assert expected(7) > 1.2 * expected(8)
+    assert expected(7) > 1.2 * expected(6)
+    assert expected(2) > expected(3) > expected(5)
+
+
 def scattered(seed: int = 7, days: int = 8) -> Load:
     """One hour of load a day, at hours that are no neighbours of each other's."""
     hours = list(range(0, 24, 3))
@@ -255,6 +272,20 @@ def test_a_load_longer_than_a_reaction_starves_no_longer_than_one_and_is_paid_fo
     assert reacting < 0.5 * sum(hours_of(seen))
     usd = sum(row[0] for row in seen.reaction_usd)
     assert 0.05 * 1 < usd < 0.05 * 12
+
+
+def test_a_raise_is_paid_for_as_long_as_what_it_is_for_and_once_for_being_in_flight() -> None:
+    def usd(hours: int) -> float:
+        def load(at: datetime) -> float:
+            return 9_000.0 if 2 <= at.hour < 2 + hours else 300.0
+
+        found = past_of(history(load, days=5))
+        seen = outlook(found, [level(SHORT, 0.01), level(12_000.0, 0.06)], NOW, IDLE)
+        return sum(row[0] for row in seen.reaction_usd)
+
+    one, two, four = usd(1), usd(2), usd(4)
+    assert two > 1.2 * one
+    assert four - two == pytest.approx(2 * (two - one), rel=0.2)
 
 
 def test_a_burst_shorter_than_a_reaction_is_over_before_a_raise_could_help() -> None:
