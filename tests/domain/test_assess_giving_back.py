@@ -147,3 +147,18 @@ def test_load_served_before_the_lower_limit_took_hold_is_no_pressure() -> None:
     change = modification(LOW, origin=HIGH, started_at=APPLIED, ended_at=NOW - timedelta(minutes=8))
     seen = observation(load, volume(LOW), modification=change)
     assert not isinstance(assess(seen, plan(), APPLIED), GaveTooMuch)
+
+
+@pytest.mark.parametrize(("minutes", "expected"), [(12, Pending), (20, Relieved)])
+def test_a_change_that_raises_one_thing_and_lowers_another_takes_as_long_as_a_lowering(
+    minutes: int, expected: type
+) -> None:
+    convert, at = plan(gp2(200), gp3(200, 3_000, 128)), APPLIED + timedelta(minutes=5 + minutes)
+    change = modification(
+        convert.target, origin=convert.origin, started_at=APPLIED,
+        state=ModificationState.OPTIMIZING,
+    )  # fmt: skip
+    seen = observation(
+        activity([500.0] * 120, end=at), volume(convert.target), modification=change, at=at
+    )
+    assert isinstance(assess(seen, convert, APPLIED), expected)
