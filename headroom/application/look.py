@@ -8,6 +8,7 @@ from headroom.application.chains import advance
 from headroom.application.execution import execute
 from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason, decide
 from headroom.domain.observation import Observation
+from headroom.domain.planner import CALM_MINUTES
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.records import Step
@@ -24,6 +25,10 @@ DAILY = timedelta(hours=24)
 THIN_DATA = timedelta(minutes=5)
 DRAINING = timedelta(hours=4)
 UNTOLD = timedelta(hours=1)
+BLIP = timedelta(minutes=2)
+"""How soon a volume with a single minute of pressure is looked at again."""
+NOTHING_YET = timedelta(minutes=30)
+"""An attached volume that may be changed is looked at again while nothing is published of it."""
 AHEAD = timedelta(minutes=10)
 """How long before the best schedule changes something the volume is looked at again."""
 SAME_START = timedelta(seconds=1)
@@ -190,10 +195,25 @@ def _next_look(decision: Decision) -> datetime | None:
             return at + NEAR_A_LIMIT
         case Reason.DATA_TOO_THIN if decision.effective.enrolled and decision.demand.known_minutes:
             return at + THIN_DATA
+        case Reason.DATA_TOO_THIN if decision.effective.enrolled and _attached(decision):
+            return at + NOTHING_YET
+        case Reason.NO_PRESSURE if decision.effective.enrolled and decision.demand.pressed_minutes:
+            return at + BLIP
+        case Reason.NO_PRESSURE if decision.effective.enrolled and _soon_calm(decision):
+            return at + timedelta(minutes=CALM_MINUTES - decision.demand.clear_minutes + 1)
         case Reason.NO_PRESSURE if decision.effective.enrolled and _draining(decision):
             return at + NEAR_A_LIMIT
         case _:
             return None
+
+
+def _attached(decision: Decision) -> bool:
+    return bool(decision.observation.volume.instance_ids)
+
+
+def _soon_calm(decision: Decision) -> bool:
+    """Whether nothing may be lowered only because too few minutes were seen without pressure."""
+    return 0 < decision.demand.clear_minutes < CALM_MINUTES
 
 
 def _draining(decision: Decision) -> bool:

@@ -46,8 +46,9 @@ TOUCHED_TAIL = 1.2
 """P(a burst that touched a limit wanted more than r times it) = r ** -tail."""
 CLEAR_DAYS = 3.0
 """How much a day without touching a higher limit lowers the belief in bursts above it."""
-NEW_TAIL = 2.0
-"""P(a load not seen so far wants more than r times the most seen) falls with r ** -tail."""
+NEW_TAIL, NEW_TAIL_DAYS = 1.0, 2.0
+"""P(a load not seen so far wants more than r times the most seen) falls with r ** -tail; the tail is
+this heavy on the first day, and gets lighter by one in so many days."""
 NEW_MIN, NEW_LOCKED_MIN = 20.0, 40.0
 """Minutes that such a load starves, and where a change in flight keeps a raise from it."""
 PAST_DAYS = 14
@@ -128,7 +129,7 @@ def outlook(past: Past, levels: Sequence[Level], now: datetime, present: Present
 def _unseen(past: Past, level: Level) -> float:
     """How likely a load that was never seen so far is more than `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
-    return float(min(1.0, most**NEW_TAIL))
+    return float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
 
 
 class _Starved(NamedTuple):

@@ -20,6 +20,9 @@ OPS_PER_MIB = MIB / SSD_IO_BYTES
 SATURATED = 0.9
 """Share of a limit above which a period's mean is what was served, not what was wanted."""
 SATURATED_MINUTES = 3
+LANDING_S = 3_600.0
+"""How long after its start a change is taken to be landing: which limit binds, the load tells."""
+STILL_BELOW = 1.02
 CENSORED = 1.6
 """What a saturated period is taken to have wanted over what it got: a tail of 1.2 at its middle."""
 UNEVEN = 1.2
@@ -31,7 +34,7 @@ USUAL_BURST = 0.2
 
 
 SHARES = (0.25, 0.5, 0.75, 0.88, 0.94, 0.97, 0.985, 0.9925, 0.9965, 0.9985, 1.0)
-ABOVE_ALL = (1.0, 1.5, 2.0, 4.0)
+ABOVE_ALL = (1.0, 1.25, 1.5, 2.0, 4.0)
 """Levels above all that was seen: what a little more than the past would take."""
 
 
@@ -174,10 +177,6 @@ class _Limits:
         self._can = [capability(first or observation.volume.configuration)]
         self._can += [capability(to) for _, _, to in told if to is not None]
 
-    def number(self, at: float) -> int:
-        """Number of the configuration in force at a POSIX timestamp."""
-        return bisect_right(self._starts, at)
-
     def clear_days(
         self, history: VolumeActivity, pressed: set[int]
     ) -> tuple[tuple[float, float, float], ...]:
@@ -194,12 +193,31 @@ class _Limits:
                 found.append((can.burst_iops, can.burst_mibps, days))
         return tuple(found)
 
-    def of(self, number: int, *, empty: bool) -> tuple[float, float]:
-        """IOPS and MiB/s that could be driven under it; those of an empty bucket if `empty`."""
+    def of(
+        self, at: float, took: tuple[float, float], *, empty: bool
+    ) -> tuple[float, float]:
+        """IOPS and MiB/s that could be driven at a POSIX timestamp; those of an empty bucket if `empty`.
+
+        While a change lands, the lower of both limits unless more was taken.
+        """
+        number = bisect_right(self._starts, at)
+        iops, mibps = self._of(number, empty)
+        if number and at - self._starts[number - 1] < LANDING_S:
+            before = self._of(number - 1, empty)
+            iops = _told_by(took[0], before[0], iops)
+            mibps = _told_by(took[1], before[1], mibps)
+        return iops, mibps
+
+    def _of(self, number: int, empty: bool) -> tuple[float, float]:
         can = self._can[number]
         if empty:
             return can.sustained_iops, can.sustained_mibps
         return can.burst_iops, can.burst_mibps
+
+
+def _told_by(took: float, before: float, after: float) -> float:
+    low, high = min(before, after), max(before, after)
+    return low if took <= low * STILL_BELOW else high
 
 
 class _Row(NamedTuple):
@@ -259,9 +277,9 @@ def _row(
     step = history.read_iops.period_s
     balance = history.burst_balance_percent.values[place]
     iops_limit, mibps_limit = limits.of(
-        limits.number(history.read_iops.start.timestamp() + place * step),
+        history.read_iops.start.timestamp() + place * step, peak,
         empty=balance is not None and balance <= EMPTY_PERCENT,
-    )
+    )  # fmt: skip
     at_iops, at_mibps = iops >= SATURATED * iops_limit, mibps >= SATURATED * mibps_limit
     if by_iops is None and by_mibps is None:  # no check: a mean at the limit has to do
         pressed = step / 60 if at_iops or at_mibps else 0.0

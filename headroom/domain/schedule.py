@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headroom.domain.outlook import HOURS, Level, Outlook
 
-CHANGE_USD = 0.03
+CHANGE_USD = 0.1
 """What one modification is worth when nothing else is known: ties go to fewer changes."""
 LOCKED_HOURS = 2
 """How long a modification is taken to be in flight, in which no other is possible."""

@@ -98,7 +98,10 @@ def _sensible(situation: Situation, seen: Outlook, plan: Plan, others: Sequence[
         return False
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
         return True
-    return seen.seen[0] > NEGLIGIBLE_MIN
+    if seen.seen[0] <= NEGLIGIBLE_MIN:
+        return False
+    usd = situation.limits.relief_value_usd_per_minute * plan.ended_minutes_per_day
+    return usd > float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
 
 
 def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
@@ -171,6 +174,8 @@ def _present(situation: Situation, levels: Sequence[Level]) -> Present:
         first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
         last = first + demand.expected_starved_minutes / 60
         hours = [60 * max(0.0, min(last, hour + 1) - max(first, hour)) for hour in range(HOURS)]
+    elif demand.pressed_minutes > 0:
+        hours = [0.0] * HOURS  # a blip, or the first minute of more: the next look tells
     elif demand.expected_starved_minutes > 0 and not situation.calm:
         hours = [demand.expected_starved_minutes / HOURS] * HOURS
     else:

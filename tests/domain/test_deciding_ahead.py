@@ -96,12 +96,14 @@ def test_hours_before_the_batch_nothing_is_done_and_the_hour_of_the_change_is_kn
 
 
 def test_what_the_batch_needed_is_given_back_when_it_is_over() -> None:
-    decision = decided(at(7), HIGH)
-    plan = taken(decision)
-    assert isinstance(decision.answer, Act)
-    assert decision.answer.reason is Reason.GIVING_BACK
-    assert plan.target == LOW
-    assert plan.value_usd_per_day > 0
+    for value in (0.01, 0.1):
+        decision = decided(at(7), HIGH, relief_value_usd_per_minute=value)
+        plan = taken(decision)
+        assert isinstance(decision.answer, Act)
+        assert decision.answer.reason is Reason.GIVING_BACK
+        assert plan.price_change_usd < 0
+        assert plan.value_usd_per_day > 0
+    assert taken(decided(at(7), HIGH, relief_value_usd_per_minute=0.01)).target == LOW
 
 
 def test_nothing_that_the_batch_needs_is_given_back_shortly_before_it_comes() -> None:
