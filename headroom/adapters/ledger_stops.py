@@ -12,7 +12,10 @@ from headroom.domain.stops import AccountStops, Breaker, Pause
 
 UNTIL, OPENED, COUNT = "paused_until", "breaker_opened_at", "failures_in_a_row"
 CLOSED = "breaker_closed_at"
-NAMES = {"#until": UNTIL, "#opened": OPENED, "#count": COUNT, "#why": "breaker_why"}
+BREAKER_COUNT, WHY = "breaker_failures", "breaker_why"
+NAMES = {
+    "#until": UNTIL, "#opened": OPENED, "#count": COUNT, "#failures": BREAKER_COUNT, "#why": WHY,
+}  # fmt: skip
 
 
 class StopItems:
@@ -84,28 +87,29 @@ class StopItems:
             condition += " AND #opened = :opened"
             values[":opened"] = wire(moment(before.breaker.opened_at))
         if after.breaker is None and before.breaker is not None:
-            expression += ", #closed = :closed REMOVE #opened, #why"
-            names |= {"#why": NAMES["#why"], "#closed": CLOSED}
+            expression += ", #closed = :closed REMOVE #opened, #failures, #why"
+            names |= {"#failures": BREAKER_COUNT, "#why": WHY, "#closed": CLOSED}
             values[":closed"] = wire(moment(after.closed_at or before.breaker.opened_at))
         elif after.breaker is not None and before.breaker is None:
-            expression += ", #opened = :at, #why = :why"
-            names["#why"] = NAMES["#why"]
+            expression += ", #opened = :at, #failures = :failures, #why = :why"
+            names |= {"#failures": BREAKER_COUNT, "#why": WHY}
             values |= {
                 ":at": wire(moment(after.breaker.opened_at)),
                 ":why": wire(after.breaker.why),
+                ":failures": wire(after.breaker.failures),
             }
         return self._update(PAUSE, expression, names, values, condition)
 
     def marked(self, resource: str, breaker: Breaker | None) -> Item:
         """Part of a transaction: the breaker of a resource among the open ones, or not (None)."""
-        names = {name: NAMES[name] for name in ("#opened", "#count", "#why")}
+        names = {name: NAMES[name] for name in ("#opened", "#failures", "#why")}
         if breaker is None:
-            expression, values = "REMOVE #opened, #count, #why", None
+            expression, values = "REMOVE #opened, #failures, #why", None
         else:
-            expression = "SET #opened = :opened, #count = :count, #why = :why"
+            expression = "SET #opened = :opened, #failures = :failures, #why = :why"
             values = {
                 ":opened": wire(moment(breaker.opened_at)),
-                ":count": wire(breaker.failures),
+                ":failures": wire(breaker.failures),
                 ":why": wire(breaker.why),
             }
         return self._update(f"{BREAKER}#{resource}", expression, names, values)
@@ -158,8 +162,8 @@ def why_stopped(item: Item) -> tuple[str, str]:
 def _breaker(item: Item, resource: str) -> Breaker:
     return Breaker(
         resource=resource, opened_at=instant(unwire(item[OPENED])),
-        failures=unwire(item.get(COUNT, {"N": "0"})),
-        why=unwire(item.get("breaker_why", {"S": ""})),
+        failures=unwire(item.get(BREAKER_COUNT, {"N": "0"})),
+        why=unwire(item.get(WHY, {"S": ""})),
     )  # fmt: skip
 
 

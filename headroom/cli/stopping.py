@@ -29,6 +29,7 @@ from headroom.settings import POLICY_PARAMETER
 
 T = TypeVar("T")
 LONGEST = timedelta(days=90)
+LONGEST_REASON = 500
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 app = typer.Typer(
@@ -107,7 +108,7 @@ def pause(
 
     What AWS is doing already goes on and is verified; looks and records go on.
     """
-    span = None if duration is None else _span(duration)
+    span, reason = None if duration is None else _span(duration), _reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     now = here.account.now
     until = None if span is None else now + span
@@ -136,6 +137,7 @@ def resume(
 
     The fleet is scanned with the next sweep, within a minute.
     """
+    reason = _reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     now, who = here.account.now, here.account.caller
     before = _stops(here)
@@ -196,6 +198,7 @@ def close(
     """Let Headroom change a volume, or the account's volumes, again after repeated failures."""
     if (volume is None) != whole_account:
         raise BadRequest("Name a volume, or say --account for the breaker of the whole account.")
+    reason = _reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     ref = None if volume is None else here.ref(volume)
     now, who = here.account.now, here.account.caller
@@ -303,6 +306,14 @@ def _span(text: str) -> timedelta:
     if not timedelta(0) < span <= LONGEST:
         raise BadRequest(f"--for {text!r} is no time to pause; write 30m, 2h or 7d, at most 90d.")
     return span
+
+
+def _reason(text: str) -> str:
+    """A reason as it is recorded: one line of text."""
+    plain = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
+    if len(plain) > LONGEST_REASON:
+        raise BadRequest(f"--reason has {len(plain)} characters; {LONGEST_REASON} is the most.")
+    return plain
 
 
 def _stops(here: Deployment) -> Stops:

@@ -95,6 +95,17 @@ def test_a_time_that_is_none_is_refused_and_nothing_is_paused(
     assert ledger.stops().account.pause is None
 
 
+def test_a_reason_is_one_line_and_not_a_novel(
+    ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["pause", "--reason", "x" * 501, *HERE]) == 2
+    assert "500 is the most" in capsys.readouterr().err
+    assert run(["pause", "--reason", "load\n test \udcff", *HERE]) == 0
+    pause = ledger.stops().account.pause
+    assert pause is not None
+    assert pause.reason == "load test ?"
+
+
 def test_a_resume_ends_the_pause_and_the_accounts_breaker_and_tells_what_stays(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:

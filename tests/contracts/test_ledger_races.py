@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import pytest
 
 from headroom.domain.decision import Decision
+from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step, broken_link
 from headroom.domain.standing import KnownModification
+from headroom.domain.stops import MAX_ACCOUNT_FAILURES
 from headroom.ports import IllegalStep, Intent, NotIntended, ReadFailed, Scan
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
@@ -177,3 +179,43 @@ def test_who_crashed_after_the_intent_is_replaced_and_kept_out(raced: Any) -> No
     ] * 8
     won = [a for a in at_once(rivals) if isinstance(a, Intent)]
     assert [intent.fencing for intent in won] == [crashed.fencing + 1]
+
+
+def test_failures_at_once_are_counted_each_and_open_the_accounts_breaker_once(raced: Any) -> None:
+    decisions = [act(f"d{number}", f"vol-{number}") for number in range(MAX_ACCOUNT_FAILURES + 4)]
+    for decision in decisions:
+        intended(raced, decision, lease_until=UNTIL)
+    denied = Refused(refusal=Refusal.DENIED, code="C", message="no", retry_at=None)
+
+    def fail(decision: Decision) -> Callable[[], object]:
+        return lambda: patiently(
+            lambda: append(raced, decision, Step.REFUSED, body={"outcome": denied})
+        )
+
+    for first in range(0, len(decisions), 7):  # more at once than functions there are
+        at_once([fail(decision) for decision in decisions[first : first + 7]])
+    account = raced.stops().account
+    assert account.failures_in_a_row == len(decisions)
+    assert account.breaker is not None
+    opened = list(raced.by_outcome("breaker_opened", since=NOW, until=NOW))
+    assert len(opened) == 1
+    assert account.breaker.failures == MAX_ACCOUNT_FAILURES
+
+
+def test_no_intent_is_granted_once_a_pause_has_returned(raced: Any) -> None:
+    decisions = [act(f"d{number}", f"vol-{number}", increase="0") for number in range(12)]
+    for decision in decisions:
+        raced.decided(decision, due_at=None)
+
+    def pause() -> None:
+        patiently(lambda: raced.pause(None, at=NOW, who="alice"))
+        late = act("late", "vol-99", increase="0")
+        raced.decided(late, due_at=None)
+        assert wish(raced, late)().why == "paused"  # type: ignore[union-attr]
+
+    answers = at_once([pause, *(wish(raced, decision) for decision in decisions)])
+    for decision, answer in zip(decisions, answers[1:], strict=True):
+        steps = [record.step for record in raced.chain(decision.decision_id)]
+        granted = isinstance(answer, Intent)
+        assert steps == [Step.DECIDED, Step.INTENDED][: 1 + granted]
+        assert granted or answer.why == "paused"  # type: ignore[union-attr]
