@@ -6,15 +6,12 @@ somebody asks for it, in the order of its chain, so hashes are real though mostl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from heapq import nsmallest
-from threading import RLock
 
 from headroom.domain.bookkeeping import (
-    after_closed,
     after_decided,
     after_forgotten,
     after_intended,
@@ -25,79 +22,20 @@ from headroom.domain.bookkeeping import (
     standing_of,
 )
 from headroom.domain.decision import Act, Decision
-from headroom.domain.links import (
-    closed,
-    following,
-    may_follow,
-    opened,
-    opening,
-    outcome_of,
-    overtaken,
-    rejection,
-    switch,
-)
+from headroom.domain.links import may_follow, opening, outcome_of, rejection
 from headroom.domain.records import Record, Step
 from headroom.domain.reservation import Unfit, intended_body, reservation
-from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
-from headroom.domain.stops import (
-    ENDLESS,
-    AccountStops,
-    Breaker,
-    Pause,
-    Stops,
-    account_after,
-    account_closed,
-    in_force,
-)
-from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended, Scan
+from headroom.domain.stops import account_after, in_force
+from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended
+from headroom.proving.memory_book import Chain
+from headroom.proving.memory_switches import MemorySwitches
 from headroom.serialization import decision_to_json, stored, to_json
 
-Link = Callable[[Record | None], Record]
 
-
-@dataclass(slots=True, kw_only=True)
-class _Chain:
-    """Links not written out yet follow the records that are."""
-
-    resource: str
-    decision: Decision | None
-    steps: list[Step] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    records: list[Record] = field(default_factory=list)
-
-    def written(self) -> list[Record]:
-        while len(self.records) < len(self.links):
-            last = self.records[-1] if self.records else None
-            self.records.append(self.links[len(self.records)](last))
-        return self.records
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class _Entry:
-    """Where a record is found: by instant, then place in its chain, then id."""
-
-    at: datetime
-    sequence: int
-    decision_id: str
-    resource: str
-    outcome: str
-
-
-class MemoryLedger:
-    """Ledger, Standings, FleetScan, Switches and Archive of one account and Region; safe between threads."""
-
-    def __init__(self, account_id: str, region: str) -> None:
-        self._account = f"account#{account_id}#{region}"
-        self._chains: dict[str, _Chain] = {}
-        self._entries: list[_Entry] = []
-        self._states: dict[ResourceRef, ResourceState] = {}
-        self._account_micro_usd = 0
-        self._stops = AccountStops()
-        self._breakers: dict[str, Breaker] = {}
-        self._scanned: datetime | None = None
-        self._lock = RLock()
+class MemoryLedger(MemorySwitches):
+    """Ledger, Standings, FleetScan, Switches and Archive of one account and Region."""
 
     def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
         """Record a decision and move the resource's state; False if that id is already there."""
@@ -108,7 +46,7 @@ class MemoryLedger:
             state = self._state(ref)
             self._withdraw(state.pending_act, decision.decision_id, decision.at)
             self._move(ref, after_decided(state, decision, due_at))
-            chain = _Chain(resource=ref.arn, decision=decision)
+            chain = Chain(resource=ref.arn, decision=decision)
             self._chains[decision.decision_id] = chain
             self._link(
                 decision.decision_id, Step.DECIDED, decision.at, outcome_of(decision),
@@ -175,12 +113,6 @@ class MemoryLedger:
             self._stops = account
             return chain.written()[-1]
 
-    def chain(self, decision_id: str) -> tuple[Record, ...]:
-        """All records of one decision, oldest first; empty when there are none."""
-        with self._lock:
-            found = self._chains.get(decision_id)
-            return () if found is None else tuple(found.written())
-
     def decision(self, decision_id: str) -> Decision:
         """The decision as it is stored; raises LookupError."""
         with self._lock:
@@ -242,53 +174,6 @@ class MemoryLedger:
             )
             self._move(ref, moved)
 
-    def claim_scan(self, now: datetime, every_s: int) -> Scan:
-        """AGAIN or FIRST for exactly one caller per period of `every_s` seconds of UTC."""
-        period = datetime.fromtimestamp(now.timestamp() // every_s * every_s, UTC)
-        with self._lock:
-            if self._scanned is not None and period <= self._scanned:
-                return Scan.NOT_OURS
-            first, self._scanned = self._scanned is None, period
-            return Scan.FIRST if first else Scan.AGAIN
-
-    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
-        """Stop every act; recorded."""
-        self._switch(
-            Pause(until=until or ENDLESS, since=at, who=who, reason=reason), at, who, reason
-        )
-
-    def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
-        """End the pause; recorded."""
-        self._switch(None, at, who, reason)
-
-    def close_breaker(
-        self, ref: ResourceRef | None, *, at: datetime, who: str, reason: str = ""
-    ) -> bool:
-        """Close the breaker of a resource, or of the account (None); False if none was open."""
-        resource = self._account if ref is None else ref.arn
-        with self._lock:
-            if ref is None:
-                if self._stops.breaker is None:
-                    return False
-                self._stops = account_closed(self._stops, at)
-            else:
-                state = self._state(ref)
-                moved = after_closed(state, at)
-                if moved is state:
-                    return False
-                self._move(ref, moved)
-                self._breakers.pop(resource, None)
-            body = to_json({"who": who, "reason": reason})
-            self._single(closed(resource, at=at, who=who, reason=reason, body=body))
-            self._hurry()
-            return True
-
-    def stops(self) -> Stops:
-        """All that is paused or open now."""
-        with self._lock:
-            breakers = sorted(self._breakers.values(), key=lambda b: (b.opened_at, b.resource))
-            return Stops(account=self._stops, breakers=tuple(breakers))
-
     def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterator[Record]:
         """Records of one resource in [since, until], newest first."""
         return self._found(lambda entry: entry.resource == arn, since, until)
@@ -305,71 +190,3 @@ class MemoryLedger:
         """Record an event nobody understood, once per event id."""
         body = to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
         self._single(rejection(event_id, reason=reason, excerpt=excerpt, at=at, body=body))
-
-    def _switch(self, pause: Pause | None, at: datetime, who: str, reason: str) -> None:
-        until = None if pause is None else pause.until
-        body = to_json({"until": until, "who": who, "reason": reason})
-        with self._lock:
-            self._stops = replace(self._stops, pause=pause)
-            self._single(switch(self._account, until, at=at, who=who, body=body, reason=reason))
-            if pause is None:
-                self._hurry()
-
-    def _open(self, breaker: Breaker | None, decision_id: str) -> None:
-        if breaker is not None:
-            if breaker.resource != self._account:
-                self._breakers[breaker.resource] = breaker
-            body = to_json({"decision_id": decision_id, "failures": breaker.failures})
-            self._single(opened(breaker, decision_id=decision_id, body=body))
-
-    def _hurry(self) -> None:
-        if self._scanned is not None:
-            self._scanned = datetime.fromtimestamp(0, UTC)
-
-    def _state(self, ref: ResourceRef) -> ResourceState:
-        return self._states.get(ref) or ResourceState()
-
-    def _move(self, ref: ResourceRef, moved: ResourceState) -> None:
-        self._account_micro_usd += moved.own_micro_usd - self._state(ref).own_micro_usd
-        self._states[ref] = moved
-
-    def _withdraw(self, pending_act: str | None, successor: str | None, at: datetime) -> None:
-        if pending_act is not None:
-            summary, body = overtaken(successor)
-            self._follow(pending_act, Step.WITHDRAWN, at, summary, to_json(body))
-
-    def _follow(self, decision_id: str, step: Step, at: datetime, summary: str, body: str) -> None:
-        def link(last: Record | None) -> Record:
-            if last is None:
-                raise LookupError(f"{decision_id} has no record to follow")
-            return following(last, step, at=at, summary=summary, body=body)
-
-        self._link(decision_id, step, at, step.value, link)
-
-    def _single(self, record: Record) -> None:
-        with self._lock:
-            if record.decision_id not in self._chains:
-                chain = _Chain(resource=record.resource, decision=None)
-                self._chains[record.decision_id] = chain
-                self._link(
-                    record.decision_id, record.step, record.at, record.outcome, lambda _: record
-                )
-
-    def _link(self, decision_id: str, step: Step, at: datetime, outcome: str, link: Link) -> None:
-        chain = self._chains[decision_id]
-        entry = _Entry(
-            at=at, sequence=len(chain.links), decision_id=decision_id, resource=chain.resource,
-            outcome=outcome,
-        )  # fmt: skip
-        chain.steps.append(step)
-        chain.links.append(link)
-        self._entries.append(entry)
-
-    def _found(
-        self, fits: Callable[[_Entry], bool], since: datetime, until: datetime
-    ) -> Iterator[Record]:
-        if since.tzinfo is None or until.tzinfo is None:
-            raise ValueError("since and until need a time zone; pass aware instants.")
-        with self._lock:
-            found = sorted(e for e in self._entries if since <= e.at <= until and fits(e))
-        return (self.chain(entry.decision_id)[entry.sequence] for entry in reversed(found))

@@ -1,0 +1,119 @@
+"""What the ledger in memory stands on: chains of records, states, and where they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from threading import RLock
+
+from headroom.domain.decision import Decision
+from headroom.domain.links import following, overtaken
+from headroom.domain.records import Record, Step
+from headroom.domain.resource_state import ResourceState
+from headroom.domain.resources import ResourceRef
+from headroom.domain.stops import AccountStops, Breaker
+from headroom.serialization import to_json
+
+Link = Callable[[Record | None], Record]
+
+
+@dataclass(slots=True, kw_only=True)
+class Chain:
+    """A chain: links not written out yet follow the records that are."""
+
+    resource: str
+    decision: Decision | None
+    steps: list[Step] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+
+    def written(self) -> list[Record]:
+        """All its records, oldest first."""
+        while len(self.records) < len(self.links):
+            last = self.records[-1] if self.records else None
+            self.records.append(self.links[len(self.records)](last))
+        return self.records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Entry:
+    """Where a record is found: by instant, then place in its chain, then id."""
+
+    at: datetime
+    sequence: int
+    decision_id: str
+    resource: str
+    outcome: str
+
+
+class MemoryBook:
+    """Chains, states and the account's side of one account and Region; safe between threads.
+
+    A record is written out and hashed when somebody asks for it, in the order of its chain.
+    """
+
+    def __init__(self, account_id: str, region: str) -> None:
+        self._account = f"account#{account_id}#{region}"
+        self._chains: dict[str, Chain] = {}
+        self._entries: list[Entry] = []
+        self._states: dict[ResourceRef, ResourceState] = {}
+        self._account_micro_usd = 0
+        self._stops = AccountStops()
+        self._breakers: dict[str, Breaker] = {}
+        self._scanned: datetime | None = None
+        self._lock = RLock()
+
+    def chain(self, decision_id: str) -> tuple[Record, ...]:
+        """All records of one decision, oldest first; empty when there are none."""
+        with self._lock:
+            found = self._chains.get(decision_id)
+            return () if found is None else tuple(found.written())
+
+    def _state(self, ref: ResourceRef) -> ResourceState:
+        return self._states.get(ref) or ResourceState()
+
+    def _move(self, ref: ResourceRef, moved: ResourceState) -> None:
+        self._account_micro_usd += moved.own_micro_usd - self._state(ref).own_micro_usd
+        self._states[ref] = moved
+
+    def _withdraw(self, pending_act: str | None, successor: str | None, at: datetime) -> None:
+        if pending_act is not None:
+            summary, body = overtaken(successor)
+            self._follow(pending_act, Step.WITHDRAWN, at, summary, to_json(body))
+
+    def _follow(self, decision_id: str, step: Step, at: datetime, summary: str, body: str) -> None:
+        def link(last: Record | None) -> Record:
+            if last is None:
+                raise LookupError(f"{decision_id} has no record to follow")
+            return following(last, step, at=at, summary=summary, body=body)
+
+        self._link(decision_id, step, at, step.value, link)
+
+    def _single(self, record: Record) -> None:
+        with self._lock:
+            if record.decision_id not in self._chains:
+                chain = Chain(resource=record.resource, decision=None)
+                self._chains[record.decision_id] = chain
+                self._link(
+                    record.decision_id, record.step, record.at, record.outcome, lambda _: record
+                )
+
+    def _link(self, decision_id: str, step: Step, at: datetime, outcome: str, link: Link) -> None:
+        chain = self._chains[decision_id]
+        entry = Entry(
+            at=at, sequence=len(chain.links), decision_id=decision_id, resource=chain.resource,
+            outcome=outcome,
+        )  # fmt: skip
+        chain.steps.append(step)
+        chain.links.append(link)
+        self._entries.append(entry)
+
+    def _found(
+        self, fits: Callable[[Entry], bool], since: datetime, until: datetime
+    ) -> Iterator[Record]:
+        if since.tzinfo is None or until.tzinfo is None:
+            raise ValueError("since and until need a time zone; pass aware instants.")
+        with self._lock:
+            found = sorted(e for e in self._entries if since <= e.at <= until and fits(e))
+        return (self.chain(entry.decision_id)[entry.sequence] for entry in reversed(found))
