@@ -27,7 +27,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "headroom.settings": (),
     "headroom.policy_document": ("headroom.domain",),
     "headroom.policy_schema": ("headroom.domain", "headroom.policy_document"),
-    "headroom.policy_check": ("headroom.domain", "headroom.policy_document", "headroom.policy_text"),
+    "headroom.policy_check": (
+        "headroom.domain",
+        "headroom.policy_document",
+        "headroom.policy_text",
+    ),
     "headroom.policy_text": ("headroom.domain", "headroom.policy_document", "yaml"),
     "headroom.serialization": ("headroom.domain", "cattrs"),
     "headroom.adapters.actions": (),
