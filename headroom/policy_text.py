@@ -136,7 +136,8 @@ def ssm_tier(text: str) -> Literal["Standard", "Advanced"]:
         return "Advanced"
     raise PolicyError(
         f"The policy is {size:,} characters long and an SSM parameter holds {ADVANCED_TIER:,}; "
-        "merge rules that set the same, or put resources under fewer tags."
+        "merge rules that set the same, put resources under fewer tags, or publish only what counts "
+        "in the place (-c account=... -c region=...)."
     )
 
 

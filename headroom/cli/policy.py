@@ -50,23 +50,29 @@ def schema() -> int:
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(help="Policy file.")] = USUAL_FILE,
+    account_id: Annotated[
+        str | None, typer.Option("--account", help="As it is published in this account.")
+    ] = None,
+    region: Annotated[str | None, typer.Option(help="As it is published in this Region.")] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Say all that is wrong with a policy: what it says, and what it can never mean.
 
-    Exit code 2 when anything is; it would not deploy either. Remarks stop nothing.
+    Exit code 2 when anything is; it would not deploy either. Remarks stop nothing. With
+    --account and --region its version and length are those of what is published there.
     """
     found = check_file(str(file))
     problems = found.problems
-    size = 0
+    here, size = None, 0
     if found.policy is not None:
-        text = canonical_json(found.policy)
+        here = published(found.policy, account_id, region)
+        text = canonical_json(here)
         size = len(text)
         try:
             ssm_tier(text)
         except PolicyError as too_long:
             problems = (*problems, str(too_long))
-    version = None if found.policy is None else found.policy.version
+    version = None if here is None else here.version
     if as_json:
         emit({"file": str(file), "ok": not problems, "version": version, "characters": size,
               "problems": list(problems), "remarks": list(found.remarks)})  # fmt: skip
@@ -75,8 +81,8 @@ def check(
             err().print(f"Problem: {problem}", markup=False, soft_wrap=True)
         for remark in found.remarks:
             err().print(f"Remark: {remark}", markup=False, soft_wrap=True)
-        if not problems and found.policy is not None:
-            rules = len(found.policy.rules)
+        if not problems and here is not None:
+            rules = len(here.rules)
             out().print(f"{file} makes sense: version {version}, {rules} rules, {size:,} of 8,192 "
                         "characters.", markup=False, soft_wrap=True)  # fmt: skip
     return BAD_INPUT if problems else OK

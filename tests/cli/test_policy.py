@@ -75,6 +75,22 @@ def test_everything_wrong_is_one_sentence_each_and_exit_code_2(
     assert len(said(capsys)["problems"]) == len(sentences)
 
 
+def test_a_policy_for_many_accounts_need_only_fit_where_it_is_published(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy.write_text(
+        "rules:\n"
+        + "".join(
+            f"  - {{match: {{account: '{n:012}'}}, set: {{max_iops: {3_000 + n}}}}}\n"
+            for n in range(200)
+        )
+    )
+    assert run(["policy", "check"]) == 2
+    assert "-c account=... -c region=..." in capsys.readouterr().err
+    assert run(["policy", "check", "--account", f"{7:012}", "--json"]) == 0
+    assert said(capsys)["characters"] < 1_000
+
+
 def test_a_remark_stops_nothing(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy.write_text("rules: [{match: {}, set: {mode: auto}}]")
     assert run(["policy", "check"]) == 0
