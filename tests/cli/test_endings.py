@@ -24,7 +24,7 @@ def minutes(*starved: int) -> tuple[Minute, ...]:
         Minute(
             at=START + timedelta(minutes=n), offered_iops=1, served_iops=1, limit_iops=1,
             offered_mibps=1, served_mibps=1, limit_mibps=1, credits_percent=None, queue=0,
-            latency_ms=1, usd_per_month=8 if n < 30 else 56.28, starved=n in starved,
+            latency_ms=1, usd_per_month=8 if n < 30 else 26.00, starved=n in starved,
         )
         for n in range(60)
     )  # fmt: skip
@@ -51,7 +51,7 @@ def test_a_raised_and_relieved_volume_ended_as_told() -> None:
     end = ending(played("iops", told(acted()), starved=(10, 11, 12)))
     assert end.ok
     assert end.line == (
-        "Raised from 3,000 to 12,000 IOPS at 12:00Z for $48.28 a month more; 3 starved minutes "
+        "Raised from 3,000 to 6,601 IOPS at 12:00Z for $18.00 a month more; 3 starved minutes "
         "from 00:10Z, then none."
     )
 
@@ -69,7 +69,7 @@ def test_a_volume_that_still_starves_at_the_end_is_not_relieved() -> None:
 def test_a_watched_volume_is_held_with_its_plan_and_without_a_message() -> None:
     end = ending(played("watched", watched()))
     assert end.ok
-    assert "it would have gone to gp3 100 GiB 12000 IOPS 207 MiB/s (+$48.28 a month)" in end.line
+    assert "it would have gone to gp3 100 GiB 6601 IOPS 125 MiB/s (+$18.00 a month)" in end.line
     assert ending(played("watched", watched(), messages=1)).amiss == ("nobody was notified",)
 
 
