@@ -193,20 +193,21 @@ class _Limits:
                 found.append((can.burst_iops, can.burst_mibps, days))
         return tuple(found)
 
-    def of(
-        self, at: float, took: tuple[float, float], *, empty: bool
-    ) -> tuple[float, float]:
+    def of(self, at: float, took: tuple[float, float], *, empty: bool) -> tuple[float, float]:
         """IOPS and MiB/s that could be driven at a POSIX timestamp; those of an empty bucket if `empty`.
 
-        While a change lands, the lower of both limits unless more was taken.
+        While a change lands, the lower of both unless more was taken than one of them lets through:
+        IOPS and throughput of a change take hold together.
         """
         number = bisect_right(self._starts, at)
-        iops, mibps = self._of(number, empty)
-        if number and at - self._starts[number - 1] < LANDING_S:
-            before = self._of(number - 1, empty)
-            iops = _told_by(took[0], before[0], iops)
-            mibps = _told_by(took[1], before[1], mibps)
-        return iops, mibps
+        now = self._of(number, empty)
+        if not number or at - self._starts[number - 1] >= LANDING_S:
+            return now
+        before = self._of(number - 1, empty)
+        if _lets(now, took) != _lets(before, took):
+            return now if _lets(now, took) else before
+        choose = min if _lets(now, took) else max
+        return choose(before[0], now[0]), choose(before[1], now[1])
 
     def _of(self, number: int, empty: bool) -> tuple[float, float]:
         can = self._can[number]
@@ -215,9 +216,9 @@ class _Limits:
         return can.burst_iops, can.burst_mibps
 
 
-def _told_by(took: float, before: float, after: float) -> float:
-    low, high = min(before, after), max(before, after)
-    return low if took <= low * STILL_BELOW else high
+def _lets(limits: tuple[float, float], took: tuple[float, float]) -> bool:
+    """Whether so much could be taken under these limits."""
+    return took[0] <= limits[0] * STILL_BELOW and took[1] <= limits[1] * STILL_BELOW
 
 
 class _Row(NamedTuple):

@@ -116,6 +116,24 @@ def test_days_are_counted_under_the_limits_they_ran_clear_under() -> None:
     assert pressed.clear_days == ()
 
 
+@pytest.mark.parametrize(
+    ("minutes_after", "served", "limit"),
+    [
+        (10, 2_950.0, 3_000.0),  # still held back by the old limit
+        (10, 4_000.0, 12_000.0),  # more than the old one let through: the new one is in force
+        (90, 2_000.0, 12_000.0),  # long landed
+    ],
+)
+def test_while_a_change_lands_what_was_served_tells_which_limit_was_in_force(
+    minutes_after: int, served: float, limit: float
+) -> None:
+    large = gp3(400, 12_000, 500)
+    raised = NIGHT - timedelta(minutes=minutes_after)
+    told = history(spike(served), days=4, check=spike(2.0, idle=0.0))
+    found = past_of(told, large, known=(changed(raised, SMALL, large),))
+    assert [p.touched_iops for p in found.busy if p.touched_iops] == [limit]
+
+
 # --- what a limit held back
 
 
