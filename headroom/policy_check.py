@@ -243,11 +243,9 @@ def _idle(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
     limits = _usual(policy, rule)
     if "max_size_gib" in said and not limits.growth:
         yield f"Rule {number} sets max_size_gib, which does not count while growth is false."
-    if "give_back_after_days" in said and not limits.give_back:
-        yield (
-            f"Rule {number} sets give_back_after_days, which does not count while give_back is "
-            "false."
-        )
+    for name in ("give_back_after_days", "min_iops", "min_throughput_mibps"):
+        if name in said and not limits.give_back:
+            yield f"Rule {number} sets {name}, which does not count while give_back is false."
 
 
 def _usual(policy: Policy, rule: Rule) -> Limits:

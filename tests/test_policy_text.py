@@ -47,6 +47,8 @@ SETTINGS = st.fixed_dictionaries(
         "relief_value_usd_per_minute": st.floats(0, 1_000),
         "give_back": st.booleans(),
         "give_back_after_days": st.floats(0, 14),
+        "min_iops": st.integers(0, 256_000),
+        "min_throughput_mibps": st.integers(0, 4_000),
         "tags_may": st.sampled_from(["narrow", "enrol", "widen"]),
     },
 )

@@ -58,6 +58,10 @@ class Limits:
     """Whether IOPS and throughput that are not needed may be lowered again (size never)."""
     give_back_after_days: float = 1.0
     """Least measured days before anything is lowered."""
+    min_iops: int = 0
+    """Sustained IOPS that giving back must leave."""
+    min_throughput_mibps: int = 0
+    """Sustained throughput that giving back must leave."""
     tags_may: TagsMay = TagsMay.ENROL
     """What the resource's own tags may do to all of the above."""
 
@@ -87,6 +91,8 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "relief_value_usd_per_minute": min,
         "give_back": lambda one, other: one and other,
         "give_back_after_days": max,
+        "min_iops": max,
+        "min_throughput_mibps": max,
     }
 )
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""

@@ -249,6 +249,13 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             schema={"type": "number", "minimum": 0, "maximum": 14},
             meaning="Measured days of a volume's load before anything of it is lowered.",
         ),
+        "min_iops": _integer(
+            "min_iops", 0, MOST_IOPS, "Sustained IOPS that giving back must leave."
+        ),
+        "min_throughput_mibps": _integer(
+            "min_throughput_mibps", 0, MOST_MIBPS,
+            "Sustained throughput in MiB/s that giving back must leave.",
+        ),
         "tags_may": Setting(
             name="tags_may", read=_tags_may, schema=_one_of(TagsMay),
             meaning="What a volume's own headroom: tags may do: narrow, enrol or widen.",

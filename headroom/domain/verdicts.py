@@ -45,6 +45,7 @@ class Guardrail(StrEnum):
     GIVE_BACK_DATA = "give_back_data"
     GIVE_BACK_CALM = "give_back_calm"
     GIVE_BACK_SLOT = "give_back_slot"
+    GIVE_BACK_FLOOR = "give_back_floor"
 
 
 class Relation(StrEnum):

@@ -35,6 +35,8 @@ TEXTS = {
     "relief_value_usd_per_minute": st.sampled_from(["0", "0.01", "0.5", "1000"]),
     "give_back": st.sampled_from(["true", "false"]),
     "give_back_after_days": st.sampled_from(["0", "1", "7", "14"]),
+    "min_iops": st.integers(0, 256_000).map(str),
+    "min_throughput_mibps": st.integers(0, 4_000).map(str),
 }
 NOISE = st.sampled_from(["Name", "team", "headroom:max-iop", "headroom:group", "headroom-auto"])
 TAGS = st.builds(
@@ -71,6 +73,8 @@ def test_every_setting_but_what_tags_may_do_has_a_tag_and_a_narrower_side() -> N
         ("headroom:preset", "thrift", "relief_value_usd_per_minute", 0.01, "performance"),
         ("headroom:give-back", "False", "give_back", False, None),
         ("headroom:give-back-after-days", "7", "give_back_after_days", 7.0, "0"),
+        ("headroom:min-iops", "6000", "min_iops", 6_000, "2000"),
+        ("headroom:min-throughput-mibps", "250", "min_throughput_mibps", 250, "125"),
         ("headroom:types", "io2", "types", (VolumeType.IO2,), "io1"),
         ("headroom:growth", "false", "growth", False, "true"),
     ],
@@ -78,7 +82,7 @@ def test_every_setting_but_what_tags_may_do_has_a_tag_and_a_narrower_side() -> N
 def test_a_tag_tightens_a_limit_and_widens_it_only_where_tags_may(
     tags_may: TagsMay, key: str, text: str, field: str, narrow: object, wide_text: str | None
 ) -> None:
-    rules = policy(tags_may=tags_may)
+    rules = policy(tags_may=tags_may, min_iops=3_000, min_throughput_mibps=200)
     tight = limits({key: text}, rules)
     assert getattr(tight.limits, field) == narrow
     assert (field, f"tag {key}") in tight.origins

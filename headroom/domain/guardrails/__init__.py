@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headroom.domain.guardrails import aws, lowering, owner, sense
+from headroom.domain.guardrails import aws, floors, lowering, owner, sense
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.sense import MIN_KNOWN_MINUTES
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
@@ -40,6 +40,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.GIVE_BACK_DATA, lowering.give_back_data),
     (Guardrail.GIVE_BACK_CALM, lowering.give_back_calm),
     (Guardrail.GIVE_BACK_SLOT, lowering.give_back_slot),
+    (Guardrail.GIVE_BACK_FLOOR, floors.give_back_floor),
     (Guardrail.WORTH_IT, sense.worth_it),
 )
 
