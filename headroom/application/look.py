@@ -176,6 +176,8 @@ def _planned(decision: Decision) -> datetime | None:
     """When a change that pays later in the day is looked at again, for volumes that may change."""
     if decision.next_change_at is None or not decision.effective.enrolled:
         return None
+    if isinstance(decision.answer, Hold) and decision.answer.until is not None:
+        return None
     return max(decision.next_change_at - AHEAD, decision.at + NEAR_A_LIMIT)
 
 
@@ -195,7 +197,7 @@ def _next_look(decision: Decision) -> datetime | None:
             return at + NEAR_A_LIMIT
         case Reason.DATA_TOO_THIN if decision.effective.enrolled and decision.demand.known_minutes:
             return at + THIN_DATA
-        case Reason.DATA_TOO_THIN if decision.effective.enrolled and _attached(decision):
+        case Reason.DATA_TOO_THIN if _may_publish_soon(decision):
             return at + NOTHING_YET
         case Reason.NO_PRESSURE if decision.effective.enrolled and decision.demand.pressed_minutes:
             return at + BLIP
@@ -207,8 +209,10 @@ def _next_look(decision: Decision) -> datetime | None:
             return None
 
 
-def _attached(decision: Decision) -> bool:
-    return bool(decision.observation.volume.instance_ids)
+def _may_publish_soon(decision: Decision) -> bool:
+    """Whether one more look is worth it: a volume just attached; a stopped instance stays silent."""
+    attached = bool(decision.observation.volume.instance_ids)
+    return decision.effective.enrolled and attached and decision.trigger != "due"
 
 
 def _soon_calm(decision: Decision) -> bool:

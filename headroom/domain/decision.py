@@ -34,6 +34,7 @@ from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.resources import VolumeType
 from headroom.domain.standing import WINDOW, Signature, Standing
 from headroom.domain.verdicts import Guardrail, PlanJudgement
+from headroom.domain.way_back import lowered_from
 from headroom.domain.weigh import NOTHING_WEIGHED, weigh
 
 
@@ -222,6 +223,9 @@ def _situation(
         baseline_usd=now_usd if standing.enrolment_usd is None else standing.enrolment_usd,
         account_left_usd=max(Decimal(0), policy.account_increase_usd - others),
         starts=tuple(m.started_at for m in standing.modifications if m.started_at > at - WINDOW),
+        lowered_from=lowered_from(
+            standing.modifications, evidence.observation.volume.configuration
+        ),
     )
 
 

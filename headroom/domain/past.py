@@ -71,6 +71,18 @@ class Past:
     clear_days: tuple[tuple[float, float, float], ...]
     """(IOPS limit, MiB/s limit, days that ran under them without touching either)."""
 
+    checked: int | None = None
+    """Of those, periods in which an Exceeded check was published; None where none ever was."""
+
+    @property
+    def telling_days(self) -> float:
+        """Days that tell of bursts as well: those with checks, where the volume has any.
+
+        Checks are published under the pair of instance and volume: those of an instance that was
+        replaced are not read.
+        """
+        return (self.known if self.checked is None else self.checked) * self.period_s / 86_400
+
     @property
     def days(self) -> float:
         """Days that were measured."""
@@ -120,10 +132,16 @@ def past(
         ),
         measured=measured,
         known=sum(measured),
+        checked=_checked(history),
         most_iops=max((p.peak_iops for p in periods), default=most_iops),
         most_mibps=max((p.peak_mibps for p in periods), default=most_mibps),
         clear_days=limits.clear_days(history, pressed),
     )  # fmt: skip
+
+
+def _checked(history: VolumeActivity) -> int | None:
+    checks = zip(history.iops_exceeded.values, history.throughput_exceeded.values, strict=True)
+    return sum(i is not None or t is not None for i, t in checks) or None
 
 
 def _rates(history: VolumeActivity) -> tuple[list[float], list[float]]:

@@ -53,6 +53,8 @@ class Situation:
     """What the account may still be raised by, this volume's own increase given back first."""
     starts: tuple[datetime, ...] = ()
     """Known starts of modifications in the last 24 hours."""
+    lowered_from: Configuration | None = None
+    """What the volume had before our own latest change lowered it."""
 
     @property
     def current(self) -> Configuration:
@@ -106,6 +108,11 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
                 found.setdefault(plan.target, plan)
     for plan in _of_past(situation):
         found.setdefault(plan.target, plan)
+    back = situation.lowered_from
+    if binding is not Binding.NOTHING and back is not None:
+        plan_back = _plan(situation, back, 1.0, capped_from=None)
+        if plan_back is not None and _relieves(situation, plan_back):
+            found.setdefault(plan_back.target, plan_back)
     return tuple(found.values())
 
 

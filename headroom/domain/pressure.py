@@ -16,6 +16,9 @@ AT_LIMIT = 0.97
 EMPTY_PERCENT = 1.0
 """A bucket at or below this is taken for empty: the limit in force is the sustained one."""
 
+UNBROKEN = timedelta(minutes=5)
+"""Minutes that nobody measured for longer than this may have been anything."""
+
 RECENT_PERIOD_S = 60
 """Period of the metrics of the last hours; longer ones reach days back."""
 
@@ -189,12 +192,14 @@ def _pressed(check: float | None, took: float, low: float, high: float) -> bool:
 
 
 def clear_run(seen: tuple[Minute, ...]) -> int:
-    """How many of the newest minutes in a row were not pressed."""
+    """How many of the newest minutes in a row were not pressed; a longer hole ends the row."""
     run = 0
+    later: datetime | None = None
     for minute in reversed(seen):
-        if minute.pressed:
+        if minute.pressed or (later is not None and later - minute.at > UNBROKEN):
             break
         run += 1
+        later = minute.at
     return run
 
 

@@ -46,6 +46,7 @@ class Guardrail(StrEnum):
     GIVE_BACK_CALM = "give_back_calm"
     GIVE_BACK_SLOT = "give_back_slot"
     GIVE_BACK_FLOOR = "give_back_floor"
+    GIVE_BACK_WAY_BACK = "give_back_way_back"
 
 
 class Relation(StrEnum):

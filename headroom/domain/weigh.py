@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability
-from headroom.domain.demand import Binding
+from headroom.domain.demand import Binding, Shape
 from headroom.domain.outlook import HOURS, Level, Outlook, Present, outlook
 from headroom.domain.past import Past
 from headroom.domain.planner import Situation, candidates, within
@@ -52,7 +52,7 @@ def weigh(situation: Situation) -> Weighed:
     """
     made = candidates(situation)
     if not made:
-        return replace(NOTHING_WEIGHED, known_days=situation.past.days)
+        return replace(NOTHING_WEIGHED, known_days=situation.past.telling_days)
     levels = [_level(situation, situation.current), *(_level(situation, p.target) for p in made)]
     seen = outlook(situation.past, levels, situation.observation.at, _present(situation, levels))
     reachable = [True, *(_reachable(situation, plan) for plan in made)]
@@ -64,7 +64,7 @@ def weigh(situation: Situation) -> Weighed:
         replace(
             plan,
             ended_minutes_per_day=round(seen.seen[0] - seen.seen[i], 3),
-            value_usd_per_day=round(found.stay - found.change[i], 4),
+            value_usd_per_day=_value(situation, plan, found.stay - found.change[i]),
         )
         for i, plan in enumerate(made, start=1)
     ]
@@ -74,8 +74,18 @@ def weigh(situation: Situation) -> Weighed:
             sorted((p for p in weighed if _sensible(situation, seen, p, weighed)), key=_order)
         ),
         next_change=None if found.next_hour is None else at + timedelta(hours=found.next_hour),
-        known_days=situation.past.days,
+        known_days=situation.past.telling_days,
     )
+
+
+def _value(situation: Situation, plan: Plan, usd: float) -> float:
+    """What a plan is worth; the way back to what a closed loop had before is worth its price.
+
+    What a loop would do with more is no reason to buy; that it had more until we lowered it is.
+    """
+    demand = situation.demand
+    ours = plan.target == situation.lowered_from and demand.shape is Shape.CLOSED_LOOP
+    return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
 
 
 def _one_way(plan: Plan) -> bool:
@@ -140,6 +150,7 @@ def _reachable(situation: Situation, plan: Plan) -> bool:
         _allowed(situation, plan)
         and within(situation, plan.target)
         and (situation.limits.growth or not plan.grows)
+        and (situation.limits.give_back or not plan.lowers)
         and DURABILITY_PERCENT[target] >= DURABILITY_PERCENT[origin]
     )
 

@@ -41,6 +41,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.GIVE_BACK_CALM, lowering.give_back_calm),
     (Guardrail.GIVE_BACK_SLOT, lowering.give_back_slot),
     (Guardrail.GIVE_BACK_FLOOR, floors.give_back_floor),
+    (Guardrail.GIVE_BACK_WAY_BACK, lowering.give_back_way_back),
     (Guardrail.WORTH_IT, sense.worth_it),
 )
 

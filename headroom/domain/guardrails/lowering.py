@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headroom.domain.catalogue import MAX_MODIFICATIONS
+from headroom.domain.catalogue import MAX_MODIFICATIONS, capability
 from headroom.domain.demand import Binding
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.planner import CALM_MINUTES
+from headroom.domain.planner import CALM_MINUTES, step_of
 from headroom.domain.standing import WINDOW
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.way_back import OURS
+
+STEPS_BACK = 2
+"""Changes that may be needed to be back where the volume was."""
 
 
 def _lowers(case: Case) -> bool:
@@ -30,12 +34,45 @@ def give_back_data(case: Case) -> Verdict:
         return verdict_of(
             Guardrail.GIVE_BACK_DATA, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
-    days = case.known_days
+    days = min([case.known_days, *_days_since_others(case)])
     missing = least - round(days, 3)
     return verdict_of(
         Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",
         clears_at=case.observation.at + timedelta(days=missing) if missing > 0 else None,
         temporary=True,
+    )  # fmt: skip
+
+
+def _days_since_others(case: Case) -> list[float]:
+    """Days since somebody else changed the volume: what they set up may not have been used yet."""
+    theirs = [m.started_at for m in case.standing.modifications if m.by != OURS]
+    return [(case.observation.at - max(theirs)).total_seconds() / 86_400] if theirs else []
+
+
+def give_back_way_back(case: Case) -> Verdict:
+    """Performance is lowered only where two steps within the limits lead back to it."""
+    limits, origin = case.effective.limits, case.plan.origin
+    if not _lowers(case):
+        return verdict_of(
+            Guardrail.GIVE_BACK_WAY_BACK, Relation.IS, "lowers nothing", "lowers nothing", ""
+        )
+    above = [
+        name
+        for name, value, most in (
+            ("max_iops", capability(origin).sustained_iops, limits.max_iops),
+            ("max_throughput", origin.throughput_mibps or 0, limits.max_throughput_mibps),
+        )
+        if value > most
+    ]
+    if above:
+        return verdict_of(
+            Guardrail.GIVE_BACK_WAY_BACK, Relation.IS, f"above {' and '.join(above)}",
+            "within the limits", "", "what it has today could never be reached again",
+        )  # fmt: skip
+    step = step_of(case.plan.target, origin)
+    return verdict_of(
+        Guardrail.GIVE_BACK_WAY_BACK, Relation.AT_MOST, round(step, 3),
+        limits.largest_step**STEPS_BACK, "times",
     )  # fmt: skip
 
 

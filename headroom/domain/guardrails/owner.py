@@ -12,6 +12,7 @@ from headroom.domain.policy import Mode
 from headroom.domain.resources import VolumeType
 from headroom.domain.stops import ENDLESS
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.way_back import lowered_from
 
 
 def enrolled(case: Case) -> Verdict:
@@ -144,6 +145,15 @@ def cooldown(case: Case) -> Verdict:
     minutes, last = case.effective.limits.cooldown_minutes, case.standing.last_act_at
     if last is None:
         return verdict_of(Guardrail.COOLDOWN, Relation.IS, "no change yet", "no change yet", "min")
+    back = lowered_from(case.standing.modifications, case.plan.origin)
+    if back is not None and not case.plan.lowers:
+        return verdict_of(
+            Guardrail.COOLDOWN,
+            Relation.IS,
+            "raises what we lowered",
+            "raises what we lowered",
+            "min",
+        )
     since = (case.observation.at - last).total_seconds() / 60
     return verdict_of(
         Guardrail.COOLDOWN, Relation.AT_LEAST, round(since, 1), minutes, "min",
