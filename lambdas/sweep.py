@@ -32,6 +32,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         wiring.utc_now(),
         scan_every_s=wired.settings.scan_every_minutes * 60,
         time_left=time_left,
+        clock=wiring.utc_now,
     )
     counted = {
         "SweepCompleted": int(report.complete),

@@ -85,13 +85,18 @@ def sweep(
     *,
     scan_every_s: int = 900,
     time_left: Callable[[], float] = lambda: float("inf"),
+    clock: Callable[[], datetime] | None = None,
 ) -> SweepReport:
-    """Take what is due, then scan the fleet if it is time; one failure leaves the rest alone."""
+    """Take what is due, then scan the fleet if it is time; one failure leaves the rest alone.
+
+    Each look happens at the instant that `clock` then tells; without one, all of them at `now`.
+    """
     tally = _Tally()
+    clock = clock or (lambda: now)
     policy = ports.policies.current()
     due = ports.standings.due(now, DUE_AT_ONCE)
     oldest = max(((now - d.due_at).total_seconds() for d in due), default=0.0)
-    complete = _look_at(ports, (d.ref for d in due), now, "due", tally, time_left)
+    complete = _look_at(ports, (d.ref for d in due), clock, "due", tally, time_left)
     tally.due = len(due)
     scan = complete and ports.scan.claim_scan(now, scan_every_s)
     scan_complete = False
@@ -99,7 +104,7 @@ def sweep(
         recently = {d.ref.arn for d in due}
         turn = partial(_turn, now=now, every_s=scan_every_s, first=scan is Scan.FIRST)
         suspects, scan_complete = _suspects(ports, policy, now, recently, tally, time_left, turn)
-        complete = _look_at(ports, suspects, now, "sweep", tally, time_left) and scan_complete
+        complete = _look_at(ports, suspects, clock, "sweep", tally, time_left) and scan_complete
     return SweepReport(
         due=tally.due, scanned=tally.scanned, looked=tally.looked, acted=tally.acted,
         held=tally.held, escalated=tally.escalated, failed=tally.failed, errors=tally.errors,
@@ -109,25 +114,26 @@ def sweep(
 
 
 def _look_at(
-    ports: Ports, refs: Iterable[ResourceRef], now: datetime, trigger: str, tally: _Tally,
-    time_left: Callable[[], float],
+    ports: Ports, refs: Iterable[ResourceRef], clock: Callable[[], datetime], trigger: str,
+    tally: _Tally, time_left: Callable[[], float],
 ) -> bool:  # fmt: skip
     """Look at each in turn; what there is no time for is due at once, for the next runs."""
     complete = True
     for ref in refs:
+        at = clock()  # a sweep of a large fleet takes minutes, in which volumes get into trouble
         if time_left() < RESERVE_S:
             complete = False
             if trigger != "due" and time_left() > LAST_S:
                 with suppress(Exception):
-                    ports.standings.looked(ref, at=now, due_at=now)
+                    ports.standings.looked(ref, at=at, due_at=at)
             continue
         try:
-            tally.count(look(ports, ref, now, trigger=trigger))
+            tally.count(look(ports, ref, at, trigger=trigger))
         except Exception as error:
             # One volume's trouble must not hide the others'; it is tried again in minutes.
             tally.fail(ref.resource_id, error)
             with suppress(Exception):
-                ports.standings.looked(ref, at=now, due_at=now + NEAR_A_LIMIT)
+                ports.standings.looked(ref, at=at, due_at=at + NEAR_A_LIMIT)
     return complete
 
 

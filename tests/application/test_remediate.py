@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
@@ -9,6 +9,7 @@ import pytest
 
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Hold
+from headroom.domain.observation import VolumeActivity
 from headroom.domain.outcome import Refusal, Refused, Unknown
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.records import Step, broken_link
@@ -186,6 +187,34 @@ def test_a_run_out_of_time_stops_between_volumes_and_says_so(stage: Stage) -> No
     left = iter([100.0, 5.0])
     report = sweep(stage.ports, stage.now, time_left=lambda: next(left))
     assert (report.looked, report.complete, report.scan_ran) == (1, False, False)
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+def test_a_look_late_in_a_sweep_sees_what_happened_since_the_sweep_began(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, scanned: bool
+) -> None:
+    """The first look takes twelve minutes, in which the second volume begins to starve."""
+    first, second = (stage.add(volume(ref=ref(name))) for name in ("vol-a", "vol-b"))
+    for at, due in enumerate((first, second)):
+        if not scanned:
+            stage.ledger.looked(due, at=NOW, due_at=NOW - timedelta(minutes=9 - at))
+
+    def measured(view: StorageView, now: datetime) -> tuple[VolumeActivity, None]:
+        pressed = int((now - NOW) / timedelta(minutes=1))
+        if view.volume.ref == first:
+            stage.later(minutes=12)
+            return activity([1500.0] * 180, end=now), None
+        queue = [1.0] * (180 - pressed) + [900.0 + 3 * i for i in range(pressed)]
+        return activity(
+            [1500.0] * (180 - pressed) + [3000.0] * pressed, queue=queue, end=now,
+            iops_check=[float(q > 1) for q in queue],
+        ), None  # fmt: skip
+
+    monkeypatch.setattr(stage, "activity", measured)
+    report = sweep(stage.ports, NOW, clock=lambda: stage.now)
+    assert (report.looked, report.acted) == (2, 1)
+    (decided, *_) = stage.ledger.by_resource(second.arn, since=NOW, until=NOW + timedelta(hours=1))
+    assert decided.at == NOW + timedelta(minutes=12)
 
 
 def test_somebody_elses_four_changes_are_counted_and_waited_out(stage: Stage) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from headroom import wiring
+from headroom import application, wiring
 from headroom.adapters import prices
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.price_list import PriceList
 from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.ports import ReadFailed
+from headroom.ports import Ports, ReadFailed
 from tests.builders import NOW
 from tests.lambdas.conftest import ARN, Context, Deployment, emitted
 
@@ -35,6 +36,25 @@ def test_without_any_event_a_starving_volume_is_relieved(
     assert told["Acts"] == 1
     assert told["FailedLooks"] == 0
     assert told["NotTold"] == 0
+
+
+def test_what_a_sweep_decides_late_is_dated_by_the_clock_of_then(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment.starve(deployment.volume())
+    clock = [NOW]
+    monkeypatch.setattr(wiring, "utc_now", lambda: clock[-1])
+    swept, late = application.sweep, NOW + timedelta(seconds=50)
+
+    def slow(ports: Ports, now: datetime, **how: Any) -> application.SweepReport:
+        clock.append(late)
+        return swept(ports, now, **how)
+
+    monkeypatch.setattr(application, "sweep", slow)
+    function("sweep").handler({}, Context())
+    archive = wiring.begin(ARN).ports.archive
+    records = archive.by_time(since=NOW - timedelta(hours=1), until=NOW + timedelta(hours=1))
+    assert {r.at for r in records if r.sequence == 0} == {late}
 
 
 def test_a_quiet_account_is_swept_without_a_record(
