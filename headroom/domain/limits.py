@@ -98,9 +98,21 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""
 
 
+WEIGHED = frozenset({"headroom_percent", "relief_value_usd_per_minute"})
+"""Fields of which less raises less but, under `give_back`, lowers more: then neither is narrower."""
+
+
+def narrower(field: str, before: Any, asked: Any, *, give_back: bool) -> Any:
+    """What `asked` may make of `before` without allowing anything more, `give_back` in force."""
+    if give_back and field in WEIGHED:
+        return before
+    return NARROWER[field](before, asked)
+
+
 def no_wider(one: Limits, other: Limits) -> bool:
     """Whether `one` allows nothing, in any field, that `other` does not."""
-    return all(
-        narrower(getattr(one, name), getattr(other, name)) == getattr(one, name)
-        for name, narrower in NARROWER.items()
+    weighed_alike = all(getattr(one, name) == getattr(other, name) for name in WEIGHED)
+    return (weighed_alike or not one.give_back) and all(
+        least(getattr(one, name), getattr(other, name)) == getattr(one, name)
+        for name, least in NARROWER.items()
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from headroom.domain.limits import NARROWER, Limits, TagsMay
+from headroom.domain.limits import Limits, TagsMay, narrower
 from headroom.domain.policy_fields import FRIENDLY, PRESETS, PolicyError, refuse, written
 
 MODE_TAG = "headroom"
@@ -113,12 +113,13 @@ def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:
         asked = said(tags)
     except PolicyError as error:
         return Followed(limits=limits, origins=(), notes=(), problem=str(error).rstrip("."))
+    gives_back = limits.give_back and all(o.value for o in asked if o.field == "give_back")
     moved: dict[str, object] = {}
     origins: list[tuple[str, str]] = []
     notes: list[str] = []
     for one in asked:
         before = getattr(limits, one.field)
-        after = _allowed(one, before, limits.tags_may)
+        after = _allowed(one, before, limits.tags_may, gives_back)
         if after == ():
             problem = f"{NOBODY}: {one.tag} leaves none of the types the policy allows"
             return Followed(limits=limits, origins=(), notes=(), problem=problem)
@@ -146,10 +147,10 @@ def _shown(field: str, value: object) -> str:
     return ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
 
 
-def _allowed(one: Said, before: object, tags_may: TagsMay) -> object:
+def _allowed(one: Said, before: object, tags_may: TagsMay, gives_back: bool) -> object:
     free = tags_may is TagsMay.WIDEN or (tags_may is TagsMay.ENROL and one.field == "mode")
     if free:
         return one.value
-    narrower = NARROWER[one.field](before, one.value)
-    same_set = one.field == "types" and set(narrower) == set(one.value)  # type: ignore[call-overload]
-    return one.value if same_set else narrower
+    least = narrower(one.field, before, one.value, give_back=gives_back)
+    same_set = one.field == "types" and set(least) == set(one.value)  # type: ignore[call-overload]
+    return one.value if same_set else least

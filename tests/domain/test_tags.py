@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.limits import NARROWER, Limits, Mode, TagsMay, no_wider
+from headroom.domain.limits import NARROWER, WEIGHED, Limits, Mode, TagsMay, narrower, no_wider
 from headroom.domain.policy import EffectiveLimits, Policy, limits_for
 from headroom.domain.policy_fields import FRIENDLY, PRESETS
 from headroom.domain.resources import VolumeType
@@ -68,9 +68,6 @@ def test_every_setting_but_what_tags_may_do_has_a_tag_and_a_narrower_side() -> N
          Decimal("12.5"), "251"),
         ("headroom:slots-reserve", "3", "slots_reserve", 3, "0"),
         ("headroom:cooldown", "6h", "cooldown_minutes", 360, None),
-        ("headroom:headroom-percent", "0", "headroom_percent", 0, "50"),
-        ("headroom:relief-value-usd-per-minute", "0.05", "relief_value_usd_per_minute", 0.05, "1"),
-        ("headroom:preset", "thrift", "relief_value_usd_per_minute", 0.01, "performance"),
         ("headroom:give-back", "False", "give_back", False, None),
         ("headroom:give-back-after-days", "7", "give_back_after_days", 7.0, "0"),
         ("headroom:min-iops", "6000", "min_iops", 6_000, "2000"),
@@ -99,6 +96,45 @@ def test_a_tag_tightens_a_limit_and_widens_it_only_where_tags_may(
         assert getattr(asked.limits, field) == getattr(rules.defaults, field)
         (note,) = asked.notes
         assert key in note
+
+
+@pytest.mark.parametrize("tags_may", list(TagsMay))
+@pytest.mark.parametrize("no_giving_back", ["policy", "tag", None])
+@pytest.mark.parametrize(
+    ("key", "less", "more", "field", "smaller"),
+    [
+        ("headroom:headroom-percent", "0", "50", "headroom_percent", 0),
+        ("headroom:relief-value-usd-per-minute", "0.05", "1", "relief_value_usd_per_minute", 0.05),
+        ("headroom:preset", "thrift", "performance", "relief_value_usd_per_minute", 0.01),
+    ],
+)
+def test_what_would_also_lower_more_is_a_tags_to_change_only_where_nothing_is_lowered(
+    tags_may: TagsMay, no_giving_back: str | None, key: str, less: str, more: str, field: str,
+    smaller: float,
+) -> None:  # fmt: skip
+    rules = policy(tags_may=tags_may, give_back=no_giving_back != "policy")
+    other = {"headroom:give-back": "false"} if no_giving_back == "tag" else {}
+    usual = getattr(rules.defaults, field)
+    lower, higher = (limits({key: text, **other}, rules) for text in (less, more))
+    if tags_may is TagsMay.WIDEN:
+        assert getattr(lower.limits, field) == smaller
+        assert getattr(higher.limits, field) > usual
+        assert not no_wider(higher.limits, rules.defaults)
+        return
+    assert getattr(lower.limits, field) == (usual if no_giving_back is None else smaller)
+    assert getattr(higher.limits, field) == usual
+    assert len(higher.notes) == 1
+    assert len(lower.notes) == (no_giving_back is None)
+    assert no_wider(lower.limits, rules.defaults)
+
+
+@pytest.mark.parametrize("field", sorted(WEIGHED))
+def test_less_of_what_is_weighed_is_wider_wherever_something_may_be_lowered(field: str) -> None:
+    usual = Limits()
+    less = replace(usual, **{field: getattr(usual, field) / 2})
+    assert not no_wider(less, usual)
+    assert no_wider(replace(less, give_back=False), usual)
+    assert not no_wider(usual, replace(less, give_back=False))
 
 
 @pytest.mark.parametrize(
@@ -237,9 +273,10 @@ def test_the_narrower_of_two_is_one_that_neither_is_narrower_than(
 ) -> None:
     settings_of = DOCUMENTS.map(lambda d: parse_policy(d, source="policy").defaults)
     one, other = (data.draw(settings_of) for _ in range(2))
-    least = NARROWER[field](getattr(one, field), getattr(other, field))
-    both = replace(one, **{field: least})
+    gives = one.give_back and other.give_back
+    least = narrower(field, getattr(one, field), getattr(other, field), give_back=gives)
+    both = replace(one, **{"give_back": gives, field: least})
     assert no_wider(both, one)
     if field != "types":
         assert least in (getattr(one, field), getattr(other, field))
-    assert NARROWER[field](least, getattr(other, field)) == least
+    assert narrower(field, least, getattr(other, field), give_back=gives) == least
