@@ -131,9 +131,14 @@ def _of_past(situation: Situation) -> Iterator[Plan]:
             (_spared(i, spare, 3_000), _spared(m, spare, 125))
             for i, m in wanted_levels(situation.past, _unit_usd)
         ]
+    least_iops = min(limits.min_iops, now.sustained_iops)
+    least_mibps = min(limits.min_throughput_mibps, now.sustained_mibps)
     wants = _thinned(
         [
-            (min(i, max(most_iops, now.burst_iops)), min(m, max(most_mibps, now.burst_mibps)))
+            (
+                max(least_iops, min(i, max(most_iops, now.burst_iops))),
+                max(least_mibps, min(m, max(most_mibps, now.burst_mibps))),
+            )
             for i, m in wants
         ]
     )

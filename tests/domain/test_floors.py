@@ -106,3 +106,9 @@ def test_a_floor_above_what_the_volume_has_means_that_nothing_is_lowered(
     decision = idle(**floor)
     assert isinstance(CALM.answer, Act)
     assert not isinstance(decision.answer, Act)
+
+
+def test_what_is_above_the_floors_is_given_back_down_to_them() -> None:
+    answer = idle(min_iops=5_000, min_throughput_mibps=250).answer
+    assert isinstance(answer, Act)
+    assert answer.plan.target == gp3(400, 5_000, 250)
