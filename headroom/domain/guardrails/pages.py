@@ -1,0 +1,279 @@
+"""What the pages in docs/guardrails say of each guardrail beside what its function says of itself.
+
+One entry per guardrail; `tools/guardrails.py` says how to add one. Each carries an example that
+the pages and the tests make a real verdict from, so no sentence here stands alone. Nothing that
+decides reads this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from headroom.domain.demand import Binding
+from headroom.domain.guardrails.case import Case
+from headroom.domain.limits import Mode
+from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
+from headroom.domain.standing import KnownModification
+from headroom.domain.verdicts import Guardrail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What to say of one guardrail. `blocked` turns a case that is allowed into one it blocks."""
+
+    settings: tuple[str, ...] = ()
+    """Settings of the policy that move it; `account.NAME` for those of the account."""
+    clears: str | None = None
+    """When a block passes by itself; None: it does not."""
+    do: str
+    """What a person can do."""
+    example: str
+    """What `blocked` changes, in words."""
+    blocked: Callable[[Case], Case]
+    lowers: bool = False
+    """Whether the example is of a plan that lowers, not of one that raises."""
+
+
+def _limits(**limits: Any) -> Callable[[Case], Case]:
+    def made(case: Case) -> Case:
+        effective = replace(case.effective, limits=replace(case.effective.limits, **limits))
+        return replace(case, effective=effective)
+
+    return made
+
+
+def _standing(change: Callable[[Case], Mapping[str, Any]]) -> Callable[[Case], Case]:
+    return lambda case: replace(case, standing=replace(case.standing, **change(case)))
+
+
+def _volume(**changes: Any) -> Callable[[Case], Case]:
+    def made(case: Case) -> Case:
+        seen = replace(case.observation, volume=replace(case.observation.volume, **changes))
+        return replace(case, observation=seen)
+
+    return made
+
+
+def _target(**changes: Any) -> Callable[[Case], Case]:
+    def made(case: Case) -> Case:
+        return replace(case, plan=replace(case.plan, target=replace(case.plan.target, **changes)))
+
+    return made
+
+
+def _less_durable(case: Case) -> Case:
+    origin = Configuration(
+        volume_type=VolumeType.IO2, size_gib=100, iops=3000, throughput_mibps=None
+    )
+    return replace(case, plan=replace(case.plan, origin=origin))
+
+
+def _in_flight(case: Case) -> Case:
+    change = Modification(
+        state=ModificationState.OPTIMIZING, started_at=case.observation.at - timedelta(minutes=20),
+        ended_at=None, origin=case.plan.origin, target=case.plan.origin, progress_percent=40,
+    )  # fmt: skip
+    return replace(case, observation=replace(case.observation, modification=change))
+
+
+def _bound(binding: Binding) -> Callable[[Case], Case]:
+    return lambda case: replace(case, diagnosis=replace(case.diagnosis, binding=binding))
+
+
+def _seen(**changes: Any) -> Callable[[Case], Case]:
+    return lambda case: replace(case, demand=replace(case.demand, **changes))
+
+
+def _changed(case: Case, *hours: float) -> Mapping[str, Any]:
+    starts = sorted(case.observation.at - timedelta(hours=each) for each in hours)
+    known = tuple(KnownModification(started_at=start, by="other") for start in starts)
+    return {"modifications": known}
+
+
+def _tag_misread(case: Case) -> Case:
+    problem = "the tag headroom:max-iops is 'many'"
+    return replace(case, effective=replace(case.effective, problem=problem))
+
+
+RAISE_OR_WAIT = "raise the limit in the policy, or leave the volume as it is"
+ON_PURPOSE = "change the volume yourself; Headroom goes on from there"
+
+PAGES: Mapping[Guardrail, Page] = MappingProxyType(
+    {
+        Guardrail.POLICY: Page(
+            do="put the tag right; `headroom policy show VOLUME` says what is not understood",
+            example="the volume carries the tag `headroom:max-iops: many`", blocked=_tag_misread,
+        ),
+        Guardrail.PAUSE: Page(
+            clears="when the time the pause was given is over; without one, when somebody resumes",
+            do="`headroom resume`; `headroom status` says who paused, since when and why",
+            example="paused for two hours",
+            blocked=_standing(
+                lambda case: {"paused_until": case.observation.at + timedelta(hours=2)}
+            ),
+        ),
+        Guardrail.BREAKER: Page(
+            do="find out why change after change failed, then `headroom breaker close --account`",
+            example="the account's breaker opened half an hour ago",
+            blocked=_standing(lambda case: {
+                "account_breaker_opened_at": case.observation.at - timedelta(minutes=30),
+            }),
+        ),
+        Guardrail.MODE: Page(
+            settings=("mode", "tags_may"),
+            do="tag the volume `headroom: auto`, or set the mode in a rule",
+            example="a volume without a tag, in mode `observe`",
+            blocked=_limits(mode=Mode.OBSERVE),
+        ),
+        Guardrail.OTHER_OWNER: Page(
+            do="nothing here: change it through the service it belongs to",
+            example="a volume that Amazon EKS manages",
+            blocked=_volume(managed_by="eks.amazonaws.com"),
+        ),
+        Guardrail.MULTI_ATTACH: Page(
+            do=ON_PURPOSE, example="a volume attached to two instances",
+            blocked=_volume(instance_ids=("i-1", "i-2")),
+        ),
+        Guardrail.VALID: Page(
+            do="nothing: such a plan is a mistake of ours; please report it",
+            example="3,000 IOPS with 900 MiB/s, which gp3 cannot have",
+            blocked=_target(iops=3000, throughput_mibps=900),
+        ),
+        Guardrail.NEVER_SHRINK: Page(
+            do="copy the data to a smaller volume yourself; AWS has no other way",
+            example="a target of 99 GiB for a volume of 100 GiB", blocked=_target(size_gib=99),
+        ),
+        Guardrail.DURABILITY: Page(
+            do=ON_PURPOSE, example="from io2 to gp3", blocked=_less_durable,
+        ),
+        Guardrail.GROWTH: Page(
+            settings=("growth",), do="set `growth: true` where size may grow",
+            example="a target of 101 GiB for a volume of 100 GiB", blocked=_target(size_gib=101),
+        ),
+        Guardrail.TYPES: Page(
+            settings=("types",), do="add the type to `types`, or change the type yourself",
+            example="from gp3 to io1, with `types: [gp3, io2]`",
+            blocked=_target(volume_type=VolumeType.IO1, throughput_mibps=None),
+        ),
+        Guardrail.MAX_IOPS: Page(
+            settings=("max_iops",), do=RAISE_OR_WAIT, example="`max_iops: 3500`",
+            blocked=_limits(max_iops=3_500),
+        ),
+        Guardrail.MAX_THROUGHPUT: Page(
+            settings=("max_throughput_mibps",), do=RAISE_OR_WAIT,
+            example="`max_throughput_mibps: 100`", blocked=_limits(max_throughput_mibps=100),
+        ),
+        Guardrail.MAX_SIZE: Page(
+            settings=("max_size_gib", "growth"), do=RAISE_OR_WAIT,
+            example="a target of 20,000 GiB, with `max_size_gib: 16384`",
+            blocked=_target(size_gib=20_000),
+        ),
+        Guardrail.LARGEST_STEP: Page(
+            settings=("largest_step",),
+            do="raise `largest_step`; a plan is cut down to it by itself where that still helps",
+            example="`largest_step: 1.1`", blocked=_limits(largest_step=1.1),
+        ),
+        Guardrail.PRICE_PER_RESOURCE: Page(
+            settings=("price_increase_usd_per_month",),
+            do="raise the limit, or change the volume yourself: its new price is the one counted "
+            "from",
+            example="`price_increase_usd_per_month: 0.50`",
+            blocked=_limits(price_increase_usd=Decimal("0.50")),
+        ),
+        Guardrail.PRICE_PER_ACCOUNT: Page(
+            settings=("account.price_increase_usd_per_month",),
+            do="raise the account's limit, or change a volume that was raised: it counts from there anew",
+            example="increases of $1,999.99 in force, of $2,000",
+            blocked=_standing(lambda _: {"account_increase_usd": Decimal("1999.99")}),
+        ),
+        Guardrail.SLOTS: Page(
+            settings=("slots_reserve",),
+            clears="when enough of the changes are 24 hours old; never, if all four are kept",
+            do="lower `slots_reserve`, or use a slot that is kept for people yourself",
+            example="changes 1, 2 and 3 hours ago, one slot kept for people",
+            blocked=_standing(lambda case: _changed(case, 1, 2, 3)),
+        ),
+        Guardrail.IN_FLIGHT: Page(
+            clears="when AWS completes the change: minutes to hours, more than a day at times",
+            do="nothing: AWS takes no other change meanwhile, and cannot stop this one",
+            example="a change began 20 minutes ago and is optimizing", blocked=_in_flight,
+        ),
+        Guardrail.BACK_OFF: Page(
+            clears="at the time that the refusal set: minutes to six hours",
+            do="see the refusal with `headroom explain VOLUME`",
+            example="AWS refused and may be asked again in an hour",
+            blocked=_standing(
+                lambda case: {"retry_not_before": case.observation.at + timedelta(hours=1)}
+            ),
+        ),
+        Guardrail.COOLDOWN: Page(
+            settings=("cooldown",), clears="so long after our own last change as `cooldown` says",
+            do="shorten `cooldown`",
+            example="our own last change 10 minutes ago, `cooldown: 1h`",
+            blocked=lambda case: _limits(cooldown_minutes=60)(
+                _standing(lambda c: {"last_act_at": c.observation.at - timedelta(minutes=10)})(case)
+            ),
+        ),
+        Guardrail.FAILURES: Page(
+            do="find out why the changes failed, then `headroom breaker close VOLUME`",
+            example="five changes in a row failed",
+            blocked=_standing(lambda _: {"failures_in_a_row": 5}),
+        ),
+        Guardrail.INSTANCE_LIMIT: Page(
+            clears="when the instance is no longer the limit, or its limits are known",
+            do="use a larger instance, or spread the load over more of them",
+            example="the instance's own EBS limit binds", blocked=_bound(Binding.INSTANCE_IOPS),
+        ),
+        Guardrail.DATA: Page(
+            clears="when enough minutes were measured",
+            do="nothing; if the volume is busy and stays unmeasured, see whether CloudWatch has it",
+            example="three of the last 30 minutes were measured", blocked=_seen(known_minutes=3),
+        ),
+        Guardrail.GIVE_BACK: Page(
+            settings=("give_back",), do="set `give_back: true` where less is wanted",
+            example="`give_back: false`", blocked=_limits(give_back=False), lowers=True,
+        ),
+        Guardrail.GIVE_BACK_DATA: Page(
+            settings=("give_back_after_days",),
+            clears="when so many days were measured since the last change by somebody else",
+            do="lower `give_back_after_days`, or lower the volume yourself",
+            example="`give_back_after_days: 7`, five days measured",
+            blocked=_limits(give_back_after_days=7.0), lowers=True,
+        ),
+        Guardrail.GIVE_BACK_CALM: Page(
+            clears="half an hour after a limit was last touched", do="nothing",
+            example="a limit was touched ten minutes ago", blocked=_seen(clear_minutes=10),
+            lowers=True,
+        ),
+        Guardrail.GIVE_BACK_SLOT: Page(
+            settings=("slots_reserve",),
+            clears="when enough changes are 24 hours old; never, if `slots_reserve` is 3 or 4",
+            do="nothing: the slot is kept for raising the volume again",
+            example="changes 3 and 9 hours ago, one slot kept for people",
+            blocked=_standing(lambda case: _changed(case, 3, 9)), lowers=True,
+        ),
+        Guardrail.GIVE_BACK_FLOOR: Page(
+            settings=("min_iops", "min_throughput_mibps"), do="lower the floor",
+            example="`min_iops: 10000`", blocked=_limits(min_iops=10_000), lowers=True,
+        ),
+        Guardrail.GIVE_BACK_WAY_BACK: Page(
+            settings=("max_iops", "max_throughput_mibps", "largest_step"),
+            do="raise the ceiling to what the volume has, or lower the volume yourself",
+            example="`max_iops: 8000` for a volume of 12,000 IOPS",
+            blocked=_limits(max_iops=8_000), lowers=True,
+        ),
+        Guardrail.WORTH_IT: Page(
+            settings=("relief_value_usd_per_minute", "preset"),
+            clears="when more is expected to starve, or a cheaper plan is found",
+            do="say that a starved minute is worth more, or raise the volume yourself",
+            example="the starvation it would end is worth 40 cents a day less than it costs",
+            blocked=lambda case: replace(case, plan=replace(case.plan, value_usd_per_day=-0.4)),
+        ),
+    }
+)  # fmt: skip
+"""What to say of each guardrail; the order of the pages is that of GUARDRAILS."""

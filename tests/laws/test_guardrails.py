@@ -1,0 +1,191 @@
+"""Laws that every guardrail keeps, whoever added it, and the pages made from them.
+
+How to add a guardrail: tools/guardrails.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.domain import guardrails
+from headroom.domain.guardrails import GUARDRAILS, Case, judge
+from headroom.domain.guardrails.pages import PAGES
+from headroom.domain.limits import NARROWER, Limits
+from headroom.domain.policy_fields import FRIENDLY
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.serialization import from_json, to_json
+from tools.guardrails import FOLDER, case_of, meanings, pages
+
+RULES = dict(GUARDRAILS)
+EVERY = pytest.mark.parametrize("name", list(Guardrail))
+RAISING, LOWERING = case_of(), case_of(lowers=True)
+
+
+def examples(name: Guardrail) -> tuple[Case, Case]:
+    """A case that all guardrails allow, and the same blocked by this one."""
+    page = PAGES[name]
+    before = LOWERING if page.lowers else RAISING
+    return before, page.blocked(before)
+
+
+@pytest.mark.parametrize("base", [RAISING, LOWERING], ids=["raising", "lowering"])
+def test_the_examples_start_from_a_case_that_every_guardrail_allows(base: Case) -> None:
+    assert [v.guardrail for v in judge(base).blocking] == []
+
+
+@EVERY
+def test_every_guardrail_has_a_rule_and_a_page_and_blocks_its_example(name: Guardrail) -> None:
+    assert name in RULES, "it needs a line in GUARDRAILS"
+    assert name in PAGES, "it needs an entry in headroom/domain/guardrails/pages.py"
+    before, after = examples(name)
+    assert RULES[name](before).allows
+    verdict = RULES[name](after)
+    assert verdict.guardrail is name
+    assert verdict.relation is not Relation.FAILED
+    assert not verdict.allows
+
+
+@EVERY
+def test_a_page_says_that_a_block_clears_by_itself_only_if_its_verdict_says_so(
+    name: Guardrail,
+) -> None:
+    verdict = RULES[name](examples(name)[1])
+    clears = PAGES[name].clears
+    if not verdict.temporary:
+        assert clears is None
+    if clears is None:
+        assert verdict.clears_at is None
+
+
+@EVERY
+def test_the_settings_a_page_names_are_settings_of_the_policy(name: Guardrail) -> None:
+    assert set(PAGES[name].settings) <= set(meanings())
+
+
+def test_every_limit_of_the_policy_moves_some_guardrail_or_what_is_planned() -> None:
+    """What neither blocks nor is planned with would be a setting without effect."""
+    planned_with = {"headroom_percent"}
+    named = {setting for page in PAGES.values() for setting in page.settings}
+    assert set(FRIENDLY) - named == planned_with
+
+
+def test_the_pages_are_what_the_code_says() -> None:
+    written = {page.name: page.read_text(encoding="utf-8") for page in FOLDER.glob("*.md")}
+    assert written == pages(), "run `python -m tools.guardrails` and commit docs/guardrails"
+
+
+@EVERY
+def test_a_rule_that_raises_blocks_and_hides_no_other(
+    name: Guardrail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Case) -> Verdict:
+        raise ZeroDivisionError("no limit")
+
+    rules = tuple((each, broken if each is name else rule) for each, rule in GUARDRAILS)
+    monkeypatch.setattr(guardrails, "GUARDRAILS", rules)
+    judged = judge(RAISING)
+    assert [v.guardrail for v in judged.blocking] == [name]
+    assert len(judged.verdicts) == len(GUARDRAILS)
+
+
+@EVERY
+def test_the_numbers_of_a_verdict_say_yes_or_no_wherever_they_are_read(name: Guardrail) -> None:
+    for case in examples(name):
+        verdict = RULES[name](case)
+        again = from_json(to_json(verdict), Verdict)
+        assert again.allows is verdict.allows
+
+
+def values(field: str) -> st.SearchStrategy[Any]:
+    """Values that a setting may have, from what editors are told of it."""
+    setting = next(each for each in FRIENDLY.values() if each.name == field)
+    told = strategy(setting.schema)
+    return told.map(lambda value: setting.read(value, "a law", field))
+
+
+def strategy(told: Any) -> st.SearchStrategy[Any]:
+    """JSON values of a schema, in the words that policy_fields uses."""
+    if "enum" in told:
+        return st.sampled_from(told["enum"])
+    if "oneOf" in told:  # a duration
+        return st.integers(0, 7 * 24 * 60).map(lambda minutes: f"{minutes}m" if minutes else 0)
+    match told["type"]:
+        case "boolean":
+            return st.booleans()
+        case "integer":
+            return st.integers(told["minimum"], told["maximum"])
+        case "number":
+            low = told.get("minimum", told.get("exclusiveMinimum"))
+            cents = st.integers(int(low * 100), int(told["maximum"] * 100))
+            open_low = "exclusiveMinimum" in told
+            return cents.filter(lambda c: c > low * 100 or not open_low).map(lambda c: c / 100)
+        case "array":
+            return st.lists(st.sampled_from(told["items"]["enum"]), min_size=1, unique=True)
+        case _:
+            raise LookupError(f"no values for {told}; say here how they are drawn")
+
+
+def limited(case: Case, **limits: Any) -> Case:
+    effective = replace(case.effective, limits=replace(case.effective.limits, **limits))
+    return replace(case, effective=effective)
+
+
+def near(field: str) -> st.SearchStrategy[Any]:
+    """Any value of a setting, the one in force in the examples among them."""
+    return st.one_of(st.just(getattr(Limits(), field)), values(field))
+
+
+STARTS: tuple[Callable[[Case], Case], ...] = (
+    lambda case: case,
+    *(p.blocked for p in PAGES.values()),
+)
+
+
+@pytest.mark.parametrize("field", sorted(NARROWER))
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_widening_a_limit_never_blocks_what_was_allowed(field: str, data: st.DataObject) -> None:
+    """Guardrail by guardrail, setting by setting: the narrower of two values allows no more."""
+    case = data.draw(st.sampled_from([RAISING, LOWERING]))
+    changed = data.draw(st.sampled_from(STARTS))
+    wide, other = data.draw(near(field)), data.draw(near(field))
+    narrow = NARROWER[field](wide, other)
+    before, after = (
+        limited(changed(case), **{field: narrow}),
+        limited(changed(case), **{field: wide}),
+    )
+    for name, rule in GUARDRAILS:
+        if rule(before).allows:
+            assert rule(after).allows, f"{name}: {field} {narrow} allowed what {wide} blocks"
+
+
+@given(
+    st.decimals(0, 5_000, places=2), st.decimals(0, 5_000, places=2),
+    st.decimals(0, 2_000, places=6), st.decimals(0, 500, places=6),
+)  # fmt: skip
+def test_a_wider_limit_for_the_account_never_blocks_what_was_allowed(
+    one: Decimal, other: Decimal, others: Decimal, own: Decimal
+) -> None:
+    standing = replace(RAISING.standing, account_increase_usd=others + own, own_increase_usd=own)
+
+    def allows(limit: Decimal) -> bool:
+        policy = replace(RAISING.policy, account_increase_usd=limit)
+        return RULES[Guardrail.PRICE_PER_ACCOUNT](
+            replace(RAISING, policy=policy, standing=standing)
+        ).allows
+
+    assert allows(max(one, other)) or not allows(min(one, other))
+
+
+def test_every_setting_of_the_policy_is_ordered_by_how_much_it_allows() -> None:
+    fields = {f.name for f in dataclasses.fields(Limits)} - {"tags_may"}
+    assert set(NARROWER) == fields
+    assert {each.name for each in FRIENDLY.values()} == fields | {"tags_may"}
