@@ -27,7 +27,7 @@ DRAINING = timedelta(hours=4)
 UNTOLD = timedelta(hours=1)
 BLIP = timedelta(minutes=2)
 """How soon a volume with a single minute of pressure is looked at again."""
-NOTHING_YET = timedelta(minutes=30)
+NOTHING_YET = timedelta(minutes=10)
 """An attached volume that may be changed is looked at again while nothing is published of it."""
 AHEAD = timedelta(minutes=10)
 """How long before the best schedule changes something the volume is looked at again."""
