@@ -14,6 +14,7 @@ from typer._click.exceptions import ClickException
 
 from headroom.cli import (
     audit,
+    budget,
     compare,
     demo,
     explain,
@@ -50,6 +51,7 @@ app.command("pause")(stopping.pause)
 app.command("resume")(stopping.resume)
 app.add_typer(stopping.app, name="breaker")
 app.command("status")(stopping.status)
+app.command("budget")(budget.budget)
 app.command("audit")(audit.audit)
 app.command("explain")(explain.explain)
 app.command("version")(version.version)

@@ -15,13 +15,15 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.ledger_budget import account_sum
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import source
 from headroom.cli.account import Account, account
-from headroom.cli.output import emit, out, utc
+from headroom.cli.output import emit, money, out, utc
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.source import DEFAULT_STACK
 from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.resource_state import usd
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, in_force
 from headroom.ports import ReadFailed
@@ -54,6 +56,7 @@ class Deployment:
 
     account: Account
     ledger: DynamoLedger
+    state_table: str
 
     @property
     def place(self) -> str:
@@ -89,6 +92,7 @@ def deployment(
             where.client("dynamodb"), records_table=tables["RecordsTable"],
             state_table=tables["StateTable"], account_id=where.account_id, region=where.region,
         ),
+        state_table=tables["StateTable"],
     )  # fmt: skip
 
 
@@ -221,17 +225,19 @@ def status(
     stack: StackOption = DEFAULT_STACK,
     local: LocalOption = False,
 ) -> int:
-    """Say which policy is in force, whether anything is paused, and which breakers are open."""
+    """Say which policy is in force, what is paused, which breakers are open, and what is spent."""
     here = deployment(region, profile, endpoint_url, stack, local)
     now = here.account.now
     stops = _stops(here)
     policies = ParameterPolicies(here.account.client("ssm"), parameter=POLICY_PARAMETER)
     policy = policies.current()
     unreadable = policy.reason if isinstance(policy, PolicyUnreadable) else None
+    taken = usd(_increase(here))
     if as_json:
         version = None if isinstance(policy, PolicyUnreadable) else policy.version
         emit({"account": here.account.account_id, "region": here.account.region,
               "policy_version": version, "policy_unreadable": unreadable,
+              "increase_usd": float(taken),
               **as_object(stops, now)})  # fmt: skip
         return OK
     if isinstance(policy, PolicyUnreadable):
@@ -239,6 +245,8 @@ def status(
     else:
         _line(f"Policy: version {policy.version}, mode {policy.defaults.mode.value} where nothing "
               f"else is said, {len(policy.rules)} rules.")  # fmt: skip
+        _line(f"Budget: {money(taken)} of {money(policy.account_increase_usd)} a month taken up; "
+              "`headroom budget` shows by what.")  # fmt: skip
     for line in lines(stops, now):
         _line(line)
     if not list(lines(stops, now)):
@@ -321,6 +329,16 @@ def _stops(here: Deployment) -> Stops:
         return here.ledger.stops()
     except ReadFailed as problem:
         raise Problem(f"What is stopped cannot be read: {problem}") from None
+
+
+def _increase(here: Deployment) -> int:
+    try:
+        return account_sum(
+            here.account.client("dynamodb"), table=here.state_table,
+            account_id=here.account.account_id, region=here.account.region,
+        )  # fmt: skip
+    except ReadFailed as problem:
+        raise Problem(f"The budget cannot be read: {problem}") from None
 
 
 def _written(write: Callable[[], T]) -> T:

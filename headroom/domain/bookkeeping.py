@@ -80,9 +80,10 @@ def after_step(
     `body` may carry `outcome` (an Outcome) or `started_at` (an instant), which tell when AWS
     started an applied change and whether a refusal is one that time clears.
     """
-    chain = state.chain
+    chain, since = state.chain, at
     holds = chain is not None and chain.decision_id == decision_id
     if chain is not None and holds:
+        since = chain.since
         ended = step in ENDS
         chain = None if ended else replace(chain, phase=step.value, since=at)
         state = replace(state, chain=chain, lease_until=None if ended else state.lease_until)
@@ -90,7 +91,7 @@ def after_step(
         return _without_resource(state)
     if state.pending_act == decision_id:
         state = replace(state, pending_act=None)
-    state = _settle(state, decision_id, step, holds)
+    state = _settle(state, decision_id, step, holds, since)
     state = _count(state, step, at, body)
     state = _retry(state, step, due_at)
     if step is Step.APPLIED:
@@ -102,16 +103,20 @@ def after_step(
     return replace(state, due_at=due_at if free else _earliest(state.due_at, due_at))
 
 
-def _settle(state: ResourceState, decision_id: str, step: Step, holds: bool) -> ResourceState:
-    """Release or bring into force what was reserved, when its chain ends."""
+def _settle(
+    state: ResourceState, decision_id: str, step: Step, holds: bool, since: datetime
+) -> ResourceState:
+    """Release or bring into force, since when it was done, what was reserved; its chain ends."""
     mine = next((r for r in state.reserved if r.decision_id == decision_id), None)
     if mine is None or step not in RELEASES | LANDED:
         return state
-    in_force = state.in_force_micro_usd
-    if step in LANDED:  # a chain that lost its lease may have been overtaken: the dearer counts
-        in_force = mine.micro_usd if holds else max(in_force, mine.micro_usd)
-    rest = tuple(r for r in state.reserved if r is not mine)
-    return replace(state, reserved=rest, in_force_micro_usd=in_force)
+    state = replace(state, reserved=tuple(r for r in state.reserved if r is not mine))
+    # A chain that lost its lease may have been overtaken: the dearer counts.
+    if step in LANDED and (holds or mine.micro_usd > state.in_force_micro_usd):
+        return replace(
+            state, in_force_micro_usd=mine.micro_usd, in_force_since=since, in_force_by=decision_id
+        )
+    return state
 
 
 def _count(
@@ -182,7 +187,8 @@ def _without_resource(state: ResourceState) -> ResourceState:
     chain = state.chain
     held = None if chain is None else chain.decision_id
     return replace(
-        state, in_force_micro_usd=0, due_at=None if chain is None else state.due_at,
+        state, in_force_micro_usd=0, in_force_since=None, in_force_by=None,
+        due_at=None if chain is None else state.due_at,
         reserved=tuple(r for r in state.reserved if r.decision_id == held),
     )  # fmt: skip
 
@@ -226,21 +232,22 @@ def after_modifications(
     `owner_price` starts counting anew: the increase in force is the owner's own now. What is
     reserved for a call that may still come into force stays reserved.
     """
+    before = state
     known = _known(state.modifications, seen, now)
     if known == _known(state.modifications, (), now):  # leaving out what is old is no news
         known = state.modifications
-    reserved, in_force, enrolment = state.reserved, state.in_force_micro_usd, state.enrolment_usd
+    reserved, enrolment = state.reserved, state.enrolment_usd
     if owner_price is not None:
-        enrolment, in_force = owner_price, 0
-        open_id = None
+        enrolment, open_id = owner_price, None
+        state = replace(state, in_force_micro_usd=0, in_force_since=None, in_force_by=None)
         if state.chain is not None and state.chain.phase in ("intended", "unknown"):
             open_id = state.chain.decision_id
         reserved = tuple(r for r in reserved if r.decision_id == open_id)
     moved = replace(
-        state, modifications=known, enrolment_usd=enrolment, in_force_micro_usd=in_force,
-        reserved=reserved, slots_full_until=full_until or state.slots_full_until,
+        state, modifications=known, enrolment_usd=enrolment, reserved=reserved,
+        slots_full_until=full_until or state.slots_full_until,
     )  # fmt: skip
-    return state if moved == state else moved
+    return before if moved == before else moved
 
 
 def _known(

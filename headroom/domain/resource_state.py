@@ -31,6 +31,10 @@ class ResourceState:
     enrolment_usd: Decimal | None = None
     in_force_micro_usd: int = 0
     """The increase of what landed."""
+    in_force_since: datetime | None = None
+    """When AWS took the change that the increase is of; for people, nothing is decided by it."""
+    in_force_by: str | None = None
+    """The decision that it is of."""
     reserved: tuple[Reserved, ...] = ()
     """What chains that have not ended may add up to; kept until a change landed or did not."""
     modifications: tuple[KnownModification, ...] = ()

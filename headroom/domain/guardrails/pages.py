@@ -181,13 +181,13 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
         Guardrail.PRICE_PER_RESOURCE: Page(
             settings=("price_increase_usd_per_month",),
             do="raise the limit, or change the volume yourself: its new price is the one counted "
-            "from",
+            "from; `headroom budget` shows both",
             example="`price_increase_usd_per_month: 0.50`",
             blocked=_limits(price_increase_usd=Decimal("0.50")),
         ),
         Guardrail.PRICE_PER_ACCOUNT: Page(
             settings=("account.price_increase_usd_per_month",),
-            do="raise the account's limit, or change a volume that was raised: it counts from there anew",
+            do="raise the account's limit; `headroom budget` shows which volumes take it up",
             example="increases of $1,999.99 in force, of $2,000",
             blocked=_standing(lambda _: {"account_increase_usd": Decimal("1999.99")}),
         ),
