@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from headroom.domain.policy import Limits, Policy, Rule, Selector
 from headroom.domain.policy_fields import (
     ACCOUNT_PRICE,
+    CODE_TAGS,
     FRIENDLY,
+    GROUP_TAG_KEY,
+    LONGEST_KEY,
+    LONGEST_VALUE,
     PRESETS,
     PolicyError,
+    code_tags,
+    group_tag,
     money,
     refuse,
     shown,
@@ -20,10 +27,17 @@ from headroom.domain.policy_fields import (
 from headroom.domain.resources import Kind, VolumeType
 
 FORMAT = 1
+ACCOUNT: Mapping[str, tuple[str, Callable[[object, str, str], object]]] = MappingProxyType(
+    {
+        ACCOUNT_PRICE: ("account_increase_usd", money),
+        CODE_TAGS: ("code_tags", code_tags),
+        GROUP_TAG_KEY: ("group_tag", group_tag),
+    }
+)
+"""Settings of the whole account: the field of Policy each is, and what reads it."""
 ACCOUNT_ID = r"[0-9]{12}"
+__all__ = ["LONGEST_KEY", "LONGEST_VALUE", "read_policy"]
 REGION = r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}"
-LONGEST_KEY, LONGEST_VALUE = 128, 256
-"""Characters of a tag. Source: EC2 User Guide, "Tag restrictions" (2026-09)."""
 WORTH = "relief_value_usd_per_minute"
 
 
@@ -52,13 +66,13 @@ class _Reading:
         if isinstance(version, bool) or version != FORMAT:
             self._tell("version", f"is {shown(version)}; this release reads {FORMAT}")
         settings = self._settings(top.get("defaults", {}), "defaults")
-        account = self._mapping(top.get("account", {}), (ACCOUNT_PRICE,), "account")
+        account = self._mapping(top.get("account", {}), tuple(ACCOUNT), "account")
         policy = Policy(version="", defaults=replace(Limits(), **dict(settings)))  # type: ignore[arg-type]
-        if ACCOUNT_PRICE in account:
-            path, given = f"account.{ACCOUNT_PRICE}", account[ACCOUNT_PRICE]
+        for name, given in account.items():
+            field, reader = ACCOUNT[name]
             try:
-                amount = money(given, self.source, path)
-                policy = replace(policy, account_increase_usd=amount)
+                value = reader(given, self.source, f"account.{name}")
+                policy = replace(policy, **{field: value})  # type: ignore[arg-type]
             except PolicyError as problem:
                 self.problems.append(problem)
         rules = top.get("rules", [])

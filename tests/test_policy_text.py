@@ -49,6 +49,8 @@ SETTINGS = st.fixed_dictionaries(
         "give_back_after_days": st.floats(0, 14),
         "min_iops": st.integers(0, 256_000),
         "min_throughput_mibps": st.integers(0, 4_000),
+        "infrastructure_as_code": st.sampled_from(["act", "tell", "leave"]),
+        "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
         "tags_may": st.sampled_from(["narrow", "enrol", "widen"]),
     },
 )
@@ -74,7 +76,17 @@ DOCUMENTS = st.fixed_dictionaries(
     optional={
         "version": st.just(1),
         "defaults": SETTINGS,
-        "account": st.just({"price_increase_usd_per_month": 1234.5}),
+        "account": st.fixed_dictionaries(
+            {},
+            optional={
+                "price_increase_usd_per_month": st.just(1234.5),
+                "infrastructure_as_code_tags": st.dictionaries(
+                    st.sampled_from(["managed-by", "iac", "x=y"]),
+                    st.sampled_from(["terraform", ["a", "b"], [""]]),
+                ),
+                "group_tag": st.sampled_from(["headroom:group", "raid-set", "Headroom:Group"]),
+            },
+        ),
         "rules": st.lists(RULES, max_size=4),
     },
 )
@@ -188,6 +200,13 @@ REFUSED: list[tuple[object, str]] = [
     ({"defaults": {"price_increase_usd_per_month": 0.001}}, "two decimals"),
     ({"defaults": {"price_increase_usd_per_month": float("inf")}}, "is inf"),
     ({"defaults": {"slots_reserve": 5}}, "from 0 to 4"),
+    ({"defaults": {"infrastructure_as_code": "maybe"}}, "known are act, tell, leave"),
+    ({"defaults": {"revert_wait": "soon"}}, "a duration such as"),
+    ({"account": {"infrastructure_as_code_tags": ["terraform"]}}, "a mapping of tag keys"),
+    ({"account": {"infrastructure_as_code_tags": {"iac": True}}}, "write it in quotes"),
+    ({"account": {"infrastructure_as_code_tags": {"": ["x"]}}}, "a mapping of tag keys"),
+    ({"account": {"group_tag": "headroom:max-iops"}}, "is not Headroom's or AWS's own"),
+    ({"account": {"group_tag": ""}}, "a tag key of 1 to 128"),
     ({"defaults": {"slots_reserve": -1}}, "from 0 to 4"),
     ({"defaults": {"cooldown": 30}}, "such as 30m"),
     ({"defaults": {"cooldown": ""}}, "such as 30m"),

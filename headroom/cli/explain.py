@@ -15,6 +15,7 @@ from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Where
 from headroom.cli.telling import Told
 from headroom.domain.decision import Act, Escalate
+from headroom.domain.handing_over import handed_over
 from headroom.domain.policy import EffectiveLimits
 from headroom.domain.policy_fields import FRIENDLY, written
 from headroom.domain.records import Step, broken_link
@@ -86,6 +87,9 @@ def _tell(story: Told, console: Console) -> None:
     if isinstance(answer, Escalate):
         _part(console, "What you can do", (answer.cause, answer.remedy))
     _part(console, "What it costs", (_cost(story),))
+    handed = handed_over(decision)
+    if handed:
+        _part(console, "What to write back", tuple(handed.splitlines()))
 
 
 def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
@@ -138,6 +142,10 @@ def _object(story: Told, *, whole: bool) -> dict[str, object]:
         "change": telling.change(decision),
         "price_change": telling.price(decision),
         "result": telling.result(story),
+        "write_back": [
+            {"language": part.language, "where": part.where, "text": part.text}
+            for part in decision.write_back
+        ],
         "chain_whole": whole,
         "chain": [as_object(record) for record in story.chain],
     }

@@ -14,6 +14,7 @@ from headroom.domain.records import Step
 from headroom.domain.resource_state import Reserved, ResourceState, usd
 from headroom.domain.standing import KEPT, KnownModification, OpenChain, Standing
 from headroom.domain.stops import CAUSE, FAILS, MAX_FAILURES, AccountStops, Breaker, is_failure
+from headroom.domain.verdicts import Guardrail
 
 SAME_START = timedelta(seconds=1)
 """AWS tells starts to the second; two that are no further apart are the same one."""
@@ -40,7 +41,8 @@ def after_decided(
     if enrolment is None and decision.effective.enrolled:
         enrolment = decision.current_usd
     if decision.diagnosis.binding is Binding.NOTHING:
-        causes = ()
+        # What somebody undid lasts longer than an episode of load: it is told once all the same.
+        causes = tuple(c for c in causes if c.startswith(Guardrail.REVERTED.value))
     if isinstance(decision.answer, Escalate) and decision.answer.cause not in causes:
         causes = (*causes, decision.answer.cause)[-KEPT_CAUSES:]
     return replace(

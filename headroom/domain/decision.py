@@ -18,7 +18,9 @@ from headroom.domain.diagnose import diagnose
 from headroom.domain.digest import digest
 from headroom.domain.estimate import estimate
 from headroom.domain.guardrails import MIN_KNOWN_MINUTES, Case, judge
+from headroom.domain.limits import CodeOwned
 from headroom.domain.observation import Observation
+from headroom.domain.owners import CodeOwner, code_owner
 from headroom.domain.past import Past, past
 from headroom.domain.planner import Situation
 from headroom.domain.plans import Plan
@@ -33,9 +35,10 @@ from headroom.domain.policy import (
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.resources import VolumeType
 from headroom.domain.standing import WINDOW, Signature, Standing
-from headroom.domain.verdicts import Guardrail, PlanJudgement
+from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 from headroom.domain.way_back import lowered_from
 from headroom.domain.weigh import NOTHING_WEIGHED, weigh
+from headroom.domain.write_back import WriteBack, write_back
 
 
 class Reason(StrEnum):
@@ -118,6 +121,10 @@ class Decision:
     """One sentence for people."""
     next_change_at: datetime | None = None
     """When the best schedule of the coming day changes something, as far as known now."""
+    code_owner: CodeOwner | None = None
+    """Who else keeps the volume's settings, None for nobody."""
+    write_back: tuple[WriteBack, ...] = ()
+    """What to write there for the plan to last; empty without a plan, or where it is left alone."""
 
     @property
     def signature(self) -> Signature:
@@ -145,6 +152,8 @@ class Evidence:
     prices: PriceTable | None
 
 
+EXPLAINED = frozenset({Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED})
+"""Guardrails whose own words tell the owner what to do."""
 NOTHING_ALLOWED = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """What stands in for a policy nobody can read: it allows nothing at all."""
 
@@ -170,6 +179,7 @@ def decide(evidence: Evidence) -> Decision:
         for plan in weighed.plans
     )  # fmt: skip
     answer = _answer(evidence, effective, demand, diagnosis, judgements)
+    owner = code_owner(observation.volume.tags, policy.code_tags)
     return Decision(
         decision_id=digest(
             evidence.trigger, observation, evidence.standing, policy.version,
@@ -190,7 +200,23 @@ def decide(evidence: Evidence) -> Decision:
         answer=answer,
         summary=_summary(observation, diagnosis, answer),
         next_change_at=weighed.next_change,
+        code_owner=owner,
+        write_back=_write_back(observation, effective, owner, answer),
     )  # fmt: skip
+
+
+def _write_back(
+    observation: Observation, effective: EffectiveLimits, owner: CodeOwner | None, answer: Answer
+) -> tuple[WriteBack, ...]:
+    plan = answer.plan if isinstance(answer, Act) else answer.would_take
+    if owner is None or plan is None or _left_alone(effective, owner):
+        return ()
+    return write_back(observation.volume, owner, plan.target)
+
+
+def _left_alone(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:
+    """Whether nothing is even said of the volume: its owner is code, and the policy says leave."""
+    return owner is not None and effective.limits.infrastructure_as_code is CodeOwned.LEAVE
 
 
 def _policy(evidence: Evidence) -> tuple[Policy, EffectiveLimits]:
@@ -342,8 +368,9 @@ def _blocked(
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=plan)
     lasting = [v for v in others if not v.temporary]
     if lasting:
-        names = "+".join(v.guardrail.value for v in lasting)
+        names = "+".join(map(_cause, lasting))
         remedy = f"the owner could change: {', '.join(v.guardrail.value for v in lasting)}"
+        remedy += "".join(f"; {v.detail}" for v in lasting if v.guardrail in EXPLAINED)
         if demand.shape is Shape.CLOSED_LOOP:
             remedy += "; a closed loop like this has no natural demand and would use up any limit"
         return _told_once(evidence, effective, Reason.BLOCKED_FOR_GOOD, names, remedy, plan)
@@ -369,12 +396,22 @@ def _blocked(
     )
 
 
+def _cause(verdict: Verdict) -> str:
+    """What an owner is told of once; what somebody undid, once for each time it is undone."""
+    if verdict.guardrail is Guardrail.REVERTED:
+        return f"{verdict.guardrail.value} ({verdict.value})"
+    return verdict.guardrail.value
+
+
 def _told_once(
     evidence: Evidence, effective: EffectiveLimits, reason: Reason, cause: str, remedy: str,
     plan: Plan | None,
 ) -> Answer:  # fmt: skip
     """Escalate for enrolled resources, once per episode and cause; else hold."""
-    if not effective.enrolled or cause in evidence.standing.escalated_causes:
+    policy, _ = _policy(evidence)
+    owner = code_owner(evidence.observation.volume.tags, policy.code_tags)
+    told = cause in evidence.standing.escalated_causes
+    if not effective.enrolled or told or _left_alone(effective, owner):
         return Hold(reason=reason, until=None, would_take=plan)
     return Escalate(reason=reason, cause=cause, remedy=remedy, would_take=plan)
 

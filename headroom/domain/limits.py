@@ -32,6 +32,17 @@ class TagsMay(StrEnum):
     """Set anything to anything that a policy could."""
 
 
+class CodeOwned(StrEnum):
+    """What is done with a volume whose settings are kept in code, or in a cluster, as well."""
+
+    ACT = "act"
+    """Change it as any other, and hand over what to write back."""
+    TELL = "tell"
+    """Never change it; tell its owner what to write there."""
+    LEAVE = "leave"
+    """Never change it, and say nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What the owner allows for one resource. Sizes GiB, throughput MiB/s, money USD per month."""
@@ -62,12 +73,18 @@ class Limits:
     """Sustained IOPS that giving back must leave."""
     min_throughput_mibps: int = 0
     """Sustained throughput that giving back must leave."""
+    infrastructure_as_code: CodeOwned = CodeOwned.ACT
+    """What is done where code or a cluster says what the volume should be."""
+    revert_wait_minutes: int = 7 * 24 * 60
+    """How long what somebody else undid is not done again."""
     tags_may: TagsMay = TagsMay.ENROL
     """What the resource's own tags may do to all of the above."""
 
 
 MODES = tuple(Mode)
 """Modes, the least permission first."""
+_CODE = (CodeOwned.LEAVE, CodeOwned.TELL, CodeOwned.ACT)
+"""The least permission first."""
 
 
 def _fewer(one: tuple[VolumeType, ...], other: tuple[VolumeType, ...]) -> tuple[VolumeType, ...]:
@@ -93,6 +110,8 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "give_back_after_days": max,
         "min_iops": max,
         "min_throughput_mibps": max,
+        "infrastructure_as_code": lambda one, other: min(one, other, key=_CODE.index),
+        "revert_wait_minutes": max,
     }
 )
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""

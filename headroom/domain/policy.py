@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from headroom.domain.limits import Limits, Mode, TagsMay
+from headroom.domain.owners import DEFAULT_CODE_TAGS
+from headroom.domain.policy_fields import GROUP_TAG
 from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.domain.tags import MODE_TAG, followed
 
@@ -55,6 +57,10 @@ class Policy:
     rules: tuple[Rule, ...] = ()
     account_increase_usd: Decimal = Decimal(2_000)
     """Most the increases in force may sum up to in this account and Region."""
+    code_tags: tuple[tuple[str, str], ...] = DEFAULT_CODE_TAGS
+    """Tags (key, value) that say that code owns a volume."""
+    group_tag: str = GROUP_TAG
+    """Key of the tag whose value names the striped set a volume belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +130,6 @@ def narrowed(policy: Policy, account_id: str | None, region: str | None) -> Poli
 
 
 __all__ = [
-    "MODE_TAG", "EffectiveLimits", "Limits", "Mode", "Policy", "PolicyUnreadable", "Rule",
+    "GROUP_TAG", "MODE_TAG", "EffectiveLimits", "Limits", "Mode", "Policy", "PolicyUnreadable", "Rule",
     "Selector", "TagsMay", "limits_for", "narrowed",
 ]  # fmt: skip

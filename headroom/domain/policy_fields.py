@@ -12,10 +12,12 @@ from math import isfinite
 from types import MappingProxyType
 
 from headroom.domain.catalogue import LIMITS, MAX_MODIFICATIONS
-from headroom.domain.limits import Mode, TagsMay
+from headroom.domain.limits import CodeOwned, Mode, TagsMay
 from headroom.domain.resources import VolumeType
 
 ACCOUNT_PRICE = "price_increase_usd_per_month"
+CODE_TAGS = "infrastructure_as_code_tags"
+GROUP_TAG_KEY = "group_tag"
 PRESETS: Mapping[str, float] = MappingProxyType(
     {"performance": 1.00, "balanced": 0.10, "thrift": 0.01}
 )
@@ -27,6 +29,10 @@ MOST_MIBPS = 4_000
 """Throughput of the fastest volume there is (io2). Source: Provisioned IOPS SSD volumes."""
 MOST_GIB = max(limits.size_gib[1] for limits in LIMITS.values())
 MOST_USD = Decimal(1_000_000)
+LONGEST_KEY, LONGEST_VALUE = 128, 256
+"""Characters of a tag. Source: EC2 User Guide, "Tag restrictions" (2026-09)."""
+GROUP_TAG = "headroom:group"
+"""Tag whose value names the striped set a volume belongs to; it is no setting."""
 LONGEST_COOLDOWN_MINUTES = 7 * 24 * 60
 
 
@@ -146,6 +152,39 @@ def _minutes(value: object, source: str, path: str) -> object:
     return total
 
 
+def code_tags(value: object, source: str, path: str) -> tuple[tuple[str, str], ...]:
+    """Tag keys, each with its values, as pairs; an empty mapping is none."""
+    wanted = "a mapping of tag keys to a list of values, such as {managed-by: [terraform]}"
+    if not isinstance(value, Mapping):
+        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    found = []
+    for key, values in value.items():
+        listed = values if isinstance(values, list | tuple) else [values]
+        if not isinstance(key, str) or not key or len(key) > LONGEST_KEY or not listed:
+            raise refuse(source, path, f"has {shown(key)}: {shown(values)}; it must be {wanted}")
+        for one in listed:
+            if not isinstance(one, str) or len(one) > LONGEST_VALUE:
+                raise refuse(source, path, f"has {shown(one)} under {key}; write it in quotes")
+            found.append((key, one))
+    return tuple(sorted(set(found)))
+
+
+def written_code_tags(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """The JSON mapping that `code_tags` reads back as `pairs`, in the order of their keys."""
+    return {key: [v for k, v in pairs if k == key] for key, _ in pairs}
+
+
+def group_tag(value: object, source: str, path: str) -> str:
+    """A tag's key; of the keys that begin with `headroom` only the usual one, which is no setting."""
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_KEY:
+        plain = value.lower()
+        own = plain.startswith(("headroom", "aws:")) and plain != GROUP_TAG
+        if not own and value == value.strip() and value.isprintable():
+            return value
+    wanted = f"a tag key of 1 to {LONGEST_KEY} characters that is not Headroom's or AWS's own"
+    raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+
+
 Reader = Callable[[object, str, str], object]
 """Turns what was written (value, source, path) into a field's value; raises PolicyError."""
 
@@ -171,6 +210,12 @@ def _tags_may(value: object, source: str, path: str) -> object:
     raise refuse(source, path, f"is {shown(value)}; known are {', '.join(TagsMay)}")
 
 
+def _code_owned(value: object, source: str, path: str) -> object:
+    if isinstance(value, str) and value in set(CodeOwned):
+        return CodeOwned(value)
+    raise refuse(source, path, f"is {shown(value)}; known are {', '.join(CodeOwned)}")
+
+
 def _integer(name: str, low: int, high: int, meaning: str) -> Setting:
     schema = {"type": "integer", "minimum": low, "maximum": high}
     return Setting(name=name, read=_whole(low, high), schema=schema, meaning=meaning)
@@ -186,6 +231,15 @@ def _one_of(kind: type[StrEnum]) -> Mapping[str, object]:
 
 MONEY_SCHEMA: Mapping[str, object] = MappingProxyType(
     {"type": "number", "minimum": 0, "maximum": int(MOST_USD)}
+)
+
+DURATION_SCHEMA: Mapping[str, object] = MappingProxyType(
+    {
+        "oneOf": [
+            {"type": "string", "pattern": "^(?=.)([0-9]{1,4}d)?([0-9]{1,5}h)?([0-9]{1,6}m)?$"},
+            {"const": 0},
+        ]
+    }
 )
 
 FRIENDLY: Mapping[str, Setting] = MappingProxyType(
@@ -224,12 +278,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         ),
         "cooldown": Setting(
             name="cooldown_minutes", read=_minutes,
-            schema={
-                "oneOf": [
-                    {"type": "string", "pattern": "^(?=.)([0-9]{1,4}d)?([0-9]{1,5}h)?([0-9]{1,6}m)?$"},
-                    {"const": 0},
-                ]
-            },
+            schema=DURATION_SCHEMA,
             meaning="Quiet time after Headroom's own last change: 30m, 2h, 1h30m, at most 7d.",
         ),
         "headroom_percent": _integer(
@@ -256,6 +305,14 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "min_throughput_mibps", 0, MOST_MIBPS,
             "Sustained throughput in MiB/s that giving back must leave.",
         ),
+        "infrastructure_as_code": Setting(
+            name="infrastructure_as_code", read=_code_owned, schema=_one_of(CodeOwned),
+            meaning="What to do where code or a cluster owns the volume too: act, tell or leave.",
+        ),
+        "revert_wait": Setting(
+            name="revert_wait_minutes", read=_minutes, schema=DURATION_SCHEMA,
+            meaning="How long what somebody else undid is not done again: 12h, at most 7d.",
+        ),
         "tags_may": Setting(
             name="tags_may", read=_tags_may, schema=_one_of(TagsMay),
             meaning="What a volume's own headroom: tags may do: narrow, enrol or widen.",
@@ -267,7 +324,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
 
 def written(name: str, value: object) -> object:
     """The JSON value of a setting; its reader gives `value` back."""
-    if name == "cooldown":
+    if name in ("cooldown", "revert_wait"):
         return f"{value}m"
     if isinstance(value, Decimal):
         return written_money(value)

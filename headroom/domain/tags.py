@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from headroom.domain.limits import Limits, TagsMay, narrower
-from headroom.domain.policy_fields import FRIENDLY, PRESETS, PolicyError, refuse, written
+from headroom.domain.policy_fields import FRIENDLY, GROUP_TAG, PRESETS, PolicyError, refuse, written
 
 MODE_TAG = "headroom"
 """Tag whose value is a mode; `headroom: auto` enrols a resource."""
@@ -60,7 +60,7 @@ def said(tags: Iterable[tuple[str, str]]) -> tuple[Said, ...]:
     found: dict[str, Said] = {}
     for key, text in tags:
         plain = key.strip().lower()
-        if plain != MODE_TAG and not plain.startswith(PREFIX):
+        if plain == GROUP_TAG or (plain != MODE_TAG and not plain.startswith(PREFIX)):
             continue
         name = "mode" if plain == MODE_TAG else plain.removeprefix(PREFIX).replace("-", "_")
         one = _read(name, key, text)

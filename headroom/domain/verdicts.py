@@ -36,6 +36,8 @@ class Guardrail(StrEnum):
     COOLDOWN = "cooldown"
     OTHER_OWNER = "other_owner"
     MULTI_ATTACH = "multi_attach"
+    INFRASTRUCTURE_AS_CODE = "infrastructure_as_code"
+    REVERTED = "reverted"
     INSTANCE_LIMIT = "instance_limit"
     DATA = "data"
     WORTH_IT = "worth_it"

@@ -37,6 +37,8 @@ TEXTS = {
     "give_back_after_days": st.sampled_from(["0", "1", "7", "14"]),
     "min_iops": st.integers(0, 256_000).map(str),
     "min_throughput_mibps": st.integers(0, 4_000).map(str),
+    "infrastructure_as_code": st.sampled_from(["act", "tell", "leave"]),
+    "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
 }
 NOISE = st.sampled_from(["Name", "team", "headroom:max-iop", "headroom:group", "headroom-auto"])
 TAGS = st.builds(
@@ -255,7 +257,9 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
     plain = text.strip().lower()
     written: object = {"types": plain.split(), "growth": plain == "true",
                        "give_back": plain == "true"}.get(name, plain)  # fmt: skip
-    if name not in ("types", "growth", "give_back", "mode", "cooldown"):
+    words = ("types", "growth", "give_back", "mode", "cooldown", "infrastructure_as_code",
+             "revert_wait")  # fmt: skip
+    if name not in words:
         written = float(plain) if "." in plain else int(plain)
     asked = parse_policy({"defaults": {name: written}}, source="policy").defaults
     assert getattr(found, FRIENDLY[name].name) == getattr(asked, FRIENDLY[name].name)

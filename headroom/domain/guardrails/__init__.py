@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headroom.domain.guardrails import aws, floors, lowering, owner, sense
+from headroom.domain.guardrails import aws, floors, lowering, owner, owners, sense
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.sense import MIN_KNOWN_MINUTES
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
@@ -18,6 +18,8 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.MODE, owner.mode),
     (Guardrail.OTHER_OWNER, aws.other_owner),
     (Guardrail.MULTI_ATTACH, aws.multi_attach),
+    (Guardrail.INFRASTRUCTURE_AS_CODE, owners.infrastructure_as_code),
+    (Guardrail.REVERTED, owners.not_reverted),
     (Guardrail.VALID, aws.valid),
     (Guardrail.NEVER_SHRINK, aws.never_shrink),
     (Guardrail.DURABILITY, aws.durability),

@@ -16,7 +16,7 @@ from typing import Any
 
 from headroom.domain.demand import Binding
 from headroom.domain.guardrails.case import Case
-from headroom.domain.limits import Mode
+from headroom.domain.limits import CodeOwned, Mode
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail
@@ -100,6 +100,22 @@ def _tag_misread(case: Case) -> Case:
     return replace(case, effective=replace(case.effective, problem=problem))
 
 
+def _of_a_stack(case: Case) -> Case:
+    tags = (("aws:cloudformation:stack-name", "db"), *case.observation.volume.tags)
+    return _limits(infrastructure_as_code=CodeOwned.TELL)(_volume(tags=tags)(case))
+
+
+def _put_back(case: Case) -> Case:
+    at, before, after = case.observation.at, case.plan.origin, case.plan.target
+    ours = KnownModification(
+        started_at=at - timedelta(days=2), by="headroom", origin=before, target=after
+    )
+    theirs = KnownModification(
+        started_at=at - timedelta(days=1), by="other", origin=after, target=before
+    )
+    return replace(case, standing=replace(case.standing, modifications=(ours, theirs)))
+
+
 RAISE_OR_WAIT = "raise the limit in the policy, or leave the volume as it is"
 ON_PURPOSE = "change the volume yourself; Headroom goes on from there"
 
@@ -138,6 +154,20 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
         Guardrail.MULTI_ATTACH: Page(
             do=ON_PURPOSE, example="a volume attached to two instances",
             blocked=_volume(instance_ids=("i-1", "i-2")),
+        ),
+        Guardrail.INFRASTRUCTURE_AS_CODE: Page(
+            settings=("infrastructure_as_code", "account.infrastructure_as_code_tags"),
+            do="write what the record hands over where the volume's settings are kept, or set "
+            "`infrastructure_as_code: act`",
+            example="`infrastructure_as_code: tell`, a volume of a CloudFormation stack",
+            blocked=_of_a_stack,
+        ),
+        Guardrail.REVERTED: Page(
+            settings=("revert_wait",),
+            do="write the values where the volume's settings are kept, or make the volume what "
+            "Headroom had made it: both are answers; `revert_wait` is how long it waits for one",
+            example="raised two days ago, and made what it was before the day after",
+            blocked=_put_back,
         ),
         Guardrail.VALID: Page(
             do="nothing: such a plan is a mistake of ours; please report it",

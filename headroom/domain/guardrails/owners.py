@@ -1,0 +1,60 @@
+"""Guardrails for volumes that somebody else has a say in too: code, a cluster, a person."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.catalogue import capability
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.limits import CodeOwned
+from headroom.domain.owners import code_owner
+from headroom.domain.plans import Plan
+from headroom.domain.reverts import reverted
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+
+
+def infrastructure_as_code(case: Case) -> Verdict:
+    """What code owns is changed only where the owner lets it: act, and not tell or leave."""
+    owner = code_owner(case.observation.volume.tags, case.policy.code_tags)
+    handling = case.effective.limits.infrastructure_as_code
+    if owner is None:
+        return verdict_of(
+            Guardrail.INFRASTRUCTURE_AS_CODE, Relation.IS, "no other owner", "no other owner", ""
+        )
+    detail = f"owned by {owner} as well, tag {owner.told_by}"
+    if handling is CodeOwned.TELL:
+        detail += "; write the values there, or set infrastructure_as_code to act"
+    return verdict_of(
+        Guardrail.INFRASTRUCTURE_AS_CODE, Relation.IS, handling.value, CodeOwned.ACT.value, "",
+        detail,
+    )  # fmt: skip
+
+
+def not_reverted(case: Case) -> Verdict:
+    """What somebody put back is not done again for a while: people and code are not fought."""
+    found, minutes = (
+        reverted(case.standing.modifications),
+        case.effective.limits.revert_wait_minutes,
+    )
+    if found is None or not _again(case.plan, lowered=found.lowered):
+        return verdict_of(Guardrail.REVERTED, Relation.IS, "not undone", "not undone", "")
+    clears = found.at + timedelta(minutes=minutes)
+    over = case.observation.at >= clears
+    way = "raised" if found.lowered else "lowered"
+    return verdict_of(
+        Guardrail.REVERTED, Relation.IS, "wait is over" if over else f"undone {found.at:%Y-%m-%d %H:%M}",
+        "wait is over" if over else "not undone", "",
+        f"we {way} it to {found.ours}, somebody made it {found.theirs} on "
+        f"{found.at:%Y-%m-%d %H:%M} UTC; tried again from {clears:%Y-%m-%d %H:%M} UTC, or as soon "
+        f"as somebody makes it {found.ours} again; revert_wait in the policy says how long",
+    )  # fmt: skip
+
+
+def _again(plan: Plan, *, lowered: bool) -> bool:
+    """Whether the plan goes once more where the volume was taken back from."""
+    now, then = capability(plan.origin), plan.capability
+    if lowered:
+        return (
+            then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
+        )
+    return then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps

@@ -1,0 +1,122 @@
+"""Who else says what a volume should be, read from its tags: the code that made it, or a cluster.
+
+Sources: CloudFormation "Resource tags" (stack-level tags are put on every AWS::EC2::Volume and on
+no volume that comes of an instance's block device mappings), Amazon EBS CSI driver docs/tagging.md,
+EKS User Guide "Amazon EKS cluster tags" (2026-10). Terraform and Pulumi have no tag of their own:
+the policy lists those that mean them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+STACK, STACK_ID, LOGICAL_ID = (
+    f"aws:cloudformation:{name}" for name in ("stack-name", "stack-id", "logical-id")
+)
+CSI_CLUSTER = "ebs.csi.aws.com/cluster"
+CLAIM, NAMESPACE, PERSISTENT_VOLUME = (
+    f"kubernetes.io/created-for/{name}" for name in ("pvc/name", "pvc/namespace", "pv/name")
+)
+CLUSTER = "kubernetes.io/cluster/"
+DEFAULT_CODE_TAGS = (
+    ("created-by", "terraform"), ("iac", "terraform"), ("managed-by", "opentofu"),
+    ("managed-by", "pulumi"), ("managed-by", "terraform"), ("opentofu", "true"),
+    ("provisioner", "terraform"), ("pulumi", "true"), ("terraform", "true"),
+)  # fmt: skip
+"""Tags that say that code owns a volume, where the policy names none."""
+
+
+class Tool(StrEnum):
+    """What keeps the volume's settings elsewhere."""
+
+    CLOUDFORMATION = "CloudFormation"
+    KUBERNETES = "Kubernetes"
+    TERRAFORM = "Terraform"
+    OPENTOFU = "OpenTofu"
+    PULUMI = "Pulumi"
+    CODE = "code"
+    """Something the policy names and that is none of the above."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeOwner:
+    """One other owner, with the names its own files know the volume by; empty where untold."""
+
+    tool: Tool
+    told_by: str
+    """The tag that says so, as it is written on the volume."""
+    stack: str = ""
+    logical_id: str = ""
+    cluster: str = ""
+    namespace: str = ""
+    claim: str = ""
+
+    def __str__(self) -> str:
+        match self.tool:
+            case Tool.CLOUDFORMATION:
+                return f"{self.tool} (stack {self.stack or 'unknown'})"
+            case Tool.KUBERNETES if self.claim:
+                return f"{self.tool} (claim {self.namespace or 'default'}/{self.claim})"
+            case Tool.KUBERNETES:
+                return f"{self.tool} (cluster {self.cluster or 'unknown'})"
+            case Tool.CODE:
+                return f"code (tag {self.told_by})"
+            case _:
+                return self.tool.value
+
+
+def code_owner(
+    tags: Iterable[tuple[str, str]], code_tags: Sequence[tuple[str, str]]
+) -> CodeOwner | None:
+    """Who else says what the volume should be, None for nobody.
+
+    A cluster goes before a stack, and both before what the policy's `code_tags` say: they name
+    the volume, which the others do not.
+    """
+    found = dict(tags)
+    return _cluster(found) or _stack(found) or _code(found, code_tags)
+
+
+def _cluster(tags: Mapping[str, str]) -> CodeOwner | None:
+    of_cluster = next((key for key in sorted(tags) if key.startswith(CLUSTER)), "")
+    told_by = next((key for key in (CLAIM, PERSISTENT_VOLUME, CSI_CLUSTER) if key in tags), "")
+    if not told_by and not of_cluster:
+        return None
+    return CodeOwner(
+        tool=Tool.KUBERNETES, told_by=told_by or of_cluster,
+        cluster=of_cluster.removeprefix(CLUSTER), namespace=tags.get(NAMESPACE, ""),
+        claim=tags.get(CLAIM, ""),
+    )  # fmt: skip
+
+
+def _stack(tags: Mapping[str, str]) -> CodeOwner | None:
+    told_by = next((key for key in (STACK, STACK_ID, LOGICAL_ID) if key in tags), None)
+    if told_by is None:
+        return None
+    return CodeOwner(
+        tool=Tool.CLOUDFORMATION, told_by=told_by, logical_id=tags.get(LOGICAL_ID, ""),
+        stack=tags.get(STACK) or tags.get(STACK_ID, "").partition("stack/")[2].partition("/")[0],
+    )  # fmt: skip
+
+
+def _code(tags: Mapping[str, str], code_tags: Sequence[tuple[str, str]]) -> CodeOwner | None:
+    """Keys are compared by their letters and digits, so that ManagedBy is managed-by; no case."""
+    wanted = {(_plain(key), value.strip().casefold()) for key, value in code_tags}
+    for key, value in sorted(tags.items()):
+        if (_plain(key), value.strip().casefold()) in wanted:
+            return CodeOwner(tool=_tool(key, value), told_by=f"{key}={value}")
+    return None
+
+
+def _tool(key: str, value: str) -> Tool:
+    said = f"{_plain(value)} {_plain(key)}"
+    for tool in (Tool.TERRAFORM, Tool.OPENTOFU, Tool.PULUMI):
+        if tool.value.casefold() in said:
+            return tool
+    return Tool.CODE
+
+
+def _plain(key: str) -> str:
+    return "".join(c for c in key.casefold() if c.isalnum())
