@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from headroom.domain.catalogue import DURABILITY_PERCENT, LIMITS, MAX_MODIFICATIONS
+from headroom.domain.daily import zone_of
 from headroom.domain.limits import Limits, TagsMay
 from headroom.domain.policy import MODE_TAG, EffectiveLimits, Policy, Rule, Selector, limits_for
 from headroom.domain.policy_fields import FRIENDLY, TARGET_TYPES, PolicyError, written
@@ -49,9 +50,18 @@ def check_file(path: str) -> Checked:
 
 def check(policy: Policy) -> Checked:
     """What a policy that could be read means, or does not."""
-    problems = (*_unmatchable(policy), *_without_effect(policy), *_contradictions(policy),
+    problems = (*_zones(policy), *_unmatchable(policy), *_without_effect(policy), *_contradictions(policy),
                 *_never(policy))  # fmt: skip
     return Checked(policy=policy, problems=problems, remarks=tuple(_remarks(policy)))
+
+
+def _zones(policy: Policy) -> Iterator[str]:
+    """Time zones that nobody knows."""
+    if policy.digest is not None and zone_of(policy.digest.zone) is None:
+        yield (
+            f"account.digest names the time zone {policy.digest.zone!r}, which the IANA time zone "
+            "database does not have; one is Europe/Berlin."
+        )
 
 
 def _unmatchable(policy: Policy) -> Iterator[str]:

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from types import MappingProxyType
 
+from headroom.domain.account_fields import ACCOUNT
 from headroom.domain.policy import Limits, Policy, Rule, Selector
 from headroom.domain.policy_fields import (
-    ACCOUNT_PRICE,
-    CODE_TAGS,
     FRIENDLY,
-    GROUP_TAG_KEY,
     LONGEST_KEY,
     LONGEST_VALUE,
     PRESETS,
     PolicyError,
-    code_tags,
-    group_tag,
-    money,
     refuse,
     shown,
 )
 from headroom.domain.resources import Kind, VolumeType
 
 FORMAT = 1
-ACCOUNT: Mapping[str, tuple[str, Callable[[object, str, str], object]]] = MappingProxyType(
-    {
-        ACCOUNT_PRICE: ("account_increase_usd", money),
-        CODE_TAGS: ("code_tags", code_tags),
-        GROUP_TAG_KEY: ("group_tag", group_tag),
-    }
-)
-"""Settings of the whole account: the field of Policy each is, and what reads it."""
 ACCOUNT_ID = r"[0-9]{12}"
 __all__ = ["LONGEST_KEY", "LONGEST_VALUE", "read_policy"]
 REGION = r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}"
@@ -68,11 +54,11 @@ class _Reading:
         settings = self._settings(top.get("defaults", {}), "defaults")
         account = self._mapping(top.get("account", {}), tuple(ACCOUNT), "account")
         policy = Policy(version="", defaults=replace(Limits(), **dict(settings)))  # type: ignore[arg-type]
-        for name, given in account.items():
-            field, reader = ACCOUNT[name]
+        for name, said in account.items():
+            setting = ACCOUNT[name]
             try:
-                value = reader(given, self.source, f"account.{name}")
-                policy = replace(policy, **{field: value})  # type: ignore[arg-type]
+                value = setting.read(said, self.source, f"account.{name}")
+                policy = replace(policy, **{setting.name: value})  # type: ignore[arg-type]
             except PolicyError as problem:
                 self.problems.append(problem)
         rules = top.get("rules", [])

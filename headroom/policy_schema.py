@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 
+from headroom.domain.account_fields import ACCOUNT
 from headroom.domain.limits import Limits
 from headroom.domain.policy import Policy
 from headroom.domain.policy_fields import (
-    ACCOUNT_PRICE,
-    CODE_TAGS,
     FRIENDLY,
-    GROUP_TAG_KEY,
-    MONEY_SCHEMA,
     PRESETS,
     written,
-    written_code_tags,
-    written_money,
 )
 from headroom.domain.resources import Kind, VolumeType
 from headroom.policy_document import ACCOUNT_ID, FORMAT, LONGEST_KEY, LONGEST_VALUE, REGION, WORTH
 
 Schema = dict[str, object]
-GROUP_TAG_PATTERN = "^(headroom:group|(?!headroom|aws:).+)$"
 
 
 def schema() -> Schema:
@@ -43,30 +37,12 @@ def schema() -> Schema:
                 },
                 "account": _mapping(
                     {
-                        ACCOUNT_PRICE: {
-                            **MONEY_SCHEMA,
-                            "default": written_money(Policy(version="").account_increase_usd),
-                            "description": "The most all increases in force may add up to in "
-                            "each account and Region, in USD a month.",
-                        },
-                        CODE_TAGS: {
-                            "type": "object",
-                            "propertyNames": {"minLength": 1, "maxLength": LONGEST_KEY},
-                            "additionalProperties": _one_or_more(
-                                {"type": "string", "maxLength": LONGEST_VALUE}, "Values."
-                            ),
-                            "default": written_code_tags(Policy(version="").code_tags),
-                            "description": "Tags that say that code owns a volume: keys with "
-                            "their values, in any case.",
-                        },
-                        GROUP_TAG_KEY: {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": LONGEST_KEY,
-                            "pattern": GROUP_TAG_PATTERN,
-                            "default": Policy(version="").group_tag,
-                            "description": "Key of the tag that names the striped set of a volume.",
-                        },
+                        name: {
+                            **setting.schema,
+                            "default": setting.write(getattr(Policy(version=""), setting.name)),
+                            "description": setting.meaning,
+                        }
+                        for name, setting in ACCOUNT.items()
                     }
                 ),
                 "rules": {

@@ -14,18 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from headroom.domain.account_fields import ACCOUNT
 from headroom.domain.policy import Policy, Selector, narrowed
 from headroom.domain.policy_fields import (
-    ACCOUNT_PRICE,
-    CODE_TAGS,
     FRIENDLY,
-    GROUP_TAG_KEY,
     PolicyError,
     refuse,
     shown,
     written,
-    written_code_tags,
-    written_money,
 )
 from headroom.policy_document import FORMAT, read_policy
 
@@ -120,11 +116,7 @@ def canonical_json(policy: Policy) -> str:
     document: dict[str, object] = {
         "version": FORMAT,
         "defaults": {name: written(name, value) for name, value in defaults.items()},
-        "account": {
-            ACCOUNT_PRICE: written_money(policy.account_increase_usd),
-            CODE_TAGS: written_code_tags(policy.code_tags),
-            GROUP_TAG_KEY: policy.group_tag,
-        },
+        "account": {name: s.write(getattr(policy, s.name)) for name, s in ACCOUNT.items()},
     }
     if policy.rules:
         document["rules"] = [

@@ -6,12 +6,12 @@ Instants are timezone-aware UTC; `now` is always an argument.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from headroom.domain.decision import Decision
 from headroom.domain.observation import InstanceActivity, VolumeActivity
@@ -22,6 +22,8 @@ from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, Signature, Standing
 from headroom.domain.stops import Stops
+
+T = TypeVar("T")
 
 
 class ResourceGone(LookupError):
@@ -269,6 +271,19 @@ class Switches(Protocol):
         """All that is paused (even if its time is over) or open now."""
 
 
+class Notes(Protocol):
+    """Small texts of the account and Region, by name, that outlive every function."""
+
+    def note(self, name: str) -> str:
+        """The text under that name; empty when there is none."""
+
+    def amend(self, name: str, change: Callable[[str], tuple[str, T]]) -> T:
+        """Put what `change` makes of the text in its place, atomically; what else it gave.
+
+        `change` may be asked more than once and does nothing but answer.
+        """
+
+
 class Archive(Protocol):
     """Queries over all chains, newest first, for audit and explain."""
 
@@ -323,6 +338,6 @@ class Ports:
 
 __all__ = [
     "Archive", "Due", "FleetScan", "Glance", "IllegalStep", "Intent", "Ledger", "LostLease",
-    "Metrics", "NotIntended", "Notifier", "Policies", "Ports", "Prices", "ReadFailed",
+    "Metrics", "NotIntended", "Notes", "Notifier", "Policies", "Ports", "Prices", "ReadFailed",
     "ResourceGone", "Scan", "Signature", "Standings", "Storage", "StorageView", "Switches",
 ]  # fmt: skip

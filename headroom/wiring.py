@@ -67,8 +67,14 @@ def begin(function_arn: str) -> Wired:
     say what is needed.
     """
     made = _made(function_arn)
-    notifier = TopicNotifier(made.sns, topic_arn=made.settings.topic_arn)
     policies = ParameterPolicies(made.ssm, parameter=made.settings.policy_parameter)
+    notifier = TopicNotifier(
+        made.sns,
+        topic_arn=made.settings.topic_arn,
+        notes=made.ledger,
+        policies=policies,
+        clock=lambda: utc_now(),
+    )
     return Wired(
         ports=replace(made.ports, policies=policies, notifier=notifier),
         prices=made.prices,
@@ -84,6 +90,7 @@ class _Made:
     """What every invocation of a process shares."""
 
     ports: Ports
+    ledger: DynamoLedger
     prices: KeptPrices
     ssm: SSMClient
     sns: SNSClient
@@ -98,10 +105,17 @@ def _made(function_arn: str) -> _Made:
     region, account_id = place_of(function_arn)
     session = boto3.Session(region_name=region)
     prices = prices_from(settings, region=region, account_id=account_id, session=session)
+    ledger = ledger_from(settings, region=region, account_id=account_id, session=session)
     return _Made(
         ports=ports_from(
-            settings, region=region, account_id=account_id, session=session, prices=prices
+            settings,
+            region=region,
+            account_id=account_id,
+            session=session,
+            prices=prices,
+            ledger=ledger,
         ),
+        ledger=ledger,
         prices=prices,
         ssm=session.client("ssm", config=READS),
         sns=session.client("sns", config=READS),
@@ -126,14 +140,13 @@ def ports_from(
     account_id: str,
     session: boto3.Session,
     prices: Prices | None = None,
+    ledger: DynamoLedger | None = None,
 ) -> Ports:
     """The ports over AWS itself, for one account and Region."""
-    ledger = DynamoLedger(
-        session.client("dynamodb", config=READS),
-        records_table=settings.records_table,
-        state_table=settings.state_table,
-        account_id=account_id,
-        region=region,
+    if ledger is None:
+        ledger = ledger_from(settings, region=region, account_id=account_id, session=session)
+    policies = ParameterPolicies(
+        session.client("ssm", config=READS), parameter=settings.policy_parameter
     )
     return Ports(
         storage=EbsStorage(
@@ -152,12 +165,29 @@ def ports_from(
         standings=ledger,
         scan=ledger,
         archive=ledger,
-        policies=ParameterPolicies(
-            session.client("ssm", config=READS), parameter=settings.policy_parameter
-        ),
+        policies=policies,
         prices=prices
         or prices_from(settings, region=region, account_id=account_id, session=session),
-        notifier=TopicNotifier(session.client("sns", config=READS), topic_arn=settings.topic_arn),
+        notifier=TopicNotifier(
+            session.client("sns", config=READS),
+            topic_arn=settings.topic_arn,
+            notes=ledger,
+            policies=policies,
+            clock=lambda: utc_now(),
+        ),
+    )
+
+
+def ledger_from(
+    settings: FunctionSettings, *, region: str, account_id: str, session: boto3.Session
+) -> DynamoLedger:
+    """The ledger of one account and Region."""
+    return DynamoLedger(
+        session.client("dynamodb", config=READS),
+        records_table=settings.records_table,
+        state_table=settings.state_table,
+        account_id=account_id,
+        region=region,
     )
 
 

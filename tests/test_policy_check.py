@@ -86,6 +86,12 @@ def test_two_rules_for_the_same_volumes_that_disagree_contradict_each_other() ->
     )
 
 
+def test_a_time_zone_that_nobody_knows_is_a_problem() -> None:
+    assert check(made(account={"digest": "07:00 Europe/Berlin"})).problems == ()
+    (problem,) = check(made(account={"digest": "07:00 Europe/Atlantis"})).problems
+    assert "names the time zone 'Europe/Atlantis'" in problem
+
+
 def test_one_volume_may_not_be_allowed_more_than_the_whole_account() -> None:
     policy = made(
         ({"type": "gp2"}, {"price_increase_usd_per_month": 500}),

@@ -85,6 +85,8 @@ DOCUMENTS = st.fixed_dictionaries(
                     st.sampled_from(["terraform", ["a", "b"], [""]]),
                 ),
                 "group_tag": st.sampled_from(["headroom:group", "raid-set", "Headroom:Group"]),
+                "messages_per_hour": st.integers(1, 1000),
+                "digest": st.sampled_from(["off", False, "06:30", "23:59 Asia/Kolkata"]),
             },
         ),
         "rules": st.lists(RULES, max_size=4),
@@ -144,6 +146,8 @@ def test_the_default_policy_watches_everything_and_acts_on_nothing_that_is_not_t
     assert (policy.defaults.largest_step, policy.defaults.growth) == (4.0, False)
     assert policy.defaults.price_increase_usd == Decimal(250)
     assert policy.account_increase_usd == Decimal(2_000)
+    assert policy.messages_per_hour == 20
+    assert str(policy.digest) == "07:00 UTC"
     assert policy.defaults.slots_reserve == 1
     assert policy.rules == ()
 
@@ -235,6 +239,14 @@ REFUSED: list[tuple[object, str]] = [
     ),
     ({"account": {"price_increase_usd_per_month": "2000"}}, "account.price_increase"),
     ({"account": {"budget": 1}}, "unknown key 'budget'"),
+    *(
+        ({"account": {"messages_per_hour": n}}, "must be a whole number from 1 to 1,000")
+        for n in (0, 1001, True, "20", 2.5, None)
+    ),
+    *(
+        ({"account": {"digest": at}}, 'such as "07:00" or "07:00 Europe/Berlin", or off')
+        for at in ("7:00", "24:00", "07:60", "07:00 ", "daily", True, None, 700, [], "07:00 ../x")
+    ),
     ({"rules": {}}, "must be a list of rules"),
     ({"rules": [{}]}, "rules[1] has no match"),
     ({"rules": [{"match": {}}]}, "rules[1] sets nothing"),

@@ -13,6 +13,7 @@ from datetime import datetime
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger_archive import Archive
 from headroom.adapters.ledger_items import Item, unwire
+from headroom.adapters.ledger_notes import Notes
 from headroom.adapters.ledger_standings import Standings
 from headroom.adapters.ledger_state import SUM
 from headroom.adapters.ledger_stops import why_stopped
@@ -35,8 +36,8 @@ PAUSE_CHECK = 2
 BUDGET_CHECK = 3
 
 
-class DynamoLedger(Archive, Standings, PeoplesSwitches):
-    """Ledger, Standings, FleetScan, Switches and Archive of one account and Region.
+class DynamoLedger(Archive, Standings, PeoplesSwitches, Notes):
+    """Ledger, Standings, FleetScan, Switches, Notes and Archive of one account and Region.
 
     Raises LedgerUnanswered, a ReadFailed, whenever DynamoDB did not do or did not tell.
     """

@@ -2,7 +2,7 @@
 
 Standard library only. `records` is append-only: no role may update or delete in it. `state` is the
 mutable side: one item per resource, and per account one each for budget, pause, fleet scan and
-prices, and one per resource whose breaker ever opened.
+prices, a few notes on what was told, and one per resource whose breaker ever opened.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ intent checks one."""
 BREAKER = "breaker"
 """Followed by `#` and an ARN: a resource whose breaker is open, or once was."""
 SCAN = "scan"
+NOTE = "note"
+"""Followed by `#` and a name: what telling people and others keeps in mind."""
 PRICES = "prices"
 DUE_SHARD = "due"
 """One partition: it takes 1,000 changes of a due time per second, far above any fleet's."""

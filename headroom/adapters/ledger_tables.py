@@ -42,6 +42,8 @@ class Tables:
         self._table = records_table
         self._account = account_key(account_id, region)
         reads = Reads(client)
+        self._reads = reads
+        self._state_name = state_table
         self._records = RecordReads(reads, records_table)
         self._state = StateTable(client, reads, table=state_table, account=self._account)
         self._stops = StopItems(reads, table=state_table, account=self._account)

@@ -1,96 +1,194 @@
-"""Tells people through an SNS topic, in words they can act on."""
+"""Tells people through an SNS topic, in words they can act on, never more than the policy's rate."""
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from headroom.domain.decision import Act, Decision, Escalate, Hold
-from headroom.domain.plans import Plan
-from headroom.domain.records import Step
+from headroom.adapters.messages import Message, of_decision, of_switch
+from headroom.adapters.plain_text import plain_text, subject
+from headroom.adapters.slack_blocks import blocks, escaped
+from headroom.domain.decision import Decision, Hold
+from headroom.domain.message_rate import (
+    Admission,
+    Counts,
+    Priority,
+    Ration,
+    admit,
+    put_back,
+    ration_in,
+    text_of,
+)
+from headroom.domain.policy import Policy
+from headroom.domain.records import Record, Step
+from headroom.ports import Notes, Policies
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
 
-SUBJECT = 100
-"""Characters of a subject; ASCII, no line breaks. Source: SNS API reference, Publish (2026-09)."""
-_HEADLINES = {
-    Step.APPLIED: "changing {volume} to {target}",
-    Step.RELIEVED: "{volume} is free of pressure",
-    Step.INEFFECTIVE: "{volume} is not free of pressure",
-    Step.DIVERGED: "{volume} was changed by somebody else",
-    Step.FAILED: "AWS failed to change {volume}",
-    Step.REFUSED: "AWS refused to change {volume}",
-    Step.BREAKER_OPENED: "stopped after repeated failures, the last of {volume}",
-    Step.UNKNOWN: "no clear answer from AWS on {volume}",
-}
+LARGEST = 262_144
+"""Bytes of one message with the texts for all protocols together. Source: SNS API reference,
+Publish: 256 KiB unless the topic says more (botocore 1.44, 2026-11)."""
+MACHINES = ("https", "http", "sqs", "lambda")
+"""Protocols whose subscribers get the JSON document; all others get plain text."""
+NOTE = "messages"
+UNCOUNTED = 5
+"""Messages of one invocation that are sent though the ledger cannot count them."""
 _log = logging.getLogger(__name__)
 
 
 class TopicNotifier:
-    """Publishes to one topic; `untold` counts the messages that could not be sent."""
+    """Publishes to one topic.
 
-    def __init__(self, client: SNSClient, *, topic_arn: str) -> None:
+    `untold` counts messages that could not be sent, `withheld` those that the rate did not allow.
+    """
+
+    def __init__(
+        self,
+        client: SNSClient,
+        *,
+        topic_arn: str,
+        notes: Notes,
+        policies: Policies,
+        clock: Callable[[], datetime],
+    ) -> None:
         self._client = client
         self._topic_arn = topic_arn
+        self._notes = notes
+        self._policies = policies
+        self._clock = clock
+        self._uncounted = 0
         self.untold = 0
+        self.withheld = 0
 
     def tell(self, decision: Decision, step: Step, summary: str) -> None:
         """Send one message; never raises (a failure is counted), and says nothing of a Hold."""
         if isinstance(decision.answer, Hold):
             return
+        self._tell(decision.decision_id, lambda: of_decision(decision, step, summary))
+
+    def announce(self, record: Record) -> None:
+        """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
+        self._tell(record.decision_id, lambda: of_switch(record))
+
+    def send(self, message: Message) -> None:
+        """Publish a message outside the rate, such as the digest; raises what SNS raises."""
+        self._client.publish(
+            TopicArn=self._topic_arn,
+            Subject=subject(message),
+            MessageStructure="json",
+            Message=envelope(message),
+        )
+
+    def _tell(self, what: str, make: Callable[[], Message]) -> None:
         try:
-            self._client.publish(
-                TopicArn=self._topic_arn,
-                Subject=subject(decision, step),
-                Message=message(decision, summary),
-            )
+            message = make()
+            admission = self._admitted(message.kind, message.priority)
+            if not admission.allowed:
+                self.withheld += 1
+                _log.info("withheld by the rate of messages: %s of %s", message.kind, what)
+                return
+            try:
+                self.send(with_withheld(message, admission))
+            except Exception:
+                self._put_back(message.kind, admission)
+                raise
         except Exception as error:  # the record is what counts; telling must not undo the doing
             self.untold += 1
-            _log.warning("could not tell of decision %s: %s", decision.decision_id, error)
+            _log.warning("could not tell of decision %s: %s", what, error)
+
+    def _admitted(self, kind: str, priority: Priority) -> Admission:
+        """Whether the rate allows it; while nobody can count, a few that matter are sent."""
+        policy = self._policies.current()
+        rules = policy if isinstance(policy, Policy) else Policy(version="")
+
+        def ask(text: str) -> tuple[str, Admission]:
+            ration, answer = admit(
+                _ration(text), kind, priority, now=self._clock(), most=rules.messages_per_hour
+            )
+            return text_of(ration), answer
+
+        try:
+            return self._notes.amend(NOTE, ask)
+        except Exception:
+            self._uncounted += 1
+            if priority is Priority.ROUTINE or self._uncounted > UNCOUNTED:
+                raise
+            _log.exception("the ledger does not count messages; sent all the same")
+            return Admission(allowed=True)
+
+    def _put_back(self, kind: str, admission: Admission) -> None:
+        def again(text: str) -> tuple[str, None]:
+            return text_of(put_back(_ration(text), kind, admission, now=self._clock())), None
+
+        try:
+            self._notes.amend(NOTE, again)
+        except Exception as error:
+            _log.warning("what was not told is not counted either: %s", error)
 
 
-def subject(decision: Decision, step: Step) -> str:
-    """One line of at most 100 ASCII characters: what happened to which volume."""
-    volume = decision.observation.volume.ref.resource_id
-    plan = _plan(decision)
-    headline = _HEADLINES.get(step, "{volume} needs you")
-    if isinstance(decision.answer, Escalate):
-        headline = "{volume} needs you"
-    line = headline.format(volume=volume, target="" if plan is None else plan.target)
-    text = f"Headroom: {line}".encode("ascii", "replace").decode()
-    return "".join(c if c.isprintable() else " " for c in text)[:SUBJECT]
+def _ration(text: str) -> Ration:
+    """What is kept; nothing, where it cannot be read: then counting begins anew."""
+    try:
+        return ration_in(text)
+    except (ValueError, TypeError, KeyError):
+        return Ration()
 
 
-def message(decision: Decision, summary: str) -> str:
-    """What happened, why, what it costs, what the owner can do, and where the proof is."""
-    ref = decision.observation.volume.ref
-    lines = [summary, "", f"Volume: {ref.resource_id} ({ref.region}, account {ref.account_id})"]
-    name = decision.observation.volume.tag("Name")
-    if name:
-        lines.append(f"Name: {name}")
-    if decision.summary != summary:
-        lines.append(f"Why: {decision.summary}")
-    lines.append(f"Limit that binds: {decision.diagnosis.explanation}")
-    plan = _plan(decision)
-    if plan is not None:
-        taken = "Change" if isinstance(decision.answer, Act) else "Change it would have taken"
-        lines.append(f"{taken}: {plan.origin} -> {plan.target}")
-        lines.append(
-            f"Price: {plan.price_change_usd:+,.2f} USD a month, {plan.monthly_usd:,.2f} in all"
-        )
-    if isinstance(decision.answer, Escalate):
-        lines += [f"Cause: {decision.answer.cause}", f"What to do: {decision.answer.remedy}"]
-    lines += ["", f"Decision: {decision.decision_id}"]
-    lines.append(f"Proof: headroom explain {decision.decision_id}")
-    return "\n".join(lines)
+def with_withheld(message: Message, admission: Admission) -> Message:
+    """The message with a fact about those that were withheld before it."""
+    if not admission.withheld:
+        return message
+    since, region = admission.since, message.data.get("region", "")
+    began = "" if since is None else f" since {since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    command = "headroom audit"
+    if since is not None:
+        command += f" --since {since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return replace(
+        message,
+        facts=(*message.facts, ("Withheld", f"{told_counts(admission.withheld)}{began}, by the "
+                                "policy's rate of messages")),
+        commands=(*message.commands, ("What was withheld", f"{command} --region {region}")),
+        data={**message.data, "withheld": dict(admission.withheld)},
+    )  # fmt: skip
 
 
-def _plan(decision: Decision) -> Plan | None:
-    match decision.answer:
-        case Act(plan=plan):
-            return plan
-        case Hold(would_take=plan) | Escalate(would_take=plan):
-            return plan
-        case _:
-            assert_never(decision.answer)
+def told_counts(counts: Counts) -> str:
+    """How many messages of each kind, in words."""
+    total = sum(count for _, count in counts)
+    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts)
+    return f"{total} message{'' if total == 1 else 's'} ({kinds})"
+
+
+def document(message: Message) -> str:
+    """The JSON document for machines: `text` and `blocks` as Slack takes them, and the facts."""
+    return json.dumps(
+        {
+            "version": "1",
+            "kind": message.kind,
+            "subject": subject(message),
+            "text": escaped(f"{message.headline}: {message.lead}"),
+            "plain_text": plain_text(message),
+            "blocks": blocks(message),
+            "headroom": dict(message.data),
+            "commands": dict(message.commands),
+        },
+        ensure_ascii=False,
+    )
+
+
+def envelope(message: Message) -> str:
+    """What SNS hands to each protocol, as its MessageStructure `json` wants it.
+
+    Should all of it be too large, everybody gets the plain text.
+    """
+    text = plain_text(message)
+    parts = {"default": text, "email": text, "sms": subject(message)}
+    whole = json.dumps({**parts, **dict.fromkeys(MACHINES, document(message))}, ensure_ascii=False)
+    if len(whole.encode()) <= LARGEST:
+        return whole
+    return json.dumps(parts, ensure_ascii=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+from headroom.domain.daily import TimeOfDay
 from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.owners import DEFAULT_CODE_TAGS
 from headroom.domain.policy_fields import GROUP_TAG
@@ -61,6 +62,10 @@ class Policy:
     """Tags (key, value) that say that code owns a volume."""
     group_tag: str = GROUP_TAG
     """Key of the tag whose value names the striped set a volume belongs to."""
+    messages_per_hour: int = 20
+    """Most messages to people within any 60 minutes; the digest is not one of them."""
+    digest: TimeOfDay | None = TimeOfDay(hour=7, minute=0)  # noqa: RUF009 - it is frozen
+    """When the one message a day is due; None for never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import RLock
+from typing import TypeVar
 
 from headroom.domain.decision import Decision
 from headroom.domain.links import following, overtaken
@@ -15,6 +16,7 @@ from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import AccountStops, Breaker
 from headroom.serialization import to_json
 
+T = TypeVar("T")
 Link = Callable[[Record | None], Record]
 
 
@@ -62,6 +64,7 @@ class MemoryBook:
         self._stops = AccountStops()
         self._breakers: dict[str, Breaker] = {}
         self._scanned: datetime | None = None
+        self._notes: dict[str, str] = {}
         self._lock = RLock()
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
@@ -69,6 +72,17 @@ class MemoryBook:
         with self._lock:
             found = self._chains.get(decision_id)
             return () if found is None else tuple(found.written())
+
+    def note(self, name: str) -> str:
+        """The text under that name; empty when there is none."""
+        with self._lock:
+            return self._notes.get(name, "")
+
+    def amend(self, name: str, change: Callable[[str], tuple[str, T]]) -> T:
+        """Put what `change` makes of the text in its place; what else `change` gave."""
+        with self._lock:
+            self._notes[name], result = change(self._notes.get(name, ""))
+            return result
 
     def _state(self, ref: ResourceRef) -> ResourceState:
         return self._states.get(ref) or ResourceState()

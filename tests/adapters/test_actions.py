@@ -22,7 +22,8 @@ from headroom.adapters.price_store import PriceStore
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Step
 from headroom.ports import ReadFailed, StorageView
-from tests.adapters.test_notifier import acting
+from headroom.proving.memory import MemoryLedger
+from tests.adapters.test_notifier import Rules, acting
 from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, ref, volume
 
 AT_ONCE = Config(connect_timeout=1, retries={"total_max_attempts": 1})
@@ -85,8 +86,11 @@ def test_policies_and_notifier_call_what_they_name(aws: tuple[boto3.Session, set
     assert called == set(actions.POLICY_READ_ACTIONS)
     called.clear()
     topic = "arn:aws:sns:us-east-1:123456789012:headroom"
-    notifier = TopicNotifier(session.client("sns"), topic_arn=topic)
-    notifier.tell(acting(), Step.APPLIED, "done")
+    teller = TopicNotifier(
+        session.client("sns"), topic_arn=topic, notes=MemoryLedger(ACCOUNT, REGION),
+        policies=Rules(), clock=lambda: NOW,
+    )  # fmt: skip
+    teller.tell(acting(), Step.APPLIED, "done")
     assert called == set(actions.NOTIFIER_ACTIONS)
 
 

@@ -1,0 +1,31 @@
+"""A message as plain text, for e-mail and whoever reads no blocks."""
+
+from __future__ import annotations
+
+from headroom.adapters.messages import Message, clipped, one_line
+
+SUBJECT = 99
+"""Characters of a subject: "less than 100", no line breaks or control characters; ASCII, because
+older clients of SNS ask for it. Source: SNS API reference, Publish (botocore 1.44, 2026-11)."""
+LONGEST = 30_000
+"""Characters of a text: six protocols share one message of 256 KiB."""
+
+
+def subject(message: Message) -> str:
+    """One line of ASCII, shorter than 100 characters: what happened to what."""
+    text = one_line(f"Headroom: {message.headline}").encode("ascii", "replace").decode()
+    return clipped(text, SUBJECT)
+
+
+def plain_text(message: Message) -> str:
+    """What happened, facts, commands, and where the proof is."""
+    lines = [message.lead]
+    if message.facts:
+        lines += ["", *(f"{label}: {value}" for label, value in message.facts)]
+    for section in message.sections:
+        lines += ["", section.title, *(f"- {line}" for line in section.lines)]
+    if message.commands:
+        lines += ["", *(f"{label}: {command}" for label, command in message.commands)]
+    if message.reference:
+        lines += ["", *(f"{label}: {value}" for label, value in message.reference)]
+    return clipped("\n".join(lines), LONGEST)

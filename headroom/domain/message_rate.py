@@ -1,0 +1,154 @@
+"""How many messages may be sent to people, and what becomes of those that may not.
+
+Within any 60 minutes at most `most` messages are sent. A quarter of them, rounded up, is kept
+from routine news for what needs a person, and the last one for what stops every change, so that
+chatter never starves them. What is withheld is counted by kind and told with the next message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+
+WINDOW = timedelta(minutes=60)
+KINDS_KEPT = 40
+"""Kinds of message counted apart; more than there are, a bound all the same."""
+
+Counts = tuple[tuple[str, int], ...]
+"""How many of each kind, sorted by kind."""
+
+
+class Priority(IntEnum):
+    """Who goes first when not everything may be told."""
+
+    ROUTINE = 0
+    """What was done, and whether it helped; escalations, which are told once per episode."""
+    NEEDS_YOU = 1
+    """What failed, what did not help, what waits for a person."""
+    STOPPED = 2
+    """What stops every change or lets it go on: breakers, pauses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ration:
+    """What was sent within the window, oldest first, and what was withheld and not yet told."""
+
+    sent: tuple[datetime, ...] = ()
+    withheld: Counts = ()
+    """Since the last message, which told of those before."""
+    since: datetime | None = None
+    """When the first of them was withheld."""
+    of_day: Counts = ()
+    """Withheld since the last digest, whether told since or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """Whether one message may be sent, and what it must tell of those that were not."""
+
+    allowed: bool
+    withheld: Counts = ()
+    since: datetime | None = None
+
+
+def share(priority: Priority, most: int) -> int:
+    """How many messages may have been sent within the window after one of this priority."""
+    match priority:
+        case Priority.ROUTINE:
+            return most - (most + 3) // 4
+        case Priority.NEEDS_YOU:
+            return max(1, most - 1)
+        case Priority.STOPPED:
+            return most
+
+
+def admit(
+    ration: Ration, kind: str, priority: Priority, *, now: datetime, most: int
+) -> tuple[Ration, Admission]:
+    """The ration once one more message was asked for, and whether it may be sent.
+
+    Instants ahead of `now` (another machine's clock) count as sent now.
+    """
+    sent = tuple(at for at in ration.sent if at > now - WINDOW)
+    if len(sent) >= share(priority, most):
+        return _withhold(replace(ration, sent=sent), ((kind, 1),), now), Admission(allowed=False)
+    told = Admission(allowed=True, withheld=ration.withheld, since=ration.since)
+    kept = (*sent, now)[-most:] if most > 0 else ()
+    return replace(ration, sent=tuple(sorted(kept)), withheld=(), since=None), told
+
+
+def put_back(ration: Ration, kind: str, admission: Admission, *, now: datetime) -> Ration:
+    """The ration once an admitted message could not be sent: it and what it told of count again.
+
+    Its place is not given back: whether it was sent after all nobody knows.
+    """
+    again = _withhold(ration, ((kind, 1),), admission.since or now)
+    return replace(again, withheld=_add(again.withheld, admission.withheld))
+
+
+def digested(ration: Ration, told: Counts) -> Ration:
+    """The ration once a digest told of `told` (what `of_day` was when it was read)."""
+    left = dict(ration.of_day)
+    for kind, count in told:
+        left[kind] = max(0, left.get(kind, 0) - count)
+    return replace(ration, of_day=_counts(left))
+
+
+def text_of(ration: Ration) -> str:
+    """The ration as the ledger keeps it: JSON."""
+    return json.dumps(
+        {
+            "sent": [at.astimezone(UTC).isoformat() for at in ration.sent],
+            "withheld": dict(ration.withheld),
+            "since": None if ration.since is None else ration.since.astimezone(UTC).isoformat(),
+            "of_day": dict(ration.of_day),
+        },
+        sort_keys=True, separators=(",", ":"),
+    )  # fmt: skip
+
+
+def ration_in(text: str) -> Ration:
+    """The ration in a text of `text_of`; a fresh one in an empty text. Raises ValueError."""
+    if not text:
+        return Ration()
+    plain = json.loads(text)
+    if not isinstance(plain, Mapping):
+        raise ValueError("no ration of messages")
+    since = plain.get("since")
+    return Ration(
+        sent=tuple(_instant(at) for at in plain.get("sent", ())),
+        withheld=_counts(plain.get("withheld", {})),
+        since=None if since is None else _instant(since),
+        of_day=_counts(plain.get("of_day", {})),
+    )
+
+
+def _withhold(ration: Ration, counts: Counts, since: datetime) -> Ration:
+    return replace(
+        ration,
+        withheld=_add(ration.withheld, counts),
+        since=since if ration.since is None else min(ration.since, since),
+        of_day=_add(ration.of_day, counts),
+    )
+
+
+def _add(one: Counts, other: Sequence[tuple[str, int]]) -> Counts:
+    added = dict(one)
+    for kind, count in other:
+        added[kind] = added.get(kind, 0) + count
+    return _counts(added)
+
+
+def _counts(plain: Mapping[str, int]) -> Counts:
+    found = sorted((str(kind), int(count)) for kind, count in plain.items() if int(count) > 0)
+    return tuple(found[:KINDS_KEPT])
+
+
+def _instant(text: str) -> datetime:
+    at = datetime.fromisoformat(str(text))
+    if at.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return at

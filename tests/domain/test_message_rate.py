@@ -1,0 +1,100 @@
+"""Never more messages than the policy's rate, and nothing withheld is forgotten."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroom.domain.message_rate import (
+    WINDOW,
+    Admission,
+    Priority,
+    Ration,
+    admit,
+    digested,
+    put_back,
+    ration_in,
+    share,
+    text_of,
+)
+from tests.builders import NOW
+
+ASKED = st.lists(
+    st.tuples(st.sampled_from(Priority), st.sampled_from(["applied", "failed", "x"]),
+              st.integers(0, 3_000)),
+    max_size=60,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("most", "routine", "needs_you", "stopped"),
+    [(1, 0, 1, 1), (2, 1, 1, 2), (4, 3, 3, 4), (5, 3, 4, 5), (20, 15, 19, 20), (1000, 750, 999, 1000)],
+)  # fmt: skip
+def test_a_share_is_kept_for_what_needs_a_person(
+    most: int, routine: int, needs_you: int, stopped: int
+) -> None:
+    assert [share(p, most) for p in Priority] == [routine, needs_you, stopped]
+
+
+@given(asked=ASKED, most=st.integers(1, 25))
+def test_within_any_hour_no_more_are_sent_and_all_others_are_told_of(
+    asked: list[tuple[Priority, str, int]], most: int
+) -> None:
+    now, ration, sent, told, withheld = NOW, Ration(), [], 0, 0
+    for priority, kind, seconds in asked:
+        now += timedelta(seconds=seconds)
+        ration, answer = admit(ration_in(text_of(ration)), kind, priority, now=now, most=most)
+        if answer.allowed:
+            sent.append(now)
+            told += sum(count for _, count in answer.withheld)
+        else:
+            withheld += 1
+        assert sum(at > now - WINDOW for at in sent) <= most
+    assert told + sum(count for _, count in ration.withheld) == withheld
+    assert sum(count for _, count in ration.of_day) == withheld
+    assert len(ration.sent) <= most
+
+
+@given(chatter=st.integers(0, 200), most=st.integers(1, 40))
+def test_chatter_never_starves_what_stops_every_change(chatter: int, most: int) -> None:
+    ration = Ration()
+    for _ in range(chatter):
+        ration, _ = admit(ration, "applied", Priority.ROUTINE, now=NOW, most=most)
+    for _ in range(chatter):
+        ration, _ = admit(ration, "failed", Priority.NEEDS_YOU, now=NOW, most=max(2, most))
+    _, answer = admit(ration, "breaker_opened", Priority.STOPPED, now=NOW, most=max(2, most))
+    assert answer.allowed
+
+
+def test_a_message_that_could_not_be_sent_is_told_of_with_what_it_would_have_told() -> None:
+    ration = Ration(withheld=(("applied", 3),), since=NOW - timedelta(minutes=5),
+                    of_day=(("applied", 3),))  # fmt: skip
+    ration, answer = admit(ration, "failed", Priority.NEEDS_YOU, now=NOW, most=20)
+    assert answer == Admission(
+        allowed=True, withheld=(("applied", 3),), since=NOW - timedelta(minutes=5)
+    )
+    again = put_back(ration, "failed", answer, now=NOW)
+    assert again.withheld == (("applied", 3), ("failed", 1))
+    assert again.since == NOW - timedelta(minutes=5)
+    assert again.of_day == (("applied", 3), ("failed", 1))
+    assert len(again.sent) == 1
+
+
+def test_a_digest_takes_off_what_it_told_and_not_what_came_meanwhile() -> None:
+    ration = Ration(of_day=(("applied", 5), ("failed", 1)))
+    assert digested(ration, (("applied", 3), ("gone", 2))).of_day == (("applied", 2), ("failed", 1))
+
+
+def test_a_lower_rate_counts_at_once() -> None:
+    ration = Ration(sent=tuple(NOW - timedelta(minutes=m) for m in (30, 20, 10)))
+    _, answer = admit(ration, "x", Priority.STOPPED, now=NOW, most=2)
+    assert not answer.allowed
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"sent":["yesterday"]}', '{"sent":["2026-01-01"]}'])
+def test_what_is_no_ration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        ration_in(text)
