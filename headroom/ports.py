@@ -146,6 +146,14 @@ class Ledger(Protocol):
         """One transaction: the `intended` record (only if absent), the lease (per resource, with
         expiry and fencing number) and the budget reservation of the plan's price."""
 
+    def intend_together(
+        self, decisions: Sequence[Decision], *, lease_until: datetime, now: datetime
+    ) -> tuple[Intent, ...] | NotIntended:
+        """The same for one decision each of several resources, all in one transaction or none.
+
+        The account's limit holds for the sum of what they add. At most `groups.LARGEST`.
+        """
+
     def append(
         self,
         decision_id: str,

@@ -12,31 +12,26 @@ from datetime import datetime
 
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger_archive import Archive
+from headroom.adapters.ledger_intents import Intents
 from headroom.adapters.ledger_items import Item, unwire
 from headroom.adapters.ledger_notes import Notes
 from headroom.adapters.ledger_standings import Standings
-from headroom.adapters.ledger_state import SUM
-from headroom.adapters.ledger_stops import why_stopped
 from headroom.adapters.ledger_switches import PeoplesSwitches
 from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
-from headroom.domain.bookkeeping import after_decided, after_intended, after_step, opened_by
-from headroom.domain.decision import Act, Decision
+from headroom.domain.bookkeeping import after_decided, after_step, opened_by
+from headroom.domain.decision import Decision
 from headroom.domain.links import following, may_follow, opened, opening
 from headroom.domain.records import Record, Step
-from headroom.domain.reservation import Reservation, Unfit, intended_body, reservation
-from headroom.domain.resource_state import usd
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import Breaker, account_after
-from headroom.ports import IllegalStep, Intent, LostLease, NotIntended
+from headroom.ports import IllegalStep, LostLease
 from headroom.serialization import decision_from_json, decision_to_json, to_json
 
 RECORD = 0
 """Place of the record in every transaction; then come the state and, if it moves, the sum."""
-PAUSE_CHECK = 2
-BUDGET_CHECK = 3
 
 
-class DynamoLedger(Archive, Standings, PeoplesSwitches, Notes):
+class DynamoLedger(Archive, Standings, Intents, PeoplesSwitches, Notes):
     """Ledger, Standings, FleetScan, Switches, Notes and Archive of one account and Region.
 
     Raises LedgerUnanswered, a ReadFailed, whenever DynamoDB did not do or did not tell.
@@ -60,39 +55,6 @@ class DynamoLedger(Archive, Standings, PeoplesSwitches, Notes):
                 return True
             if RECORD in refused.failed:
                 return False
-            self._transactions.wait(attempt)
-        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
-
-    def intend(
-        self, decision: Decision, *, lease_until: datetime, now: datetime
-    ) -> Intent | NotIntended:
-        """Record the intent, take the lease and reserve the increase, or say why not."""
-        ref, answer = decision.observation.volume.ref, decision.answer
-        for attempt in range(1, ATTEMPTS + 1):
-            # The state before the chain: whoever overtook this decision has withdrawn it by then.
-            held = self._state.held(ref)
-            last = self._records.last(decision.decision_id)
-            if last is None or not isinstance(answer, Act):
-                raise IllegalStep(f"{decision.decision_id} was not decided, or not to act")
-            fit = reservation(held.state, decision, last.step, now)
-            if isinstance(fit, Unfit):
-                return NotIntended(why=fit.why, detail=fit.detail)
-            moved = after_intended(held.state, decision, fit.planned, lease_until, now)
-            record = following(
-                last, Step.INTENDED, at=now,
-                summary=f"intended: {answer.plan.origin} -> {answer.plan.target}",
-                body=to_json(intended_body(decision, answer.plan, fit, moved)),
-            )  # fmt: skip
-            token = self._new_id()
-            parts = [self._state.put(ref, held, moved, token), self._stops.nothing_stops(now)]
-            if fit.delta:
-                parts.append(self._state.add(fit.delta, fit.room))
-            refused = self._write(record, token, parts)
-            if refused is None:
-                return Intent(decision_id=decision.decision_id, fencing=moved.fencing)
-            # A lost race first: who reads anew may find a plainer reason.
-            if not refused.failed.keys() & {RECORD, RECORD + 1}:
-                return _not_intended(refused, fit)
             self._transactions.wait(attempt)
         raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
 
@@ -165,16 +127,3 @@ class DynamoLedger(Archive, Standings, PeoplesSwitches, Notes):
             token=token,
             landed=lambda: self._is_ours(record, token),
         )
-
-
-def _not_intended(refused: Cancelled, fit: Reservation) -> NotIntended:
-    """Why, from the conditions that failed: the switches or the account's sum."""
-    if PAUSE_CHECK in refused.failed:
-        why, detail = why_stopped(refused.failed[PAUSE_CHECK])
-        return NotIntended(why=why, detail=detail)
-    sum_now = unwire(refused.failed[BUDGET_CHECK].get(SUM, {"N": "0"}))
-    return NotIntended(
-        why="budget",
-        detail=f"${usd(sum_now)} of increases in force, ${usd(fit.delta)} more needed, "
-        f"${usd(fit.room + fit.delta)} allowed in the account",
-    )

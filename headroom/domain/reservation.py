@@ -5,6 +5,7 @@ Pure; the ledger makes it binding in one transaction. Money in whole micro-USD p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
@@ -68,6 +69,31 @@ def reservation(
         detail = f"needs ${usd(delta)} more, the account's limit is ${limit}"
         return Unfit(why="budget", detail=detail)
     return Reservation(planned=planned, delta=delta, room=room)
+
+
+def whose(unfit: Unfit, decision: Decision, decisions: Sequence[Decision]) -> str:
+    """Why an intent is refused, and for whose sake where several are made together."""
+    if len(decisions) == 1:
+        return unfit.detail
+    return f"{decision.observation.volume.ref.resource_id}: {unfit.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """What intents that are made together add to the account's sum, and what it may be before."""
+
+    delta: int
+    room: int
+
+
+def together(fits: Sequence[Reservation]) -> Together | Unfit:
+    """The reservations of several resources as one; the narrowest of their limits counts."""
+    delta = sum(fit.delta for fit in fits)
+    limit = min((fit.room + fit.delta for fit in fits if fit.delta > 0), default=0)
+    if delta > limit:
+        detail = f"needs ${usd(delta)} more together, the account's limit is ${usd(limit)}"
+        return Unfit(why="budget", detail=detail)
+    return Together(delta=delta, room=limit - delta)
 
 
 def account_limit(decision: Decision, plan: Plan) -> Decimal | None:

@@ -38,6 +38,7 @@ class Guardrail(StrEnum):
     MULTI_ATTACH = "multi_attach"
     INFRASTRUCTURE_AS_CODE = "infrastructure_as_code"
     REVERTED = "reverted"
+    GROUP = "group"
     INSTANCE_LIMIT = "instance_limit"
     DATA = "data"
     WORTH_IT = "worth_it"

@@ -24,7 +24,14 @@ from headroom.domain.bookkeeping import (
 from headroom.domain.decision import Act, Decision
 from headroom.domain.links import may_follow, opening, outcome_of, rejection
 from headroom.domain.records import Record, Step
-from headroom.domain.reservation import Unfit, intended_body, reservation
+from headroom.domain.reservation import (
+    Reservation,
+    Unfit,
+    intended_body,
+    reservation,
+    together,
+    whose,
+)
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
 from headroom.domain.stops import account_after, in_force
@@ -58,27 +65,50 @@ class MemoryLedger(MemorySwitches):
         self, decision: Decision, *, lease_until: datetime, now: datetime
     ) -> Intent | NotIntended:
         """Record the intent, take the lease and reserve the increase, or say why not."""
-        ref, answer = decision.observation.volume.ref, decision.answer
+        intents = self.intend_together((decision,), lease_until=lease_until, now=now)
+        return intents if isinstance(intents, NotIntended) else intents[0]
+
+    def intend_together(
+        self, decisions: Sequence[Decision], *, lease_until: datetime, now: datetime
+    ) -> tuple[Intent, ...] | NotIntended:
+        """The same for each of `decisions`, about as many volumes, or for none of them."""
         with self._lock:
-            chain = self._chains.get(decision.decision_id)
-            if chain is None or not isinstance(answer, Act):
-                raise IllegalStep(f"{decision.decision_id} was not decided, or not to act")
-            state = self._state(ref)
-            fit = reservation(state, decision, chain.steps[-1], now)
-            if isinstance(fit, Unfit):
-                return NotIntended(why=fit.why, detail=fit.detail)
+            fits = []
+            for decision in decisions:
+                chain = self._chains.get(decision.decision_id)
+                if chain is None or not isinstance(decision.answer, Act):
+                    raise IllegalStep(f"{decision.decision_id} was not decided, or not to act")
+                state = self._state(decision.observation.volume.ref)
+                fit = reservation(state, decision, chain.steps[-1], now)
+                if isinstance(fit, Unfit):
+                    return NotIntended(why=fit.why, detail=whose(fit, decision, decisions))
+                fits.append(fit)
             if (paused := in_force(self._stops.pause, now)) is not None:
                 return NotIntended(why="paused", detail=f"paused until {paused.until.isoformat()}")
             if self._stops.breaker is not None:
                 return NotIntended(why="breaker", detail="the account's breaker is open")
-            if fit.delta > 0 and self._account_micro_usd > fit.room:
+            sum_of = together(fits)
+            if isinstance(sum_of, Unfit) or (
+                sum_of.delta > 0 and self._account_micro_usd > sum_of.room
+            ):
                 return NotIntended(why="budget", detail="the account's increases are at its limit")
-            moved = after_intended(state, decision, fit.planned, lease_until, now)
-            body = to_json(intended_body(decision, answer.plan, fit, moved))
-            self._move(ref, moved)
-            summary = f"intended: {answer.plan.origin} -> {answer.plan.target}"
-            self._follow(decision.decision_id, Step.INTENDED, now, summary, body)
-            return Intent(decision_id=decision.decision_id, fencing=moved.fencing)
+            return tuple(
+                self._intended(decision, fit, lease_until, now)
+                for decision, fit in zip(decisions, fits, strict=True)
+            )
+
+    def _intended(
+        self, decision: Decision, fit: Reservation, lease_until: datetime, now: datetime
+    ) -> Intent:
+        ref, answer = decision.observation.volume.ref, decision.answer
+        if not isinstance(answer, Act):
+            raise IllegalStep(f"{decision.decision_id} is not to act")
+        moved = after_intended(self._state(ref), decision, fit.planned, lease_until, now)
+        body = to_json(intended_body(decision, answer.plan, fit, moved))
+        self._move(ref, moved)
+        summary = f"intended: {answer.plan.origin} -> {answer.plan.target}"
+        self._follow(decision.decision_id, Step.INTENDED, now, summary, body)
+        return Intent(decision_id=decision.decision_id, fencing=moved.fencing)
 
     def append(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headroom.domain.guardrails import aws, floors, lowering, owner, owners, sense
+from headroom.domain.guardrails import aws, floors, lowering, owner, owners, sense, together
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.sense import MIN_KNOWN_MINUTES
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
@@ -20,6 +20,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.MULTI_ATTACH, aws.multi_attach),
     (Guardrail.INFRASTRUCTURE_AS_CODE, owners.infrastructure_as_code),
     (Guardrail.REVERTED, owners.not_reverted),
+    (Guardrail.GROUP, together.together),
     (Guardrail.VALID, aws.valid),
     (Guardrail.NEVER_SHRINK, aws.never_shrink),
     (Guardrail.DURABILITY, aws.durability),

@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.demand import Demand, Diagnosis
+from headroom.domain.groups import GroupStanding
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, Policy
@@ -27,6 +28,8 @@ class Case:
     effective: EffectiveLimits
     known_days: float = 0.0
     """Days of the past that were measured."""
+    group: GroupStanding | None = None
+    """What the striped set says that the volume belongs to; None where none was looked at."""
 
 
 def verdict_of(

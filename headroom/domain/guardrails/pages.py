@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from headroom.domain.demand import Binding
+from headroom.domain.groups import GroupStanding
 from headroom.domain.guardrails.case import Case
 from headroom.domain.limits import CodeOwned, Mode
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
@@ -116,6 +117,12 @@ def _put_back(case: Case) -> Case:
     return replace(case, standing=replace(case.standing, modifications=(ours, theirs)))
 
 
+def _held_back(case: Case) -> Case:
+    tagged = _volume(tags=(("headroom:group", "data"), *case.observation.volume.tags))(case)
+    problem = "vol-2 has a change in flight"
+    return replace(tagged, group=GroupStanding(name="data", problem=problem, temporary=True))
+
+
 RAISE_OR_WAIT = "raise the limit in the policy, or leave the volume as it is"
 ON_PURPOSE = "change the volume yourself; Headroom goes on from there"
 
@@ -168,6 +175,12 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             "Headroom had made it: both are answers; `revert_wait` is how long it waits for one",
             example="raised two days ago, and made what it was before the day after",
             blocked=_put_back,
+        ),
+        Guardrail.GROUP: Page(
+            settings=("account.group_tag",),
+            clears="when what stops the others clears, if that clears by itself",
+            do="see to the volume that is named; a tag that should not be there can be taken off",
+            example="one of the set's other volumes has a change in flight", blocked=_held_back,
         ),
         Guardrail.VALID: Page(
             do="nothing: such a plan is a mistake of ours; please report it",

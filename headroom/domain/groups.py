@@ -1,0 +1,156 @@
+"""Striped sets: volumes that are only as fast as the slowest of them, changed together or not at all.
+
+A set is declared by a tag of one key and one value on volumes of one instance. Whatever makes it
+unclear who belongs to it stops all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from headroom.domain.policy import Policy
+from headroom.domain.policy_fields import GROUP_TAG
+from headroom.domain.resources import Configuration, Volume, VolumeType
+from headroom.domain.standing import Standing
+from headroom.domain.way_back import OURS
+
+LARGEST = 32
+"""Volumes of a set: two actions each and a few for all must fit the 100 of one transaction.
+Source: DynamoDB API reference, TransactWriteItems (2026-09)."""
+FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStanding:
+    """What the set as a whole says to a plan for one of its volumes."""
+
+    name: str
+    problem: str = ""
+    """Why the set may not be changed together now; empty when it may."""
+    temporary: bool = False
+    clears_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """One volume of a set as a decision saw it."""
+
+    volume_id: str
+    configuration: Configuration
+    decision_id: str = ""
+    """Its own part of a change of the whole set; empty when it is not changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSeen:
+    """The set that a decision is about, by volume id; without members if only one was looked at."""
+
+    name: str
+    members: tuple[GroupMember, ...] = ()
+    shared: str = ""
+    """What all of them become, in words; empty when they stay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A volume that may belong to the set, with what the ledger knows of it."""
+
+    volume: Volume
+    in_flight: bool
+    standing: Standing
+
+
+def group_of(policy: Policy, volume: Volume) -> str | None:
+    """The set that `volume` belongs to; None for none, empty where its tags do not say which.
+
+    `headroom:group` counts whatever the policy's own key is, in any case: somebody meant it.
+    """
+    names = {
+        value.strip()
+        for key, value in volume.tags
+        if key == policy.group_tag or key.strip().lower() == GROUP_TAG
+    }
+    if not names:
+        return None
+    return names.pop() if len(names) == 1 else ""
+
+
+def why_no_set(name: str, looked_at: Volume, members: Sequence[Volume]) -> str:
+    """Why the volumes that were found are no set that may be changed; empty when they are one."""
+    ids = [volume.ref.resource_id for volume in members]
+    if not name:
+        return "its tags do not name one set"
+    if len(looked_at.instance_ids) != 1:
+        return (
+            f"{looked_at.ref.resource_id} is not attached to one instance, so its set is not known"
+        )
+    if looked_at.ref.resource_id not in ids:
+        return f"{looked_at.ref.resource_id} was not found among the volumes of its instance"
+    if len(members) < FEWEST:
+        return f"no other volume of the set {name} is on {looked_at.instance_ids[0]}"
+    if len(members) > LARGEST:
+        return f"the set has {len(members)} volumes, and at most {LARGEST} are changed together"
+    sizes = sorted({volume.configuration.size_gib for volume in members})
+    if len(sizes) > 1:
+        told = ", ".join(f"{size:,}" for size in sizes)
+        return f"its volumes have different sizes ({told} GiB)"
+    return ""
+
+
+def why_not_alike(members: Sequence[Candidate]) -> str:
+    """Why the volumes are no stripe; empty when they are of one type, or were before we changed some.
+
+    A set that a change of ours left uneven is still a set.
+    """
+    now = {m.volume.configuration.volume_type for m in members}
+    before = {_type_before(m) for m in members}
+    if len(now) == 1 or len(before) == 1:
+        return ""
+    return f"its volumes are of different types ({', '.join(sorted(t.value for t in now))})"
+
+
+def _type_before(member: Candidate) -> VolumeType:
+    """The type before our own latest change, if that is still in force."""
+    latest = max(member.standing.modifications, key=lambda m: m.started_at, default=None)
+    current = member.volume.configuration
+    if latest is None or latest.by != OURS or latest.origin is None or latest.target != current:
+        return current.volume_type
+    return latest.origin.volume_type
+
+
+def under_way(members: Sequence[Candidate]) -> str:
+    """Which volumes have a change that has not ended; empty when none has."""
+    return "; ".join(_under_way(members))
+
+
+def _under_way(members: Sequence[Candidate]) -> Iterator[str]:
+    for member in members:
+        name, chain = member.volume.ref.resource_id, member.standing.open_chain
+        if member.in_flight:
+            yield f"{name} has a change in flight"
+        elif chain is not None:
+            yield f"{name} has a change of ours that has not ended ({chain.phase})"
+
+
+def uneven(members: Sequence[Volume]) -> bool:
+    """Whether the volumes have different types, IOPS or throughput."""
+    return len({shape(volume.configuration) for volume in members}) > 1
+
+
+Shape = tuple[VolumeType, int | None, int | None]
+"""What all volumes of a set share: type, IOPS, throughput in MiB/s."""
+
+
+def shape(configuration: Configuration) -> Shape:
+    """A configuration without its size."""
+    return configuration.volume_type, configuration.iops, configuration.throughput_mibps
+
+
+def shaped(configuration: Configuration, like: Shape) -> Configuration:
+    """A configuration of the same size with another shape."""
+    kind, iops, mibps = like
+    return Configuration(
+        volume_type=kind, size_gib=configuration.size_gib, iops=iops, throughput_mibps=mibps
+    )
