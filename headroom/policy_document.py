@@ -18,7 +18,7 @@ from headroom.domain.policy_fields import (
     refuse,
     shown,
 )
-from headroom.domain.resources import Kind, VolumeType
+from headroom.domain.resources import GOVERNED, Kind, VolumeType
 
 FORMAT = 1
 ACCOUNT_ID = r"[0-9]{12}"
@@ -122,8 +122,8 @@ class _Reading:
     def _selector(self, value: object, path: str) -> Selector:
         given = self._mapping(value, ("kind", "type", "tags", "account", "region"), path)
         kind = given.get("kind")
-        if "kind" in given and kind not in list(Kind):
-            self._tell(f"{path}.kind", f"is {shown(kind)}; known are {', '.join(Kind)}")
+        if "kind" in given and kind not in list(GOVERNED):
+            self._tell(f"{path}.kind", f"is {shown(kind)}; known are {', '.join(GOVERNED)}")
             kind = None
         types = self._list(given, "type", path, every="every type")
         for one in types:

@@ -12,7 +12,7 @@ import json
 import re
 from collections import abc
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -22,11 +22,13 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from cattrs import Converter
 from cattrs.errors import StructureHandlerNotFoundError
-from cattrs.gen import make_dict_unstructure_fn
+from cattrs.gen import make_dict_unstructure_fn, override
 
 from headroom.domain.decision import Act, Answer, Decision, Escalate, Hold
+from headroom.domain.observation import Observation
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
 from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
+from headroom.domain.resources import Configuration
 from headroom.domain.verdicts import Quantity
 from headroom.domain.verification import (
     Diverged,
@@ -234,6 +236,17 @@ def _tagged(converter: Converter, member: type) -> Callable[[Any], dict[str, Any
     return unstructure
 
 
+def _without_later(converter: Converter, kind: type) -> Callable[[Any], dict[str, Any]]:
+    """Fields marked `later` are not written at their default: the text of before stays the text."""
+    later: dict[str, Any] = {
+        field.name: override(omit_if_default=True)
+        for field in fields(kind)
+        if field.metadata.get("later")
+    }
+    written: Callable[[Any], dict[str, Any]] = make_dict_unstructure_fn(kind, converter, **later)
+    return written
+
+
 def _rule_out(converter: Converter, rule: Rule) -> dict[str, Any]:
     return {
         "selector": converter.unstructure(rule.selector),
@@ -293,6 +306,8 @@ def _converter() -> Converter:
     converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
     converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
     converter.register_structure_hook(Rule, _rule_in(converter))
+    for grown in (Configuration, Observation):
+        converter.register_unstructure_hook(grown, _without_later(converter, grown))
     for union, members in UNIONS:
         for member in members:
             converter.register_unstructure_hook(member, _tagged(converter, member))

@@ -1,5 +1,8 @@
 """What each EBS volume type can do and may be set to: AWS's limits as tables and functions.
 
+Storage of a database is volumes too: what it can do is told here, what it may be set to in
+`rds_catalogue`.
+
 Source: EBS User Guide, "Amazon EBS volume types", "General Purpose SSD volumes",
 "Provisioned IOPS SSD volumes", "HDD volumes" (checked 2026-10).
 """
@@ -7,10 +10,11 @@ Source: EBS User Guide, "Amazon EBS volume types", "General Purpose SSD volumes"
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor
 from types import MappingProxyType
 
+from headroom.domain import rds_catalogue
 from headroom.domain.resources import Configuration, VolumeType
 
 MIB = 1024 * 1024
@@ -90,18 +94,26 @@ class Capability:
 
 
 def capability(configuration: Configuration) -> Capability:
-    """What AWS documents that `configuration` delivers."""
-    size = configuration.size_gib
+    """What AWS documents that `configuration` delivers.
+
+    A database's storage is striped from its engine's threshold on: so many volumes of an equal
+    part each, with limits and buckets added up.
+    """
+    stripes = volumes_under(configuration)
+    size: float = configuration.size_gib if stripes == 1 else configuration.size_gib / stripes
+    set_iops = configuration.iops
+    iops = (set_iops or 0) / stripes
     match configuration.volume_type:
         case VolumeType.GP3:
-            return _steady(configuration.iops or 3_000, configuration.throughput_mibps or 125)
+            mibps = configuration.throughput_mibps or 125 * stripes
+            return _steady(set_iops or 3_000 * stripes, mibps)
         case VolumeType.GP2:
-            return _gp2(size)
+            return _striped(_gp2(size), stripes)
         case VolumeType.IO1:
-            return _steady(configuration.iops or 100, io1_throughput(configuration.iops or 100))
+            return _steady(set_iops or 100, stripes * io1_throughput(iops or 100))
         case VolumeType.IO2:
-            iops = configuration.iops or 100
-            return _steady(iops, min(4_000.0, 0.256 * iops))
+            # As one product: rounding must not differ from `cheapest`, which turns it round.
+            return _steady(set_iops or 100, min(4_000.0 * stripes, 0.256 * (set_iops or 100)))
         case VolumeType.ST1:
             return _hdd(size, base=40, burst=250, cap=500)
         case VolumeType.SC1:
@@ -110,7 +122,31 @@ def capability(configuration: Configuration) -> Capability:
             return _steady(100, 40)
 
 
-def io1_throughput(iops: int) -> float:
+def volumes_under(configuration: Configuration) -> int:
+    """EBS volumes that carry the storage; more than one only under a database, never magnetic."""
+    if configuration.database is None or configuration.volume_type is VolumeType.STANDARD:
+        return 1
+    return configuration.database.stripes(configuration.size_gib)
+
+
+def included(configuration: Configuration) -> tuple[float, float]:
+    """IOPS and MiB/s that the type has at its smallest, at the configuration's size.
+
+    gp3's are free of charge; gp2's are those of a burst; 1 IOPS where a type has no least.
+    """
+    if configuration.volume_type in (VolumeType.GP2, VolumeType.GP3):
+        stripes = volumes_under(configuration)
+        if configuration.volume_type is VolumeType.GP2:
+            return float(GP2_BURST_IOPS) * stripes, 250.0 * stripes
+        return 3_000.0 * stripes, 125.0 * stripes
+    ranges = LIMITS[configuration.volume_type]
+    band = rds_catalogue.band_of(configuration)
+    if band is not None:
+        return float(band.iops[0].low if band.iops else 1), 125.0
+    return float(ranges.iops[0]) if ranges.iops else 1.0, 125.0
+
+
+def io1_throughput(iops: float) -> float:
     """MiB/s of an io1 volume: 256 KiB per IOPS up to 500, above 32,000 IOPS 16 KiB per IOPS."""
     if iops <= 32_000:
         return min(500.0, iops * 256 / 1024)
@@ -124,13 +160,26 @@ def _steady(iops: float, mibps: float) -> Capability:
     )  # fmt: skip
 
 
+def _striped(one: Capability, stripes: int) -> Capability:
+    if stripes == 1:
+        return one
+    return replace(
+        one,
+        sustained_iops=stripes * one.sustained_iops,
+        sustained_mibps=stripes * one.sustained_mibps,
+        burst_iops=stripes * one.burst_iops,
+        burst_mibps=stripes * one.burst_mibps,
+        iops_credits=stripes * one.iops_credits,
+    )
+
+
 def gp2_baseline(size_gib: int) -> int:
     """Baseline IOPS of gp2: 3 per GiB, at least 100, at most 16,000."""
     return min(16_000, max(100, 3 * size_gib))
 
 
-def _gp2(size_gib: int) -> Capability:
-    baseline = gp2_baseline(size_gib)
+def _gp2(size_gib: float) -> Capability:
+    baseline = min(16_000, max(100, 3 * size_gib))
     bursts = baseline < GP2_BURST_IOPS
     mibps = 250.0 if size_gib >= 334 else 128.0
     return Capability(
@@ -144,7 +193,7 @@ def _gp2(size_gib: int) -> Capability:
     )
 
 
-def _hdd(size_gib: int, *, base: float, burst: float, cap: float) -> Capability:
+def _hdd(size_gib: float, *, base: float, burst: float, cap: float) -> Capability:
     tib = size_gib / 1024
     sustained, peak = min(cap, base * tib), min(cap, burst * tib)
     return Capability(
@@ -155,6 +204,8 @@ def _hdd(size_gib: int, *, base: float, burst: float, cap: float) -> Capability:
 
 def why_invalid(configuration: Configuration) -> str | None:
     """One sentence on why AWS would refuse `configuration`, or None when it is valid."""
+    if configuration.database is not None:
+        return rds_catalogue.why_invalid(configuration)
     limits = LIMITS[configuration.volume_type]
     kind, size = configuration.volume_type.value, configuration.size_gib
     if not limits.size_gib[0] <= size <= limits.size_gib[1]:
@@ -219,11 +270,11 @@ def cheapest(
             config = Configuration(
                 volume_type=volume_type,
                 size_gib=size_gib,
-                iops=max(100, ceil(iops), _fewest(mibps / 0.256, lambda n: 0.256 * n >= mibps)),
+                iops=max(100, ceil(iops), fewest(mibps / 0.256, lambda n: 0.256 * n >= mibps)),
                 throughput_mibps=None,
             )
         case VolumeType.GP2:
-            by_iops = _fewest(iops / 3, lambda n: 3 * n >= iops) if iops > 100 else 1
+            by_iops = fewest(iops / 3, lambda n: 3 * n >= iops) if iops > 100 else 1
             size = max(size_gib, by_iops)
             if mibps > 128:
                 size = max(size, 334)
@@ -242,7 +293,7 @@ def cheapest(
     return config
 
 
-def _fewest(guess: float, enough: Callable[[int], bool]) -> int:
+def fewest(guess: float, enough: Callable[[int], bool]) -> int:
     """The fewest that is enough, where `guess` is right but for how floats round."""
     count = ceil(round(guess, 9))
     return count if enough(count) else count + 1

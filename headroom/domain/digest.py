@@ -32,7 +32,12 @@ def _feed(state: hashlib._Hash, value: object) -> None:
     elif is_dataclass(value) and not isinstance(value, type):
         state.update(f"{type(value).__name__}(".encode())
         for field in fields(value):
-            _feed(state, getattr(value, field.name))
+            member = getattr(value, field.name)
+            if field.metadata.get("later"):
+                if member == field.default:
+                    continue
+                state.update(f"{field.name}=".encode())
+            _feed(state, member)
         state.update(b")")
     elif isinstance(value, tuple):
         state.update(f"[{len(value)}:".encode())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from headroom.domain.resources import Instance, Modification, Volume
+from headroom.domain.rds_catalogue import ValidStorage
+from headroom.domain.resources import LATER, Instance, Modification, Volume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,8 @@ class Observation:
     """Earlier days at five-minute periods; None when not read or not published."""
     instance: Instance | None
     instance_activity: InstanceActivity | None
+    valid: tuple[ValidStorage, ...] = field(default=(), metadata=LATER)
+    """What AWS said that a database's storage may be set to; empty where it was not asked."""
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

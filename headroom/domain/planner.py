@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.catalogue import (
-    DURABILITY_PERCENT,
-    GP2_BURST_IOPS,
-    LIMITS,
-    Capability,
-    capability,
-    cheapest,
-    max_iops,
-    why_invalid,
-)
+from headroom.domain.catalogue import DURABILITY_PERCENT, Capability, capability, included
+from headroom.domain.choices import cheapest, most
 from headroom.domain.demand import Binding, Demand, Diagnosis
 from headroom.domain.observation import Observation
 from headroom.domain.past import Past, wanted_levels
 from headroom.domain.plans import Plan
 from headroom.domain.policy import Limits
 from headroom.domain.pricing import PriceTable, PriceUnknown
+from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration, VolumeType
 
 STEPS = (1.5, 2.0, 4.0)
@@ -31,6 +24,8 @@ TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
 """Types a plan may lead to; st1, sc1 and standard are sources only."""
 TIME_TO_EFFECT = timedelta(minutes=30)
 """AWS says minutes to hours for new performance; the planner counts half an hour."""
+COPY_TIME = timedelta(hours=6)
+"""RDS says hours for copying all data; about what EBS says of a full TiB."""
 ALIKE = 0.97
 """Levels no further below another than this are not weighed beside it."""
 CALM_MINUTES = 30
@@ -77,19 +72,11 @@ def step_of(origin: Configuration, target: Configuration) -> float:
     What a type includes at its smallest (gp3: 3,000 IOPS and 125 MiB/s) is never a step.
     """
     now, then = capability(origin), capability(target)
-    iops, mibps = _included(target.volume_type)
+    iops, mibps = included(target)
     step = then.sustained_iops / max(now.burst_iops, iops)
     if target.throughput_mibps is None:  # derived: nobody asked for it and nobody pays for it
         return step
     return max(step, target.throughput_mibps / max(now.burst_mibps, mibps))
-
-
-def _included(volume_type: VolumeType) -> tuple[float, float]:
-    if volume_type is VolumeType.GP2:
-        return float(GP2_BURST_IOPS), 250.0
-    ranges = LIMITS[volume_type]
-    iops = float(ranges.iops[0]) if ranges.iops else 1.0
-    return iops, float(ranges.throughput_mibps[0]) if ranges.throughput_mibps else 125.0
 
 
 def candidates(situation: Situation) -> tuple[Plan, ...]:
@@ -123,13 +110,16 @@ def _of_past(situation: Situation) -> Iterator[Plan]:
         return
     now = capability(current)
     spare = 1 + limits.headroom_percent / 100
-    most_iops = min(limits.max_iops, limits.largest_step * max(now.burst_iops, 3_000))
-    most_mibps = min(limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, 125))
+    base = _base(current)
+    most_iops = min(limits.max_iops, limits.largest_step * max(now.burst_iops, base[0]))
+    most_mibps = min(
+        limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, base[1])
+    )
     wants = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
         wants += [
-            (_spared(i, spare, 3_000), _spared(m, spare, 125))
-            for i, m in wanted_levels(situation.past, _unit_usd)
+            (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
+            for i, m in wanted_levels(situation.past, lambda i, m: _unit_usd(i, m, base))
         ]
     least_iops = min(limits.min_iops, now.sustained_iops)
     least_mibps = min(limits.min_throughput_mibps, now.sustained_mibps)
@@ -140,16 +130,16 @@ def _of_past(situation: Situation) -> Iterator[Plan]:
                 max(least_mibps, min(m, max(most_mibps, now.burst_mibps))),
             )
             for i, m in wants
-        ]
+        ],
+        base,
     )
     for volume_type in TARGETS:
         if volume_type is VolumeType.GP2 or _for_the_record(situation, volume_type):
             continue
         for iops, mibps in wants:
             target = cheapest(
-                volume_type, max(current.size_gib, LIMITS[volume_type].size_gib[0]),
-                iops=iops, mibps=mibps,
-            )  # fmt: skip
+                current, volume_type, iops=iops, mibps=mibps, valid=situation.observation.valid
+            )
             plan = None if target is None else _plan(situation, target, 1.0, capped_from=None)
             if plan is not None and (situation.calm or _relieves(situation, plan)):
                 yield plan
@@ -161,22 +151,29 @@ def _spared(wanted: float, spare: float, included: float) -> float:
     return included if wanted <= included < found <= included / ALIKE else found
 
 
-def _thinned(wants: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _base(current: Configuration) -> tuple[float, float]:
+    """IOPS and MiB/s that gp3 of this size includes: what costs nothing beside its GiB."""
+    return included(replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None))
+
+
+def _thinned(
+    wants: list[tuple[float, float]], base: tuple[float, float]
+) -> list[tuple[float, float]]:
     """Wants that differ, dearest first; one just below another is not worth a plan of its own."""
     kept: list[tuple[float, float]] = []
-    for iops, mibps in sorted(wants, key=lambda w: (_unit_usd(*w), w), reverse=True):
+    for iops, mibps in sorted(wants, key=lambda w: (_unit_usd(w[0], w[1], base), w), reverse=True):
         if not any(
-            i * ALIKE <= max(iops, 3_000) <= max(i, 3_000)
-            and m * ALIKE <= max(mibps, 125) <= max(m, 125)
+            i * ALIKE <= max(iops, base[0]) <= max(i, base[0])
+            and m * ALIKE <= max(mibps, base[1]) <= max(m, base[1])
             for i, m in kept
         ):
             kept.append((iops, mibps))
     return kept
 
 
-def _unit_usd(iops: float, mibps: float) -> float:
+def _unit_usd(iops: float, mibps: float, base: tuple[float, float]) -> float:
     """How dear a level is beside others, in USD per month: gp3's prices in most Regions."""
-    return 0.005 * max(0.0, iops - 3_000) + 0.04 * max(0.0, mibps - 125)
+    return 0.005 * max(0.0, iops - base[0]) + 0.04 * max(0.0, mibps - base[1])
 
 
 def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
@@ -239,11 +236,11 @@ def _target(situation: Situation, volume_type: VolumeType, level: float) -> Conf
     )
     least_iops, least_mibps = _least(situation, spare)
     iops, mibps = max(iops, least_iops), max(mibps, least_mibps)
-    size = max(situation.current.size_gib, LIMITS[volume_type].size_gib[0])
-    target = cheapest(volume_type, size, iops=iops, mibps=mibps)
-    if target is None and max_iops(volume_type, size):
+    current, valid = situation.current, situation.observation.valid
+    target = cheapest(current, volume_type, iops=iops, mibps=mibps, valid=valid)
+    if target is None:
         # The type cannot reach it at this size: take all it has, the plan says it falls short.
-        target = _most(volume_type, size, iops, mibps)
+        target = most(current, volume_type, iops=iops, mibps=mibps, valid=valid)
     return target
 
 
@@ -262,20 +259,6 @@ def _least(situation: Situation, spare: float) -> tuple[float, float]:
 
 def _capped(wanted: float, left: float | None) -> float:
     return wanted if left is None else min(wanted, left)
-
-
-def _most(volume_type: VolumeType, size: int, iops: float, mibps: float) -> Configuration | None:
-    most = max_iops(volume_type, size)
-    ranges = LIMITS[volume_type].throughput_mibps
-    target = Configuration(
-        volume_type=volume_type,
-        size_gib=size,
-        iops=most,
-        throughput_mibps=None
-        if ranges is None
-        else int(min(ranges[1], most // 4, max(mibps, 125))),
-    )
-    return target if why_invalid(target) is None and iops > most else None
 
 
 def _plan(
@@ -300,8 +283,8 @@ def _plan(
         capability=then,
         monthly_usd=monthly,
         price_change_usd=monthly - before,
-        time_to_effect=TIME_TO_EFFECT,
-        reversible=target.size_gib == current.size_gib,
+        time_to_effect=COPY_TIME if full_copy(current, target) else TIME_TO_EFFECT,
+        reversible=target.size_gib == current.size_gib and not full_copy(current, target),
         ended_minutes_per_day=0.0,
         value_usd_per_day=0.0,
         capped_from=capped_from,
@@ -344,7 +327,16 @@ def _reach(situation: Situation, can: Capability) -> tuple[float, float]:
 
 
 def _why(current: Configuration, target: Configuration) -> str:
-    if target.size_gib > current.size_gib:
+    grows = target.size_gib > current.size_gib
+    if full_copy(current, target):
+        return (
+            f"{current.volume_type} of {current.size_gib} GiB to {target.volume_type} of "
+            f"{target.size_gib} GiB: RDS copies all data onto other volumes for hours, which "
+            "cannot be undone"
+        )
+    if grows and target.iops is not None:
+        return f"{target} is the least that its ratios allow; growing cannot be undone"
+    if grows:
         return f"grow to {target.size_gib} GiB: its baseline meets the need; cannot be undone"
     if target.volume_type is not current.volume_type:
         return f"{current.volume_type} to {target.volume_type}"

@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from headroom.domain.catalogue import Capability, capability
+from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration
 
 
@@ -61,3 +62,8 @@ class Plan:
     def grows(self) -> bool:
         """Whether the volume gets bigger, which AWS can never undo."""
         return self.target.size_gib > self.origin.size_gib
+
+    @property
+    def full_copy(self) -> bool:
+        """Whether RDS copies all of a database's data, I/O that its load competes with for hours."""
+        return full_copy(self.origin, self.target)

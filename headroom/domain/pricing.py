@@ -1,4 +1,4 @@
-"""Monthly prices of EBS configurations, exact to the last digit AWS prints.
+"""Monthly prices of EBS volumes and of databases' storage, exact to the last digit AWS prints.
 
 Source: EBS price list, us-east-1 and ap-northeast-1 checked 2026-09; a month is 730 hours.
 """
@@ -11,6 +11,8 @@ from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 
+from headroom.domain.databases import Database
+from headroom.domain.rds_pricing import CATALOGUE_RDS_PRICES, RdsPrices, unit_prices
 from headroom.domain.resources import Configuration, VolumeType
 
 SECONDS_PER_MONTH = 730 * 3600
@@ -41,13 +43,17 @@ class PriceTable:
     io2_tier2: Decimal
     io2_tier3: Decimal
     gp3_mibps: Decimal
+    databases: tuple[RdsPrices, ...] = ()
+    """Prices of RDS storage, one for each engine and deployment that is known here."""
 
     def monthly(self, configuration: Configuration) -> Decimal:
         """Price of `configuration` in USD per month.
 
-        Raises PriceUnknown when the table lacks the type.
+        Raises PriceUnknown when the table lacks the type, or a part of its price.
         """
         kind = configuration.volume_type
+        if configuration.database is not None:
+            return self._of_database(configuration, configuration.database)
         if kind not in self.gib:
             raise PriceUnknown(f"no {kind} price for {self.region} ({self.source})")
         price = self.gib[kind] * configuration.size_gib
@@ -65,6 +71,17 @@ class PriceTable:
             price += self.io2_tier3 * max(0, iops - second)
         return price
 
+    def _of_database(self, configuration: Configuration, database: Database) -> Decimal:
+        for prices in self.databases:
+            if prices.sells(database):
+                usd = prices.monthly(configuration)
+                if usd is not None:
+                    return usd
+        raise PriceUnknown(
+            f"no price of {configuration.volume_type} of {database} for {self.region} "
+            f"({self.source})"
+        )
+
 
 def _table(region: str, factors: dict[str, str]) -> PriceTable:
     d = {k: Decimal(v) for k, v in factors.items()}
@@ -79,6 +96,7 @@ def _table(region: str, factors: dict[str, str]) -> PriceTable:
         io2_tier2=d["io2_tier2"],
         io2_tier3=d["io2_tier3"],
         gp3_mibps=d["gp3_mibps"],
+        databases=CATALOGUE_RDS_PRICES.get(region, ()),
     )
 
 
@@ -162,4 +180,6 @@ def _unit_prices(table: PriceTable) -> dict[str, Decimal]:
         named["an IOPS of io2's third tier"] = table.io2_tier3
     if VolumeType.GP3 in table.gib:
         named["a MiB/s of gp3"] = table.gp3_mibps
+    for prices in table.databases:
+        named |= unit_prices(prices)
     return named

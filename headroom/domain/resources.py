@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
+
+from headroom.domain.databases import Database
+
+LATER: Mapping[str, bool] = MappingProxyType({"later": True})
+"""Marks a field that came after values without it were stored and digested.
+
+At its default it is written nowhere and digested nowhere: what was decided before keeps its id.
+"""
 
 
 class Kind(StrEnum):
-    """Kinds of storage; RDS and Aurora join here."""
+    """Kinds of storage."""
 
     EBS = "ebs"
+    RDS = "rds"
+    """Storage of a DB instance or a Multi-AZ DB cluster."""
+    AURORA = "aurora"
+
+
+GOVERNED = (Kind.EBS,)
+"""Kinds that a policy may name: those whose changes are made, not only worked out."""
 
 
 class VolumeType(StrEnum):
@@ -37,21 +54,30 @@ class ResourceRef:
     @property
     def arn(self) -> str:
         """The ARN, for example `arn:aws:ec2:us-east-1:123456789012:volume/vol-1`."""
-        return f"arn:aws:ec2:{self.region}:{self.account_id}:volume/{self.resource_id}"
+        place = f"{self.region}:{self.account_id}"
+        if self.kind is Kind.EBS:
+            return f"arn:aws:ec2:{place}:volume/{self.resource_id}"
+        # A Multi-AZ DB cluster is of kind RDS; its id is told apart as `cluster:NAME`.
+        if self.kind is Kind.AURORA or self.resource_id.startswith("cluster:"):
+            return f"arn:aws:rds:{place}:cluster:{self.resource_id.removeprefix('cluster:')}"
+        return f"arn:aws:rds:{place}:db:{self.resource_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """What one ModifyVolume call may set.
+    """What one ModifyVolume call may set, or for a database one ModifyDBInstance call.
 
     `iops` is None for types that derive it (gp2, st1, sc1, standard); `throughput_mibps` is None
-    for every type but gp3. Size in GiB, throughput in MiB/s.
+    for every type but gp3; both are None for gp3 of a database that is too small to have them
+    set. Size in GiB, throughput in MiB/s, of one copy of the storage.
     """
 
     volume_type: VolumeType
     size_gib: int
     iops: int | None
     throughput_mibps: int | None
+    database: Database | None = field(default=None, metadata=LATER)
+    """Whose storage it is on RDS; None for a plain EBS volume."""
 
     def __str__(self) -> str:
         parts = [self.volume_type.value, f"{self.size_gib} GiB"]
@@ -90,7 +116,7 @@ class Modification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """An EBS volume as DescribeVolumes reports it."""
+    """An EBS volume as DescribeVolumes reports it, or the storage of a database."""
 
     ref: ResourceRef
     configuration: Configuration

@@ -97,8 +97,12 @@ def _one_way(plan: Plan) -> bool:
 
 
 def _sensible(situation: Situation, seen: Outlook, plan: Plan, others: Sequence[Plan]) -> bool:
-    """Nothing is bought where nothing would starve, or for good where a way back is left."""
-    if _one_way(plan) and any(
+    """Nothing is bought where nothing would starve, or for good where a way back is left.
+
+    A full copy of a database stays among the plans though it is never taken by itself: it may be
+    so much cheaper that its owner should see it.
+    """
+    if _one_way(plan) and not plan.full_copy and any(
         not _one_way(other)
         and _allowed(situation, other)
         and (other.value_usd_per_day > plan.value_usd_per_day
@@ -150,6 +154,7 @@ def _reachable(situation: Situation, plan: Plan) -> bool:
         _allowed(situation, plan)
         and within(situation, plan.target)
         and (situation.limits.growth or not plan.grows)
+        and not plan.full_copy
         and (situation.limits.give_back or not plan.lowers)
         and DURABILITY_PERCENT[target] >= DURABILITY_PERCENT[origin]
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, why_invalid
+from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS
+from headroom.domain.choices import why_refused
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.standing import WINDOW, Standing
 from headroom.domain.stops import MAX_FAILURES
@@ -32,7 +33,7 @@ def multi_attach(case: Case) -> Verdict:
 
 def valid(case: Case) -> Verdict:
     """AWS must accept the target."""
-    problem = why_invalid(case.plan.target)
+    problem = why_refused(case.plan.origin, case.plan.target, case.observation.valid)
     return verdict_of(Guardrail.VALID, Relation.IS, problem or "valid", "valid", "")
 
 

@@ -68,11 +68,19 @@ def types(case: Case) -> Verdict:
 def growth(case: Case) -> Verdict:
     """Size grows only where the owner allows what can never be undone."""
     plan = case.plan
+    if plan.full_copy:
+        return verdict_of(
+            Guardrail.GROWTH, Relation.IS, "a full copy", "no full copy", "",
+            "RDS would copy all data for hours, beside the load that is starved already, and "
+            "never back: that is for a person to begin",
+        )  # fmt: skip
     limit = 1_000_000 if case.effective.limits.growth else plan.origin.size_gib
+    detail = "growing cannot be undone; the file system is not touched" if plan.grows else ""
+    if plan.grows and plan.origin.database is not None:
+        detail = "growing cannot be undone"  # RDS extends the file system by itself
     return verdict_of(
-        Guardrail.GROWTH, Relation.AT_MOST, plan.target.size_gib, limit, "GiB",
-        "growing cannot be undone; the file system is not touched" if plan.grows else "",
-    )  # fmt: skip
+        Guardrail.GROWTH, Relation.AT_MOST, plan.target.size_gib, limit, "GiB", detail
+    )
 
 
 def max_iops(case: Case) -> Verdict:

@@ -1,0 +1,69 @@
+"""What makes storage that of a database: its engine, how often it is kept, and over how many volumes.
+
+Source: RDS User Guide, "Amazon RDS DB instance storage" and "Multi-AZ deployments" (checked
+2026-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+STRIPES = 4
+"""EBS volumes that RDS stripes storage over from the engine's threshold on; one below it."""
+
+
+class Engine(StrEnum):
+    """Engines of RDS by family: editions (`oracle-ee`, `sqlserver-web`) share one set of limits."""
+
+    MYSQL = "mysql"
+    MARIADB = "mariadb"
+    POSTGRESQL = "postgres"
+    ORACLE = "oracle"
+    SQL_SERVER = "sqlserver"
+    DB2 = "db2"
+
+
+class Deployment(StrEnum):
+    """How many copies of the storage there are, and which call changes them."""
+
+    SINGLE_AZ = "single_az"
+    MULTI_AZ = "multi_az"
+    """An instance and a standby: ModifyDBInstance changes both."""
+    CLUSTER = "cluster"
+    """A Multi-AZ DB cluster, a writer and two readable standbys: ModifyDBCluster changes all."""
+
+
+COPIES: Mapping[Deployment, int] = MappingProxyType(
+    {Deployment.SINGLE_AZ: 1, Deployment.MULTI_AZ: 2, Deployment.CLUSTER: 3}
+)
+"""Copies of the storage that are paid for."""
+
+STRIPED_FROM_GIB: Mapping[Engine, int] = MappingProxyType(
+    {
+        Engine.MYSQL: 400,
+        Engine.MARIADB: 400,
+        Engine.POSTGRESQL: 400,
+        Engine.DB2: 400,
+        Engine.ORACLE: 200,
+    }
+)
+"""Size from which RDS stripes; SQL Server is not here because it never does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """Whose storage a configuration is, where it is not a plain EBS volume."""
+
+    engine: Engine
+    deployment: Deployment = Deployment.SINGLE_AZ
+
+    def stripes(self, size_gib: int) -> int:
+        """EBS volumes under storage of `size_gib` GiB."""
+        threshold = STRIPED_FROM_GIB.get(self.engine)
+        return STRIPES if threshold is not None and size_gib >= threshold else 1
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.deployment.value.replace('_', '-')}"
