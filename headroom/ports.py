@@ -118,7 +118,7 @@ class Intent:
 class NotIntended:
     """The transaction was refused.
 
-    `why` is `exists`, `leased`, `moved`, `budget`, `paused` or `breaker`.
+    `why` is `exists`, `leased`, `moved`, `budget`, `paused`, `breaker` or `unapproved`.
     """
 
     why: str
@@ -174,6 +174,8 @@ class Ledger(Protocol):
         `retry_not_before` to `due_at`; applied and already_there clear it. A failure that makes
         enough of them in a row opens the breaker of the resource, of the account or both, each
         with a record of its own, in the same transaction (domain/stops.py).
+        A request (awaiting, with an `asked` in its body) waits for its resource alone; answers to
+        it are not appended but given (Requests).
         Raises IllegalStep when the step may not follow, LostLease when the fencing number is
         not the one in force.
         """
@@ -292,6 +294,38 @@ class Notes(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAnswered:
+    """A person's answer or wish came to nothing, and nothing was recorded.
+
+    `why` of an answer is `unknown`, `not_awaiting`, `expired`, `approved` or `rejected` (it was
+    answered so already); of a rollback `unknown`, `not_applied`, `undone` or `asked`.
+    """
+
+    why: str
+    detail: str
+
+
+class Requests(Protocol):
+    """What people answer and ask for: records with a due time, which the deployed function judges."""
+
+    def answer(
+        self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
+    ) -> Record | NotAnswered:
+        """APPROVED or REJECTED for a request that waits, in one transaction with the state.
+
+        Of several answers exactly one is recorded. The resource is due at once.
+        """
+
+    def ask_rollback(
+        self, decision_id: str, *, at: datetime, who: str, reason: str = ""
+    ) -> Record | NotAnswered:
+        """Ask for the change of a chain to be undone; the resource is due at once."""
+
+    def waiting(self, now: datetime) -> tuple[Decision, ...]:
+        """Decisions that wait for a person at `now`, the first to expire first."""
+
+
 class Archive(Protocol):
     """Queries over all chains, newest first, for audit and explain."""
 
@@ -346,6 +380,7 @@ class Ports:
 
 __all__ = [
     "Archive", "Due", "FleetScan", "Glance", "IllegalStep", "Intent", "Ledger", "LostLease",
-    "Metrics", "NotIntended", "Notes", "Notifier", "Policies", "Ports", "Prices", "ReadFailed",
-    "ResourceGone", "Scan", "Signature", "Standings", "Storage", "StorageView", "Switches",
+    "Metrics", "NotAnswered", "NotIntended", "Notes", "Notifier", "Policies", "Ports", "Prices",
+    "ReadFailed", "Requests", "ResourceGone", "Scan", "Signature", "Standings", "Storage",
+    "StorageView", "Switches",
 ]  # fmt: skip

@@ -38,6 +38,7 @@ from headroom.domain.verification import (
     NotMissed,
     Pending,
     Relieved,
+    Returned,
     Verification,
 )
 
@@ -49,7 +50,16 @@ UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
     (Outcome, (Applied, AlreadyThere, Stale, Refused, Unknown)),
     (
         Verification,
-        (Relieved, NotMissed, Pending, Ineffective, GaveTooMuch, Diverged, FailedAtAws),
+        (
+            Relieved,
+            NotMissed,
+            Pending,
+            Ineffective,
+            GaveTooMuch,
+            Diverged,
+            FailedAtAws,
+            Returned,
+        ),
     ),
     (Policy | PolicyUnreadable, (Policy, PolicyUnreadable)),
 )

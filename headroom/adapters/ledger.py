@@ -10,29 +10,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from headroom.adapters.errors import reading
 from headroom.adapters.ledger_archive import Archive
 from headroom.adapters.ledger_intents import Intents
-from headroom.adapters.ledger_items import Item, unwire
+from headroom.adapters.ledger_items import Item
 from headroom.adapters.ledger_notes import Notes
+from headroom.adapters.ledger_requests import PeoplesRequests
 from headroom.adapters.ledger_standings import Standings
 from headroom.adapters.ledger_switches import PeoplesSwitches
 from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
-from headroom.domain.bookkeeping import after_decided, after_step, opened_by
+from headroom.domain.bookkeeping import after_decided, after_step, opened_by, unfit
 from headroom.domain.decision import Decision
 from headroom.domain.links import following, may_follow, opened, opening
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import Breaker, account_after
 from headroom.ports import IllegalStep, LostLease
-from headroom.serialization import decision_from_json, decision_to_json, to_json
+from headroom.serialization import decision_to_json, to_json
 
 RECORD = 0
 """Place of the record in every transaction; then come the state and, if it moves, the sum."""
 
 
-class DynamoLedger(Archive, Standings, Intents, PeoplesSwitches, Notes):
-    """Ledger, Standings, FleetScan, Switches, Notes and Archive of one account and Region.
+class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches, Notes):
+    """All faces of the ledger of one account and Region: Requests, Archive, Switches and more.
 
     Raises LedgerUnanswered, a ReadFailed, whenever DynamoDB did not do or did not tell.
     """
@@ -74,13 +74,15 @@ class DynamoLedger(Archive, Standings, Intents, PeoplesSwitches, Notes):
         text = to_json(body)
         for attempt in range(1, ATTEMPTS + 1):
             last = self._records.last(decision_id)
-            if last is None or step is Step.INTENDED or not may_follow(last.step, step):
+            if last is None or not may_follow(last.step, step):
                 before = None if last is None else last.step
                 raise IllegalStep(f"{step} may not follow {before} in {decision_id}")
             if last.resource != ref.arn:
                 raise IllegalStep(f"{decision_id} is about {last.resource}, not {ref.arn}")
             seen = self._state.snapshot(ref)
             held = seen.held
+            if (problem := unfit(held.state, decision_id, step)) is not None:
+                raise IllegalStep(problem)
             if fencing is not None and not held.state.held(decision_id, fencing):
                 raise LostLease(
                     f"{ref.arn} is at fencing number {held.state.fencing}, not {fencing}"
@@ -111,11 +113,7 @@ class DynamoLedger(Archive, Standings, Intents, PeoplesSwitches, Notes):
 
     def decision(self, decision_id: str) -> Decision:
         """The decision as it is stored; raises LookupError."""
-        first = next(self._records.items(decision_id, page=1), None)
-        if first is None or unwire(first["step"]) != Step.DECIDED:
-            raise LookupError(f"no decision {decision_id}")
-        with reading(f"decision {decision_id}"):
-            return decision_from_json(unwire(first["body"]))
+        return self._decision(decision_id)
 
     def _opening(self, breaker: Breaker, decision_id: str, token: str) -> Item:
         body = to_json({"decision_id": decision_id, "failures": breaker.failures})

@@ -120,20 +120,27 @@ class StateTable:
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
         }
-        free = "attribute_not_exists(#chain) OR attribute_not_exists(#due)"
-        due = {"#due": "due_at", "#shard": "due_shard", "#chain": "chain"}
+        free = (
+            "(attribute_not_exists(#chain) AND attribute_not_exists(#asking)) "
+            "OR attribute_not_exists(#due)"
+        )
+        due = {
+            "#due": "due_at", "#shard": "due_shard", "#chain": "chain", "#asking": "asking",
+            "#called": "called_at",
+        }  # fmt: skip
+        uncalled = "attribute_not_exists(#called)"
         moved = update | {"ExpressionAttributeNames": names | due}
         if due_at is not None:
             moved["UpdateExpression"] = (
                 f"{update['UpdateExpression']}, #due = :due, #shard = :shard"
             )
-            moved["ConditionExpression"] = f"{free} OR #due <= :at OR #due > :due"
+            moved["ConditionExpression"] = f"({free} OR #due <= :at OR #due > :due) AND {uncalled}"
             moved["ExpressionAttributeValues"] = values | {
                 ":due": wire(moment(due_at)), ":shard": wire(DUE_SHARD),
             }  # fmt: skip
         else:
             moved["UpdateExpression"] = f"{update['UpdateExpression']} REMOVE #due, #shard"
-            moved["ConditionExpression"] = free
+            moved["ConditionExpression"] = f"({free}) AND {uncalled}"
         if not self._updated(moved):
             self._updated(update)
 

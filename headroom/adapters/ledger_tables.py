@@ -8,17 +8,19 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from headroom.adapters.errors import reading
 from headroom.adapters.ledger_items import Item, item_of, unwire
 from headroom.adapters.ledger_reads import Reads, RecordReads
 from headroom.adapters.ledger_schema import RECORDS, account_key
 from headroom.adapters.ledger_state import Held, StateTable
 from headroom.adapters.ledger_stops import StopItems
 from headroom.adapters.ledger_writes import Transactions
+from headroom.domain.decision import Decision
 from headroom.domain.links import following, overtaken
 from headroom.domain.records import Record, Step
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
-from headroom.serialization import to_json
+from headroom.serialization import decision_from_json, to_json
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -49,6 +51,14 @@ class Tables:
         self._stops = StopItems(reads, table=state_table, account=self._account)
         self._transactions = Transactions(client, sleep)
         self._new_id = new_id
+
+    def _decision(self, decision_id: str) -> Decision:
+        """The decision as it is stored; raises LookupError."""
+        first = next(self._records.items(decision_id, page=1), None)
+        if first is None or unwire(first["step"]) != Step.DECIDED:
+            raise LookupError(f"no decision {decision_id}")
+        with reading(f"decision {decision_id}"):
+            return decision_from_json(unwire(first["body"]))
 
     def _put(self, record: Record, written_by: str) -> Item:
         """A conditional put of a record: where none is, and nowhere else."""

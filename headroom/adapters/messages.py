@@ -26,6 +26,9 @@ HEADLINES = {
     "breaker_opened": "stopped after repeated failures, the last of {volume}",
     "unknown": "no clear answer from AWS on {volume}",
     "awaiting": "{volume} waits for your approval",
+    "expired": "nobody approved a change of {volume}",
+    "withdrawn": "{volume} was not changed after all",
+    "returned": "{volume} is rolled back",
 }
 """By step; any other step of a decision needs a person."""
 SWITCHED = {
@@ -36,7 +39,7 @@ SWITCHED = {
 """What people switch, by step."""
 STOPS = frozenset({"breaker_opened", "paused", "resumed", "breaker_closed"})
 NEEDS_YOU = frozenset({"failed", "refused", "unknown", "ineffective", "awaiting"})
-UNDOABLE: frozenset[str] = frozenset()
+UNDOABLE = frozenset({"applied", "relieved", "ineffective"})
 LONGEST_LINE = 2_000
 
 
@@ -89,6 +92,9 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
         taken = "Change" if isinstance(answer, Act) else "Change it would have taken"
         facts.append((taken, f"{plan.origin} -> {plan.target}"))
         facts.append(("Price", price_of(plan)))
+    if kind == "awaiting" and isinstance(answer, Act) and answer.expires is not None:
+        until = f"{answer.expires:%Y-%m-%d %H:%M} UTC; without an answer nothing is changed"
+        facts += [("A person must agree because", answer.approval or ""), ("Expires", until)]
     if isinstance(answer, Escalate):
         facts += [("Cause", answer.cause), ("What to do", answer.remedy)]
     proof = f"headroom explain {decision.decision_id} --region {ref.region}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from headroom.application import rollback
 from headroom.application.breakers import tell_if_opened
 from headroom.application.execution import LEASE, VERIFY_AFTER, known
-from headroom.domain.assess import assess
+from headroom.domain.assess import assess, assess_return
 from headroom.domain.decision import Act, Decision
 from headroom.domain.observation import Observation
 from headroom.domain.records import Step
@@ -20,6 +22,7 @@ from headroom.domain.verification import (
     NotMissed,
     Pending,
     Relieved,
+    Returned,
     Verification,
 )
 from headroom.ports import Ports
@@ -30,6 +33,7 @@ GIVE_AWS = timedelta(minutes=5)
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
     NotMissed: Step.RELIEVED,
+    Returned: Step.RETURNED,
     Ineffective: Step.INEFFECTIVE,
     GaveTooMuch: Step.INEFFECTIVE,
     Diverged: Step.DIVERGED,
@@ -85,20 +89,28 @@ def _verify(
     ports: Ports, decision: Decision, act: Act, observation: Observation, chain: OpenChain,
     now: datetime,
 ) -> bool:  # fmt: skip
-    verification = assess(observation, act.plan, chain.since)
+    check = assess if decision.rolls_back is None else assess_return
+    verification = check(observation, act.plan, chain.since)
     if isinstance(verification, Pending):
         ports.standings.looked(observation.volume.ref, at=now, due_at=verification.next_look)
         return False
     step = ENDED[type(verification)]
     detail = _detail(verification)
-    _append(ports, decision, chain, step, now, detail, due_at=None)
+    undo = None
+    if isinstance(verification, Ineffective):
+        undo = rollback.by_itself(ports, decision, observation, now)
+    if undo is not None:
+        detail += "; the policy has it undone"
+    _append(ports, decision, chain, step, now, detail, due_at=None if undo is None else now,
+            body={} if undo is None else {"roll_back": undo})  # fmt: skip
     ports.notifier.tell(decision, step, detail)
     return True
 
 
 def _detail(
-    verification: Relieved | NotMissed | Ineffective | GaveTooMuch | Diverged | FailedAtAws,
-) -> str:
+    verification: Relieved | NotMissed | Ineffective | GaveTooMuch | Diverged | FailedAtAws
+    | Returned,
+) -> str:  # fmt: skip
     match verification:
         case Relieved(detail=detail):
             return f"relieved: {detail}"
@@ -108,7 +120,7 @@ def _detail(
             return f"gave back too much: {cause}"
         case Ineffective(cause=cause):
             return f"the change landed but did not help: {cause}"
-        case Diverged(detail=detail) | FailedAtAws(detail=detail):
+        case Diverged(detail=detail) | FailedAtAws(detail=detail) | Returned(detail=detail):
             return detail
         case _:
             assert_never(verification)
@@ -124,6 +136,7 @@ def _append(
     ports: Ports, decision: Decision, chain: OpenChain, step: Step, now: datetime,
     summary: str, *,
     due_at: datetime | None, started_at: datetime | None = None,
+    body: Mapping[str, object] | None = None,
 ) -> None:  # fmt: skip
     ports.ledger.append(
         decision.decision_id,
@@ -131,7 +144,7 @@ def _append(
         ref=decision.observation.volume.ref,
         at=now,
         summary=summary,
-        body={} if started_at is None else {"started_at": started_at},
+        body=body or ({} if started_at is None else {"started_at": started_at}),
         fencing=chain.fencing,
         due_at=due_at,
     )

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from headroom.application.breakers import tell_if_opened
+from headroom.domain.bookkeeping import OURS, ROLLBACK
 from headroom.domain.decision import Act, Decision
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
 from headroom.domain.records import Step
@@ -17,6 +18,8 @@ LEASE = timedelta(minutes=20)
 """Longer than any function may run: after it, whoever held the lease is gone."""
 VERIFY_AFTER = timedelta(minutes=10)
 RESOLVE_AFTER = timedelta(minutes=2)
+WITHDRAWN_DUE = timedelta(minutes=5)
+"""When a volume is looked at again of which a change was withdrawn."""
 RETRY = {
     Refusal.SLOTS: timedelta(hours=1),
     Refusal.IN_FLIGHT: timedelta(minutes=15),
@@ -52,17 +55,20 @@ def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
 def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:
     if refusal.why == "exists":  # the same decision was delivered twice: it is being done already
         return
+    summary = f"withdrawn before acting: {refusal.detail}"
     with suppress(IllegalStep):  # a later decision may have withdrawn it already
         ports.ledger.append(
             decision.decision_id,
             Step.WITHDRAWN,
             ref=decision.observation.volume.ref,
             at=now,
-            summary=f"withdrawn before acting: {refusal.detail}",
+            summary=summary,
             body={"why": refusal.why, "detail": refusal.detail},
             fencing=None,
-            due_at=now + timedelta(minutes=5),
+            due_at=now + WITHDRAWN_DUE,
         )
+        if isinstance(decision.answer, Act) and decision.answer.approval is not None:
+            ports.notifier.tell(decision, Step.WITHDRAWN, summary)  # somebody approved it
 
 
 def record_outcome(
@@ -101,7 +107,7 @@ def known(decision: Decision, started_at: datetime) -> KnownModification:
     answer = decision.answer
     plan = answer.plan if isinstance(answer, Act) else None
     return KnownModification(
-        started_at=started_at, by="headroom",
+        started_at=started_at, by=OURS if decision.rolls_back is None else ROLLBACK,
         origin=None if plan is None else plan.origin,
         target=None if plan is None else plan.target,
     )  # fmt: skip

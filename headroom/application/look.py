@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from headroom.application import approvals, rollback
 from headroom.application.chains import advance
 from headroom.application.execution import execute
 from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason, decide
@@ -54,28 +56,48 @@ def look(
         ):
             return None
         standing = ports.standings.standing(ref, now)
-    if isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF:
+    off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF
+    if off and not _somebody_waits(standing):
         due_at = now + DAILY if standing.own_increase_usd > 0 else None
         ports.standings.looked(ref, at=now, due_at=due_at)
         return None
     prices = _prices(ports, ref.region)
     standing = note_modifications(ports, view, standing, prices, now)
-    decision = decide(
-        Evidence(
-            trigger=trigger,
-            observation=observe(ports, view, now, earlier_days=True),
-            standing=standing,
-            policy=policy,
-            prices=prices,
-        )
+    evidence = Evidence(
+        trigger=trigger,
+        observation=observe(ports, view, now, earlier_days=True),
+        standing=standing,
+        policy=policy,
+        prices=prices,
     )
+    if standing.rollback is not None:
+        decision = rollback.consider(ports, evidence, standing.rollback)
+    elif standing.asking is not None:
+        settled = approvals.settle(ports, evidence, standing.asking, now)
+        if settled is True:
+            return None
+        standing = ports.standings.standing(ref, now)
+        decision = settled or decide(replace(evidence, standing=standing))
+    else:
+        decision = decide(evidence)
     _carry_out(ports, decision, standing, now, must_record=must_record)
     return decision
 
 
+def _somebody_waits(standing: Standing) -> bool:
+    """Whether a person asked or answered something, or is asked, that must come to its end."""
+    return (standing.rollback or standing.asking or standing.called_at) is not None
+
+
 def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> None:
     """End what is open about a resource that exists no more, and free what it held."""
-    chain = ports.standings.standing(ref, now).open_chain
+    standing = ports.standings.standing(ref, now)
+    chain, asked = standing.open_chain, standing.asking
+    if asked is not None:
+        ports.ledger.append(
+            asked.decision_id, Step.GONE, ref=ref, at=now, summary=f"the volume is gone: {why}",
+            body={}, fencing=None, due_at=None,
+        )  # fmt: skip
     if chain is not None:
         ports.ledger.append(
             chain.decision_id, Step.GONE, ref=ref, at=now, summary=f"the volume is gone: {why}",
@@ -139,13 +161,19 @@ def _carry_out(
     due_at = next_look(decision)
     news = decision.signature != standing.last_signature
     quiet = standing.last_signature is None and _uneventful(decision)
-    if not must_record and (not news or quiet) and not isinstance(decision.answer, Act):
+    asked_for = must_record or standing.called_at is not None
+    if not asked_for and (not news or quiet) and not isinstance(decision.answer, Act):
         ports.standings.looked(ref, at=now, due_at=due_at)
         return
     if not ports.ledger.decided(decision, due_at=due_at):
         return
     if isinstance(decision.answer, Act):
-        execute(ports, decision, decision.answer, now)
+        if standing.asking is not None:  # it would change what was asked about
+            approvals.overtaken(ports, standing.asking, decision, now)
+        if decision.answer.approval is not None:
+            approvals.ask(ports, decision, decision.answer, now)
+        else:
+            execute(ports, decision, decision.answer, now)
     elif isinstance(decision.answer, Escalate):
         ports.notifier.tell(decision, Step.DECIDED, decision.summary)
 
@@ -167,8 +195,11 @@ def next_look(decision: Decision) -> datetime | None:
     deleted, nobody else would tell, and its increase would count for ever.
     """
     found = [at for at in (_next_look(decision), _planned(decision)) if at is not None]
-    if decision.standing.own_increase_usd > 0:
+    standing = decision.standing
+    if standing.own_increase_usd > 0:
         found.append(decision.at + DAILY)
+    waits = (one.expires for one in (standing.asking, standing.rollback) if one is not None)
+    found += [max(at, decision.at) for at in waits]
     return min(found, default=None)
 
 

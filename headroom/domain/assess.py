@@ -20,6 +20,7 @@ from headroom.domain.verification import (
     NotMissed,
     Pending,
     Relieved,
+    Returned,
     Verification,
 )
 
@@ -40,6 +41,20 @@ GIVE_UP = timedelta(hours=30)
 
 def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
     """What became of `plan`, applied at `applied_at`, as far as `observation` tells."""
+    landing = _landing(observation, plan, applied_at)
+    if landing is not None:
+        return landing
+    return _pressure_after(observation, plan, applied_at, observation.modification)
+
+
+def assess_return(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
+    """What became of a rollback: it has landed or not; whether pressure follows was known before."""
+    landing = _landing(observation, plan, applied_at)
+    return landing or Returned(detail=f"rolled back: the volume is {plan.target} again")
+
+
+def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Verification | None:
+    """What keeps a change from counting as landed; None once it has landed."""
     change = observation.modification
     ours = (
         change is not None
@@ -53,7 +68,7 @@ def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verifi
         return _pending(observation, applied_at, "the change has not landed")
     if observation.volume.configuration != plan.target:
         return Diverged(detail=f"expected {plan.target}, found {observation.volume.configuration}")
-    return _pressure_after(observation, plan, applied_at, change)
+    return None
 
 
 def _pending(observation: Observation, applied_at: datetime, detail: str) -> Verification:

@@ -7,10 +7,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.approval import after_no
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.demand import Binding
 from headroom.domain.outcome import Applied, Refused
 from headroom.domain.records import Step
+from headroom.domain.requests import (
+    DAY,
+    QUIET_AFTER_ROLLBACK,
+    Asked,
+    RollbackAsked,
+    RolledBack,
+)
 from headroom.domain.resource_state import Reserved, ResourceState, usd
 from headroom.domain.standing import KEPT, KnownModification, OpenChain, Standing
 from headroom.domain.stops import CAUSE, FAILS, MAX_FAILURES, AccountStops, Breaker, is_failure
@@ -22,9 +30,16 @@ OURS = "headroom"
 KEPT_CAUSES = 20
 MOST_KEPT = 64
 """More than four a day for 15 days; a bound on what one item of the state table holds."""
-RELEASES = frozenset({Step.FAILED, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.WITHDRAWN})
+ROLLBACK = "rollback"
+"""Whose a change counts as that undoes one of ours: what people set up is not ours to lower."""
+RELEASES = frozenset(
+    {
+        Step.FAILED, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.WITHDRAWN, Step.REJECTED,
+        Step.EXPIRED,
+    }
+)  # fmt: skip
 """Steps that end a chain without a change in force."""
-LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED})
+LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED})
 """Steps that end a chain with a change in force."""
 ENDS = RELEASES | LANDED | {Step.GONE}
 """Steps that end a chain; GONE ends with it whatever was in force before."""
@@ -43,14 +58,41 @@ def after_decided(
     if decision.diagnosis.binding is Binding.NOTHING:
         # What somebody undid lasts longer than an episode of load: it is told once all the same.
         causes = tuple(c for c in causes if c.startswith(Guardrail.REVERTED.value))
-    if isinstance(decision.answer, Escalate) and decision.answer.cause not in causes:
+    escalates = isinstance(decision.answer, Escalate) and decision.rolls_back is None
+    if isinstance(decision.answer, Escalate) and escalates and decision.answer.cause not in causes:
         causes = (*causes, decision.answer.cause)[-KEPT_CAUSES:]
     return replace(
         state, enrolment_usd=enrolment, escalated_causes=causes, last_looked_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
         pending_act=decision.decision_id if isinstance(decision.answer, Act) else None,
-        due_at=due_at if state.chain is None else _earliest(state.due_at, due_at),
+        due_at=due_at if _may_wait(state, decision) else _earliest(state.due_at, due_at),
+        rollback=_rollback_after(state, decision),
+        called_at=None if _took_in(state, decision) else state.called_at,
     )  # fmt: skip
+
+
+def _took_in(state: ResourceState, decision: Decision) -> bool:
+    """Whether the decision was made knowing all that people asked and answered."""
+    return state.called_at == decision.standing.called_at
+
+
+def _may_wait(state: ResourceState, decision: Decision) -> bool:
+    """Whether the decision may put off what is due: no open chain, and nobody called since."""
+    return state.chain is None and _took_in(state, decision)
+
+
+def _rollback_after(state: ResourceState, decision: Decision) -> RollbackAsked | None:
+    """The rollback that is still wanted: ended by an Escalate, begun by an Act."""
+    wanted = state.rollback
+    if wanted is None or decision.rolls_back != wanted.decision_id:
+        return wanted
+    match decision.answer:
+        case Escalate():
+            return None
+        case Act():
+            return replace(wanted, tried=decision.decision_id)
+        case _:
+            return wanted
 
 
 def after_intended(
@@ -60,11 +102,14 @@ def after_intended(
     fencing = state.fencing + 1
     mine = Reserved(decision_id=decision.decision_id, micro_usd=planned)
     chain = OpenChain(
-        decision_id=decision.decision_id, phase=Step.INTENDED.value, since=now, fencing=fencing
-    )
+        decision_id=decision.decision_id, phase=Step.INTENDED.value, since=now, fencing=fencing,
+        rolls_back=decision.rolls_back,
+    )  # fmt: skip
+    pending = None if state.pending_act == decision.decision_id else state.pending_act
     return replace(
         state, fencing=fencing, lease_until=lease_until, chain=chain,
-        reserved=(*state.reserved, mine), pending_act=None, due_at=lease_until,
+        reserved=(*state.reserved, mine), pending_act=pending, due_at=lease_until, called_at=None,
+        asking=None if _asks(state, decision.decision_id) else state.asking,
     )  # fmt: skip
 
 
@@ -84,6 +129,8 @@ def after_step(
     """
     chain, since = state.chain, at
     holds = chain is not None and chain.decision_id == decision_id
+    undoes = chain.rolls_back if chain is not None and holds else None
+    state = _asking_after(state, decision_id, step, at, body)
     if chain is not None and holds:
         since = chain.since
         ended = step in ENDS
@@ -97,12 +144,59 @@ def after_step(
     state = _count(state, step, at, body)
     state = _retry(state, step, due_at)
     if step is Step.APPLIED:
-        ours = KnownModification(started_at=_started(body, at), by=OURS)
+        by = OURS if undoes is None else ROLLBACK
+        ours = KnownModification(started_at=_started(body, at), by=by)
         state = replace(
             state, last_act_at=at, modifications=_known(state.modifications, [ours], at)
         )
-    free = state.chain is None or holds
+    if undoes is not None and step in (Step.APPLIED, Step.ALREADY_THERE):
+        state = _undone(state, undoes, at)
+    free = (state.chain is None or holds) and state.called_at is None
     return replace(state, due_at=due_at if free else _earliest(state.due_at, due_at))
+
+
+def _asks(state: ResourceState, decision_id: str) -> bool:
+    return state.asking is not None and state.asking.decision_id == decision_id
+
+
+def _asking_after(
+    state: ResourceState, decision_id: str, step: Step, at: datetime, body: Mapping[str, object]
+) -> ResourceState:
+    """The state with what `step` makes of requests: asked, run out, or come to nothing."""
+    asked, wanted = body.get("asked"), body.get("roll_back")
+    if isinstance(wanted, RollbackAsked) and step is Step.INEFFECTIVE and state.rollback is None:
+        state = replace(state, rollback=wanted)
+    if step is Step.AWAITING and isinstance(asked, Asked):
+        tried = state.rollback is not None and state.rollback.tried == decision_id
+        return replace(state, asking=asked, rollback=None if tried else state.rollback)
+    if not _asks(state, decision_id) or step not in ENDS:
+        return state
+    if step is Step.EXPIRED:
+        return after_no(state, step, at)
+    called_at = None if state.rollback is None else state.called_at
+    return replace(state, asking=None, called_at=called_at)
+
+
+def _undone(state: ResourceState, undone: str, at: datetime) -> ResourceState:
+    """The state once AWS took the rollback of `undone`: the wish is granted, quiet begins."""
+    wanted = state.rollback
+    mine = wanted is not None and wanted.decision_id == undone
+    return replace(
+        state, rollback=None if mine else wanted,
+        rolled_back=RolledBack(decision_id=undone, at=at, until=at + QUIET_AFTER_ROLLBACK),
+    )  # fmt: skip
+
+
+def unfit(state: ResourceState, decision_id: str, step: Step) -> str | None:
+    """Why `step` may not be recorded by the functions; None when it may.
+
+    Answers are people's alone, and one request at a time waits for a resource.
+    """
+    if step in (Step.INTENDED, Step.APPROVED, Step.REJECTED):
+        return f"{step} is not appended: it has a transaction of its own"
+    if step is Step.AWAITING and state.asking is not None:
+        return f"the request of {state.asking.decision_id} waits already"
+    return None
 
 
 def _settle(
@@ -192,6 +286,7 @@ def _without_resource(state: ResourceState) -> ResourceState:
         state, in_force_micro_usd=0, in_force_since=None, in_force_by=None,
         due_at=None if chain is None else state.due_at,
         reserved=tuple(r for r in state.reserved if r.decision_id == held),
+        asking=None, rollback=None, called_at=None,
     )  # fmt: skip
 
 
@@ -212,8 +307,14 @@ def _started(body: Mapping[str, object], at: datetime) -> datetime:
 
 
 def after_look(state: ResourceState, at: datetime, due_at: datetime | None) -> ResourceState:
-    """The state once looked at at `at`; an open chain is put off only by a look that was due."""
-    if state.chain is not None and state.due_at is not None:
+    """The state once looked at at `at`.
+
+    An open chain and a request that waits are put off only by a look that was due, and what a
+    person just asked or answered by none.
+    """
+    if state.called_at is not None:
+        return replace(state, last_looked_at=at)
+    if (state.chain is not None or state.asking is not None) and state.due_at is not None:
         if due_at is None:
             due_at = state.due_at
         elif at < state.due_at:
@@ -267,11 +368,16 @@ def _known(
             known.append(modification)
         else:  # somebody may have seen it before we knew that it was ours, or what it changed
             known[known.index(same)] = replace(
-                same, by=OURS if OURS in (same.by, modification.by) else same.by,
+                same, by=_whose(same.by, modification.by),
                 origin=same.origin or modification.origin,
                 target=same.target or modification.target,
             )  # fmt: skip
     return tuple(sorted(known, key=lambda m: m.started_at)[-MOST_KEPT:])
+
+
+def _whose(before: str, now: str) -> str:
+    """Whose a start is that was told of twice: who made it knows best."""
+    return next((by for by in (ROLLBACK, OURS) if by in (before, now)), before)
 
 
 def standing_of(
@@ -300,6 +406,11 @@ def standing_of(
         retry_not_before=None if forgiven else _ahead(state.retry_not_before, now),
         breaker_opened_at=state.breaker_opened_at,
         account_breaker_opened_at=None if stops.breaker is None else stops.breaker.opened_at,
+        asking=state.asking,
+        declined=tuple(d for d in state.declined if now < max(d.until, d.at + DAY)),
+        rollback=state.rollback,
+        rolled_back=state.rolled_back,
+        called_at=state.called_at,
     )
 
 

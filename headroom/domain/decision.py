@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
+from headroom.domain.approval import quiet_until, why_approval
 from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
 from headroom.domain.diagnose import diagnose
 from headroom.domain.digest import digest
@@ -33,7 +34,7 @@ from headroom.domain.policy import (
     limits_for,
 )
 from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.domain.resources import VolumeType
+from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import WINDOW, Signature, Standing
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 from headroom.domain.way_back import lowered_from
@@ -58,6 +59,12 @@ class Reason(StrEnum):
     NO_PLAN = "no_plan"
     BLOCKED_FOR_NOW = "blocked_for_now"
     BLOCKED_FOR_GOOD = "blocked_for_good"
+    AWAITING_APPROVAL = "awaiting_approval"
+    """It would be done; a request for approval waits."""
+    DECLINED = "declined"
+    """It would be asked for, but something alike was rejected or ran out lately."""
+    ROLLED_BACK = "rolled_back"
+    """A change is undone because somebody, or the policy, wants it."""
     OBSERVE_ONLY = "observe_only"
     DATA_TOO_THIN = "data_too_thin"
     POLICY_UNREADABLE = "policy_unreadable"
@@ -66,10 +73,15 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """Change the volume to `plan.target`."""
+    """Change the volume to `plan.target`.
+
+    With `approval`, only once a person agreed, before `expires`; it says why a person must.
+    """
 
     reason: Reason
     plan: Plan
+    approval: str | None = None
+    expires: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +137,8 @@ class Decision:
     """Who else keeps the volume's settings, None for nobody."""
     write_back: tuple[WriteBack, ...] = ()
     """What to write there for the plan to last; empty without a plan, or where it is left alone."""
+    rolls_back: str | None = None
+    """The chain whose change this decision is about to undo."""
 
     @property
     def signature(self) -> Signature:
@@ -150,6 +164,8 @@ class Evidence:
     standing: Standing
     policy: Policy | PolicyUnreadable
     prices: PriceTable | None
+    also: Configuration | None = None
+    """A target to weigh beside those that the planner finds; not part of the decision's id."""
 
 
 EXPLAINED = frozenset({Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED})
@@ -252,6 +268,7 @@ def _situation(
         lowered_from=lowered_from(
             standing.modifications, evidence.observation.volume.configuration
         ),
+        also=evidence.also,
     )
 
 
@@ -287,7 +304,7 @@ def _answer(
         return Hold(reason=Reason.DATA_TOO_THIN, until=None, would_take=None)
     best = next((j for j in judgements if j.allowed), None)
     if diagnosis.binding is Binding.NOTHING:
-        return _in_calm(judgements, best)
+        return _in_calm(evidence, effective, judgements, best)
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
         return _told_once(
             evidence, effective, Reason.INSTANCE_IS_THE_LIMIT, diagnosis.binding.value,
@@ -307,7 +324,7 @@ def _answer(
             None,
         )  # fmt: skip
     if best is not None:
-        return Act(reason=_why(demand, diagnosis, best.plan), plan=best.plan)
+        return _act(evidence, effective, _why(demand, diagnosis, best.plan), best.plan)
     return _blocked(evidence, effective, demand, min(judgements, key=_distance))
 
 
@@ -327,10 +344,29 @@ def _reason_in_calm(plan: Plan) -> Reason:
     return Reason.SAME_FOR_LESS if plan.price_change_usd <= 0 else Reason.EXPECTED_AGAIN
 
 
-def _in_calm(judgements: tuple[PlanJudgement, ...], best: PlanJudgement | None) -> Answer:
+def _act(evidence: Evidence, effective: EffectiveLimits, reason: Reason, plan: Plan) -> Answer:
+    """Act, or hold while a person is asked or has lately said no (or nothing)."""
+    at, standing = evidence.observation.at, evidence.standing
+    approval = why_approval(effective.limits, plan)
+    if approval is None:
+        return Act(reason=reason, plan=plan)
+    if standing.asking is not None:
+        until = max(at, standing.asking.expires)
+        return Hold(reason=Reason.AWAITING_APPROVAL, until=until, would_take=plan)
+    quiet = quiet_until(standing.declined, plan, at)
+    if quiet is not None:
+        return Hold(reason=Reason.DECLINED, until=quiet, would_take=plan)
+    expires = at + timedelta(minutes=effective.limits.approval_expires_minutes)
+    return Act(reason=reason, plan=plan, approval=approval, expires=expires)
+
+
+def _in_calm(
+    evidence: Evidence, effective: EffectiveLimits, judgements: tuple[PlanJudgement, ...],
+    best: PlanJudgement | None,
+) -> Answer:  # fmt: skip
     """Nothing binds: what is worth it and allowed is done, and nobody is told of what is not."""
     if best is not None:
-        return Act(reason=_reason_in_calm(best.plan), plan=best.plan)
+        return _act(evidence, effective, _reason_in_calm(best.plan), best.plan)
     worth_it = [j for j in judgements if not _worthless(j)]
     if not worth_it:
         return Hold(reason=Reason.NO_PRESSURE, until=None, would_take=None)
@@ -432,6 +468,8 @@ def _summary(observation: Observation, diagnosis: Diagnosis, answer: Answer) -> 
         case Act(reason=why, plan=plan):
             sign = "+" if plan.price_change_usd >= 0 else "-"
             because = f"{_WHY[why]}: " if why in _WHY else ""
+            if answer.approval is not None:
+                because = f"{because}a person must agree ({answer.approval}): "
             return (
                 f"{name}: {diagnosis.explanation}; {because}{plan.origin} -> {plan.target}, "
                 f"{sign}${abs(plan.price_change_usd):.2f} a month"

@@ -77,8 +77,18 @@ class Limits:
     """What is done where code or a cluster says what the volume should be."""
     revert_wait_minutes: int = 7 * 24 * 60
     """How long what somebody else undid is not done again."""
+    approve_above_usd: Decimal | None = None
+    """Under `auto`: a change that adds more than this to the monthly price needs a person."""
+    approval_expires_minutes: int = 8 * 60
+    """How long a request for approval waits, and an approval counts."""
+    roll_back_ineffective: bool = False
+    """Whether a raise that proved not to help is undone by itself."""
     tags_may: TagsMay = TagsMay.ENROL
     """What the resource's own tags may do to all of the above."""
+
+
+def _asks_sooner(one: Decimal | None, other: Decimal | None) -> Decimal | None:
+    return min((amount for amount in (one, other) if amount is not None), default=None)
 
 
 MODES = tuple(Mode)
@@ -112,6 +122,9 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "min_throughput_mibps": max,
         "infrastructure_as_code": lambda one, other: min(one, other, key=_CODE.index),
         "revert_wait_minutes": max,
+        "approve_above_usd": _asks_sooner,
+        "approval_expires_minutes": min,
+        "roll_back_ineffective": lambda one, other: one and other,
     }
 )
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from headroom.domain.decision import Decision
 from headroom.domain.records import GENESIS, NEXT, Record, Step, seal
+from headroom.domain.requests import RollbackAsked
 from headroom.domain.stops import ENDLESS, Breaker
 
 LONGEST_NAME = 256
@@ -76,6 +77,20 @@ def switch(
             f"paused {'without end' if until >= ENDLESS else f'until {until.isoformat()}'} by {who}"
         )
     return _single(step, account, at.astimezone(UTC).isoformat(), at, _because(told, reason), body)
+
+
+def rollback_asked(resource: str, wanted: RollbackAsked, *, body: str) -> Record:
+    """The only record of a rollback that a person asked for."""
+    instant = wanted.asked_at.astimezone(UTC).isoformat()
+    told = f"rollback of {wanted.decision_id} asked for by {wanted.who}"
+    return _single(
+        Step.ROLLBACK_ASKED, resource, instant, wanted.asked_at, _because(told, wanted.reason), body
+    )
+
+
+def answer_told(step: Step, who: str, reason: str) -> str:
+    """The summary of an answer to a request."""
+    return _because(f"{step.value} by {who}", reason)
 
 
 def opened(breaker: Breaker, *, decision_id: str, body: str) -> Record:

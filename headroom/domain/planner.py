@@ -50,6 +50,8 @@ class Situation:
     """Known starts of modifications in the last 24 hours."""
     lowered_from: Configuration | None = None
     """What the volume had before our own latest change lowered it."""
+    also: Configuration | None = None
+    """A target that is weighed whatever the planner would find."""
 
     @property
     def current(self) -> Configuration:
@@ -100,6 +102,10 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
         plan_back = _plan(situation, back, 1.0, capped_from=None)
         if plan_back is not None and _relieves(situation, plan_back):
             found.setdefault(plan_back.target, plan_back)
+    if situation.also is not None:
+        plan_also = _plan(situation, situation.also, 1.0, capped_from=None)
+        if plan_also is not None:
+            found.setdefault(plan_also.target, plan_also)
     return tuple(found.values())
 
 

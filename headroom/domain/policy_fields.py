@@ -100,6 +100,19 @@ def money(value: object, source: str, path: str) -> Decimal:
     raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
 
 
+NEVER = "never"
+
+
+def _money_or_never(value: object, source: str, path: str) -> object:
+    if value == NEVER:
+        return None
+    try:
+        return money(value, source, path)
+    except PolicyError:
+        wanted = f"USD per month, 0 to {MOST_USD:,}, with at most two decimals, or {NEVER}"
+        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}") from None
+
+
 def written_money(amount: Decimal) -> int | float:
     """The JSON number that `money` reads back as `amount`."""
     return int(amount) if amount == int(amount) else float(amount)
@@ -134,6 +147,13 @@ def _yes_or_no(value: object, source: str, path: str) -> object:
     if not isinstance(value, bool):
         raise refuse(source, path, f"is {shown(value)}; it must be true or false without quotes")
     return value
+
+
+def _some_minutes(value: object, source: str, path: str) -> object:
+    if (total := _minutes(value, source, path)) == 0:
+        problem = "is nothing; it must be a duration such as 30m, 2h or 1h30m, at most 7d"
+        raise refuse(source, path, problem)
+    return total
 
 
 def _minutes(value: object, source: str, path: str) -> object:
@@ -232,6 +252,9 @@ def _one_of(kind: type[StrEnum]) -> Mapping[str, object]:
 MONEY_SCHEMA: Mapping[str, object] = MappingProxyType(
     {"type": "number", "minimum": 0, "maximum": int(MOST_USD)}
 )
+SOME_TIME_SCHEMA: Mapping[str, object] = MappingProxyType(
+    {"type": "string", "pattern": "^(?=.)([0-9]{1,4}d)?([0-9]{1,5}h)?([0-9]{1,6}m)?$"}
+)
 
 DURATION_SCHEMA: Mapping[str, object] = MappingProxyType(
     {
@@ -313,6 +336,18 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             name="revert_wait_minutes", read=_minutes, schema=DURATION_SCHEMA,
             meaning="How long what somebody else undid is not done again: 12h, at most 7d.",
         ),
+        "approve_above_usd_per_month": Setting(
+            name="approve_above_usd", read=_money_or_never,
+            schema={"oneOf": [dict(MONEY_SCHEMA), {"const": NEVER}]},
+            meaning="Under auto, a change that adds more than this a month waits for a person.",
+        ),
+        "approval_expires": Setting(
+            name="approval_expires_minutes", read=_some_minutes, schema=SOME_TIME_SCHEMA,
+            meaning="How long a request for approval waits for a person: 30m, 8h, at most 7d.",
+        ),
+        "roll_back_ineffective": _boolean(
+            "roll_back_ineffective", "Whether a raise that proved not to help is undone by itself."
+        ),
         "tags_may": Setting(
             name="tags_may", read=_tags_may, schema=_one_of(TagsMay),
             meaning="What a volume's own headroom: tags may do: narrow, enrol or widen.",
@@ -324,7 +359,9 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
 
 def written(name: str, value: object) -> object:
     """The JSON value of a setting; its reader gives `value` back."""
-    if name in ("cooldown", "revert_wait"):
+    if name == "approve_above_usd_per_month" and value is None:
+        return NEVER
+    if name in ("cooldown", "revert_wait", "approval_expires"):
         return f"{value}m"
     if isinstance(value, Decimal):
         return written_money(value)

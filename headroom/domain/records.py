@@ -15,6 +15,10 @@ class Step(StrEnum):
     """Kinds of record, in the words of the design."""
 
     DECIDED = "decided"
+    AWAITING = "awaiting"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
     INTENDED = "intended"
     WITHDRAWN = "withdrawn"
     APPLIED = "applied"
@@ -27,8 +31,11 @@ class Step(StrEnum):
     RELIEVED = "relieved"
     INEFFECTIVE = "ineffective"
     DIVERGED = "diverged"
+    RETURNED = "returned"
+    """A rollback landed: the volume has what it had before."""
     GONE = "gone"
     REJECTED_SIGNAL = "rejected_signal"
+    ROLLBACK_ASKED = "rollback_asked"
     PAUSED = "paused"
     RESUMED = "resumed"
     BREAKER_OPENED = "breaker_opened"
@@ -39,19 +46,27 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     None: frozenset(
         {
             Step.DECIDED, Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED,
-            Step.BREAKER_CLOSED,
+            Step.BREAKER_CLOSED, Step.ROLLBACK_ASKED,
         }
     ),
-    Step.DECIDED: frozenset({Step.INTENDED, Step.WITHDRAWN}),
+    Step.DECIDED: frozenset({Step.AWAITING, Step.INTENDED, Step.WITHDRAWN}),
+    Step.AWAITING: frozenset(
+        {Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE}
+    ),
+    Step.APPROVED: frozenset({Step.INTENDED, Step.WITHDRAWN, Step.GONE}),
     Step.INTENDED: frozenset(
         {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN, Step.GONE}
     ),
     Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED, Step.GONE}),
     Step.APPLIED: frozenset(
-        {Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.GONE}
+        {
+            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED, Step.GONE,
+        }
     ),
     Step.ALREADY_THERE: frozenset(
-        {Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.GONE}
+        {
+            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED, Step.GONE,
+        }
     ),
 }  # fmt: skip
 """Legal successors of each step; a step that is no key ends its chain."""

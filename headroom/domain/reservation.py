@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
 
+from headroom.domain.approval import unapproved
 from headroom.domain.decision import Act, Decision
+from headroom.domain.limits import Mode
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
 from headroom.domain.resource_state import ResourceState, micro_usd, usd
@@ -43,7 +45,7 @@ def reservation(
     plan was judged by; without it nothing is reserved. Giving back is never stopped by a limit.
     """
     answer = decision.answer
-    if not isinstance(answer, Act) or last is not Step.DECIDED:
+    if not isinstance(answer, Act) or last not in (Step.DECIDED, Step.APPROVED):
         return Unfit(why="exists", detail=f"the chain of {decision.decision_id} is past `decided`")
     if state.lease_until is not None and now < state.lease_until:
         holder = "" if state.chain is None else f" by {state.chain.decision_id}"
@@ -51,7 +53,15 @@ def reservation(
     if state.breaker_opened_at is not None:
         since = state.breaker_opened_at.isoformat()
         return Unfit(why="breaker", detail=f"its breaker is open since {since}; a person closes it")
-    if state.last_decision_id != decision.decision_id:
+    if last is Step.APPROVED:
+        problem = unapproved(state, answer.plan, decision.decision_id, now)
+        if problem is not None:
+            return Unfit(why="unapproved", detail=problem)
+    elif answer.approval is not None or _needs_a_person(state, decision):
+        return Unfit(
+            why="unapproved", detail=f"a person must agree: {answer.approval or 'approve'}"
+        )
+    elif state.last_decision_id != decision.decision_id:
         return Unfit(why="moved", detail=f"{state.last_decision_id} was decided since")
     limit = account_limit(decision, answer.plan)
     if limit is None:
@@ -94,6 +104,13 @@ def together(fits: Sequence[Reservation]) -> Together | Unfit:
         detail = f"needs ${usd(delta)} more together, the account's limit is ${usd(limit)}"
         return Unfit(why="budget", detail=detail)
     return Together(delta=delta, room=limit - delta)
+
+
+def _needs_a_person(state: ResourceState, decision: Decision) -> bool:
+    """Whether the mode asks for a person, and none asked for it: a rollback they want is theirs."""
+    wanted = state.rollback
+    theirs = wanted is not None and wanted.by_person and wanted.decision_id == decision.rolls_back
+    return decision.effective.limits.mode is Mode.APPROVE and not theirs
 
 
 def account_limit(decision: Decision, plan: Plan) -> Decimal | None:

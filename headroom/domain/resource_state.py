@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 
+from headroom.domain.requests import Asked, Declined, RollbackAsked, RolledBack
 from headroom.domain.standing import KnownModification, OpenChain, Signature
 
 MICRO = 1_000_000
@@ -56,6 +57,12 @@ class ResourceState:
     breaker_opened_at: datetime | None = None
     """Since when nothing is done after repeated failures; until a person closes it."""
     due_at: datetime | None = None
+    asking: Asked | None = None
+    declined: tuple[Declined, ...] = ()
+    rollback: RollbackAsked | None = None
+    rolled_back: RolledBack | None = None
+    called_at: datetime | None = None
+    """When a person last asked or answered something; no look puts it off until it is taken in."""
 
     @property
     def own_micro_usd(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.requests import Asked, Declined, RollbackAsked, RolledBack
 from headroom.domain.resources import Configuration
 
 WINDOW = timedelta(hours=24)
@@ -15,7 +16,7 @@ KEPT = timedelta(days=15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownModification:
-    """A modification that was seen to start, by whomever (`by` is `headroom` or `other`).
+    """A modification that was seen to start, by whomever (`by` is `headroom`, `other` or `rollback`).
 
     `origin` and `target` are None where only its start is known.
     """
@@ -45,6 +46,8 @@ class OpenChain:
     """`intended`, `unknown`, `applied` or `already_there`."""
     since: datetime
     fencing: int
+    rolls_back: str | None = None
+    """The chain whose change this one undoes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,15 @@ class Standing:
     """Since when this resource's circuit breaker is open; only a person closes it."""
     account_breaker_opened_at: datetime | None = None
     """The same of the whole account's."""
+    asking: Asked | None = None
+    """The request that waits for a person, or was approved and is not carried out yet."""
+    declined: tuple[Declined, ...] = ()
+    """Requests that were rejected or ran out lately."""
+    rollback: RollbackAsked | None = None
+    """A rollback that somebody asked for and that is not done yet."""
+    rolled_back: RolledBack | None = None
+    called_at: datetime | None = None
+    """When a person last asked or answered something that no decision took in yet."""
 
 
 def fresh_standing() -> Standing:

@@ -98,10 +98,17 @@ def _as_written(text: str, schema: Mapping[str, object]) -> object:
             return [part for part in _LIST.split(plain) if part]
         case "string":
             return plain
-        case None:  # a duration
+        case None if _NUMBER.fullmatch(plain) and _takes_numbers(schema):
+            return float(plain) if "." in plain else int(plain)
+        case None:  # a duration, or an amount that may be left out
             return 0 if plain == "0" else plain
         case _:
             return text
+
+
+def _takes_numbers(schema: Mapping[str, object]) -> bool:
+    kinds = schema.get("oneOf")
+    return isinstance(kinds, list) and any(kind.get("type") == "number" for kind in kinds)
 
 
 def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:

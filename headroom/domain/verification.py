@@ -56,4 +56,13 @@ class FailedAtAws:
     detail: str
 
 
-Verification = Relieved | NotMissed | Pending | Ineffective | GaveTooMuch | Diverged | FailedAtAws
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """A rollback landed: the volume has what it had before; no relief was expected of it."""
+
+    detail: str
+
+
+Verification = (
+    Relieved | NotMissed | Pending | Ineffective | GaveTooMuch | Diverged | FailedAtAws | Returned
+)

@@ -20,6 +20,7 @@ from headroom.domain.bookkeeping import (
     after_step,
     opened_by,
     standing_of,
+    unfit,
 )
 from headroom.domain.decision import Act, Decision
 from headroom.domain.links import may_follow, opening, outcome_of, rejection
@@ -37,12 +38,13 @@ from headroom.domain.standing import KnownModification, Standing
 from headroom.domain.stops import account_after, in_force
 from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended
 from headroom.proving.memory_book import Chain
+from headroom.proving.memory_requests import MemoryRequests
 from headroom.proving.memory_switches import MemorySwitches
 from headroom.serialization import decision_to_json, stored, to_json
 
 
-class MemoryLedger(MemorySwitches):
-    """Ledger, Standings, FleetScan, Switches and Archive of one account and Region."""
+class MemoryLedger(MemoryRequests, MemorySwitches):
+    """Ledger, Standings, FleetScan, Switches, Requests and Archive of one account and Region."""
 
     def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
         """Record a decision and move the resource's state; False if that id is already there."""
@@ -126,11 +128,13 @@ class MemoryLedger(MemorySwitches):
         with self._lock:
             chain = self._chains.get(decision_id)
             last = None if chain is None else chain.steps[-1]
-            if chain is None or step is Step.INTENDED or not may_follow(last, step):
+            if chain is None or not may_follow(last, step):
                 raise IllegalStep(f"{step} may not follow {last} in {decision_id}")
             if chain.resource != ref.arn:
                 raise IllegalStep(f"{decision_id} is about {chain.resource}, not {ref.arn}")
             state, text = self._state(ref), to_json(body)
+            if (problem := unfit(state, decision_id, step)) is not None:
+                raise IllegalStep(problem)
             if fencing is not None and not state.held(decision_id, fencing):
                 raise LostLease(f"{ref.arn} is at fencing number {state.fencing}, not {fencing}")
             moved = after_step(state, decision_id, step, at=at, body=body, due_at=due_at)

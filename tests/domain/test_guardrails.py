@@ -12,6 +12,7 @@ from headroom.domain.demand import Binding
 from headroom.domain.guardrails import GUARDRAILS, Case, judge
 from headroom.domain.plans import Plan
 from headroom.domain.policy import Mode, limits_for
+from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RolledBack
 from headroom.domain.resources import ModificationState, VolumeType
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
@@ -63,6 +64,11 @@ def starts(*hours: float) -> tuple[KnownModification, ...]:
     return tuple(KnownModification(started_at=NOW - timedelta(hours=h), by="other") for h in hours)
 
 
+def undone(ago: timedelta) -> RolledBack:
+    at = NOW - ago
+    return RolledBack(decision_id="d0", at=at, until=at + QUIET_AFTER_ROLLBACK)
+
+
 def test_a_plan_within_every_limit_is_allowed() -> None:
     assert judge(case()).allowed
 
@@ -78,8 +84,11 @@ def test_every_guardrail_there_is_answers_on_every_plan() -> None:
         (case(effective=limits_for(policy(), volume(tags=(("headroom", "on"),)))), Guardrail.POLICY),
         (case(standing=standing(paused_until=NOW + timedelta(hours=1))), Guardrail.PAUSE),
         (case(effective=limits_for(policy(), volume(tags=()))), Guardrail.MODE),
-        (case(effective=limits_for(policy(), volume(tags=(("headroom", "approve"),)))),
-         Guardrail.MODE),
+        (case(effective=limits_for(policy(), volume(tags=(("headroom", "approve"),)))), None),
+        (case(standing=standing(rolled_back=undone(ago=timedelta(hours=23)))),
+         Guardrail.ROLLED_BACK),
+        (case(standing=standing(rolled_back=undone(ago=timedelta(hours=24)))), None),
+        (case(approved_usd=Decimal("0.01")), Guardrail.APPROVAL),
         (with_limits(types=(VolumeType.IO2,)), None),
         (with_plan(target=gp2(400)), Guardrail.TYPES),
         (with_plan(target=gp3(100, 3000, 900)), Guardrail.VALID),

@@ -39,6 +39,9 @@ TEXTS = {
     "min_throughput_mibps": st.integers(0, 4_000).map(str),
     "infrastructure_as_code": st.sampled_from(["act", "tell", "leave"]),
     "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
+    "approve_above_usd_per_month": st.sampled_from(["never", "0", "12.5", "1000"]),
+    "approval_expires": st.integers(1, 10_080).map(lambda m: f"{m}m"),
+    "roll_back_ineffective": st.sampled_from(["true", "false"]),
 }
 NOISE = st.sampled_from(["Name", "team", "headroom:max-iop", "headroom:group", "headroom-auto"])
 TAGS = st.builds(
@@ -74,6 +77,10 @@ def test_every_setting_but_what_tags_may_do_has_a_tag_and_a_narrower_side() -> N
         ("headroom:give-back-after-days", "7", "give_back_after_days", 7.0, "0"),
         ("headroom:min-iops", "6000", "min_iops", 6_000, "2000"),
         ("headroom:min-throughput-mibps", "250", "min_throughput_mibps", 250, "125"),
+        ("headroom:approve-above-usd-per-month", "12.50", "approve_above_usd", Decimal("12.5"),
+         None),
+        ("headroom:approval-expires", "2h", "approval_expires_minutes", 120, "1d"),
+        ("headroom:roll-back-ineffective", "false", "roll_back_ineffective", False, "true"),
         ("headroom:types", "io2", "types", (VolumeType.IO2,), "io1"),
         ("headroom:growth", "false", "growth", False, "true"),
     ],

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headroom.domain.guardrails import aws, floors, lowering, owner, owners, sense, together
+from headroom.domain.guardrails import (
+    asking,
+    aws,
+    floors,
+    lowering,
+    owner,
+    owners,
+    sense,
+    together,
+)
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.sense import MIN_KNOWN_MINUTES
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
@@ -16,6 +25,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.PAUSE, owner.pause),
     (Guardrail.BREAKER, owner.breaker),
     (Guardrail.MODE, owner.mode),
+    (Guardrail.APPROVAL, asking.approval),
     (Guardrail.OTHER_OWNER, aws.other_owner),
     (Guardrail.MULTI_ATTACH, aws.multi_attach),
     (Guardrail.INFRASTRUCTURE_AS_CODE, owners.infrastructure_as_code),
@@ -36,6 +46,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.IN_FLIGHT, aws.in_flight),
     (Guardrail.BACK_OFF, aws.back_off),
     (Guardrail.COOLDOWN, owner.cooldown),
+    (Guardrail.ROLLED_BACK, asking.rolled_back),
     (Guardrail.FAILURES, aws.failures),
     (Guardrail.INSTANCE_LIMIT, sense.instance_limit),
     (Guardrail.DATA, sense.data),

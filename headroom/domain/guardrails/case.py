@@ -30,6 +30,8 @@ class Case:
     """Days of the past that were measured."""
     group: GroupStanding | None = None
     """What the striped set says that the volume belongs to; None where none was looked at."""
+    approved_usd: Decimal | None = None
+    """The price change a person agreed to, USD per month, when an approved plan is judged again."""
 
 
 def verdict_of(

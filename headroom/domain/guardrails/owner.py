@@ -48,10 +48,10 @@ def breaker(case: Case) -> Verdict:
 
 
 def mode(case: Case) -> Verdict:
-    """Only `auto` acts by itself."""
+    """Only `auto` acts by itself, and `approve` once a person agreed; see approval.py."""
     limits = case.effective.limits
     return verdict_of(
-        Guardrail.MODE, Relation.IS, limits.mode.value, Mode.AUTO.value, "",
+        Guardrail.MODE, Relation.ONE_OF, limits.mode.value, (Mode.AUTO.value, Mode.APPROVE.value), "",
         f"from {case.effective.mode_from}",
     )  # fmt: skip
 

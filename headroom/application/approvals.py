@@ -1,0 +1,126 @@
+"""Requests for approval: made, run out, withdrawn, and carried out once a person agreed.
+
+Nothing is leased or reserved while one waits: that happens when it is intended, as for any act.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+
+from headroom.application.execution import WITHDRAWN_DUE, execute
+from headroom.domain.decision import Act, Decision, Evidence
+from headroom.domain.judged_again import Go, Wait, Withdraw, judge_again
+from headroom.domain.policy import Mode, Policy, limits_for
+from headroom.domain.records import Step
+from headroom.domain.requests import Asked
+from headroom.domain.resources import ResourceRef
+from headroom.domain.verdicts import PlanJudgement
+from headroom.ports import IllegalStep, Ports
+
+
+def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
+    """Record that the decision waits for a person, and tell people, once."""
+    if act.approval is None or act.expires is None:
+        raise ValueError(f"{decision.decision_id} needs nobody's approval")
+    asked = Asked(
+        decision_id=decision.decision_id, asked_at=now, expires=act.expires,
+        origin=act.plan.origin, target=act.plan.target,
+        price_change_usd=act.plan.price_change_usd, why=act.approval,
+    )  # fmt: skip
+    summary = f"waits for a person until {act.expires:%Y-%m-%d %H:%M} UTC: {act.approval}"
+    try:
+        _append(ports, asked, decision.observation.volume.ref, Step.AWAITING, now, summary,
+                {"asked": asked}, due_at=act.expires)  # fmt: skip
+    except IllegalStep:  # another request was made meanwhile, or this one was overtaken
+        with suppress(IllegalStep):
+            withdraw(ports, asked, decision.observation.volume.ref, now, "another request waits")
+        return
+    ports.notifier.tell(decision, Step.AWAITING, f"{decision.summary}; it {summary}")
+
+
+def settle(ports: Ports, evidence: Evidence, asked: Asked, now: datetime) -> Decision | bool:
+    """Carry a request on: True when the look is over, False when it goes on as any other.
+
+    A Decision is the Hold that says what an approved change waits for; it is still to be recorded.
+    """
+    ref = evidence.observation.volume.ref
+    decision = ports.ledger.decision(asked.decision_id)
+    if asked.approved_at is None:
+        _mind(ports, evidence, decision, asked, now)
+        return False
+    match judge_again(evidence, decision, asked):
+        case Go(decision=again):
+            if isinstance(again.answer, Act):
+                execute(ports, again, again.answer, now)
+            return True
+        case Wait(decision=hold):
+            return hold
+        case Withdraw(why=why, judgement=judgement):
+            withdraw(ports, asked, ref, now, why, judgement)
+            told = f"approved by {asked.approved_by}, and not done: {why}"
+            ports.notifier.tell(decision, Step.WITHDRAWN, told)
+            return True
+
+
+def _mind(
+    ports: Ports, evidence: Evidence, decision: Decision, asked: Asked, now: datetime
+) -> None:
+    """End a request whose time ran out, or that can come to nothing any more."""
+    ref = evidence.observation.volume.ref
+    if now >= asked.expires:
+        told = f"nobody answered until {asked.expires:%Y-%m-%d %H:%M} UTC: nothing was changed"
+        with suppress(IllegalStep):  # somebody answered at the last moment; the next look sees it
+            _append(ports, asked, ref, Step.EXPIRED, now, told, {}, due_at=now)
+            ports.notifier.tell(decision, Step.EXPIRED, told)
+        return
+    moot = _moot(evidence, asked)
+    if moot is not None:
+        with suppress(IllegalStep):
+            withdraw(ports, asked, ref, now, moot)
+            ports.notifier.tell(decision, Step.WITHDRAWN, f"no approval is needed any more: {moot}")
+
+
+def _moot(evidence: Evidence, asked: Asked) -> str | None:
+    """Why nothing can come of a request any more; None while something can."""
+    volume = evidence.observation.volume
+    if volume.configuration != asked.origin:
+        return f"the volume is {volume.configuration} now, it was {asked.origin}"
+    policy = evidence.policy
+    if isinstance(policy, Policy):
+        mode = limits_for(policy, volume).limits.mode
+        if mode in (Mode.OFF, Mode.OBSERVE):
+            return f"the mode is {mode.value} now"
+    return None
+
+
+def overtaken(ports: Ports, asked: Asked, decision: Decision, now: datetime) -> None:
+    """Withdraw a request because `decision` is about to change what it was about."""
+    ref = decision.observation.volume.ref
+    with suppress(IllegalStep):  # answered or ended meanwhile; the ledger lets only one be intended
+        withdraw(ports, asked, ref, now, f"{decision.decision_id} is done instead")
+
+
+def withdraw(
+    ports: Ports, asked: Asked, ref: ResourceRef, now: datetime, why: str,
+    judgement: PlanJudgement | None = None,
+) -> None:  # fmt: skip
+    """End a request that was not carried out, with what the guardrails said if they did.
+
+    Raises IllegalStep when somebody answered it, or ended it, meanwhile.
+    """
+    body: dict[str, object] = {"why": "judged_again" if judgement else "moot", "detail": why}
+    if judgement is not None:
+        body |= {"verdicts": judgement.verdicts, "plan": judgement.plan}
+    _append(ports, asked, ref, Step.WITHDRAWN, now, f"withdrawn before acting: {why}", body,
+            due_at=now + WITHDRAWN_DUE)  # fmt: skip
+
+
+def _append(
+    ports: Ports, asked: Asked, ref: ResourceRef, step: Step, now: datetime, summary: str,
+    body: dict[str, object], *, due_at: datetime,
+) -> None:  # fmt: skip
+    ports.ledger.append(
+        asked.decision_id, step, ref=ref, at=now, summary=summary, body=body, fencing=None,
+        due_at=due_at,
+    )  # fmt: skip

@@ -1,0 +1,139 @@
+"""When a person must agree, how long a request waits, and what a no means. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from headroom.domain.limits import Limits, Mode
+from headroom.domain.plans import Plan
+from headroom.domain.records import Step
+from headroom.domain.requests import (
+    DAY,
+    MOST_UNANSWERED,
+    QUIET_AFTER_REJECTION,
+    Asked,
+    Declined,
+)
+from headroom.domain.resource_state import ResourceState
+
+ALIKE = 2
+"""A plan whose price change is this many times another's, or as small a part, is another plan."""
+FEW_CENTS = Decimal(1)
+"""USD per month below which the sizes of two price changes are not told apart."""
+
+
+def why_approval(limits: Limits, plan: Plan) -> str | None:
+    """Why a person must agree to `plan` before it is done; None when nobody is asked.
+
+    Under `auto` only for what it adds to the monthly price, never for what lowers it.
+    """
+    if limits.mode is Mode.APPROVE:
+        return "the mode is approve"
+    above = limits.approve_above_usd
+    if above is not None and plan.price_change_usd > max(above, Decimal(0)):
+        return f"it costs more than ${above} a month, and the policy asks above that"
+    return None
+
+
+def alike(plan: Plan, declined: Declined) -> bool:
+    """Whether `plan` is much the same as one that was declined: type, direction and price."""
+    if plan.target == declined.target:
+        return True
+    now, before = plan.price_change_usd, declined.price_change_usd
+    if plan.target.volume_type is not declined.target.volume_type or (now > 0) != (before > 0):
+        return False
+    less, more = sorted((max(abs(now), FEW_CENTS), max(abs(before), FEW_CENTS)))
+    return more < ALIKE * less
+
+
+def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
+    """Until when nobody is asked for `plan` because of earlier answers; None when it may be asked.
+
+    Something clearly different may be asked for, but no more than a few requests in 24 h.
+    """
+    waits = [d.until for d in declined if at < d.until and alike(plan, d)]
+    lately = sorted(d.at for d in declined if d.at > at - DAY)
+    if len(lately) >= MOST_UNANSWERED:
+        waits.append(lately[-MOST_UNANSWERED] + DAY)
+    return max(waits, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswerable:
+    """Why an answer counts for nothing, in the words of ports.NotAnswered."""
+
+    why: str
+    detail: str
+
+
+def answered(
+    state: ResourceState, decision_id: str, step: Step, *, last: Step | None, at: datetime, who: str
+) -> ResourceState | Unanswerable:
+    """The state once a person approved or rejected, or why the answer comes to nothing.
+
+    `last` is the last step of the chain. The resource is due at once: the deployed function looks.
+    """
+    asked = state.asking
+    if asked is None or asked.decision_id != decision_id or last is not Step.AWAITING:
+        return _not_waiting(asked, decision_id, last)
+    if at >= asked.expires:
+        return Unanswerable(
+            why="expired", detail=f"it expired at {asked.expires:%Y-%m-%d %H:%M} UTC"
+        )
+    if step is Step.APPROVED:
+        moved = replace(state, asking=replace(asked, approved_at=at, approved_by=who))
+    else:
+        moved = after_no(state, step, at)
+    return replace(moved, called_at=at, due_at=min(at, state.due_at or at))
+
+
+def _not_waiting(asked: Asked | None, decision_id: str, last: Step | None) -> Unanswerable:
+    match last:
+        case None:
+            return Unanswerable(why="unknown", detail="there is no such decision")
+        case Step.APPROVED | Step.REJECTED:
+            by = ""
+            if asked is not None and asked.decision_id == decision_id and asked.approved_by:
+                by = f" by {asked.approved_by}"
+            return Unanswerable(why=last.value, detail=f"it was {last.value} already{by}")
+        case Step.EXPIRED:
+            return Unanswerable(why="expired", detail="it expired before anybody answered")
+        case _:
+            return Unanswerable(
+                why="not_awaiting", detail=f"it waits for nobody: its last step is {last.value}"
+            )
+
+
+def after_no(state: ResourceState, step: Step, at: datetime) -> ResourceState:
+    """The state once the request that waits was rejected or ran out."""
+    asked = state.asking
+    if asked is None:
+        return state
+    rejected = step is Step.REJECTED
+    quiet = QUIET_AFTER_REJECTION if rejected else min(asked.expires - asked.asked_at, DAY)
+    mine = Declined(
+        decision_id=asked.decision_id, at=at, until=at + quiet, target=asked.target,
+        price_change_usd=asked.price_change_usd, rejected=rejected,
+    )  # fmt: skip
+    kept = [d for d in state.declined if at < max(d.until, d.at + DAY)]
+    return replace(state, asking=None, declined=(*kept, mine)[-2 * MOST_UNANSWERED :])
+
+
+def unapproved(state: ResourceState, plan: Plan, decision_id: str, now: datetime) -> str | None:
+    """Why `plan` may not be intended as the approved one; None when it may.
+
+    Only what a person agreed to, for no more money, and not after the request expired.
+    """
+    asked = state.asking
+    if asked is None or asked.decision_id != decision_id or asked.approved_at is None:
+        return "nobody approved it"
+    if now >= asked.expires:
+        return f"the approval expired at {asked.expires:%Y-%m-%d %H:%M} UTC"
+    if (plan.origin, plan.target) != (asked.origin, asked.target):
+        return "it is not the change that was approved"
+    if plan.price_change_usd > asked.price_change_usd:
+        return f"it costs more than the ${asked.price_change_usd:.2f} a month that was approved"
+    return None

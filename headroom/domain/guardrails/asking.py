@@ -1,0 +1,32 @@
+"""Guardrails for what people agreed to and what they had undone."""
+
+from __future__ import annotations
+
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+
+
+def approval(case: Case) -> Verdict:
+    """What a person approved is done for no more money than they were asked for."""
+    approved = case.approved_usd
+    if approved is None:
+        return verdict_of(
+            Guardrail.APPROVAL, Relation.IS, "nothing approved yet", "nothing approved yet", ""
+        )
+    return verdict_of(
+        Guardrail.APPROVAL, Relation.AT_MOST, case.plan.price_change_usd, approved, "USD/month"
+    )
+
+
+def rolled_back(case: Case) -> Verdict:
+    """After a rollback the volume is left as it is for a day: whoever asked for it meant it."""
+    last, at = case.standing.rolled_back, case.observation.at
+    waiting = last is not None and at < last.until
+    return verdict_of(
+        Guardrail.ROLLED_BACK, Relation.IS, "rolled back lately" if waiting else "left to us",
+        "left to us", "",
+        f"the change of {last.decision_id} was undone at {last.at:%Y-%m-%d %H:%M} UTC"
+        if last is not None and waiting
+        else "",
+        clears_at=last.until if last is not None and waiting else None, temporary=True,
+    )  # fmt: skip

@@ -1,0 +1,137 @@
+"""An approved plan judged again on fresh evidence, by the same guardrails as when it was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from headroom.domain.decision import Act, Decision, Evidence, Hold, Reason, decide
+from headroom.domain.digest import digest
+from headroom.domain.guardrails import judge
+from headroom.domain.guardrails.case import verdict_of
+from headroom.domain.plans import Plan
+from headroom.domain.pricing import PriceUnknown
+from headroom.domain.requests import Asked
+from headroom.domain.rolling_back import case_of, judge_rollback
+from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation
+
+HOURS_A_MONTH = 730
+LEAST_LOSS = 0.01
+"""USD a day that a plan nobody would weigh any more is worth less than nothing, at least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Go:
+    """It may be done: the decision as it was asked, with what is known and judged now."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Blocked for now, by what clears before the approval expires: a Hold that says so."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdraw:
+    """It is no longer allowed, or no longer what should be done."""
+
+    why: str
+    judgement: PlanJudgement | None
+
+
+Again = Go | Wait | Withdraw
+
+
+def judge_again(evidence: Evidence, decision: Decision, asked: Asked) -> Again:
+    """What becomes of the plan of `decision` that a person approved, judged on `evidence`."""
+    answer, at = decision.answer, evidence.observation.at
+    if not isinstance(answer, Act):
+        return Withdraw(why="it was not decided to act", judgement=None)
+    if at >= asked.expires:
+        return Withdraw(why="the approval expired before it could be done", judgement=None)
+    if evidence.observation.volume.configuration != asked.origin:
+        return Withdraw(why="the volume was changed meanwhile", judgement=None)
+    base = decide(replace(evidence, also=asked.target))
+    plan = _fresh(evidence, base, answer.plan)
+    if plan is None:
+        return Withdraw(why="no price is known for it any more", judgement=None)
+    judgement = _judgement(evidence, base, decision, plan, asked.price_change_usd)
+    if judgement.allowed:
+        return Go(decision=_as_judged(decision, base, answer, judgement))
+    names = ", ".join(v.guardrail.value for v in judgement.blocking)
+    pointless = any(v.guardrail is Guardrail.WORTH_IT for v in judgement.blocking)
+    known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
+    for_now = all(v.temporary for v in judgement.blocking) and not pointless
+    if not for_now or max(known, default=at) >= asked.expires:
+        return Withdraw(why=f"judged again, it is blocked by {names}", judgement=judgement)
+    until = max(known) if len(known) == len(judgement.blocking) else None
+    return Wait(decision=_waiting(base, asked, plan, until, names))
+
+
+def _waiting(
+    base: Decision, asked: Asked, plan: Plan, until: datetime | None, names: str
+) -> Decision:
+    summary = (
+        f"{base.observation.volume.ref.resource_id}: {plan.origin} -> {plan.target}, approved by "
+        f"{asked.approved_by}, waits for {names}"
+    )
+    if until is not None:
+        summary += f" until {until:%Y-%m-%d %H:%M} UTC"
+    return replace(
+        base,
+        decision_id=digest(base.decision_id, "approved", asked.decision_id)[:20],
+        answer=Hold(reason=Reason.BLOCKED_FOR_NOW, until=until, would_take=plan),
+        summary=summary,
+    )
+
+
+def _fresh(evidence: Evidence, base: Decision, plan: Plan) -> Plan | None:
+    """The plan at today's price, with what it is worth under today's load."""
+    if evidence.prices is None:
+        return None
+    try:
+        then = evidence.prices.monthly(plan.target)
+        change = then - evidence.prices.monthly(plan.origin)
+    except PriceUnknown:
+        return None
+    weighed = next((j.plan for j in base.judgements if j.plan.target == plan.target), None)
+    if weighed is not None:
+        return weighed
+    loss = max(LEAST_LOSS, float(change) * 24 / HOURS_A_MONTH)
+    return replace(
+        plan, monthly_usd=then, price_change_usd=change, ended_minutes_per_day=0.0,
+        value_usd_per_day=-loss,
+    )  # fmt: skip
+
+
+def _judgement(
+    evidence: Evidence, base: Decision, decision: Decision, plan: Plan, approved_usd: Decimal
+) -> PlanJudgement:
+    """All guardrails on the fresh plan, and the price that was agreed to beside them."""
+    if decision.rolls_back is not None:
+        return judge_rollback(base, evidence, plan, by_person=False, approved_usd=approved_usd)
+    found = next((j for j in base.judgements if j.plan == plan), None)
+    if found is None:
+        return judge(case_of(base, evidence, plan, base.effective, approved_usd))
+    agreed = verdict_of(
+        Guardrail.APPROVAL, Relation.AT_MOST, plan.price_change_usd, approved_usd, "USD/month"
+    )
+    verdicts = (agreed if v.guardrail is Guardrail.APPROVAL else v for v in found.verdicts)
+    return replace(found, verdicts=tuple(verdicts))
+
+
+def _as_judged(
+    decision: Decision, base: Decision, answer: Act, judgement: PlanJudgement
+) -> Decision:
+    """The decision that was approved, its id and instant kept, with what is in force today."""
+    return replace(
+        decision, observation=base.observation, standing=base.standing,
+        policy_version=base.policy_version, effective=base.effective,
+        price_source=base.price_source, current_usd=base.current_usd, demand=base.demand,
+        diagnosis=base.diagnosis, judgements=(judgement,),
+        answer=replace(answer, plan=judgement.plan),
+    )  # fmt: skip

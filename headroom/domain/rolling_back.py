@@ -1,0 +1,237 @@
+"""Undoing a change: who may ask, what is set back, which guardrails have a say. Pure.
+
+IOPS, throughput and type go back to what they were before the change; size never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from headroom.domain.approval import Unanswerable, why_approval
+from headroom.domain.catalogue import capability
+from headroom.domain.decision import (
+    NOTHING_ALLOWED,
+    Act,
+    Answer,
+    Decision,
+    Escalate,
+    Evidence,
+    Hold,
+    Reason,
+    decide,
+)
+from headroom.domain.digest import digest
+from headroom.domain.guardrails import Case, judge
+from headroom.domain.guardrails.case import verdict_of
+from headroom.domain.planner import TIME_TO_EFFECT
+from headroom.domain.plans import Plan
+from headroom.domain.policy import EffectiveLimits, Policy
+from headroom.domain.pricing import PriceUnknown
+from headroom.domain.records import Step
+from headroom.domain.requests import ROLLBACK_WAITS, RollbackAsked
+from headroom.domain.resource_state import ResourceState
+from headroom.domain.resources import Configuration
+from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation
+
+NOT_ASKED = frozenset(
+    {
+        # Whether it pays, and what is known of the load: a person, or proof, has decided that.
+        Guardrail.WORTH_IT, Guardrail.DATA, Guardrail.INSTANCE_LIMIT,
+        Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_CALM,
+        Guardrail.GIVE_BACK_SLOT, Guardrail.GIVE_BACK_WAY_BACK,
+        # It goes to what the volume had, not to something that was guessed.
+        Guardrail.TYPES, Guardrail.LARGEST_STEP,
+        # Quiet times keep Headroom from changing its mind, not people from changing theirs.
+        Guardrail.COOLDOWN, Guardrail.ROLLED_BACK,
+    }
+)  # fmt: skip
+"""Guardrails that have no say in a rollback; all others judge it as they judge any change."""
+UNDONE_BY_NOBODY = frozenset({Step.FAILED, Step.GONE, Step.NOT_APPLIED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A wish that makes sense, and the state once it is recorded."""
+
+    wish: RollbackAsked
+    state: ResourceState
+
+
+def wanted(
+    state: ResourceState, decision_id: str, steps: Sequence[Step], *, at: datetime, who: str,
+    reason: str,
+) -> Wanted | Unanswerable:  # fmt: skip
+    """The state once somebody asked to undo the change of a chain, or why that makes no sense."""
+    if not steps or steps[0] is not Step.DECIDED:
+        return Unanswerable(why="unknown", detail="there is no such decision")
+    if Step.APPLIED not in steps or steps[-1] in UNDONE_BY_NOBODY:
+        detail = f"it changed nothing: its last step is {steps[-1].value}"
+        return Unanswerable(why="not_applied", detail=detail)
+    if state.rollback is not None:
+        asked = state.rollback
+        detail = f"{asked.who} asked for a rollback of {asked.decision_id} already; it waits"
+        return Unanswerable(
+            why="asked", detail=f"{detail} until {asked.expires:%Y-%m-%d %H:%M} UTC"
+        )
+    if state.rolled_back is not None and state.rolled_back.decision_id == decision_id:
+        detail = f"it was undone at {state.rolled_back.at:%Y-%m-%d %H:%M} UTC"
+        return Unanswerable(why="undone", detail=detail)
+    mine = RollbackAsked(
+        decision_id=decision_id, asked_at=at, expires=at + ROLLBACK_WAITS, who=who, reason=reason
+    )
+    # While a change is open, the end of its chain takes the wish up at once.
+    called_at = at if state.chain is None else state.called_at
+    moved = replace(state, rollback=mine, called_at=called_at, due_at=min(at, state.due_at or at))
+    return Wanted(wish=mine, state=moved)
+
+
+def way_back(change: Plan, current: Configuration) -> Configuration | str:
+    """What `current` becomes when `change` is undone, or why that cannot be."""
+    if _performance(current) != _performance(change.target):
+        return f"the volume was changed since: it is {current}, the change made it {change.target}"
+    back = replace(change.origin, size_gib=current.size_gib)
+    if back == current:
+        return "the change raised only the size, which is never lowered"
+    return back
+
+
+def _performance(configuration: Configuration) -> Configuration:
+    return replace(configuration, size_gib=1)
+
+
+def decide_rollback(evidence: Evidence, asked: RollbackAsked, change: Plan) -> Decision:
+    """Act, Hold or Escalate on the wish to undo `change`; pure, like decide()."""
+    base = decide(evidence)
+    at, limits = evidence.observation.at, base.effective.limits
+    back = way_back(change, evidence.observation.volume.configuration)
+    if isinstance(back, str):
+        return _told(base, asked, (), _no(back, "rollback_has_no_way", None))
+    plan = _plan(evidence, asked, change, back)
+    if plan is None:
+        why = "no price is known for what the volume had before"
+        return _told(base, asked, (), _no(why, "price_unknown", None))
+    judgement = judge_rollback(base, evidence, plan, by_person=asked.by_person)
+    answer: Answer
+    if judgement.allowed:
+        approval = None if asked.by_person else why_approval(limits, plan)
+        expires = at + timedelta(minutes=limits.approval_expires_minutes)
+        answer = Act(
+            reason=Reason.ROLLED_BACK, plan=plan, approval=approval,
+            expires=None if approval is None else expires,
+        )  # fmt: skip
+    else:
+        answer = _blocked(judgement, asked, at)
+    return _told(base, asked, (judgement,), answer)
+
+
+def judge_rollback(
+    base: Decision, evidence: Evidence, plan: Plan, *, by_person: bool,
+    approved_usd: Decimal | None = None,
+) -> PlanJudgement:  # fmt: skip
+    """What every guardrail says about a rollback; those that have no say in it say so.
+
+    A person's own wish may use the slots that are kept for people.
+    """
+    effective = base.effective
+    if by_person:
+        effective = replace(effective, limits=replace(effective.limits, slots_reserve=0))
+    found = judge(case_of(base, evidence, plan, effective, approved_usd))
+    verdicts = tuple(
+        verdict_of(
+            v.guardrail, Relation.IS, "a rollback", "a rollback", "", "has no say in a rollback"
+        )
+        if v.guardrail in NOT_ASKED
+        else v
+        for v in found.verdicts
+    )
+    return replace(found, verdicts=verdicts)
+
+
+def case_of(
+    base: Decision, evidence: Evidence, plan: Plan, effective: EffectiveLimits,
+    approved_usd: Decimal | None,
+) -> Case:  # fmt: skip
+    """The case of one plan under what `base` concluded from the evidence."""
+    policy = evidence.policy
+    return Case(
+        plan=plan, observation=base.observation, demand=base.demand, diagnosis=base.diagnosis,
+        standing=base.standing, effective=effective, approved_usd=approved_usd,
+        policy=policy if isinstance(policy, Policy) else NOTHING_ALLOWED,
+    )  # fmt: skip
+
+
+def _plan(
+    evidence: Evidence, asked: RollbackAsked, change: Plan, back: Configuration
+) -> Plan | None:
+    current = evidence.observation.volume.configuration
+    if evidence.prices is None:
+        return None
+    try:
+        then, now = evidence.prices.monthly(back), evidence.prices.monthly(current)
+    except PriceUnknown:
+        return None
+    can = capability(back)
+    return Plan(
+        origin=current, target=back, why=f"undoes {asked.decision_id} ({change.why})",
+        wanted_iops=can.sustained_iops, wanted_mibps=can.sustained_mibps, meets_need=True,
+        capability=can, monthly_usd=then, price_change_usd=then - now,
+        time_to_effect=TIME_TO_EFFECT, reversible=True, ended_minutes_per_day=0.0,
+        value_usd_per_day=0.0, capped_from=None,
+    )  # fmt: skip
+
+
+def _blocked(judgement: PlanJudgement, asked: RollbackAsked, at: datetime) -> Answer:
+    """Hold for what clears in time, else give it up and say so."""
+    names = ", ".join(v.guardrail.value for v in judgement.blocking)
+    lasting = [v for v in judgement.blocking if not v.temporary]
+    if lasting:
+        return _no(f"not allowed by {names}", "rollback_blocked", judgement.plan)
+    if at >= asked.expires:
+        return _no(f"still blocked by {names} when it expired", "rollback_expired", judgement.plan)
+    known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
+    until = max(known).astimezone(UTC) if len(known) == len(judgement.blocking) else None
+    if until is not None and until >= asked.expires:
+        until = asked.expires
+    return Hold(reason=Reason.BLOCKED_FOR_NOW, until=until, would_take=judgement.plan)
+
+
+def _no(why: str, cause: str, plan: Plan | None) -> Escalate:
+    remedy = f"nothing was rolled back: {why}; change the policy and ask again, or do it yourself"
+    return Escalate(reason=Reason.BLOCKED_FOR_GOOD, cause=cause, remedy=remedy, would_take=plan)
+
+
+def _told(
+    base: Decision, asked: RollbackAsked, judgements: tuple[PlanJudgement, ...], answer: Answer
+) -> Decision:
+    """`base` with what was concluded about the wish in place of what the load would ask for."""
+    return replace(
+        base,
+        decision_id=digest(base.decision_id, "rollback", asked.decision_id)[:20],
+        judgements=judgements, answer=answer, summary=_summary(base, asked, answer),
+        next_change_at=None, rolls_back=asked.decision_id,
+    )  # fmt: skip
+
+
+def _summary(base: Decision, asked: RollbackAsked, answer: Answer) -> str:
+    name, who = base.observation.volume.ref.resource_id, f"asked for by {asked.who}"
+    head = f"{name}: rollback of {asked.decision_id}, {who}"
+    if asked.reason:
+        head += f" ({asked.reason})"
+    match answer:
+        case Act(plan=plan, approval=approval):
+            agree = "" if approval is None else f"a person must agree ({approval}): "
+            change = plan.price_change_usd
+            sign = "+" if change >= 0 else "-"
+            return (
+                f"{head}: {agree}{plan.origin} -> {plan.target}, {sign}${abs(change):.2f} a month, "
+                "one of AWS's four changes in 24 h"
+            )
+        case Hold(until=until):
+            return head + (
+                "; waits" if until is None else f"; waits until {until:%Y-%m-%d %H:%M} UTC"
+            )
+        case Escalate(remedy=remedy):
+            return f"{head}; {remedy}"
