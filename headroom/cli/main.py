@@ -13,6 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from typer._click.exceptions import ClickException
 
 from headroom.cli import (
+    asking,
     audit,
     budget,
     compare,
@@ -51,6 +52,10 @@ app.command("pause")(stopping.pause)
 app.command("resume")(stopping.resume)
 app.add_typer(stopping.app, name="breaker")
 app.command("status")(stopping.status)
+app.command("approvals")(asking.approvals)
+app.command("approve")(asking.approve)
+app.command("reject")(asking.reject)
+app.command("rollback")(asking.rollback)
 app.command("budget")(budget.budget)
 app.command("audit")(audit.audit)
 app.command("explain")(explain.explain)

@@ -16,7 +16,7 @@ from headroom.proving.policy_tests import PolicyTests, Verdict
 MEANS = {
     Mode.OFF: "it is not looked at",
     Mode.OBSERVE: "decisions are recorded and nothing is changed",
-    Mode.APPROVE: "nothing is changed by itself, and the owner is told of what stays blocked",
+    Mode.APPROVE: "it is changed within these limits once a person approved it",
     Mode.AUTO: "it is changed within these limits",
 }
 

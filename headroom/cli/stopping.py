@@ -112,11 +112,11 @@ def pause(
 
     What AWS is doing already goes on and is verified; looks and records go on.
     """
-    span, reason = None if duration is None else _span(duration), _reason(reason)
+    span, reason = None if duration is None else _span(duration), plain_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     now = here.account.now
     until = None if span is None else now + span
-    _written(lambda: here.ledger.pause(until, at=now, who=here.account.caller, reason=reason))
+    written(lambda: here.ledger.pause(until, at=now, who=here.account.caller, reason=reason))
     stops = _stops(here)
     if as_json:
         emit(as_object(stops, now))
@@ -141,24 +141,24 @@ def resume(
 
     The fleet is scanned with the next sweep, within a minute.
     """
-    reason = _reason(reason)
+    reason = plain_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     now, who = here.account.now, here.account.caller
     before = _stops(here)
     was_paused = in_force(before.account.pause, now) is not None
     if before.account.pause is not None:
-        _written(lambda: here.ledger.resume(at=now, who=who, reason=reason))
+        written(lambda: here.ledger.resume(at=now, who=who, reason=reason))
     if before.account.breaker is not None:
-        _written(lambda: here.ledger.close_breaker(None, at=now, who=who, reason=reason))
+        written(lambda: here.ledger.close_breaker(None, at=now, who=who, reason=reason))
     stops = _stops(here)
     if as_json:
         emit(as_object(stops, now))
         return OK
     stopped = was_paused or before.account.breaker is not None
     told = "Resumed: changes go on" if stopped else "Nothing was stopped: changes go on"
-    _line(f"{told} in {here.place}.")
+    say(f"{told} in {here.place}.")
     for breaker in stops.breakers:
-        _line(f"Still left alone: {_broken(breaker)}")
+        say(f"Still left alone: {_broken(breaker)}")
     return OK
 
 
@@ -179,9 +179,9 @@ def breakers(
         emit([_breaker_object(breaker) for breaker in found])
     else:
         for breaker in found:
-            _line(_broken(breaker))
+            say(_broken(breaker))
         if not found:
-            _line(f"No breaker is open in {here.place}.")
+            say(f"No breaker is open in {here.place}.")
     return FAILED if found else OK
 
 
@@ -202,18 +202,18 @@ def close(
     """Let Headroom change a volume, or the account's volumes, again after repeated failures."""
     if (volume is None) != whole_account:
         raise BadRequest("Name a volume, or say --account for the breaker of the whole account.")
-    reason = _reason(reason)
+    reason = plain_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     ref = None if volume is None else here.ref(volume)
     now, who = here.account.now, here.account.caller
-    closed = _written(lambda: here.ledger.close_breaker(ref, at=now, who=who, reason=reason))
+    closed = written(lambda: here.ledger.close_breaker(ref, at=now, who=who, reason=reason))
     name = here.place if ref is None else ref.resource_id
     if as_json:
         emit({"closed": closed, "resource": name})
     elif closed:
-        _line(f"Closed: {name} is changed again when it needs it.")
+        say(f"Closed: {name} is changed again when it needs it.")
     else:
-        _line(f"The breaker of {name} was not open.")
+        say(f"The breaker of {name} was not open.")
     return OK
 
 
@@ -241,16 +241,16 @@ def status(
               **as_object(stops, now)})  # fmt: skip
         return OK
     if isinstance(policy, PolicyUnreadable):
-        _line(f"Policy: cannot be read, so nothing is changed: {policy.reason}")
+        say(f"Policy: cannot be read, so nothing is changed: {policy.reason}")
     else:
-        _line(f"Policy: version {policy.version}, mode {policy.defaults.mode.value} where nothing "
+        say(f"Policy: version {policy.version}, mode {policy.defaults.mode.value} where nothing "
               f"else is said, {len(policy.rules)} rules.")  # fmt: skip
-        _line(f"Budget: {money(taken)} of {money(policy.account_increase_usd)} a month taken up; "
+        say(f"Budget: {money(taken)} of {money(policy.account_increase_usd)} a month taken up; "
               "`headroom budget` shows by what.")  # fmt: skip
     for line in lines(stops, now):
-        _line(line)
+        say(line)
     if not list(lines(stops, now)):
-        _line(f"Nothing is paused in {here.place}, and no breaker is open.")
+        say(f"Nothing is paused in {here.place}, and no breaker is open.")
     return OK
 
 
@@ -316,7 +316,7 @@ def _span(text: str) -> timedelta:
     return span
 
 
-def _reason(text: str) -> str:
+def plain_reason(text: str) -> str:
     """A reason as it is recorded: one line of text."""
     plain = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
     if len(plain) > LONGEST_REASON:
@@ -341,12 +341,12 @@ def _increase(here: Deployment) -> int:
         raise Problem(f"The budget cannot be read: {problem}") from None
 
 
-def _written(write: Callable[[], T]) -> T:
+def written(write: Callable[[], T]) -> T:
     try:
         return write()
     except ReadFailed as problem:
         raise Problem(f"Nothing was changed, or that is not known: {problem}") from None
 
 
-def _line(text: str) -> None:
+def say(text: str) -> None:
     out().print(text, markup=False, soft_wrap=True)

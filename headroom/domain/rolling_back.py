@@ -45,7 +45,7 @@ NOT_ASKED = frozenset(
         # It goes to what the volume had, not to something that was guessed.
         Guardrail.TYPES, Guardrail.LARGEST_STEP,
         # Quiet times keep Headroom from changing its mind, not people from changing theirs.
-        Guardrail.COOLDOWN, Guardrail.ROLLED_BACK,
+        Guardrail.COOLDOWN, Guardrail.ROLLED_BACK, Guardrail.REVERTED,
     }
 )  # fmt: skip
 """Guardrails that have no say in a rollback; all others judge it as they judge any change."""

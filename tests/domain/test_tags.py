@@ -263,10 +263,11 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
     found = limits({key_of(name): text}, policy(tags_may=TagsMay.WIDEN)).limits
     plain = text.strip().lower()
     written: object = {"types": plain.split(), "growth": plain == "true",
-                       "give_back": plain == "true"}.get(name, plain)  # fmt: skip
+                       "give_back": plain == "true",
+                       "roll_back_ineffective": plain == "true"}.get(name, plain)  # fmt: skip
     words = ("types", "growth", "give_back", "mode", "cooldown", "infrastructure_as_code",
-             "revert_wait")  # fmt: skip
-    if name not in words:
+             "revert_wait", "approval_expires", "roll_back_ineffective")  # fmt: skip
+    if name not in words and plain != "never":
         written = float(plain) if "." in plain else int(plain)
     asked = parse_policy({"defaults": {name: written}}, source="policy").defaults
     assert getattr(found, FRIENDLY[name].name) == getattr(asked, FRIENDLY[name].name)

@@ -115,6 +115,11 @@ def strategy(told: Any) -> st.SearchStrategy[Any]:
     """JSON values of a schema, in the words that policy_fields uses."""
     if "enum" in told:
         return st.sampled_from(told["enum"])
+    if "oneOf" in told and "minimum" in told["oneOf"][0]:  # an amount, or a word for none
+        amount, none = told["oneOf"]
+        return strategy(amount) | st.just(none["const"])
+    if told.get("type") == "string":  # a duration that is some time
+        return st.integers(1, 7 * 24 * 60).map(lambda minutes: f"{minutes}m")
     if "oneOf" in told:  # a duration
         return st.integers(0, 7 * 24 * 60).map(lambda minutes: f"{minutes}m" if minutes else 0)
     match told["type"]:

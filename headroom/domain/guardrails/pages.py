@@ -18,6 +18,7 @@ from headroom.domain.demand import Binding
 from headroom.domain.groups import GroupStanding
 from headroom.domain.guardrails.case import Case
 from headroom.domain.limits import CodeOwned, Mode
+from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RolledBack
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail
@@ -72,6 +73,11 @@ def _less_durable(case: Case) -> Case:
         volume_type=VolumeType.IO2, size_gib=100, iops=3000, throughput_mibps=None
     )
     return replace(case, plan=replace(case.plan, origin=origin))
+
+
+def _undone(case: Case) -> RolledBack:
+    at = case.observation.at - timedelta(hours=3)
+    return RolledBack(decision_id="0123456789abcdef0123", at=at, until=at + QUIET_AFTER_ROLLBACK)
 
 
 def _in_flight(case: Case) -> Case:
@@ -152,6 +158,12 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             do="tag the volume `headroom: auto`, or set the mode in a rule",
             example="a volume without a tag, in mode `observe`",
             blocked=_limits(mode=Mode.OBSERVE),
+        ),
+        Guardrail.APPROVAL: Page(
+            settings=("mode", "approve_above_usd_per_month", "approval_expires"),
+            do="approve what it costs now when it is asked for again",
+            example="a person approved a change for $1 a month; by now it would cost more",
+            blocked=lambda case: replace(case, approved_usd=Decimal(1)),
         ),
         Guardrail.OTHER_OWNER: Page(
             do="nothing here: change it through the service it belongs to",
@@ -261,6 +273,13 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             blocked=lambda case: _limits(cooldown_minutes=60)(
                 _standing(lambda c: {"last_act_at": c.observation.at - timedelta(minutes=10)})(case)
             ),
+        ),
+        Guardrail.ROLLED_BACK: Page(
+            settings=("roll_back_ineffective",),
+            clears="a day after the rollback",
+            do="change the volume yourself; to keep Headroom from trying again, narrow its limits",
+            example="a change of this volume was rolled back three hours ago",
+            blocked=_standing(lambda c: {"rolled_back": _undone(c)}),
         ),
         Guardrail.FAILURES: Page(
             do="find out why the changes failed, then `headroom breaker close VOLUME`",
