@@ -20,6 +20,7 @@ from headroom.domain.requests import (
     RolledBack,
 )
 from headroom.domain.resource_state import Reserved, ResourceState, usd
+from headroom.domain.resources import ModificationState
 from headroom.domain.standing import KEPT, KnownModification, OpenChain, Standing
 from headroom.domain.stops import CAUSE, FAILS, MAX_FAILURES, AccountStops, Breaker, is_failure
 from headroom.domain.verdicts import Guardrail
@@ -53,8 +54,10 @@ def after_decided(
     Whoever records it withdraws `state.pending_act` with it: that one is overtaken.
     """
     enrolment, causes = state.enrolment_usd, state.escalated_causes
-    if enrolment is None and decision.effective.enrolled:
-        enrolment = decision.current_usd
+    change = decision.observation.modification
+    landing = change is not None and change.state is ModificationState.MODIFYING
+    if enrolment is None and decision.effective.enrolled and not landing:
+        enrolment = decision.current_usd  # while one lands AWS still describes what was before it
     if decision.diagnosis.binding is Binding.NOTHING:
         # What somebody undid lasts longer than an episode of load: it is told once all the same.
         causes = tuple(c for c in causes if c.startswith(Guardrail.REVERTED.value))

@@ -1,0 +1,410 @@
+"""No act ever exceeds any limit, in any mode, after any crash: who watches, and what is broken.
+
+Two things are held to the owner's text: every *decision* to act, by what its process was shown,
+and every *change* that AWS took, by what was true at that instant. Nothing here asks a guardrail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from headroom.domain.catalogue import capability
+from headroom.domain.decision import Act, Decision
+from headroom.domain.observation import VolumeActivity
+from headroom.domain.outcome import Outcome, Refusal, Refused
+from headroom.domain.records import Step, broken_link
+from headroom.domain.resources import Configuration, ResourceRef
+from headroom.ports import Intent, StorageView
+from tests.laws.permits import SLOTS, Permit, broken_limits, permit
+from tests.laws.world import PRICES, World
+
+DAY = timedelta(hours=24)
+CLOCKS = timedelta(minutes=15)
+"""A function reads its clock once and may live that long: its `now` is that much behind."""
+CALM_MINUTES, LEAST_MINUTES, FRESH = 30, 5, timedelta(minutes=30)
+FAILURES, ACCOUNT_FAILURES = 5, 10
+WAITING = (Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED)
+QUIET = {
+    Refusal.SLOTS: timedelta(hours=1), Refusal.IN_FLIGHT: timedelta(minutes=15),
+    Refusal.THROTTLED: timedelta(minutes=2), Refusal.REGION_QUOTA: timedelta(hours=1),
+    Refusal.OTHER: timedelta(minutes=15),
+}  # fmt: skip
+"""How long AWS is left alone after a refusal; after any other six hours."""
+LANDED = (Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED)
+WORKED = (Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE)
+GIVE_UP = timedelta(hours=31)
+"""A change whose effect nobody can prove is given up after 30 hours."""
+CENT = Decimal("0.000001")
+
+
+class Broken(AssertionError):
+    """The law was broken; the message says which limit, by how much."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Shown:
+    """What a process was shown of one volume, and what was true then."""
+
+    view: StorageView
+    allowed: Permit
+    asked: Any
+    owner: Configuration
+    on: str
+    standing_at: datetime | None = None
+    stopped: tuple[str, ...] = ()
+    others_usd: Decimal = Decimal(0)
+    activity: VolumeActivity | None = None
+    days: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Served:
+    """What one process was given so far."""
+
+    shown: dict[ResourceRef, Shown] = field(default_factory=dict)
+    document: Any = None
+    intents: dict[ResourceRef, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Law:
+    """Watches every port call of every process, and keeps its own books."""
+
+    world: World
+    acts: int = 0
+    changes: int = 0
+    used: set[str] = field(default_factory=set)
+    """Decisions that were carried out."""
+    noted: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
+    """Starts of modifications by others that a decision was once made with."""
+    failures: dict[ResourceRef, int] = field(default_factory=dict)
+    account_failures: int = 0
+    broken: set[ResourceRef] = field(default_factory=set)
+    account_broken: bool = False
+    quiet_until: dict[ResourceRef, datetime] = field(default_factory=dict)
+    by_decision: dict[str, datetime] = field(default_factory=dict)
+    """Changes that AWS took, by the decision they are of."""
+
+    # What a process is shown
+    def before(self, served: Served, port: str, name: str, args: Any) -> int:
+        """What `after` needs to know of before the call: changes of ours until now."""
+        if (port, name) != ("storage", "apply"):
+            return 0
+        ref = args[0]
+        if ref not in served.intents:
+            raise Broken(f"intent: {ref.resource_id} is changed without a durable intent")
+        if served.intents[ref] in self.used:
+            raise Broken(f"once: {served.intents[ref]} is carried out twice")
+        self.used.add(served.intents[ref])
+        return len(self._own_starts(ref))
+
+    def after(
+        self, served: Served, port: str, name: str, args: Any, named: Any, answer: Any, mark: int
+    ) -> None:
+        """See what a process was given, and judge what it did with it."""
+        match port, name:
+            case "storage", "apply":
+                self._changed(served, args[0], answer, mark)
+            case "storage", "view":
+                self._shown(served, answer)
+            case "policies", "current":
+                served.document = self.world.document
+                for shown in served.shown.values():
+                    shown.allowed = permit(served.document, shown.view.volume, shown.asked)
+            case "standings", "standing":
+                self._stood(served, args[0])
+            case "metrics", "activity":
+                served.shown[args[0].volume.ref].activity = answer[0]
+            case "metrics", "history":
+                self._complete(served, args[0])
+            case "ledger", "decided" if answer:
+                self._decided(served, args[0])
+            case "ledger", "intend" if isinstance(answer, Intent):
+                self._intended(served, args[0])
+            case "ledger", "append":
+                self._appended(args[1], named)
+
+    def _shown(self, served: Served, view: StorageView) -> None:
+        held = self.world.held[view.volume.ref.resource_id]
+        served.shown[view.volume.ref] = Shown(
+            view=view, allowed=permit(served.document, view.volume, held.asked), asked=held.asked,
+            owner=held.owner, on=held.on,
+        )  # fmt: skip
+
+    def _stood(self, served: Served, ref: ResourceRef) -> None:
+        shown = served.shown.get(ref)
+        if shown is not None:
+            shown.standing_at, shown.stopped = self.world.now, self._stopped(ref)
+            shown.others_usd = sum(
+                (self.world.increase(name) for name in self.world.held if name != ref.resource_id),
+                Decimal(0),
+            )
+
+    def _complete(self, served: Served, view: StorageView) -> None:
+        """The last read before a decision: what is shown by now is known from now on."""
+        ref = view.volume.ref
+        served.shown[ref].days = self.world._measured(ref.resource_id).days
+        change = view.modification
+        if change is not None and change.started_at not in self._own_starts(ref):
+            self.noted.setdefault(ref, set()).add(change.started_at)
+
+    def _stopped(self, ref: ResourceRef) -> tuple[str, ...]:
+        paused = self.world.paused_until
+        told = []
+        if paused is not None and self.world.now < paused:
+            told.append("pause")
+        if self.account_broken:
+            told.append("breaker")
+        if ref in self.broken:
+            told.append("failures")
+        if self.world.now < self.quiet_until.get(ref, self.world.now):
+            told.append("back_off")
+        return tuple(told)
+
+    # Decisions
+    def _decided(self, served: Served, decision: Decision) -> None:
+        if not isinstance(decision.answer, Act):
+            return
+        self.acts += 1
+        ref, plan = decision.observation.volume.ref, decision.answer.plan
+        shown = served.shown[ref]
+        found = broken_limits(shown.allowed, plan.origin, plan.target)
+        found += [f"{each}: stopped when it was decided" for each in shown.stopped]
+        if shown.allowed.values is not None:
+            found += self._dear(
+                shown.allowed, plan.origin, plan.target, shown.owner, shown.others_usd
+            )
+            found += self._too_often(
+                ref, shown.allowed, shown.standing_at, plan.origin, plan.target
+            )
+            found += self._unknown(ref, shown, plan.origin, plan.target)
+        volume, change = shown.view.volume, shown.view.modification
+        if plan.origin != volume.configuration:
+            found.append(f"stale: decided from {plan.origin}, shown {volume.configuration}")
+        if volume.managed_by or volume.on_outpost:
+            found.append("other_owner: it is not ours to change")
+        if volume.multi_attach or len(volume.instance_ids) > 1:
+            found.append("multi_attach: it is shared")
+        if change is not None and change.in_flight:
+            found.append(f"in_flight: {change.state}")
+        if plan.value_usd_per_day < 0:
+            found.append(f"worth_it: {plan.value_usd_per_day}")
+        dearer = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin)
+        if shown.on == "unknown" or (shown.on == "bound" and dearer):
+            found.append(f"instance_limit: the instance is {shown.on}")
+        self._tell(f"{decision.decision_id} {ref.resource_id}", plan.origin, plan.target, found)
+
+    def _dear(
+        self, allowed: Permit, origin: Configuration, target: Configuration, owner: Configuration,
+        others: Decimal,
+    ) -> list[str]:  # fmt: skip
+        base = PRICES.monthly(owner)
+        now = max(PRICES.monthly(origin) - base, Decimal(0))
+        then = max(PRICES.monthly(target) - base, Decimal(0))
+        if then <= now:  # nothing is added: giving back is never stopped by money
+            return []
+        found, limit = [], Decimal(str(allowed["price_increase_usd_per_month"]))
+        if then > limit + CENT:
+            found.append(f"price_per_resource: ${then} more than enrolled, ${limit} allowed")
+        if others + then > allowed.account_usd + CENT:
+            found.append(
+                f"price_per_account: ${others + then} of increases, ${allowed.account_usd} allowed"
+            )
+        return found
+
+    def _own_starts(self, ref: ResourceRef) -> set[datetime]:
+        held = self.world.held.get(ref.resource_id)
+        return set() if held is None else {start for start, _, _ in held.ours}
+
+    def _too_often(
+        self, ref: ResourceRef, allowed: Permit, at: datetime | None, origin: Configuration,
+        target: Configuration,
+    ) -> list[str]:  # fmt: skip
+        at, found = at or self.world.now, []
+        own = self._own_starts(ref)
+        recent = [start for start in own | self.noted.get(ref, set()) if start > at - DAY]
+        if len(recent) + 1 + allowed["slots_reserve"] > SLOTS:
+            found.append(f"slots: {len(recent)} used, {allowed['slots_reserve']} kept")
+        lowers = _lowers(origin, target)
+        if lowers and len(recent) + 2 + allowed["slots_reserve"] > SLOTS:
+            found.append(f"give_back_slot: {len(recent)} used, none would be left")
+        last = max(own, default=None)
+        if last is not None and at - last < allowed.cooldown - CLOCKS:
+            held = self.world.held[ref.resource_id]
+            (_, before, made) = max(held.ours)
+            less = any(a < b for a, b in zip(_reach(made), _reach(before), strict=True))
+            undoes = made == origin and less and not lowers
+            if not undoes:
+                found.append(f"cooldown: {at - last} since our last change")
+        return found
+
+    def _unknown(
+        self, ref: ResourceRef, shown: Shown, origin: Configuration, target: Configuration
+    ) -> list[str]:
+        """What is not known well enough for such a change."""
+        activity, at = shown.activity, shown.standing_at
+        if activity is None or at is None:
+            return ["data: nothing was read"]
+        fresh = len(activity.read_iops.since(at - FRESH).known())
+        found = [] if fresh >= LEAST_MINUTES else [f"data: {fresh} minutes are known"]
+        if not _lowers(origin, target):
+            return found
+        least = float(shown.allowed["give_back_after_days"])
+        theirs = [(at - s).total_seconds() / 86_400 for s in self.noted.get(ref, set())]
+        seen = min([shown.days + 0.01, *theirs])
+        if seen < least - 0.01:
+            found.append(f"give_back_data: {seen} days seen, {least} asked for")
+        clear = _clear_minutes(activity)
+        if clear < CALM_MINUTES:
+            found.append(f"give_back_calm: {clear} clear minutes")
+        return found
+
+    # Intents, outcomes, changes
+    def _intended(self, served: Served, decision: Decision) -> None:
+        ref = decision.observation.volume.ref
+        served.intents[ref] = decision.decision_id
+        stopped = [s for s in self._stopped(ref) if s in ("pause", "breaker", "failures")]
+        if stopped:
+            raise Broken(
+                f"{stopped[0]}: stopped, and {decision.decision_id} is intended all the same"
+            )
+
+    def _changed(self, served: Served, ref: ResourceRef, outcome: Outcome, starts: int) -> None:
+        """After a call of ModifyVolume: if AWS took it, was it allowed by what is true now?"""
+        invalid = isinstance(outcome, Refused) and outcome.refusal is Refusal.INVALID
+        if invalid and outcome.message != "no":
+            raise Broken(f"valid: AWS refused {outcome.message}")
+        held = self.world.held.get(ref.resource_id)
+        if held is None or len(held.ours) == starts:
+            return
+        self.changes += 1
+        start, origin, target = held.ours[-1]
+        decision_id = served.intents[ref]
+        self.by_decision[decision_id] = start
+        allowed = served.shown[ref].allowed
+        found = broken_limits(allowed, origin, target)
+        others = sum(
+            (self.world.increase(n) for n in self.world.held if n != ref.resource_id), Decimal(0)
+        )
+        if allowed.values is not None and held.failed is None:
+            found += self._dear(allowed, origin, target, held.owner, others)
+        self._tell(f"changed {ref.resource_id}", origin, target, found)
+
+    def _appended(self, step: Step, named: Any) -> None:
+        ref, outcome = named["ref"], named["body"].get("outcome")
+        if step is Step.REFUSED and isinstance(outcome, Refused):
+            quiet = QUIET.get(outcome.refusal, timedelta(hours=6))
+            self.quiet_until[ref] = named["at"] + quiet
+        if step in (Step.APPLIED, Step.ALREADY_THERE):
+            self.quiet_until.pop(ref, None)
+        waits = isinstance(outcome, Refused) and outcome.refusal in WAITING
+        if step in (Step.REFUSED, Step.FAILED, Step.NOT_APPLIED) and not waits:
+            self.failures[ref] = self.failures.get(ref, 0) + 1
+            self.account_failures += 1
+            if self.failures[ref] >= FAILURES:
+                self.broken.add(ref)
+            self.account_broken = self.account_broken or self.account_failures >= ACCOUNT_FAILURES
+        if step in LANDED:
+            self.failures[ref] = 0
+        if step in WORKED:
+            self.account_failures = 0
+
+    def closed(self, ref: ResourceRef | None) -> None:
+        """A person closed a breaker: AWS may be asked again at once."""
+        if ref is None:
+            self.account_broken, self.account_failures = False, 0
+            self.quiet_until.clear()
+            return
+        self.broken.discard(ref)
+        self.failures[ref] = 0
+        self.quiet_until.pop(ref, None)
+
+    def _tell(
+        self, what: str, origin: Configuration, target: Configuration, found: Sequence[str]
+    ) -> None:
+        if found:
+            raise Broken(f"{what}: {origin} -> {target}: " + "; ".join(found))
+
+    # At every instant
+    def holds(self) -> None:
+        """The books are right: the sum is that of its parts, and nothing dear is left out of it."""
+        ledger = self.world.ledger
+        total = Decimal(0)
+        for ref in self.refs():
+            standing = ledger.standing(ref, self.world.now)
+            total += standing.own_increase_usd
+            true = self.world.increase(ref.resource_id) if self._exists(ref) else Decimal(0)
+            if true > standing.own_increase_usd + CENT:
+                raise Broken(f"books: {ref.resource_id} costs ${true} more, counted as "
+                             f"${standing.own_increase_usd}")  # fmt: skip
+        for ref in self.refs():
+            counted = ledger.standing(ref, self.world.now).account_increase_usd
+            if counted != total:
+                raise Broken(f"books: the account counts ${counted}, its volumes ${total}")
+            break
+
+    def refs(self) -> list[ResourceRef]:
+        return sorted(self.world.ledger._states, key=lambda ref: ref.arn)
+
+    def _exists(self, ref: ResourceRef) -> bool:
+        return ref.resource_id in self.world.held
+
+    def settled(self) -> None:
+        """After all faults are over and enough time has passed: nothing is left hanging."""
+        ledger, now = self.world.ledger, self.world.now
+        for ref in self.refs():
+            standing = ledger.standing(ref, now)
+            chain = standing.open_chain
+            if chain is not None and now - chain.since > GIVE_UP:
+                raise Broken(f"liveness: {standing.open_chain} is open for ever")
+            if chain is None and ledger._state(ref).reserved:
+                raise Broken(f"liveness: {ref.resource_id} keeps {ledger._state(ref).reserved}")
+        if late := ledger.due(now - timedelta(minutes=20), 10):
+            raise Broken(f"liveness: {late[0]} is not looked at")
+        for name in {entry.decision_id for entry in ledger._entries}:
+            chain = ledger.chain(name)
+            if broken_link(chain) is not None:
+                raise Broken(f"records: the chain {name} is broken")
+            steps = [record.step for record in chain]
+            open_now = steps[-1] in (Step.INTENDED, Step.UNKNOWN)
+            if (
+                name in self.by_decision
+                and not open_now
+                and (not {Step.APPLIED, Step.GONE} & set(steps))
+            ):
+                raise Broken(f"records: AWS took {name}, its chain says {steps}")
+            if Step.APPLIED in steps and name not in self.by_decision:
+                theirs = Step.UNKNOWN in steps  # somebody else did exactly the same meanwhile
+                if not theirs:
+                    raise Broken(f"records: {name} is said to be applied and was not")
+        self.holds()
+
+
+def _reach(configuration: Configuration) -> tuple[float, float]:
+    can = capability(configuration)
+    return can.burst_iops, can.burst_mibps
+
+
+def _lowers(origin: Configuration, target: Configuration) -> bool:
+    now, then = capability(origin), capability(target)
+    return then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+
+
+def _clear_minutes(activity: VolumeActivity) -> int:
+    """Known minutes since a check was last 1."""
+    clear = 0
+    pairs = zip(activity.iops_exceeded.values, activity.throughput_exceeded.values, strict=True)
+    for one, other in reversed(list(pairs)):
+        if one is None:
+            continue
+        if one or other:
+            break
+        clear += 1
+    return clear
+
+
+__all__ = ["Broken", "Law", "Served", "Shown"]

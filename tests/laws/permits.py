@@ -1,0 +1,154 @@
+"""What the owner's text and tags permit, worked out again without the code that is on trial.
+
+Defaults are those of docs/policy.md, written out; rules, presets and tags are followed by the
+words of that page. Prices and what a type can do come from the catalogue, which has its own tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from headroom.domain.catalogue import capability, why_invalid
+from headroom.domain.resources import Configuration, Volume
+
+DEFAULTS: Mapping[str, Any] = {
+    "mode": "observe", "types": ["gp3", "io2"], "max_iops": 16_000, "max_throughput_mibps": 1_000,
+    "max_size_gib": 16_384, "growth": False, "largest_step": 4, "slots_reserve": 1,
+    "price_increase_usd_per_month": 250, "cooldown": "0m", "headroom_percent": 10,
+    "relief_value_usd_per_minute": 0.1, "give_back": True, "give_back_after_days": 1,
+    "min_iops": 0, "min_throughput_mibps": 0, "tags_may": "enrol",
+}  # fmt: skip
+ACCOUNT_USD = 2_000
+MODES = ("off", "observe", "approve", "auto")
+FEWER = ("max_iops", "max_throughput_mibps", "max_size_gib", "largest_step",
+         "price_increase_usd_per_month")  # fmt: skip
+MORE = ("slots_reserve", "give_back_after_days", "min_iops", "min_throughput_mibps")
+MOST_DURABLE = "io2"
+SLOTS = 4
+EASILY = 1e-9
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permit:
+    """What holds for one volume; nothing at all (None in `values`) where nothing can be read."""
+
+    values: Mapping[str, Any] | None
+    account_usd: Decimal = Decimal(0)
+
+    def __getitem__(self, name: str) -> Any:
+        assert self.values is not None
+        return self.values[name]
+
+    @property
+    def cooldown(self) -> timedelta:
+        return span(self["cooldown"])
+
+
+def span(text: str) -> timedelta:
+    """`90m` as a time; the law writes minutes only."""
+    return timedelta(minutes=int(str(text).removesuffix("m")))
+
+
+def permit(document: Document | None, volume: Volume, asked: Mapping[str, Any] | None) -> Permit:
+    """What `document` and the tags (what they ask for; None: not understood) permit for `volume`."""
+    if document is None or asked is None:
+        return Permit(values=None)
+    values = {**DEFAULTS, **document.get("defaults", {})}
+    for rule in document.get("rules", []):
+        if _fits(rule["match"], volume):
+            values |= rule["set"]
+    may = values["tags_may"]
+    for name, wanted in asked.items():
+        if may == "widen" or (may == "enrol" and name == "mode"):
+            values[name] = wanted
+        else:
+            values[name] = _tighter(name, values[name], wanted)
+    account = document.get("account", {}).get("price_increase_usd_per_month", ACCOUNT_USD)
+    return Permit(values=values, account_usd=Decimal(str(account)))
+
+
+def _fits(match: Mapping[str, Any], volume: Volume) -> bool:
+    tags = dict(volume.tags)
+    if "type" in match and volume.configuration.volume_type.value != match["type"]:
+        return False
+    return all(tags.get(key) == value for key, value in match.get("tags", {}).items())
+
+
+def _tighter(name: str, one: Any, other: Any) -> Any:
+    if name == "mode":
+        return min(one, other, key=MODES.index)
+    if name == "types":
+        return [each for each in one if each in other]
+    if name in ("growth", "give_back"):
+        return one and other
+    if name == "cooldown":
+        return max(one, other, key=span)
+    if name in FEWER:
+        return min(one, other)
+    if name in MORE:
+        return max(one, other)
+    raise LookupError(f"which {name} is tighter?")
+
+
+def broken_limits(allowed: Permit, origin: Configuration, target: Configuration) -> list[str]:
+    """The limits on what a change may be that `origin` -> `target` breaks, in words."""
+    if allowed.values is None:
+        return ["policy: nothing is permitted, or it cannot be understood"]
+    found = []
+    kind, was = target.volume_type.value, origin.volume_type.value
+    now, then = capability(origin), capability(target)
+    if allowed["mode"] != "auto":
+        found.append(f"mode: {allowed['mode']}")
+    if kind not in allowed["types"] and (kind != was or kind == "gp2"):
+        found.append(f"types: {kind}")
+    if target.size_gib < origin.size_gib:
+        found.append(f"never_shrink: {origin.size_gib} -> {target.size_gib}")
+    if target.size_gib > origin.size_gib and not allowed["growth"]:
+        found.append(f"growth: {origin.size_gib} -> {target.size_gib}")
+    if target.size_gib > max(allowed["max_size_gib"], origin.size_gib):
+        found.append(f"max_size: {target.size_gib}")
+    if then.sustained_iops > allowed["max_iops"]:
+        found.append(f"max_iops: {then.sustained_iops} > {allowed['max_iops']}")
+    if (target.throughput_mibps or 0) > allowed["max_throughput_mibps"]:
+        found.append(f"max_throughput: {target.throughput_mibps}")
+    if was == MOST_DURABLE and kind != MOST_DURABLE:
+        found.append(f"durability: {was} -> {kind}")
+    if why_invalid(target) is not None:
+        found.append(f"valid: {why_invalid(target)}")
+    step = _step(origin, target)
+    if step > float(allowed["largest_step"]) + 1e-4:
+        found.append(f"largest_step: {step} > {allowed['largest_step']}")
+    if then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps:
+        found += _broken_floors(allowed, origin, target)
+    return found
+
+
+def _step(origin: Configuration, target: Configuration) -> float:
+    """How many times more than can be reached today; what a type includes is no step."""
+    now, then = capability(origin), capability(target)
+    included = {"gp3": 3_000, "gp2": 3_000, "io1": 100, "io2": 100}[target.volume_type.value]
+    step = then.sustained_iops / max(now.burst_iops, included)
+    if target.throughput_mibps is not None:
+        step = max(step, target.throughput_mibps / max(now.burst_mibps, 125))
+    return step
+
+
+def _broken_floors(allowed: Permit, origin: Configuration, target: Configuration) -> list[str]:
+    now, then, found = capability(origin), capability(target), []
+    if not allowed["give_back"]:
+        found.append("give_back: it lowers what is sustained")
+    if then.sustained_iops < allowed["min_iops"]:
+        found.append(f"give_back_floor: {then.sustained_iops} IOPS")
+    if then.sustained_mibps < allowed["min_throughput_mibps"]:
+        found.append(f"give_back_floor: {then.sustained_mibps} MiB/s")
+    back = _step(target, origin) > float(allowed["largest_step"]) ** 2 + 1e-3
+    above = now.sustained_iops > allowed["max_iops"]
+    above = above or (origin.throughput_mibps or 0) > allowed["max_throughput_mibps"]
+    if back or above:
+        found.append(f"give_back_way_back: {origin} could not be reached again")
+    return found
