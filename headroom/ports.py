@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import Protocol, TypeVar
 
 from headroom.domain.decision import Decision
+from headroom.domain.freezes import CalendarSeen, unread
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import Outcome
 from headroom.domain.policy import Policy, PolicyUnreadable
@@ -22,6 +23,8 @@ from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, Signature, Standing
 from headroom.domain.stops import Stops
+from headroom.domain.traffic import Traffic
+from headroom.domain.waiting import Waiting
 
 T = TypeVar("T")
 
@@ -118,7 +121,8 @@ class Intent:
 class NotIntended:
     """The transaction was refused.
 
-    `why` is `exists`, `leased`, `moved`, `budget`, `paused`, `breaker` or `unapproved`.
+    `why` is `exists`, `leased`, `moved`, `budget`, `blast_radius`, `paused`, `breaker` or
+    `unapproved`.
     """
 
     why: str
@@ -144,7 +148,8 @@ class Ledger(Protocol):
         self, decision: Decision, *, lease_until: datetime, now: datetime
     ) -> Intent | NotIntended:
         """One transaction: the `intended` record (only if absent), the lease (per resource, with
-        expiry and fencing number) and the budget reservation of the plan's price."""
+        expiry and fencing number), the budget reservation of the plan's price, and the place
+        among the changes under way, which the chain's end gives back."""
 
     def intend_together(
         self, decisions: Sequence[Decision], *, lease_until: datetime, now: datetime
@@ -203,7 +208,25 @@ class Due:
     due_at: datetime
 
 
-class Standings(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InQueue:
+    """A resource that waits for a place or an hour, see domain/waiting.py."""
+
+    ref: ResourceRef
+    waiting: Waiting
+
+
+class Queue(Protocol):
+    """What is under way in the account and Region, and what waits for its turn."""
+
+    def traffic(self) -> Traffic:
+        """The changes under way, read consistently."""
+
+    def queue(self, limit: int) -> tuple[InQueue, ...]:
+        """Who waits: the most starved first, then the longest waiting (a sparse index)."""
+
+
+class Standings(Queue, Protocol):
     """The mutable side of the ledger: one item per resource, one per account."""
 
     def standing(self, ref: ResourceRef, now: datetime) -> Standing:
@@ -212,8 +235,17 @@ class Standings(Protocol):
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
         """Resources due at or before `now`, longest overdue first (a sparse index)."""
 
-    def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
+    def looked(
+        self,
+        ref: ResourceRef,
+        *,
+        at: datetime,
+        due_at: datetime | None,
+        waiting: Waiting | None = None,
+    ) -> None:
         """Remember a look that was no news, and when the next one is due (None: never).
+
+        The resource leaves the queue unless it is `waiting`.
 
         A resource with an open chain stays due: None leaves its due time alone, an earlier time
         is taken, a later one only when the chain was due by `at`, that is, from the look that
@@ -349,6 +381,21 @@ class Policies(Protocol):
         """The policy in force, or why it cannot be used."""
 
 
+class Calendars(Protocol):
+    """Where the Change Calendars are that a policy names."""
+
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarSeen, ...]:
+        """What each of them says at `now`; never raises: one that cannot be read is closed."""
+
+
+class NoCalendars:
+    """Reads none: every calendar that a policy names counts as closed."""
+
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarSeen, ...]:
+        """All of them unread."""
+        return unread(names, "no calendars can be read here")
+
+
 class Prices(Protocol):
     """Where prices come from."""
 
@@ -376,11 +423,12 @@ class Ports:
     policies: Policies
     prices: Prices
     notifier: Notifier
+    calendars: Calendars = NoCalendars()  # noqa: RUF009 - without state
 
 
 __all__ = [
-    "Archive", "Due", "FleetScan", "Glance", "IllegalStep", "Intent", "Ledger", "LostLease",
-    "Metrics", "NotAnswered", "NotIntended", "Notes", "Notifier", "Policies", "Ports", "Prices",
-    "ReadFailed", "Requests", "ResourceGone", "Scan", "Signature", "Standings", "Storage",
-    "StorageView", "Switches",
+    "Archive", "Calendars", "Due", "FleetScan", "Glance", "IllegalStep", "InQueue", "Intent",
+    "Ledger", "LostLease", "Metrics", "NoCalendars", "NotAnswered", "NotIntended", "Notes",
+    "Notifier", "Policies", "Ports", "Prices", "Queue", "ReadFailed", "Requests", "ResourceGone",
+    "Scan", "Signature", "Standings", "Storage", "StorageView", "Switches",
 ]  # fmt: skip

@@ -27,6 +27,10 @@ from headroom.policy_text import (
 from tests.builders import gp2, gp3, volume
 
 ROOT = Path(__file__).parents[1]
+WINDOWS = (
+    "Mon-Fri 22:00-06:00 Europe/Berlin", "Sat,Sun 00:00-24:00 UTC", "Mon-Sun 01:00-05:00 UTC",
+    "fri-mon 22:00-00:00 America/New_York",
+)  # fmt: skip
 SETTINGS = st.fixed_dictionaries(
     {},
     optional={
@@ -52,6 +56,7 @@ SETTINGS = st.fixed_dictionaries(
         "infrastructure_as_code": st.sampled_from(["act", "tell", "leave"]),
         "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
         "tags_may": st.sampled_from(["narrow", "enrol", "widen"]),
+        "change_windows": st.lists(st.sampled_from(WINDOWS), max_size=3) | st.sampled_from(WINDOWS),
     },
 )
 RULES = st.fixed_dictionaries(
@@ -71,6 +76,29 @@ RULES = st.fixed_dictionaries(
         "set": SETTINGS.filter(bool),
     }
 )
+FREEZES = st.lists(
+    st.sampled_from(
+        [
+            {"from": "2026-12-20", "until": "2027-01-03", "reason": "year end"},
+            {"from": "2026-11-27T18:00", "until": "2026-11-30", "time_zone": "America/New_York"},
+            {"from": "2026-11-27T18:00:00Z", "until": "2026-11-28T06:00:00+01:00"},
+        ]
+    ),
+    max_size=3,
+)
+ACCOUNTS = {
+    "max_in_flight": st.integers(1, 200),
+    "max_changes_per_hour": st.integers(1, 500),
+    "max_in_flight_per_az": st.integers(1, 200),
+    "freezes": FREEZES,
+    "calendars": st.lists(
+        st.sampled_from(["closed-days", "arn:aws:ssm:us-east-1:123456789012:document/Ops"]),
+        unique=True,
+    ),
+    "regional_quotas": st.dictionaries(
+        st.sampled_from(["gp3_tib", "io2_tib", "io2_iops"]), st.integers(1, 1_000_000)
+    ),
+}
 DOCUMENTS = st.fixed_dictionaries(
     {},
     optional={
@@ -87,6 +115,7 @@ DOCUMENTS = st.fixed_dictionaries(
                 "group_tag": st.sampled_from(["headroom:group", "raid-set", "Headroom:Group"]),
                 "messages_per_hour": st.integers(1, 1000),
                 "digest": st.sampled_from(["off", False, "06:30", "23:59 Asia/Kolkata"]),
+                **ACCOUNTS,
             },
         ),
         "rules": st.lists(RULES, max_size=4),
@@ -247,6 +276,32 @@ REFUSED: list[tuple[object, str]] = [
         ({"account": {"digest": at}}, 'such as "07:00" or "07:00 Europe/Berlin", or off')
         for at in ("7:00", "24:00", "07:60", "07:00 ", "daily", True, None, 700, [], "07:00 ../x")
     ),
+    ({"account": {"max_in_flight": 0}}, "to change nothing, set mode to observe"),
+    ({"account": {"max_in_flight": 201}}, "from 1 to 200"),
+    ({"account": {"max_changes_per_hour": 1.5}}, "from 1 to 500"),
+    ({"account": {"max_in_flight_per_az": True}}, "the boolean true"),
+    ({"account": {"freezes": {}}}, "must be a list of freezes"),
+    ({"account": {"freezes": [{"from": "2026-12-20"}]}}, "has no until"),
+    ({"account": {"freezes": [7]}}, "account.freezes[1] is 7"),
+    ({"account": {"freezes": [{"from": "soon", "until": "later"}]}}, "a date such as 2026-12-20"),
+    (
+        {"account": {"freezes": [{"from": "2026-12-20", "until": "2026-12-21", "why": ""}]}},
+        "unknown key 'why'",
+    ),
+    (
+        {"account": {"freezes": [{"from": "2026-12-20", "until": "2026-12-21", "reason": 1}]}},
+        "a text of at most 120",
+    ),
+    ({"account": {"calendars": "Ops"}}, "must be a list of calendars"),
+    ({"account": {"calendars": ["a b"]}}, "Change Calendar of AWS Systems Manager"),
+    ({"account": {"calendars": [f"c{n}ab" for n in range(11)]}}, "10 is the most"),
+    ({"account": {"regional_quotas": []}}, "must map quotas to numbers"),
+    ({"account": {"regional_quotas": {"gp3_iops": 1}}}, "known are gp2_tib"),
+    ({"account": {"regional_quotas": {"io2_tib": 0}}}, "whole number of TiB"),
+    ({"defaults": {"change_windows": "any"}}, "which must be days, hours and a time zone"),
+    ({"defaults": {"change_windows": 7}}, "must be a list of windows"),
+    ({"defaults": {"change_windows": [7]}}, "write it in quotes"),
+    ({"defaults": {"change_windows": ["Mon 22:00-23:00"]}}, "days, hours and a time zone"),
     ({"rules": {}}, "must be a list of rules"),
     ({"rules": [{}]}, "rules[1] has no match"),
     ({"rules": [{"match": {}}]}, "rules[1] sets nothing"),
@@ -268,6 +323,38 @@ REFUSED: list[tuple[object, str]] = [
     ({"defaults": {"tags_may": "all"}}, "known are narrow, enrol, widen"),
     ({"defaults": {"tags_may": True}}, "the boolean true"),
 ]
+
+
+MEANT = (
+    ({"defaults": {"change_windows": ["Mon 22:00-22:00 UTC"]}}, "a whole day is 00:00-24:00"),
+    ({"defaults": {"change_windows": ["Mon 24:00-23:00 UTC"]}}, "begins at 24:00"),
+    ({"defaults": {"change_windows": ["Mon 22:00-25:00 UTC"]}}, "hours that no day has"),
+    ({"defaults": {"change_windows": ["Mon 22:00-23:60 UTC"]}}, "hours that no day has"),
+    ({"defaults": {"change_windows": ["Mon-Fry 22:00-23:00 UTC"]}}, "names no day of the week"),
+    ({"defaults": {"change_windows": ["Mon 22:00-23:00 Europe/Berlyn"]}}, "no time zone there is"),
+    ({"defaults": {"change_windows": ["Mon 22:00-23:00 EST"]}}, "no time zone there is"),
+    (
+        {"defaults": {"change_windows": ["Mon 22:00-23:00 right/Europe/Berlin"]}},
+        "no time zone there is",
+    ),
+    ({"account": {"freezes": [{"from": "2026-12-20", "until": "2026-12-18"}]}}, "ends before"),
+    (
+        {"account": {"freezes": [{"from": "2026-02-30", "until": "2026-03-02"}]}},
+        "account.freezes[1].from is '2026-02-30'",
+    ),
+    (
+        {"account": {"freezes": [{"from": "2026-12-20", "until": "2026-12-21", "time_zone": "X"}]}},
+        "names no time zone there is",
+    ),
+)
+"""What fits the schema and still means nothing."""
+
+
+@pytest.mark.parametrize(("document", "says"), MEANT)
+def test_windows_and_freezes_that_mean_nothing_are_refused(document: object, says: str) -> None:
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(document, source="policy.yaml")
+    assert says in str(refusal.value)
 
 
 @pytest.mark.parametrize(("document", "says"), REFUSED)

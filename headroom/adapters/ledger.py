@@ -18,6 +18,7 @@ from headroom.adapters.ledger_requests import PeoplesRequests
 from headroom.adapters.ledger_standings import Standings
 from headroom.adapters.ledger_switches import PeoplesSwitches
 from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
+from headroom.domain import admission
 from headroom.domain.bookkeeping import after_decided, after_step, opened_by, unfit
 from headroom.domain.decision import Decision
 from headroom.domain.links import following, may_follow, opened, opening
@@ -91,6 +92,10 @@ class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches
             record = following(last, step, at=at, summary=summary, body=text)
             token = self._new_id()
             parts = self._moves(ref, held, moved, token)
+            traffic = admission.after_step(
+                seen.traffic.traffic, decision_id, step, at=at, body=body
+            )
+            parts += self._traffic.moves(seen.traffic, traffic, token)
             account = account_after(seen.stops, self._account, step, at=at, body=body, why=summary)
             if account is not seen.stops:
                 parts.append(self._stops.counted(seen.stops, account))

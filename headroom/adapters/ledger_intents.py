@@ -10,7 +10,9 @@ from headroom.adapters.ledger_items import Item, unwire
 from headroom.adapters.ledger_state import SUM, Held
 from headroom.adapters.ledger_stops import why_stopped
 from headroom.adapters.ledger_tables import Tables
+from headroom.adapters.ledger_traffic import HeldTraffic
 from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
+from headroom.domain.admission import admitted
 from headroom.domain.bookkeeping import after_intended
 from headroom.domain.decision import Act, Decision
 from headroom.domain.links import following
@@ -25,6 +27,7 @@ from headroom.domain.reservation import (
     whose,
 )
 from headroom.domain.resource_state import ResourceState, usd
+from headroom.domain.traffic import Traffic
 from headroom.ports import IllegalStep, Intent, NotIntended
 from headroom.serialization import to_json
 
@@ -56,27 +59,33 @@ class Intents(Tables):
     ) -> tuple[Intent, ...] | NotIntended:
         """The same for each of `decisions`, about as many volumes, in one transaction.
 
-        It has two actions for each (record, state) and two for all (switches, the account's sum).
+        It has two actions for each (record, state) and three for all (traffic, switches, the
+        account's sum).
         """
         for attempt in range(1, ATTEMPTS + 1):
-            members = []
+            before = self._traffic.held()
+            members, traffic = [], before.traffic
             for decision in decisions:
                 member = self._member(decision, lease_until, now)
                 if isinstance(member, Unfit):
                     return NotIntended(why=member.why, detail=whose(member, decision, decisions))
+                begun = admitted(traffic, decision, now)
+                if isinstance(begun, Unfit):
+                    return NotIntended(why=begun.why, detail=whose(begun, decision, decisions))
                 members.append(member)
+                traffic = begun
             sum_of = together([member.fit for member in members])
             if isinstance(sum_of, Unfit):
                 return NotIntended(why=sum_of.why, detail=sum_of.detail)
-            refused = self._write_all(members, sum_of, now)
+            refused = self._write_all(members, sum_of, now, before, traffic)
             if refused is None:
                 return tuple(
                     Intent(decision_id=m.decision.decision_id, fencing=m.moved.fencing)
                     for m in members
                 )
             # A lost race first: who reads anew may find a plainer reason.
-            if not refused.failed.keys() & set(range(2 * len(members))):
-                return _not_intended(refused, sum_of, switches=2 * len(members))
+            if not refused.failed.keys() & set(range(2 * len(members) + 1)):
+                return _not_intended(refused, sum_of, switches=2 * len(members) + 1)
             self._transactions.wait(attempt)
         arns = ", ".join(d.observation.volume.ref.arn for d in decisions)
         raise LedgerUnanswered(f"the state of {arns} moved {ATTEMPTS} times meanwhile")
@@ -94,8 +103,9 @@ class Intents(Tables):
         return _Member(decision=decision, act=answer, held=held, last=last, fit=fit, moved=moved)
 
     def _write_all(
-        self, members: Sequence[_Member], sum_of: Together, now: datetime
-    ) -> Cancelled | None:
+        self, members: Sequence[_Member], sum_of: Together, now: datetime,
+        before: HeldTraffic, traffic: Traffic,
+    ) -> Cancelled | None:  # fmt: skip
         token = self._new_id()
         records = [
             following(
@@ -108,6 +118,7 @@ class Intents(Tables):
         parts: list[Item] = [{"Put": self._put(record, token)} for record in records]
         for m in members:
             parts.append(self._state.put(m.decision.observation.volume.ref, m.held, m.moved, token))
+        parts.append(self._traffic.put(before, traffic, token))
         parts.append(self._stops.nothing_stops(now))
         if sum_of.delta:
             parts.append(self._state.add(sum_of.delta, sum_of.room))

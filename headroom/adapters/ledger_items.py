@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.adapters.ledger_schema import DUE_SHARD, STANDING
+from headroom.adapters.ledger_schema import DUE_SHARD, STANDING, WAITING_SHARD
 from headroom.domain.records import Record, Step
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import Kind, ResourceRef
@@ -14,7 +14,9 @@ from headroom.serialization import from_plain, instant_text, to_plain
 Item = dict[str, Any]
 """An item in DynamoDB's own notation: `{"step": {"S": "decided"}}`."""
 
-_BESIDE = ("owner", "item", "version", "written_by", "due_shard")
+_BESIDE = (
+    "owner", "item", "version", "written_by", "due_shard", "waiting_shard", "waiting_rank",
+)  # fmt: skip
 """Attributes of a resource's item that are not the state itself."""
 
 
@@ -98,12 +100,14 @@ def record_of(item: Item) -> Record:
 
 
 def state_item(ref: ResourceRef, state: ResourceState, *, version: int, written_by: str) -> Item:
-    """The item of a resource; in the index of what is due only while something is."""
+    """The item of a resource; in the indexes of what is due and what waits only while it is."""
     plain = to_plain(state) | {
         "owner": ref.arn, "item": STANDING, "version": version, "written_by": written_by,
     }  # fmt: skip
     if state.due_at is not None:
         plain |= {"due_at": moment(state.due_at), "due_shard": DUE_SHARD}
+    if state.waiting is not None:
+        plain |= {"waiting_rank": state.waiting.rank, "waiting_shard": WAITING_SHARD}
     return {name: wire(value) for name, value in plain.items() if value is not None}
 
 

@@ -1,8 +1,8 @@
 """The ledger's two tables as data: what the stack creates, the tests create and the adapter uses.
 
 Standard library only. `records` is append-only: no role may update or delete in it. `state` is the
-mutable side: one item per resource, and per account one each for budget, pause, fleet scan and
-prices, a few notes on what was told, and one per resource whose breaker ever opened.
+mutable side: one item per resource, and per account one each for budget, pause, fleet scan,
+traffic and prices, a few notes on what was told, and one per resource whose breaker ever opened.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ BY_RESOURCE = "by_resource"
 BY_DAY = "by_day"
 BY_OUTCOME = "by_outcome"
 DUE = "due"
+WAITING = "waiting"
 
 RECORDS = Table(
     name="records",
@@ -76,10 +77,15 @@ STATE = Table(
     name="state",
     partition=Key(name="owner"),
     sort=Key(name="item"),
-    indexes=(Index(name=DUE, partition=Key(name="due_shard"), sort=Key(name="due_at")),),
-)
+    indexes=(
+        Index(name=DUE, partition=Key(name="due_shard"), sort=Key(name="due_at")),
+        Index(name=WAITING, partition=Key(name="waiting_shard"), sort=Key(name="waiting_rank"),
+              carries=("waiting",)),
+    ),
+)  # fmt: skip
 """`owner` is a resource's ARN or `account#ACCOUNT#REGION`; `due_shard` and `due_at` are there only
-while a resource is due at some instant, so the index is sparse and an empty look costs nothing."""
+while a resource is due at some instant, so the index is sparse and an empty look costs nothing;
+`waiting_shard` and `waiting_rank` likewise while it waits in the queue."""
 
 STANDING = "standing"
 BUDGET = "budget"
@@ -91,9 +97,12 @@ BREAKER = "breaker"
 SCAN = "scan"
 NOTE = "note"
 """Followed by `#` and a name: what telling people and others keeps in mind."""
+TRAFFIC = "traffic"
+"""What is under way in the account and Region."""
 PRICES = "prices"
 DUE_SHARD = "due"
 """One partition: it takes 1,000 changes of a due time per second, far above any fleet's."""
+WAITING_SHARD = "waiting"
 
 LEDGER_ACTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -11,7 +11,9 @@ from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
 from headroom.domain.bookkeeping import after_forgotten, after_modifications, standing_of
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
-from headroom.ports import Due, Scan
+from headroom.domain.traffic import Traffic
+from headroom.domain.waiting import Waiting
+from headroom.ports import Due, InQueue, Scan
 
 
 class Standings(Tables):
@@ -22,7 +24,7 @@ class Standings(Tables):
         seen = self._state.snapshot(ref)
         return standing_of(
             seen.held.state, account_micro_usd=seen.account_micro_usd,
-            stops=seen.stops, now=now,
+            stops=seen.stops, now=now, traffic=seen.traffic.traffic,
         )  # fmt: skip
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
@@ -32,9 +34,20 @@ class Standings(Tables):
         """
         return self._state.due(now, limit)
 
-    def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
+    def looked(
+        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
+        waiting: Waiting | None = None,
+    ) -> None:  # fmt: skip
         """Remember a look that was no news; an open chain is put off only by one that was due."""
-        self._state.looked(ref, at=at, due_at=due_at)
+        self._state.looked(ref, at=at, due_at=due_at, waiting=waiting)
+
+    def traffic(self) -> Traffic:
+        """The changes under way, read consistently."""
+        return self._traffic.held().traffic
+
+    def queue(self, limit: int) -> tuple[InQueue, ...]:
+        """Who waits: the most starved first, then the longest waiting."""
+        return self._traffic.queue(limit)
 
     def forget(self, ref: ResourceRef, *, at: datetime) -> None:
         """The resource exists no more: nothing of it is in force, due or still to be done."""

@@ -12,12 +12,24 @@ from botocore.exceptions import ClientError
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.ledger_items import Item, moment, ref_of, state_item, state_of, unwire, wire
 from headroom.adapters.ledger_reads import Reads
-from headroom.adapters.ledger_schema import BUDGET, DUE, DUE_SHARD, PAUSE, SCAN, STANDING
+from headroom.adapters.ledger_schema import (
+    BUDGET,
+    DUE,
+    DUE_SHARD,
+    PAUSE,
+    SCAN,
+    STANDING,
+    TRAFFIC,
+    WAITING_SHARD,
+)
 from headroom.adapters.ledger_stops import account_stops, instant
+from headroom.adapters.ledger_traffic import HeldTraffic, traffic_of
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import AccountStops
+from headroom.domain.waiting import Waiting
 from headroom.ports import Due, Scan
+from headroom.serialization import to_plain
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -36,11 +48,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A resource's state beside its account's sum of increases (micro-USD) and switches."""
+    """A resource's state beside its account's sum of increases (micro-USD), switches, traffic."""
 
     held: Held
     account_micro_usd: int
     stops: AccountStops
+    traffic: HeldTraffic
 
 
 class StateTable:
@@ -58,7 +71,7 @@ class StateTable:
 
     def snapshot(self, ref: ResourceRef, *, alone: bool = False) -> Snapshot:
         """The state of a resource and, unless `alone`, what its account adds to a standing."""
-        account = [] if alone else [_key(self._account, BUDGET), _key(self._account, PAUSE)]
+        account = [] if alone else [_key(self._account, i) for i in (BUDGET, PAUSE, TRAFFIC)]
         found = self._reads.items(self._table, [_key(ref.arn, STANDING), *account])
         items = {item["item"]["S"]: item for item in found}
         with reading(f"the state of {ref.arn}"):
@@ -67,6 +80,7 @@ class StateTable:
                 held=Held(state=state, version=version),
                 account_micro_usd=unwire(items.get(BUDGET, {}).get(SUM, {"N": "0"})),
                 stops=account_stops(items.get(PAUSE), self._account),
+                traffic=traffic_of(items.get(TRAFFIC)),
             )
 
     def put(self, ref: ResourceRef, held: Held, moved: ResourceState, written_by: str) -> Item:
@@ -108,15 +122,31 @@ class StateTable:
             }
         }
 
-    def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
-        """Remember a look and when the next is due; an open chain is put off only by a due one."""
-        names = {"#looked": "last_looked_at", "#version": "version"}
+    def looked(
+        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None, waiting: Waiting | None
+    ) -> None:
+        """Remember a look and when the next is due; an open chain is put off only by a due one.
+
+        It leaves the queue unless it is `waiting`.
+        """
+        names = {
+            "#looked": "last_looked_at", "#version": "version", "#waiting": "waiting",
+            "#rank": "waiting_rank", "#queue": "waiting_shard",
+        }  # fmt: skip
         values = {":at": wire(moment(at)), ":one": wire(1), ":zero": wire(0)}
+        sets, removes = "SET #looked = :at, #version = if_not_exists(#version, :zero) + :one", ""
+        if waiting is None:
+            removes = "#waiting, #rank, #queue"
+        else:
+            sets += ", #waiting = :waiting, #rank = :rank, #queue = :queue"
+            values |= {
+                ":waiting": wire(to_plain(waiting)), ":rank": wire(waiting.rank),
+                ":queue": wire(WAITING_SHARD),
+            }  # fmt: skip
         update = {
             "TableName": self._table,
             "Key": _key(ref.arn, STANDING),
-            "UpdateExpression": "SET #looked = :at, "
-            "#version = if_not_exists(#version, :zero) + :one",
+            "UpdateExpression": f"{sets} REMOVE {removes}" if removes else sets,
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
         }
@@ -131,15 +161,15 @@ class StateTable:
         uncalled = "attribute_not_exists(#called)"
         moved = update | {"ExpressionAttributeNames": names | due}
         if due_at is not None:
-            moved["UpdateExpression"] = (
-                f"{update['UpdateExpression']}, #due = :due, #shard = :shard"
-            )
+            sets += ", #due = :due, #shard = :shard"
+            moved["UpdateExpression"] = f"{sets} REMOVE {removes}" if removes else sets
             moved["ConditionExpression"] = f"({free} OR #due <= :at OR #due > :due) AND {uncalled}"
             moved["ExpressionAttributeValues"] = values | {
                 ":due": wire(moment(due_at)), ":shard": wire(DUE_SHARD),
             }  # fmt: skip
         else:
-            moved["UpdateExpression"] = f"{update['UpdateExpression']} REMOVE #due, #shard"
+            gone = ", ".join(filter(None, [removes, "#due, #shard"]))
+            moved["UpdateExpression"] = f"{sets} REMOVE {gone}"
             moved["ConditionExpression"] = f"({free}) AND {uncalled}"
         if not self._updated(moved):
             self._updated(update)

@@ -14,6 +14,7 @@ from headroom.adapters.ledger_reads import Reads, RecordReads
 from headroom.adapters.ledger_schema import RECORDS, account_key
 from headroom.adapters.ledger_state import Held, StateTable
 from headroom.adapters.ledger_stops import StopItems
+from headroom.adapters.ledger_traffic import TrafficItem
 from headroom.adapters.ledger_writes import Transactions
 from headroom.domain.decision import Decision
 from headroom.domain.links import following, overtaken
@@ -49,6 +50,7 @@ class Tables:
         self._records = RecordReads(reads, records_table)
         self._state = StateTable(client, reads, table=state_table, account=self._account)
         self._stops = StopItems(reads, table=state_table, account=self._account)
+        self._traffic = TrafficItem(reads, table=state_table, account=self._account)
         self._transactions = Transactions(client, sleep)
         self._new_id = new_id
 

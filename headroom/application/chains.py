@@ -13,6 +13,7 @@ from headroom.domain.assess import assess, assess_return
 from headroom.domain.decision import Act, Decision
 from headroom.domain.observation import Observation
 from headroom.domain.records import Step
+from headroom.domain.resources import ModificationState
 from headroom.domain.standing import OpenChain
 from headroom.domain.verification import (
     Diverged,
@@ -101,8 +102,11 @@ def _verify(
         undo = rollback.by_itself(ports, decision, observation, now)
     if undo is not None:
         detail += "; the policy has it undone"
+    change = observation.modification
+    body: dict[str, object] = {} if undo is None else {"roll_back": undo}
+    body["completed"] = change is None or change.state is ModificationState.COMPLETED
     _append(ports, decision, chain, step, now, detail, due_at=None if undo is None else now,
-            body={} if undo is None else {"roll_back": undo})  # fmt: skip
+            body=body)  # fmt: skip
     ports.notifier.tell(decision, step, detail)
     return True
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from headroom.application.breakers import tell_if_opened
+from headroom.domain.admission import WHY
 from headroom.domain.bookkeeping import OURS, ROLLBACK
 from headroom.domain.decision import Act, Decision
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
@@ -29,6 +30,8 @@ RETRY = {
 }
 """When a refused need is looked at again; anything else waits for a person or six hours."""
 RETRY_OTHERWISE = timedelta(hours=6)
+NO_PLACE = timedelta(minutes=1)
+"""Others took the last place meanwhile: the next look sees that, and the volume queues."""
 TOLD = frozenset(
     {Refusal.DENIED, Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.REGION_QUOTA, Refusal.OTHER}
 )
@@ -65,7 +68,7 @@ def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datet
             summary=summary,
             body={"why": refusal.why, "detail": refusal.detail},
             fencing=None,
-            due_at=now + WITHDRAWN_DUE,
+            due_at=now + (NO_PLACE if refusal.why == WHY else WITHDRAWN_DUE),
         )
         if isinstance(decision.answer, Act) and decision.answer.approval is not None:
             ports.notifier.tell(decision, Step.WITHDRAWN, summary)  # somebody approved it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 
 from headroom.application import approvals, rollback
 from headroom.application.chains import advance
@@ -16,6 +17,7 @@ from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.records import Step
 from headroom.domain.resources import ModificationState, ResourceRef
 from headroom.domain.standing import WINDOW, KnownModification, Standing
+from headroom.domain.waiting import waiting_of
 from headroom.ports import Ports, ResourceGone, StorageView
 
 NEAR_A_LIMIT = timedelta(minutes=5)
@@ -34,6 +36,8 @@ NOTHING_YET = timedelta(minutes=10)
 AHEAD = timedelta(minutes=10)
 """How long before the best schedule changes something the volume is looked at again."""
 SAME_START = timedelta(seconds=1)
+QUEUED = timedelta(minutes=60)
+"""After how long at least one in the queue is looked at again, should its turn not come before."""
 
 
 def look(
@@ -63,6 +67,8 @@ def look(
         return None
     prices = _prices(ports, ref.region)
     standing = note_modifications(ports, view, standing, prices, now)
+    if isinstance(policy, Policy) and policy.calendars:
+        standing = replace(standing, calendars=ports.calendars.seen(policy.calendars, now))
     evidence = Evidence(
         trigger=trigger,
         observation=observe(ports, view, now, earlier_days=True),
@@ -163,7 +169,7 @@ def _carry_out(
     quiet = standing.last_signature is None and _uneventful(decision)
     asked_for = must_record or standing.called_at is not None
     if not asked_for and (not news or quiet) and not isinstance(decision.answer, Act):
-        ports.standings.looked(ref, at=now, due_at=due_at)
+        ports.standings.looked(ref, at=now, due_at=due_at, waiting=waiting_of(decision))
         return
     if not ports.ledger.decided(decision, due_at=due_at):
         return
@@ -195,12 +201,20 @@ def next_look(decision: Decision) -> datetime | None:
     deleted, nobody else would tell, and its increase would count for ever.
     """
     found = [at for at in (_next_look(decision), _planned(decision)) if at is not None]
+    if waiting_of(decision) is not None:
+        found = [decision.at + QUEUED + _spread(decision)]
     standing = decision.standing
     if standing.own_increase_usd > 0:
         found.append(decision.at + DAILY)
     waits = (one.expires for one in (standing.asking, standing.rollback) if one is not None)
     found += [max(at, decision.at) for at in waits]
     return min(found, default=None)
+
+
+def _spread(decision: Decision) -> timedelta:
+    """Up to half an hour, by the volume's name: those that queue together are not due together."""
+    name = decision.observation.volume.ref.arn.encode()
+    return timedelta(minutes=sha256(name).digest()[0] % 31)
 
 
 def _planned(decision: Decision) -> datetime | None:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from itertools import islice
 
 from headroom.application.look import NEAR_A_LIMIT, look
+from headroom.application.queueing import turns
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
@@ -87,7 +88,9 @@ def sweep(
     time_left: Callable[[], float] = lambda: float("inf"),
     clock: Callable[[], datetime] | None = None,
 ) -> SweepReport:
-    """Take what is due, then scan the fleet if it is time; one failure leaves the rest alone.
+    """Take what is due, give free places to who waits, then scan the fleet if it is time.
+
+    One failure leaves the rest alone.
 
     Each look happens at the instant that `clock` then tells; without one, all of them at `now`.
     """
@@ -98,12 +101,14 @@ def sweep(
     oldest = max(((now - d.due_at).total_seconds() for d in due), default=0.0)
     complete = _look_at(ports, (d.ref for d in due), clock, "due", tally, time_left)
     tally.due = len(due)
+    seen = {d.ref.arn for d in due}
+    if complete:
+        complete = _serve(ports, turns(ports, policy, clock, seen), clock, tally, time_left)
     scan = complete and ports.scan.claim_scan(now, scan_every_s)
     scan_complete = False
     if scan:
-        recently = {d.ref.arn for d in due}
         turn = partial(_turn, now=now, every_s=scan_every_s, first=scan is Scan.FIRST)
-        suspects, scan_complete = _suspects(ports, policy, now, recently, tally, time_left, turn)
+        suspects, scan_complete = _suspects(ports, policy, now, seen, tally, time_left, turn)
         complete = _look_at(ports, suspects, clock, "sweep", tally, time_left) and scan_complete
     return SweepReport(
         due=tally.due, scanned=tally.scanned, looked=tally.looked, acted=tally.acted,
@@ -111,6 +116,18 @@ def sweep(
         oldest_due_s=oldest, scan_ran=bool(scan), scan_complete=scan_complete, complete=complete,
         policy_unreadable=policy.reason if isinstance(policy, PolicyUnreadable) else None,
     )  # fmt: skip
+
+
+def _serve(
+    ports: Ports, queued: Iterable[ResourceRef], clock: Callable[[], datetime], tally: _Tally,
+    time_left: Callable[[], float],
+) -> bool:  # fmt: skip
+    """Look at those whose turn it is; a queue that cannot be read is told and tried next time."""
+    try:
+        return _look_at(ports, queued, clock, "due", tally, time_left)
+    except ReadFailed as error:
+        tally.fail("the queue", error)
+        return True
 
 
 def _look_at(

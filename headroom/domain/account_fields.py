@@ -12,6 +12,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from headroom.domain.daily import FORM, TimeOfDay, time_of_day
+from headroom.domain.policy_account import WHEN_AND_HOW_MANY
 from headroom.domain.policy_fields import (
     ACCOUNT_PRICE,
     CODE_TAGS,
@@ -133,6 +134,13 @@ ACCOUNT: Mapping[str, AccountSetting] = MappingProxyType(
             meaning="When the one message a day is sent: a time, with a time zone unless it is "
             "UTC, or off.",
         ),
+        **{
+            name: AccountSetting(
+                name=told.field, read=told.read, write=told.write, schema=told.schema,
+                meaning=told.meaning,
+            )
+            for name, told in WHEN_AND_HOW_MANY.items()
+        },
     }
 )  # fmt: skip
 """Every setting by the name it has in a policy's account section."""

@@ -23,7 +23,9 @@ from headroom.domain.resource_state import Reserved, ResourceState, usd
 from headroom.domain.resources import ModificationState
 from headroom.domain.standing import KEPT, KnownModification, OpenChain, Standing
 from headroom.domain.stops import CAUSE, FAILS, MAX_FAILURES, AccountStops, Breaker, is_failure
+from headroom.domain.traffic import Traffic
 from headroom.domain.verdicts import Guardrail
+from headroom.domain.waiting import Waiting, waiting_of
 
 SAME_START = timedelta(seconds=1)
 """AWS tells starts to the second; two that are no further apart are the same one."""
@@ -71,6 +73,7 @@ def after_decided(
         due_at=due_at if _may_wait(state, decision) else _earliest(state.due_at, due_at),
         rollback=_rollback_after(state, decision),
         called_at=None if _took_in(state, decision) else state.called_at,
+        waiting=waiting_of(decision),
     )  # fmt: skip
 
 
@@ -113,6 +116,7 @@ def after_intended(
         state, fencing=fencing, lease_until=lease_until, chain=chain,
         reserved=(*state.reserved, mine), pending_act=pending, due_at=lease_until, called_at=None,
         asking=None if _asks(state, decision.decision_id) else state.asking,
+        waiting=None,
     )  # fmt: skip
 
 
@@ -286,7 +290,7 @@ def _without_resource(state: ResourceState) -> ResourceState:
     chain = state.chain
     held = None if chain is None else chain.decision_id
     return replace(
-        state, in_force_micro_usd=0, in_force_since=None, in_force_by=None,
+        state, in_force_micro_usd=0, in_force_since=None, in_force_by=None, waiting=None,
         due_at=None if chain is None else state.due_at,
         reserved=tuple(r for r in state.reserved if r.decision_id == held),
         asking=None, rollback=None, called_at=None,
@@ -309,12 +313,15 @@ def _started(body: Mapping[str, object], at: datetime) -> datetime:
     return started if isinstance(started, datetime) else at
 
 
-def after_look(state: ResourceState, at: datetime, due_at: datetime | None) -> ResourceState:
-    """The state once looked at at `at`.
+def after_look(
+    state: ResourceState, at: datetime, due_at: datetime | None, waiting: Waiting | None = None
+) -> ResourceState:
+    """The state once looked at at `at`; it leaves the queue unless it is `waiting`.
 
     An open chain and a request that waits are put off only by a look that was due, and what a
     person just asked or answered by none.
     """
+    state = replace(state, waiting=waiting)
     if state.called_at is not None:
         return replace(state, last_looked_at=at)
     if (state.chain is not None or state.asking is not None) and state.due_at is not None:
@@ -384,8 +391,9 @@ def _whose(before: str, now: str) -> str:
 
 
 def standing_of(
-    state: ResourceState, *, account_micro_usd: int, stops: AccountStops, now: datetime
-) -> Standing:
+    state: ResourceState, *, account_micro_usd: int, stops: AccountStops, now: datetime,
+    traffic: Traffic = Traffic(),  # noqa: B008 - immutable
+) -> Standing:  # fmt: skip
     """What a decision gets to know of the state.
 
     What AWS refused before a person closed the account's breaker it may be asked again.
@@ -414,6 +422,8 @@ def standing_of(
         rollback=state.rollback,
         rolled_back=state.rolled_back,
         called_at=state.called_at,
+        traffic=traffic,
+        waiting_since=None if state.waiting is None else state.waiting.since,
     )
 
 

@@ -6,7 +6,7 @@ Escalate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -37,6 +37,7 @@ from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import WINDOW, Signature, Standing
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
+from headroom.domain.waiting import PLACES, WAITED_FOR
 from headroom.domain.way_back import lowered_from
 from headroom.domain.weigh import NOTHING_WEIGHED, weigh
 from headroom.domain.write_back import WriteBack, write_back
@@ -373,12 +374,10 @@ def _in_calm(
     nearest = min(worth_it, key=_distance)
     if any(v.guardrail is Guardrail.MODE for v in nearest.blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=nearest.plan)
-    clears = [v.clears_at for v in nearest.blocking if v.temporary]
-    known = [at for at in clears if at is not None]
-    for_now = len(clears) == len(nearest.blocking)
+    for_now = all(v.temporary for v in nearest.blocking)
     return Hold(
         reason=Reason.BLOCKED_FOR_NOW if for_now else Reason.NO_PRESSURE,
-        until=max(known).astimezone(UTC) if for_now and len(known) == len(clears) else None,
+        until=_clear_at(nearest.blocking) if for_now else None,
         would_take=nearest.plan if for_now else None,
     )
 
@@ -410,7 +409,7 @@ def _blocked(
         if demand.shape is Shape.CLOSED_LOOP:
             remedy += "; a closed loop like this has no natural demand and would use up any limit"
         return _told_once(evidence, effective, Reason.BLOCKED_FOR_GOOD, names, remedy, plan)
-    if {v.guardrail for v in others} == {Guardrail.WORTH_IT}:
+    if {v.guardrail for v in others} - WAITED_FOR == {Guardrail.WORTH_IT}:
         if demand.shape is Shape.CLOSED_LOOP:
             return _told_once(
                 evidence, effective, Reason.NOT_WORTH_IT, "closed_loop",
@@ -419,17 +418,20 @@ def _blocked(
                 plan,
             )  # fmt: skip
         return Hold(reason=Reason.NOT_WORTH_IT, until=None, would_take=plan)
-    if {v.guardrail for v in others} == {
-        Guardrail.DATA
-    } or demand.known_minutes < MIN_KNOWN_MINUTES:
+    thin = {v.guardrail for v in others} - WAITED_FOR == {Guardrail.DATA}
+    if thin or demand.known_minutes < MIN_KNOWN_MINUTES:
         return Hold(reason=Reason.DATA_TOO_THIN, until=None, would_take=plan)
-    known = [v.clears_at for v in others if v.clears_at is not None]
-    everything_known = len(known) == len(others)
-    return Hold(
-        reason=Reason.BLOCKED_FOR_NOW,
-        until=max(known).astimezone(UTC) if everything_known else None,
-        would_take=plan,
-    )
+    return Hold(reason=Reason.BLOCKED_FOR_NOW, until=_clear_at(others), would_take=plan)
+
+
+def _clear_at(blocking: Sequence[Verdict]) -> datetime | None:
+    """When all of them have cleared, None if that is not known of one.
+
+    Nobody knows when a place is free: where more is against a plan, places are asked for then.
+    """
+    lasting = [v for v in blocking if v.guardrail not in PLACES] or blocking
+    known = [v.clears_at for v in lasting if v.clears_at is not None]
+    return max(known).astimezone(UTC) if known and len(known) == len(lasting) else None
 
 
 def _cause(verdict: Verdict) -> str:

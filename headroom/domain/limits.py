@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from headroom.domain.resources import VolumeType
+from headroom.domain.windows import Windows, both
 
 
 class Mode(StrEnum):
@@ -83,6 +84,8 @@ class Limits:
     """How long a request for approval waits, and an approval counts."""
     roll_back_ineffective: bool = False
     """Whether a raise that proved not to help is undone by itself."""
+    change_windows: Windows = ()
+    """When changes may be started; at any time if there are none."""
     tags_may: TagsMay = TagsMay.ENROL
     """What the resource's own tags may do to all of the above."""
 
@@ -125,6 +128,7 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "approve_above_usd": _asks_sooner,
         "approval_expires_minutes": min,
         "roll_back_ineffective": lambda one, other: one and other,
+        "change_windows": both,
     }
 )
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from headroom.domain.daily import TimeOfDay
+from headroom.domain.freezes import Freeze
 from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.owners import DEFAULT_CODE_TAGS
 from headroom.domain.policy_fields import GROUP_TAG
 from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.domain.tags import MODE_TAG, followed
+from headroom.domain.traffic import BlastRadius
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,22 @@ class Policy:
     """Most messages to people within any 60 minutes; the digest is not one of them."""
     digest: TimeOfDay | None = TimeOfDay(hour=7, minute=0)  # noqa: RUF009 - it is frozen
     """When the one message a day is due; None for never."""
+    max_in_flight: int = BlastRadius().max_in_flight
+    max_changes_per_hour: int = BlastRadius().max_changes_per_hour
+    max_in_flight_per_az: int = BlastRadius().max_in_flight_per_az
+    freezes: tuple[Freeze, ...] = ()
+    calendars: tuple[str, ...] = ()
+    """Change Calendars, by name or ARN, that must all be open."""
+    quotas: tuple[tuple[str, int], ...] = ()
+    """AWS's quotas for concurrent modifications where the owner knows them: see quotas.py."""
+
+    @property
+    def blast_radius(self) -> BlastRadius:
+        """How many changes may be under way at once."""
+        return BlastRadius(
+            max_in_flight=self.max_in_flight, max_changes_per_hour=self.max_changes_per_hour,
+            max_in_flight_per_az=self.max_in_flight_per_az,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

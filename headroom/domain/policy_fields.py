@@ -14,6 +14,7 @@ from types import MappingProxyType
 from headroom.domain.catalogue import LIMITS, MAX_MODIFICATIONS
 from headroom.domain.limits import CodeOwned, Mode, TagsMay
 from headroom.domain.resources import VolumeType
+from headroom.domain.windows import MOST_WINDOWS, WindowError, Windows, canonical, parse_window
 
 ACCOUNT_PRICE = "price_increase_usd_per_month"
 CODE_TAGS = "infrastructure_as_code_tags"
@@ -236,6 +237,24 @@ def _code_owned(value: object, source: str, path: str) -> object:
     raise refuse(source, path, f"is {shown(value)}; known are {', '.join(CodeOwned)}")
 
 
+def _windows(value: object, source: str, path: str) -> object:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple):
+        wanted = "a list of windows such as Mon-Fri 22:00-06:00 Europe/Berlin"
+        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    found: Windows = ()
+    for one in listed:
+        if not isinstance(one, str):
+            raise refuse(source, path, f"has {shown(one)}; write it in quotes")
+        try:
+            found = canonical((*found, parse_window(one)))
+        except WindowError as problem:
+            raise refuse(source, path, f"has {shown(one)}, which {problem}") from None
+    if len(found) > MOST_WINDOWS:
+        raise refuse(source, path, f"has {len(found)} windows; {MOST_WINDOWS} is the most")
+    return found
+
+
 def _integer(name: str, low: int, high: int, meaning: str) -> Setting:
     schema = {"type": "integer", "minimum": low, "maximum": high}
     return Setting(name=name, read=_whole(low, high), schema=schema, meaning=meaning)
@@ -263,6 +282,14 @@ DURATION_SCHEMA: Mapping[str, object] = MappingProxyType(
             {"const": 0},
         ]
     }
+)
+_SPAN = (
+    r"\s*[A-Za-z]{3}(-[A-Za-z]{3})?(,[A-Za-z]{3}(-[A-Za-z]{3})?)*\s+[0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}"
+    r"\s+[A-Z][A-Za-z0-9_+\-/]*\s*"
+)
+_WINDOW: Mapping[str, object] = {"type": "string", "pattern": f"^{_SPAN}(&{_SPAN})*$"}
+WINDOWS_SCHEMA: Mapping[str, object] = MappingProxyType(
+    {"oneOf": [{"type": "array", "items": _WINDOW, "maxItems": MOST_WINDOWS}, _WINDOW]}
 )
 
 FRIENDLY: Mapping[str, Setting] = MappingProxyType(
@@ -347,6 +374,11 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         ),
         "roll_back_ineffective": _boolean(
             "roll_back_ineffective", "Whether a raise that proved not to help is undone by itself."
+        ),
+        "change_windows": Setting(
+            name="change_windows", read=_windows, schema=WINDOWS_SCHEMA,
+            meaning="When changes may be started, such as Mon-Fri 22:00-06:00 Europe/Berlin; "
+            "at any time if the list is empty.",
         ),
         "tags_may": Setting(
             name="tags_may", read=_tags_may, schema=_one_of(TagsMay),

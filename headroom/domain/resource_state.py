@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from headroom.domain.requests import Asked, Declined, RollbackAsked, RolledBack
 from headroom.domain.standing import KnownModification, OpenChain, Signature
+from headroom.domain.waiting import Waiting
 
 MICRO = 1_000_000
 
@@ -63,6 +64,8 @@ class ResourceState:
     rolled_back: RolledBack | None = None
     called_at: datetime | None = None
     """When a person last asked or answered something; no look puts it off until it is taken in."""
+    waiting: Waiting | None = None
+    """Its place in the queue; None when it does not wait there."""
 
     @property
     def own_micro_usd(self) -> int:

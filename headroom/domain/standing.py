@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.freezes import CalendarSeen
 from headroom.domain.requests import Asked, Declined, RollbackAsked, RolledBack
 from headroom.domain.resources import Configuration
+from headroom.domain.traffic import Traffic
 
 WINDOW = timedelta(hours=24)
 KEPT = timedelta(days=15)
@@ -88,6 +90,12 @@ class Standing:
     rolled_back: RolledBack | None = None
     called_at: datetime | None = None
     """When a person last asked or answered something that no decision took in yet."""
+    traffic: Traffic = Traffic()  # noqa: RUF009 - immutable
+    """What is under way in the account and Region."""
+    calendars: tuple[CalendarSeen, ...] = ()
+    """What the Change Calendars said that the policy names."""
+    waiting_since: datetime | None = None
+    """Since when this resource waits in the queue; None when it does not."""
 
 
 def fresh_standing() -> Standing:

@@ -82,8 +82,14 @@ def _read(name: str, key: str, text: str) -> Said:
         hint = f"did you mean {key_of(close[0])}" if close else "docs/policy.md has the known ones"
         raise refuse(NOBODY, "", f"have the unknown key {key!r}; {hint}")
     setting = FRIENDLY[name]
-    value = setting.read(_as_written(text, setting.schema), NOBODY, key)
+    told = _windows(text) if name == "change_windows" else _as_written(text, setting.schema)
+    value = setting.read(told, NOBODY, key)
     return Said(field=setting.name, value=value, tag=key)
+
+
+def _windows(text: str) -> object:
+    """Change windows parted by semicolons; names of time zones keep their case."""
+    return [part.strip() for part in text.split(";") if part.strip()] or text
 
 
 def _as_written(text: str, schema: Mapping[str, object]) -> object:
@@ -127,7 +133,7 @@ def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:
     for one in asked:
         before = getattr(limits, one.field)
         after = _allowed(one, before, limits.tags_may, gives_back)
-        if after == ():
+        if one.field == "types" and after == ():
             problem = f"{NOBODY}: {one.tag} leaves none of the types the policy allows"
             return Followed(limits=limits, origins=(), notes=(), problem=problem)
         if after != one.value:
@@ -151,6 +157,8 @@ def _shown(field: str, value: object) -> str:
     plain = written(_NAMES[field], value)
     if isinstance(plain, bool):
         return str(plain).lower()
+    if field == "change_windows":
+        return "; ".join(map(str, plain)) or "any time" if isinstance(plain, list) else ""
     return ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
 
 

@@ -52,6 +52,13 @@ class Guardrail(StrEnum):
     GIVE_BACK_SLOT = "give_back_slot"
     GIVE_BACK_FLOOR = "give_back_floor"
     GIVE_BACK_WAY_BACK = "give_back_way_back"
+    CHANGE_WINDOW = "change_window"
+    FREEZE = "freeze"
+    CALENDAR = "calendar"
+    MAX_IN_FLIGHT = "max_in_flight"
+    MAX_IN_FLIGHT_PER_AZ = "max_in_flight_per_az"
+    MAX_CHANGES_PER_HOUR = "max_changes_per_hour"
+    REGIONAL_QUOTA = "regional_quota"
 
 
 class Relation(StrEnum):

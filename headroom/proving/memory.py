@@ -11,6 +11,8 @@ from datetime import datetime
 from decimal import Decimal
 from heapq import nsmallest
 
+from headroom.domain import admission
+from headroom.domain.admission import admitted
 from headroom.domain.bookkeeping import (
     after_decided,
     after_forgotten,
@@ -36,7 +38,9 @@ from headroom.domain.reservation import (
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
 from headroom.domain.stops import account_after, in_force
-from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended
+from headroom.domain.traffic import Traffic
+from headroom.domain.waiting import Waiting
+from headroom.ports import Due, IllegalStep, InQueue, Intent, LostLease, NotIntended
 from headroom.proving.memory_book import Chain
 from headroom.proving.memory_requests import MemoryRequests
 from headroom.proving.memory_switches import MemorySwitches
@@ -75,7 +79,7 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
     ) -> tuple[Intent, ...] | NotIntended:
         """The same for each of `decisions`, about as many volumes, or for none of them."""
         with self._lock:
-            fits = []
+            fits, traffic = [], self._traffic
             for decision in decisions:
                 chain = self._chains.get(decision.decision_id)
                 if chain is None or not isinstance(decision.answer, Act):
@@ -85,6 +89,10 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
                 if isinstance(fit, Unfit):
                     return NotIntended(why=fit.why, detail=whose(fit, decision, decisions))
                 fits.append(fit)
+                begun = admitted(traffic, decision, now)
+                if isinstance(begun, Unfit):
+                    return NotIntended(why=begun.why, detail=whose(begun, decision, decisions))
+                traffic = begun
             if (paused := in_force(self._stops.pause, now)) is not None:
                 return NotIntended(why="paused", detail=f"paused until {paused.until.isoformat()}")
             if self._stops.breaker is not None:
@@ -94,6 +102,7 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
                 sum_of.delta > 0 and self._account_micro_usd > sum_of.room
             ):
                 return NotIntended(why="budget", detail="the account's increases are at its limit")
+            self._traffic = traffic
             return tuple(
                 self._intended(decision, fit, lease_until, now)
                 for decision, fit in zip(decisions, fits, strict=True)
@@ -139,6 +148,7 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
                 raise LostLease(f"{ref.arn} is at fencing number {state.fencing}, not {fencing}")
             moved = after_step(state, decision_id, step, at=at, body=body, due_at=due_at)
             self._move(ref, moved)
+            self._traffic = admission.after_step(self._traffic, decision_id, step, at=at, body=body)
             self._follow(decision_id, step, at, summary, text)
             account = account_after(self._stops, self._account, step, at=at, body=body, why=summary)
             self._open(opened_by(ref.arn, state, moved, summary), decision_id)
@@ -160,7 +170,7 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
         with self._lock:
             return standing_of(
                 self._state(ref), account_micro_usd=self._account_micro_usd,
-                stops=self._stops, now=now,
+                stops=self._stops, now=now, traffic=self._traffic,
             )  # fmt: skip
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
@@ -178,10 +188,28 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
         with self._lock:
             return min((s.due_at for s in self._states.values() if s.due_at), default=None)
 
-    def looked(self, ref: ResourceRef, *, at: datetime, due_at: datetime | None) -> None:
+    def looked(
+        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
+        waiting: Waiting | None = None,
+    ) -> None:  # fmt: skip
         """Remember a look that was no news."""
         with self._lock:
-            self._move(ref, after_look(self._state(ref), at, due_at))
+            self._move(ref, after_look(self._state(ref), at, due_at, waiting))
+
+    def traffic(self) -> Traffic:
+        """The changes under way."""
+        with self._lock:
+            return self._traffic
+
+    def queue(self, limit: int) -> tuple[InQueue, ...]:
+        """Who waits: the most starved first, then the longest waiting."""
+        with self._lock:
+            waits = (
+                (state.waiting.rank, ref.arn, InQueue(ref=ref, waiting=state.waiting))
+                for ref, state in self._states.items()
+                if state.waiting is not None
+            )
+            return tuple(one for _, _, one in nsmallest(limit, waits, key=lambda each: each[:2]))
 
     def forget(self, ref: ResourceRef, *, at: datetime) -> None:
         """The resource exists no more: nothing of it is in force, due or still to be done."""

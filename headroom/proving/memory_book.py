@@ -14,6 +14,7 @@ from headroom.domain.records import Record, Step
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import AccountStops, Breaker
+from headroom.domain.traffic import Traffic
 from headroom.serialization import to_json
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class MemoryBook:
         self._breakers: dict[str, Breaker] = {}
         self._scanned: datetime | None = None
         self._notes: dict[str, str] = {}
+        self._traffic = Traffic()
         self._lock = RLock()
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:

@@ -35,7 +35,7 @@ def test_no_index_carries_bodies() -> None:
 
 
 def test_the_index_of_what_is_due_carries_keys_only() -> None:
-    (index,) = create_table(STATE, "s")["GlobalSecondaryIndexes"]
+    index, _ = create_table(STATE, "s")["GlobalSecondaryIndexes"]
     assert index["IndexName"] == DUE
     assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
 

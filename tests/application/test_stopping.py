@@ -116,7 +116,12 @@ def test_failures_all_over_the_account_stop_it_and_are_told_once(stage: Stage) -
 
 
 def test_after_the_accounts_breaker_is_closed_every_volume_is_seen_to(stage: Stage) -> None:
-    fleet = [stage.add(volume(ref=ref(f"vol-{number}"))) for number in range(12)]
+    fleet = [
+        stage.add(
+            volume(ref=ref(f"vol-{number}"), availability_zone=f"us-east-1{'ab'[number % 2]}")
+        )
+        for number in range(12)
+    ]
     stage.pressed = {vol.resource_id for vol in fleet}
     stage.answers = list[Outcome]([DENIED] * MAX_ACCOUNT_FAILURES)
     sweep(stage.ports, stage.now)

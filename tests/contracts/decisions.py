@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -14,6 +15,7 @@ from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Ref
 from headroom.domain.records import Step
 from headroom.domain.stops import MAX_FAILURES
 from headroom.domain.verdicts import Guardrail, Verdict
+from headroom.domain.waiting import PLACES
 from headroom.ports import Intent
 from tests.builders import NOW, evidence, ref
 
@@ -34,15 +36,22 @@ def act(
     resource_limit: Decimal = Decimal(250),
     at: datetime = NOW,
     enrolled: bool = True,
+    places: Mapping[Guardrail, int] | None = None,
+    zone: str = "us-east-1a",
 ) -> Decision:
-    """An Act whose plan costs `increase` USD a month more than ENROLMENT."""
+    """An Act whose plan costs `increase` USD a month more than ENROLMENT.
+
+    `places` are limits of the blast radius; those not named do not bind.
+    """
     base = _engine()
     answer = base.answer
     assert isinstance(answer, Act)
     plan = replace(answer.plan, monthly_usd=ENROLMENT + Decimal(increase))
     judged = next(j for j in base.judgements if j.plan == answer.plan)
+    within = {Guardrail.PRICE_PER_ACCOUNT: account_limit, **dict.fromkeys(PLACES, 10_000)}
+    within |= places or {}
     verdicts = tuple(
-        _limited(v, account_limit) if v.guardrail is Guardrail.PRICE_PER_ACCOUNT else v
+        _limited(v, within[v.guardrail]) if v.guardrail in within else v
         for v in judged.verdicts
         if account_limit is not None or v.guardrail is not Guardrail.PRICE_PER_ACCOUNT
     )
@@ -55,10 +64,10 @@ def act(
         effective=replace(base.effective, limits=limits, enrolled=enrolled),
         current_usd=ENROLMENT,
     )
-    return about(decision, volume_id, at)
+    return about(decision, volume_id, at, zone)
 
 
-def _limited(verdict: Verdict, limit: Decimal | None) -> Verdict:
+def _limited(verdict: Verdict, limit: Decimal | int | None) -> Verdict:
     return replace(verdict, limit=limit)
 
 
@@ -83,9 +92,11 @@ def escalate(decision_id: str, cause: str, *, at: datetime = NOW) -> Decision:
     return replace(act(decision_id, at=at), answer=answer)
 
 
-def about(decision: Decision, volume_id: str, at: datetime = NOW) -> Decision:
+def about(
+    decision: Decision, volume_id: str, at: datetime = NOW, zone: str = "us-east-1a"
+) -> Decision:
     seen = decision.observation
-    volume = replace(seen.volume, ref=ref(volume_id))
+    volume = replace(seen.volume, ref=ref(volume_id), availability_zone=zone)
     return replace(decision, at=at, observation=replace(seen, volume=volume, at=at))
 
 

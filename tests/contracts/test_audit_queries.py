@@ -116,7 +116,11 @@ def test_one_decision_is_told_oldest_first_with_its_verdicts(account: Account) -
 def test_the_state_is_told(account: Account) -> None:
     volume, whole, due = queries()["What is the state now"]
     assert asked(account, volume) == ["8", "0", "2026-01-05T13:00:00.000000Z", "applied"]
-    assert sorted(asked(account, whole)) == [["budget", "48280000", None], ["pause", None, None]]
+    assert sorted(asked(account, whole)) == [
+        ["budget", "48280000", None],
+        ["pause", None, None],
+        ["traffic", None, None],
+    ]
     assert asked(account, due) == [["2026-01-05T13:00:00.000000Z", ref(VOLUME).arn]]
 
 

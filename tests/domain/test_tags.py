@@ -16,7 +16,7 @@ from headroom.domain.resources import VolumeType
 from headroom.domain.tags import BY_TAG, key_of, said
 from headroom.policy_text import parse_policy
 from tests.builders import gp2, gp3, policy, volume
-from tests.test_policy_text import DOCUMENTS
+from tests.test_policy_text import DOCUMENTS, WINDOWS
 
 TEXTS = {
     "mode": st.sampled_from(["off", "observe", "approve", "auto", " AUTO "]),
@@ -42,6 +42,7 @@ TEXTS = {
     "approve_above_usd_per_month": st.sampled_from(["never", "0", "12.5", "1000"]),
     "approval_expires": st.integers(1, 10_080).map(lambda m: f"{m}m"),
     "roll_back_ineffective": st.sampled_from(["true", "false"]),
+    "change_windows": st.lists(st.sampled_from(WINDOWS), min_size=1, max_size=2).map("; ".join),
 }
 NOISE = st.sampled_from(["Name", "team", "headroom:max-iop", "headroom:group", "headroom-auto"])
 TAGS = st.builds(
@@ -267,7 +268,9 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
                        "roll_back_ineffective": plain == "true"}.get(name, plain)  # fmt: skip
     words = ("types", "growth", "give_back", "mode", "cooldown", "infrastructure_as_code",
              "revert_wait", "approval_expires", "roll_back_ineffective")  # fmt: skip
-    if name not in words and plain != "never":
+    if name == "change_windows":
+        written = text.split("; ")
+    elif name not in words and plain != "never":
         written = float(plain) if "." in plain else int(plain)
     asked = parse_policy({"defaults": {name: written}}, source="policy").defaults
     assert getattr(found, FRIENDLY[name].name) == getattr(asked, FRIENDLY[name].name)

@@ -22,6 +22,7 @@ from headroom.domain.limits import NARROWER, Limits
 from headroom.domain.policy_fields import FRIENDLY
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.serialization import from_json, to_json
+from tests.test_policy_text import WINDOWS
 from tools.guardrails import FOLDER, case_of, meanings, pages
 
 RULES = dict(GUARDRAILS)
@@ -107,6 +108,9 @@ def test_the_numbers_of_a_verdict_say_yes_or_no_wherever_they_are_read(name: Gua
 def values(field: str) -> st.SearchStrategy[Any]:
     """Values that a setting may have, from what editors are told of it."""
     setting = next(each for each in FRIENDLY.values() if each.name == field)
+    if field == "change_windows":
+        listed = st.lists(st.sampled_from(WINDOWS), max_size=3)
+        return listed.map(lambda value: setting.read(value, "a law", field))
     told = strategy(setting.schema)
     return told.map(lambda value: setting.read(value, "a law", field))
 

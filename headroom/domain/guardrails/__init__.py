@@ -13,19 +13,26 @@ from headroom.domain.guardrails import (
     owners,
     sense,
     together,
+    traffic,
 )
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.sense import MIN_KNOWN_MINUTES
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
 
 GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
-    # The order is the one people read them in: permission, safety, the owner's limits, money,
-    # AWS's limits, sense. No rule depends on another.
+    # The order is the one people read them in: permission, when and how many, safety, the owner's
+    # limits, money, AWS's limits, sense. No rule depends on another.
     (Guardrail.POLICY, owner.enrolled),
     (Guardrail.PAUSE, owner.pause),
     (Guardrail.BREAKER, owner.breaker),
     (Guardrail.MODE, owner.mode),
     (Guardrail.APPROVAL, asking.approval),
+    (Guardrail.CHANGE_WINDOW, traffic.change_window),
+    (Guardrail.FREEZE, traffic.freeze),
+    (Guardrail.CALENDAR, traffic.calendar),
+    (Guardrail.MAX_IN_FLIGHT, traffic.max_in_flight),
+    (Guardrail.MAX_IN_FLIGHT_PER_AZ, traffic.max_in_flight_per_az),
+    (Guardrail.MAX_CHANGES_PER_HOUR, traffic.max_changes_per_hour),
     (Guardrail.OTHER_OWNER, aws.other_owner),
     (Guardrail.MULTI_ATTACH, aws.multi_attach),
     (Guardrail.INFRASTRUCTURE_AS_CODE, owners.infrastructure_as_code),
@@ -44,6 +51,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.PRICE_PER_ACCOUNT, owner.price_per_account),
     (Guardrail.SLOTS, aws.slots),
     (Guardrail.IN_FLIGHT, aws.in_flight),
+    (Guardrail.REGIONAL_QUOTA, traffic.regional_quota),
     (Guardrail.BACK_OFF, aws.back_off),
     (Guardrail.COOLDOWN, owner.cooldown),
     (Guardrail.ROLLED_BACK, asking.rolled_back),

@@ -15,13 +15,16 @@ from types import MappingProxyType
 from typing import Any
 
 from headroom.domain.demand import Binding
+from headroom.domain.freezes import CalendarSeen, Freeze
 from headroom.domain.groups import GroupStanding
 from headroom.domain.guardrails.case import Case
 from headroom.domain.limits import CodeOwned, Mode
 from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RolledBack
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
 from headroom.domain.standing import KnownModification
+from headroom.domain.traffic import InFlight, Traffic
 from headroom.domain.verdicts import Guardrail
+from headroom.domain.windows import parse_window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +134,29 @@ def _held_back(case: Case) -> Case:
 
 RAISE_OR_WAIT = "raise the limit in the policy, or leave the volume as it is"
 ON_PURPOSE = "change the volume yourself; Headroom goes on from there"
+
+
+def _frozen(case: Case) -> Case:
+    at = case.observation.at
+    freeze = Freeze(begins=at - timedelta(days=1), until=at + timedelta(hours=3), reason="year end")
+    return replace(case, policy=replace(case.policy, freezes=(freeze,)))
+
+
+def _calendar_closed(case: Case) -> Case:
+    name, opens = "company-closed-days", case.observation.at + timedelta(hours=2)
+    seen = CalendarSeen(name=name, open=False, changes_at=opens)
+    standing = replace(case.standing, calendars=(seen,))
+    return replace(case, standing=standing, policy=replace(case.policy, calendars=(name,)))
+
+
+def _under_way(case: Case, count: int, zone: str, counts: tuple[tuple[str, int], ...] = ()) -> Case:
+    since = case.observation.at - timedelta(minutes=70)
+    others = tuple(
+        InFlight(resource=f"vol-{n}", decision_id=f"d{n}", since=since, zone=zone, counts=counts)
+        for n in range(count)
+    )
+    return replace(case, standing=replace(case.standing, traffic=Traffic(in_flight=others)))
+
 
 PAGES: Mapping[Guardrail, Page] = MappingProxyType(
     {
@@ -328,6 +354,61 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             do="raise the ceiling to what the volume has, or lower the volume yourself",
             example="`max_iops: 8000` for a volume of 12,000 IOPS",
             blocked=_limits(max_iops=8_000), lowers=True,
+        ),
+        Guardrail.CHANGE_WINDOW: Page(
+            settings=("change_windows",), clears="when one of the windows opens",
+            do="wait, or allow more hours in `change_windows`",
+            example="`change_windows: [\"Mon-Fri 22:00-06:00 Europe/Berlin\"]` on a Monday at noon",
+            blocked=_limits(
+                change_windows=(parse_window("Mon-Fri 22:00-06:00 Europe/Berlin"),)
+            ),
+        ),
+        Guardrail.FREEZE: Page(
+            settings=("account.freezes",), clears="when the last of the freezes ends",
+            do="wait, or take the freeze out of `account.freezes`",
+            example="a freeze that ends in three hours", blocked=_frozen,
+        ),
+        Guardrail.CALENDAR: Page(
+            settings=("account.calendars",),
+            clears="when all calendars are open and can be read",
+            do="open the calendar, let the functions read it, or name it no more",
+            example="the calendar `company-closed-days` is closed for two more hours",
+            blocked=_calendar_closed,
+        ),
+        Guardrail.MAX_IN_FLIGHT: Page(
+            settings=("account.max_in_flight",), clears="when a change under way has ended",
+            do="nothing: the most starved gets the next place; or raise `max_in_flight`",
+            example="20 changes under way in other zones",
+            blocked=lambda case: _under_way(case, 20, "us-east-1b"),
+        ),
+        Guardrail.MAX_IN_FLIGHT_PER_AZ: Page(
+            settings=("account.max_in_flight_per_az",),
+            clears="when a change under way in the zone has ended",
+            do="nothing: the most starved gets the next place; or raise `max_in_flight_per_az`",
+            example="10 changes under way in the volume's own zone",
+            blocked=lambda case: _under_way(case, 10, case.observation.volume.availability_zone),
+        ),
+        Guardrail.MAX_CHANGES_PER_HOUR: Page(
+            settings=("account.max_changes_per_hour",),
+            clears="when the oldest of those changes is an hour old",
+            do="nothing: the most starved gets the next place; or raise `max_changes_per_hour`",
+            example="20 changes begun in the last 40 minutes, all of them ended",
+            blocked=_standing(
+                lambda case: {
+                    "traffic": Traffic(
+                        starts=tuple(
+                            case.observation.at - timedelta(minutes=2 * n) for n in range(20, 0, -1)
+                        )
+                    )
+                }
+            ),
+        ),
+        Guardrail.REGIONAL_QUOTA: Page(
+            settings=("account.regional_quotas",),
+            clears="when changes have ended; never, if this one alone is above the quota",
+            do="have AWS raise the quota, and say so in `regional_quotas`",
+            example="changes under way of volumes of 500 TiB of gp3",
+            blocked=lambda case: _under_way(case, 1, "us-east-1b", (("gp3_gib", 512_000),)),
         ),
         Guardrail.WORTH_IT: Page(
             settings=("relief_value_usd_per_minute", "preset"),

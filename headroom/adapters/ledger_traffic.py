@@ -1,0 +1,90 @@
+"""The account's traffic item, and the queue: what is under way, and who waits for its turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from headroom.adapters.errors import reading
+from headroom.adapters.ledger_items import Item, ref_of, unwire, wire
+from headroom.adapters.ledger_reads import Reads
+from headroom.adapters.ledger_schema import TRAFFIC, WAITING, WAITING_SHARD
+from headroom.domain.traffic import Traffic
+from headroom.domain.waiting import Waiting
+from headroom.ports import InQueue
+from headroom.serialization import from_plain, to_plain
+
+_BESIDE = ("owner", "item", "version", "written_by")
+PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTraffic:
+    """Traffic as it was read; a write of what follows needs the same version in place."""
+
+    traffic: Traffic
+    version: int
+
+
+class TrafficItem:
+    """Reads the traffic of one account and Region, and makes the parts that move it."""
+
+    def __init__(self, reads: Reads, *, table: str, account: str) -> None:
+        self._reads = reads
+        self._table = table
+        self._account = account
+
+    def held(self) -> HeldTraffic:
+        """The traffic, read consistently."""
+        found = self._reads.items(self._table, [self._key()])
+        with reading("the changes under way"):
+            return traffic_of(found[0] if found else None)
+
+    def put(self, held: HeldTraffic, moved: Traffic, written_by: str) -> Item:
+        """Part of a transaction: `moved` in place of the version that was read."""
+        plain = to_plain(moved) | {"version": held.version + 1, "written_by": written_by}
+        item = {name: wire(value) for name, value in plain.items()} | self._key()
+        put: Item = {
+            "TableName": self._table,
+            "Item": item,
+            "ConditionExpression": "attribute_not_exists(#version)",
+            "ExpressionAttributeNames": {"#version": "version"},
+        }
+        if held.version:
+            put["ConditionExpression"] = "#version = :version"
+            put["ExpressionAttributeValues"] = {":version": wire(held.version)}
+        return {"Put": put}
+
+    def moves(self, held: HeldTraffic, moved: Traffic, written_by: str) -> list[Item]:
+        """The same where there is something to move; nothing otherwise."""
+        return [] if moved is held.traffic else [self.put(held, moved, written_by)]
+
+    def queue(self, limit: int) -> tuple[InQueue, ...]:
+        """Who waits, in the order of the queue; read from an index that is a moment late."""
+        found = self._reads.query(
+            self._table,
+            condition="#shard = :shard",
+            names={"#shard": "waiting_shard"},
+            values={":shard": wire(WAITING_SHARD)},
+            index=WAITING,
+            page=min(limit, PAGE),
+        )
+        with reading("the queue"):
+            return tuple(
+                InQueue(
+                    ref=ref_of(unwire(item["owner"])),
+                    waiting=from_plain(unwire(item["waiting"]), Waiting),
+                )
+                for item in islice(found, limit)
+            )
+
+    def _key(self) -> Item:
+        return {"owner": wire(self._account), "item": wire(TRAFFIC)}
+
+
+def traffic_of(item: Item | None) -> HeldTraffic:
+    """The traffic in an item and its version; none at version 0 when there is no item."""
+    if item is None:
+        return HeldTraffic(traffic=Traffic(), version=0)
+    plain = {name: unwire(value) for name, value in item.items() if name not in _BESIDE}
+    return HeldTraffic(traffic=from_plain(plain, Traffic), version=int(unwire(item["version"])))

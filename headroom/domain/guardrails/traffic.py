@@ -1,0 +1,122 @@
+"""Guardrails for when changes may be started, and how many may be under way at once."""
+
+from __future__ import annotations
+
+from headroom.domain.freezes import CalendarSeen, frozen_until
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.quotas import QUOTAS, most
+from headroom.domain.traffic import counted, hour_frees_at
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.windows import is_open, next_opening
+
+
+def change_window(case: Case) -> Verdict:
+    """A change is started only while one of the owner's change windows is open."""
+    windows, at = case.effective.limits.change_windows, case.observation.at
+    if is_open(windows, at):
+        detail = "" if windows else "changes may be started at any time"
+        return verdict_of(Guardrail.CHANGE_WINDOW, Relation.IS, "open", "open", "", detail)
+    opens = next_opening(windows, at)
+    listed = "; ".join(map(str, windows))
+    return verdict_of(
+        Guardrail.CHANGE_WINDOW, Relation.IS, "closed", "open", "",
+        listed if opens is not None else f"{listed}: never open", clears_at=opens,
+        temporary=opens is not None,
+    )  # fmt: skip
+
+
+def freeze(case: Case) -> Verdict:
+    """Nothing is started while the owner has frozen the account."""
+    at = case.observation.at
+    until = frozen_until(case.policy.freezes, at)
+    held = [one for one in case.policy.freezes if one.holds(at)]
+    reasons = "; ".join(one.reason for one in held if one.reason)
+    return verdict_of(
+        Guardrail.FREEZE, Relation.IS, "frozen" if held else "free", "free", "", reasons,
+        clears_at=until, temporary=True,
+    )  # fmt: skip
+
+
+def calendar(case: Case) -> Verdict:
+    """Nothing is started unless all Change Calendars that the policy names are known to be open."""
+    seen = {one.name: one for one in case.standing.calendars}
+    said = [
+        seen.get(name) or CalendarSeen(name=name, open=False, problem="was not asked")
+        for name in case.policy.calendars
+    ]
+    closed = [one for one in said if not one.open]
+    opens = [one.changes_at for one in closed if one.changes_at is not None and not one.problem]
+    known = [at for at in opens if at > case.observation.at]
+    return verdict_of(
+        Guardrail.CALENDAR, Relation.IS, "closed" if closed else "open", "open", "",
+        "; ".join(_why_closed(one) for one in closed),
+        clears_at=max(known) if known and len(known) == len(closed) else None, temporary=True,
+    )  # fmt: skip
+
+
+def _why_closed(one: CalendarSeen) -> str:
+    return f"{one.name} cannot be read: {one.problem}" if one.problem else f"{one.name} is closed"
+
+
+def max_in_flight(case: Case) -> Verdict:
+    """So many changes are under way in the account and Region at once, and no more."""
+    others = case.standing.traffic.others(case.observation.volume.ref.arn, case.observation.at)
+    return verdict_of(
+        Guardrail.MAX_IN_FLIGHT, Relation.AT_MOST, len(others) + 1,
+        case.policy.blast_radius.max_in_flight, "changes under way", temporary=True,
+    )  # fmt: skip
+
+
+def max_in_flight_per_az(case: Case) -> Verdict:
+    """The same of one Availability Zone: what shares a zone is not changed all at once."""
+    volume = case.observation.volume
+    others = case.standing.traffic.others(volume.ref.arn, case.observation.at)
+    here = sum(one.zone == volume.availability_zone for one in others)
+    return verdict_of(
+        Guardrail.MAX_IN_FLIGHT_PER_AZ, Relation.AT_MOST, here + 1,
+        case.policy.blast_radius.max_in_flight_per_az, "changes under way",
+        f"in {volume.availability_zone}", temporary=True,
+    )  # fmt: skip
+
+
+def max_changes_per_hour(case: Case) -> Verdict:
+    """So many changes are begun in the account and Region in any 60 minutes, and no more."""
+    at, limit = case.observation.at, case.policy.blast_radius.max_changes_per_hour
+    traffic = case.standing.traffic
+    return verdict_of(
+        Guardrail.MAX_CHANGES_PER_HOUR, Relation.AT_MOST, len(traffic.begun(at)) + 1, limit,
+        "changes begun in 60 min", clears_at=hour_frees_at(traffic, limit, at), temporary=True,
+    )  # fmt: skip
+
+
+def regional_quota(case: Case) -> Verdict:
+    """AWS's quotas for concurrent modifications leave room, as far as our own changes tell.
+
+    The verdict's numbers are those of the quota that would be fullest. Where AWS refused a change
+    of the type for a quota, it is left alone for an hour.
+    """
+    plan, at = case.plan, case.observation.at
+    types = {plan.origin.volume_type, plan.target.volume_type}
+    traffic, arn = case.standing.traffic, case.observation.volume.ref.arn
+    refused = traffic.refused_until(types, at)
+    if refused is not None:
+        return verdict_of(
+            Guardrail.REGIONAL_QUOTA, Relation.IS, "refused by AWS lately", "free to ask", "",
+            f"a change of {' or '.join(sorted(types))} met a quota of the Region; have it raised",
+            clears_at=refused, temporary=True,
+        )  # fmt: skip
+    found = []
+    for name, amount in counted(plan.origin, plan.target):
+        limit = most(name, case.policy.quotas)
+        value = traffic.taken(name, arn, at) + amount
+        found.append((value / limit, name, value, limit, amount))
+    _, name, value, limit, amount = max(found)
+    quota = QUOTAS[name]
+    alone = amount > limit
+    detail = f"quota {quota.name} {quota.code}".strip()
+    if alone:
+        detail += "; this change alone is above it: have it raised and say so in regional_quotas"
+    return verdict_of(
+        Guardrail.REGIONAL_QUOTA, Relation.AT_MOST, value, limit,
+        "IOPS" if quota.unit == "IOPS" else "GiB", detail, temporary=not alone,
+    )  # fmt: skip

@@ -1,0 +1,214 @@
+"""How many changes are under way in an account and Region, and how many may be.
+
+A change takes a place from its intent until its chain ends. A place that nobody gives back, because
+whatever happened kept its chain from ending, is free again after LONGEST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from headroom.domain.resources import Configuration, VolumeType
+
+HOUR = timedelta(hours=1)
+LONGEST = timedelta(hours=48)
+"""A change is verified or given up after 30 hours; twice that and nobody is at it any more."""
+SETTLES = timedelta(hours=6)
+"""How long AWS may go on optimizing a change that was proven to work: what a full volume of 1 TiB
+typically takes. Source: EBS User Guide, "Monitor the progress of volume modifications" (2026-10)."""
+GIB = "gib"
+IOPS = "iops"
+WITH_IOPS_QUOTA = (VolumeType.IO1, VolumeType.IO2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlastRadius:
+    """The most that may be under way at once, in one account and Region.
+
+    The defaults are for a bad day: were every metric wrong, 20 of 100,000 volumes would be changed,
+    at most 10 of them in one zone, and no other before it is proven what that did to them.
+    """
+
+    max_in_flight: int = 20
+    """Changes that were begun and are neither proven nor given up."""
+    max_changes_per_hour: int = 20
+    """Changes begun in any 60 minutes; what AWS refused is none."""
+    max_in_flight_per_az: int = 10
+
+
+MOST_IN_FLIGHT = 200
+MOST_PER_HOUR = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFlight:
+    """A change that has a place: intended at `since`, its chain not ended."""
+
+    resource: str
+    """ARN."""
+    decision_id: str
+    since: datetime
+    zone: str
+    counts: tuple[tuple[str, int], ...] = ()
+    """What it takes of AWS's regional quotas, see `counted`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settling:
+    """What changes that ended may still take of AWS's quotas until then, summed up."""
+
+    until: datetime
+    counts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaFull:
+    """AWS refused a change of this type for a regional quota; it is not asked again before."""
+
+    volume_type: VolumeType
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What is under way in an account and Region. A stored one outlives the release that wrote it:
+    every field needs a default."""
+
+    in_flight: tuple[InFlight, ...] = ()
+    starts: tuple[datetime, ...] = ()
+    """When changes of the last hour were begun, oldest first."""
+    settling: tuple[Settling, ...] = ()
+    quota_full: tuple[QuotaFull, ...] = ()
+
+    def others(self, resource: str, now: datetime) -> tuple[InFlight, ...]:
+        """Changes of other resources that have a place at `now`."""
+        return tuple(
+            c for c in self.in_flight if c.resource != resource and c.since > now - LONGEST
+        )
+
+    def begun(self, now: datetime) -> tuple[datetime, ...]:
+        """The starts of the 60 minutes before `now`."""
+        return tuple(at for at in self.starts if at > now - HOUR)
+
+    def taken(self, quota: str, resource: str, now: datetime) -> int:
+        """What other resources take of a quota: changes under way, and those that settle."""
+        sums = [c.counts for c in self.others(resource, now)]
+        sums += [s.counts for s in self.settling if s.until > now]
+        return sum(amount for counts in sums for name, amount in counts if name == quota)
+
+    def refused_until(self, types: Iterable[VolumeType], now: datetime) -> datetime | None:
+        """Until when AWS is not asked for changes of any of these types; None if it may be."""
+        untils = [q.until for q in self.quota_full if q.volume_type in set(types) and q.until > now]
+        return max(untils, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Places that are free at an instant."""
+
+    free: int
+    full_zones: frozenset[str]
+
+
+def room(traffic: Traffic, limits: BlastRadius, now: datetime) -> Room:
+    """How many more changes may be begun now, and in which zones none."""
+    under_way = traffic.others("", now)
+    zones = [change.zone for change in under_way]
+    free = min(
+        limits.max_in_flight - len(under_way),
+        limits.max_changes_per_hour - len(traffic.begun(now)),
+    )
+    return Room(
+        free=max(0, free),
+        full_zones=frozenset(z for z in zones if zones.count(z) >= limits.max_in_flight_per_az),
+    )
+
+
+def hour_frees_at(traffic: Traffic, limit: int, now: datetime) -> datetime | None:
+    """When the hour's limit allows one more change; None when it does at `now`."""
+    begun = sorted(traffic.begun(now))
+    return None if len(begun) < limit else begun[len(begun) - limit] + HOUR
+
+
+def counted(origin: Configuration, target: Configuration) -> tuple[tuple[str, int], ...]:
+    """What a change takes of AWS's regional quotas: GiB by type, and IOPS of io1 and io2.
+
+    The larger of what is and what is asked for, under the old type and the new. AWS says that it
+    counts current values, and for io2 requested ones as well.
+    Source: EBS User Guide, "Amazon EBS quotas" (2026-10).
+    """
+    size = max(origin.size_gib, target.size_gib)
+    found: dict[str, int] = {}
+    for one in (origin, target):
+        found[f"{one.volume_type.value}_{GIB}"] = size
+        if one.volume_type in WITH_IOPS_QUOTA:
+            name = f"{one.volume_type.value}_{IOPS}"
+            found[name] = max(found.get(name, 0), one.iops or 0)
+    return tuple(sorted(found.items()))
+
+
+def after_begun(traffic: Traffic, change: InFlight) -> Traffic:
+    """The traffic once `change` has its place; what no longer counts is left out."""
+    now = change.since
+    return replace(
+        traffic,
+        in_flight=(*traffic.others(change.resource, now), change),
+        starts=tuple(sorted((*traffic.begun(now), now))),
+        settling=tuple(s for s in traffic.settling if s.until > now),
+        quota_full=tuple(q for q in traffic.quota_full if q.until > now),
+    )
+
+
+def after_ended(
+    traffic: Traffic,
+    decision_id: str,
+    at: datetime,
+    *,
+    landed: bool,
+    nothing_done: bool,
+    completed: bool,
+    quota_full_until: datetime | None,
+    types: Iterable[VolumeType],
+) -> Traffic:
+    """The traffic once the chain of `decision_id` ended; the very same one if it had no place.
+
+    A change that `landed` still takes of the quotas for a while unless AWS `completed` it; one by
+    which `nothing_done` is taken off the hour's count. Where AWS refused for a quota, it is not
+    asked again for these types before `quota_full_until`.
+    """
+    mine = next((c for c in traffic.in_flight if c.decision_id == decision_id), None)
+    if mine is None:
+        return traffic
+    starts = list(traffic.starts)
+    if nothing_done and mine.since in starts:
+        starts.remove(mine.since)
+    settling = tuple(s for s in traffic.settling if s.until > at)
+    if landed and not completed:
+        settling = _settled(settling, mine.counts, at)
+    full = tuple(q for q in traffic.quota_full if q.until > at)
+    if quota_full_until is not None:
+        new = (QuotaFull(volume_type=t, until=quota_full_until) for t in sorted(set(types)))
+        full = (*(q for q in full if q.volume_type not in set(types)), *new)
+    return replace(
+        traffic, in_flight=tuple(c for c in traffic.in_flight if c is not mine),
+        starts=tuple(starts), settling=settling, quota_full=full,
+    )  # fmt: skip
+
+
+def _settled(
+    settling: tuple[Settling, ...], counts: tuple[tuple[str, int], ...], at: datetime
+) -> tuple[Settling, ...]:
+    """With these counts until SETTLES later, summed up by the hour they end in."""
+    until = at.replace(minute=0, second=0, microsecond=0) + SETTLES + HOUR
+    sums: dict[str, int] = dict(counts)
+    rest = []
+    for one in settling:
+        if one.until == until:
+            sums = {
+                n: sums.get(n, 0) + dict(one.counts).get(n, 0) for n in {*sums, *dict(one.counts)}
+            }
+        else:
+            rest.append(one)
+    return (*rest, Settling(until=until, counts=tuple(sorted(sums.items()))))

@@ -1,0 +1,72 @@
+"""The queue: which decisions wait for a place or for an hour, and in which order they get one.
+
+What waits has nothing against it but limits that hold for the whole account or Region. The most
+starved goes first, then who has waited longest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from headroom.domain.verdicts import Guardrail, Verdict
+
+if TYPE_CHECKING:
+    from headroom.domain.decision import Decision
+
+PLACES = frozenset(
+    {Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR}
+)
+"""Guardrails that clear when another change ends; the sweep sees whether they would."""
+WAITED_FOR = PLACES | {
+    Guardrail.REGIONAL_QUOTA, Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR,
+}  # fmt: skip
+ASK_AGAIN = timedelta(minutes=10)
+"""After how long one is looked at again that waits for what nobody tells the end of."""
+MOST_MINUTES = 99_999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A place in the queue. A stored one outlives the release that wrote it."""
+
+    since: datetime
+    starved_minutes: int = 0
+    zone: str = ""
+    not_before: datetime | None = None
+    """It is passed over until then; None when only places are wanted."""
+
+    @property
+    def rank(self) -> str:
+        """Text that sorts as the queue does: most starved minutes first, then longest waiting."""
+        behind = MOST_MINUTES - min(max(self.starved_minutes, 0), MOST_MINUTES)
+        return f"{behind:05}#{self.since.astimezone(UTC).isoformat(timespec='microseconds')}"
+
+    def may(self, now: datetime) -> bool:
+        """Whether it is looked at when there is a place."""
+        return self.not_before is None or self.not_before <= now
+
+
+def waiting_of(decision: Decision) -> Waiting | None:
+    """The place in the queue that a decision is given, None when it does not wait there."""
+    plan = getattr(decision.answer, "would_take", None)
+    judged = next((j for j in decision.judgements if j.plan == plan), None)
+    if plan is None or judged is None or not decision.effective.enrolled:
+        return None
+    blocking = judged.blocking
+    if not blocking or any(v.guardrail not in WAITED_FOR or not v.temporary for v in blocking):
+        return None
+    since = decision.standing.waiting_since
+    return Waiting(
+        since=decision.at if since is None else since,
+        starved_minutes=decision.demand.pressed_minutes,
+        zone=decision.observation.volume.availability_zone,
+        not_before=_not_before(blocking, decision.at),
+    )
+
+
+def _not_before(blocking: tuple[Verdict, ...], at: datetime) -> datetime | None:
+    """When everything but places has cleared."""
+    found = [v.clears_at or at + ASK_AGAIN for v in blocking if v.guardrail not in PLACES]
+    return max(found, default=None)
