@@ -101,7 +101,7 @@ def read_table(products: Iterable[str], *, region: str, today: date) -> ReadTabl
     for text in products:
         try:
             for usage, product in _relevant(text, region):
-                published.append(_published(product))
+                published.append(published_on(product))
                 problem = _take(usage, product, found, today)
                 passed_over += [f"{usage}: {problem}"] if problem else []
         except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
@@ -137,7 +137,7 @@ def _take(
 ) -> str | None:
     """Add the product's price to what was found; or why it has none that is understood."""
     family = PARTS[usage].family
-    for dimension in _dimensions(product, today):
+    for dimension in in_force(product, today):
         if "USD" not in dimension["pricePerUnit"]:
             return f"priced in {', '.join(sorted(dimension['pricePerUnit'])) or 'no currency'}"
         usd = Decimal(dimension["pricePerUnit"]["USD"])
@@ -153,7 +153,7 @@ def _take(
     return None
 
 
-def _dimensions(product: Mapping[str, Any], today: date) -> Iterator[Mapping[str, Any]]:
+def in_force(product: Mapping[str, Any], today: date) -> Iterator[Mapping[str, Any]]:
     """Prices on demand that are in force; those of the future are published beforehand."""
     for term in product["terms"].get("OnDemand", {}).values():
         begins = term.get("effectiveDate")
@@ -161,7 +161,7 @@ def _dimensions(product: Mapping[str, Any], today: date) -> Iterator[Mapping[str
             yield from term["priceDimensions"].values()
 
 
-def _published(product: Mapping[str, Any]) -> date:
+def published_on(product: Mapping[str, Any]) -> date:
     return _day(product["publicationDate"])
 
 

@@ -1,0 +1,196 @@
+"""From products of the Price List API to the prices of RDS storage in one Region.
+
+Source: Price List Query API reference and the AmazonRDS offer file (checked 2026-11). Each engine and
+deployment has products of its own under the same usage type; an engine without one takes that of
+`Any`. Only exact usage types count: Aurora's storage, Local Zones, SQL Server's mirrors and previews at
+$0 stand beside them under similar names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from headroom.adapters.price_list_shapes import (
+    IN_REGION,
+    PriceListUnreadable,
+    in_force,
+    published_on,
+)
+from headroom.domain.databases import Deployment, Engine
+from headroom.domain.rds_pricing import RdsPrices
+from headroom.domain.resources import VolumeType
+
+STORAGE = "Database Storage"
+IOPS = "Provisioned IOPS"
+THROUGHPUT = "Provisioned Throughput"
+FAMILIES = (STORAGE, IOPS, THROUGHPUT)
+ANY = "Any"
+
+_UNITS = {
+    STORAGE: ("gb-mo", "gb-month"),
+    IOPS: ("iops-mo", "iops-month"),
+    THROUGHPUT: ("mbps-mo", "mibps-mo"),
+}
+_ENGINES: Mapping[str, Engine] = MappingProxyType(
+    {
+        "MySQL": Engine.MYSQL,
+        "MariaDB": Engine.MARIADB,
+        "PostgreSQL": Engine.POSTGRESQL,
+        "Oracle": Engine.ORACLE,
+        "SQL Server": Engine.SQL_SERVER,
+        "Db2": Engine.DB2,
+    }
+)
+"""Engines by the attribute databaseEngine; "Aurora MySQL" is none of them."""
+_DEPLOYMENTS: Mapping[str, tuple[str, Deployment]] = MappingProxyType(
+    {
+        "": ("Single-AZ", Deployment.SINGLE_AZ),
+        "Multi-AZ-": ("Multi-AZ", Deployment.MULTI_AZ),
+        "Multi-AZCluster-": ("Multi-AZ (readable standbys)", Deployment.CLUSTER),
+    }
+)
+"""Deployments by what the usage type begins with, and the attribute deploymentOption beside it."""
+_PARTS: Mapping[str, tuple[str, VolumeType]] = MappingProxyType(
+    {
+        "GP2-Storage": (STORAGE, VolumeType.GP2),
+        "GP3-Storage": (STORAGE, VolumeType.GP3),
+        "PIOPS-Storage": (STORAGE, VolumeType.IO1),
+        "IO2-PIOPS-Storage": (STORAGE, VolumeType.IO2),
+        "GP3-PIOPS": (IOPS, VolumeType.GP3),
+        "PIOPS": (IOPS, VolumeType.IO1),
+        "IO2-PIOPS": (IOPS, VolumeType.IO2),
+        "GP3-Throughput": (THROUGHPUT, VolumeType.GP3),
+    }
+)
+"""Parts of a price by usage type without its Region and deployment; magnetic storage is left out."""
+_USAGE = re.compile(
+    rf"(?:[A-Z0-9]+-)?RDS:({'|'.join(sorted(_DEPLOYMENTS, key=len, reverse=True))})"
+    rf"({'|'.join(sorted(_PARTS, key=len, reverse=True))})"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """What one product is the price of; `engine` None stands for any."""
+
+    engine: Engine | None
+    deployment: Deployment
+    part: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDatabases:
+    """Prices, and one line for each product that should have been part of them and was not."""
+
+    prices: tuple[RdsPrices, ...]
+    passed_over: tuple[str, ...]
+
+
+def read_databases(products: Iterable[str], *, region: str, today: date) -> ReadDatabases:
+    """RDS storage prices of `region` in products as GetProducts gives them, each a JSON text.
+
+    What has several prices has none. Dated by the oldest publication among them. Raises
+    PriceListUnreadable.
+    """
+    found: dict[_Place, set[Decimal]] = {}
+    passed_over: list[str] = []
+    published: list[date] = []
+    for text in products:
+        try:
+            for place, product in _relevant(text, region):
+                published.append(published_on(product))
+                problem = _take(place, product, found, today)
+                passed_over += [f"{_named(place)}: {problem}"] if problem else []
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+            raise PriceListUnreadable(f"{type(error).__name__}: {error}") from error
+    if not published:
+        raise PriceListUnreadable(f"no prices of RDS storage of {region} in it")
+    several = sorted((_named(p), sorted(usd)) for p, usd in found.items() if len(usd) > 1)
+    passed_over += [f"{name}: several prices, {', '.join(map(str, usd))}" for name, usd in several]
+    clear = {place: next(iter(usd)) for place, usd in found.items() if len(usd) == 1}
+    unclear = {place for place, usd in found.items() if len(usd) > 1}
+    as_of = min(published)
+    made = (
+        _prices(engine, deployment, clear, unclear, as_of)
+        for deployment in Deployment
+        for engine in Engine
+    )
+    return ReadDatabases(
+        prices=tuple(prices for prices in made if prices.gib), passed_over=tuple(passed_over)
+    )
+
+
+def _relevant(text: str, region: str) -> Iterator[tuple[_Place, Mapping[str, Any]]]:
+    """The product with what it is the price of, if it is storage of RDS in this very Region."""
+    product = json.loads(text)
+    attributes = product["product"]["attributes"]
+    if attributes.get("regionCode", region) != region:
+        return
+    if attributes.get("locationType", IN_REGION) != IN_REGION:
+        return
+    usage = _USAGE.fullmatch(attributes.get("usagetype", ""))
+    if usage is None:
+        return
+    option, deployment = _DEPLOYMENTS[usage[1]]
+    name = attributes.get("databaseEngine", ANY)
+    if product["product"].get("productFamily") != _PARTS[usage[2]][0]:
+        return
+    if attributes.get("deploymentOption", option) != option or name not in (ANY, *_ENGINES):
+        return
+    yield _Place(engine=_ENGINES.get(name), deployment=deployment, part=usage[2]), product
+
+
+def _take(
+    place: _Place, product: Mapping[str, Any], found: dict[_Place, set[Decimal]], today: date
+) -> str | None:
+    """Add the product's price to what was found; or why it has none that is understood."""
+    family = _PARTS[place.part][0]
+    for dimension in in_force(product, today):
+        if "USD" not in dimension["pricePerUnit"]:
+            return f"priced in {', '.join(sorted(dimension['pricePerUnit'])) or 'no currency'}"
+        usd = Decimal(dimension["pricePerUnit"]["USD"])
+        if usd == 0:
+            continue  # a preview
+        if str(dimension["unit"]).lower() not in _UNITS[family]:
+            return f"priced per {dimension['unit']!r}"
+        begin, end = str(dimension.get("beginRange", "0")), str(dimension.get("endRange", "Inf"))
+        if Decimal(begin) != 0 or end != "Inf":
+            return f"priced from {begin} to {end} only"
+        found.setdefault(place, set()).add(usd.normalize())
+    return None
+
+
+def _named(place: _Place) -> str:
+    engine = ANY if place.engine is None else place.engine.value
+    return f"{place.part} of {engine} {place.deployment.value.replace('_', '-')}"
+
+
+def _prices(
+    engine: Engine, deployment: Deployment, clear: Mapping[_Place, Decimal],
+    unclear: set[_Place], as_of: date,
+) -> RdsPrices:  # fmt: skip
+    """What is known of one engine; io1 and io2 only with their IOPS, which are always charged."""
+
+    def of(part: str) -> Decimal | None:
+        own = _Place(engine=engine, deployment=deployment, part=part)
+        shared = _Place(engine=None, deployment=deployment, part=part)
+        return None if own in unclear else clear.get(own, clear.get(shared))
+
+    usd = {part: price for part in _PARTS if (price := of(part)) is not None}
+    gib = {kind: usd[p] for p, (family, kind) in _PARTS.items() if family == STORAGE and p in usd}
+    iops = {kind: usd[p] for p, (family, kind) in _PARTS.items() if family == IOPS and p in usd}
+    for kind in (VolumeType.IO1, VolumeType.IO2):
+        if kind not in iops:
+            gib.pop(kind, None)
+    return RdsPrices(
+        engine=engine, deployment=deployment, as_of=as_of,
+        gib=MappingProxyType(gib), iops=MappingProxyType(iops),
+        gp3_mibps=usd.get("GP3-Throughput"),
+    )  # fmt: skip
