@@ -24,6 +24,12 @@ from cattrs import Converter
 from cattrs.errors import StructureHandlerNotFoundError
 from cattrs.gen import make_dict_unstructure_fn, override
 
+from headroom.domain.aurora_decision import (
+    AuroraAct,
+    AuroraAnswer,
+    AuroraEscalate,
+    AuroraHold,
+)
 from headroom.domain.decision import Act, Answer, Decision, Escalate, Hold
 from headroom.domain.observation import Observation
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
@@ -47,6 +53,7 @@ T = TypeVar("T")
 TAG = "is"
 UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
     (Answer, (Act, Hold, Escalate)),
+    (AuroraAnswer, (AuroraAct, AuroraHold, AuroraEscalate)),
     (Outcome, (Applied, AlreadyThere, Stale, Refused, Unknown)),
     (
         Verification,

@@ -93,20 +93,24 @@ class Verdict:
     @property
     def allows(self) -> bool:
         """Yes or no, derived from the numbers."""
-        value, limit = self.value, self.limit
-        match self.relation:
-            case Relation.AT_MOST:
-                return _number(value) <= _number(limit)
-            case Relation.AT_LEAST:
-                return _number(value) >= _number(limit)
-            case Relation.IS:
-                return value == limit
-            case Relation.ONE_OF:
-                return isinstance(limit, tuple) and value in limit
-            case Relation.FAILED:
-                return False
-            case _:
-                assert_never(self.relation)
+        return stands(self.value, self.relation, self.limit)
+
+
+def stands(value: Quantity, relation: Relation, limit: Quantity | tuple[str, ...]) -> bool:
+    """Whether `value` stands to `limit` as it must. Raises TypeError where they do not compare."""
+    match relation:
+        case Relation.AT_MOST:
+            return _number(value) <= _number(limit)
+        case Relation.AT_LEAST:
+            return _number(value) >= _number(limit)
+        case Relation.IS:
+            return value == limit
+        case Relation.ONE_OF:
+            return isinstance(limit, tuple) and value in limit
+        case Relation.FAILED:
+            return False
+        case _:
+            assert_never(relation)
 
 
 def _number(value: Quantity | tuple[str, ...]) -> Decimal:

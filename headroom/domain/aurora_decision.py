@@ -1,0 +1,261 @@
+"""Whether an Aurora cluster changes its storage mode; a pure function of what was observed.
+
+observation -> demand of whole days -> the bill on both sides -> plan -> guardrails -> Act, Hold or
+Escalate. The record states both bills, the days they rest on, and what each guardrail said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from enum import StrEnum
+
+from headroom.domain.aurora import (
+    AuroraActivity,
+    AuroraLimits,
+    AuroraObservation,
+    Goal,
+    StorageMode,
+)
+from headroom.domain.aurora_bill import AuroraPrices, Bills, bills
+from headroom.domain.aurora_demand import AuroraDemand, demand, usage
+from headroom.domain.aurora_guardrails import (
+    AuroraCase,
+    AuroraGuardrail,
+    AuroraJudgement,
+    AuroraPlan,
+    judge,
+)
+from headroom.domain.digest import digest
+from headroom.domain.pricing import PriceUnknown
+
+
+class AuroraReason(StrEnum):
+    """Why, for counting and for people; code never branches on it."""
+
+    CHEAPER = "cheaper"
+    SLOW_COMMITS = "slow_commits"
+    CHEAPER_AS_IT_IS = "cheaper_as_it_is"
+    NOT_WORTH_IT = "not_worth_it"
+    """The other mode is cheaper, but not by enough, or only because of a few days."""
+    FAST_ENOUGH = "fast_enough"
+    WANTED_FOR_SPEED = "wanted_for_speed"
+    """It is I/O-Optimized and its owner wants speed: it stays."""
+    OBSERVE_ONLY = "observe_only"
+    DATA_TOO_THIN = "data_too_thin"
+    NO_BILLED_IO = "no_billed_io"
+    """Nothing is published of the billed I/O under the present mode."""
+    BLOCKED_FOR_NOW = "blocked_for_now"
+    BLOCKED_FOR_GOOD = "blocked_for_good"
+    PRICE_UNKNOWN = "price_unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraAct:
+    """Change the cluster's storage mode to `plan.target`."""
+
+    reason: AuroraReason
+    plan: AuroraPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraHold:
+    """Do nothing for now. `told` says what the owner must hear of it; empty where nothing."""
+
+    reason: AuroraReason
+    until: datetime | None
+    would_take: AuroraPlan | None
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraEscalate:
+    """Do nothing, and tell the owner what only the owner can change."""
+
+    reason: AuroraReason
+    cause: str
+    remedy: str
+    would_take: AuroraPlan | None
+
+
+AuroraAnswer = AuroraAct | AuroraHold | AuroraEscalate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraDecision:
+    """One decision about one cluster at one instant, with all it was made from.
+
+    `bills` is the month on both sides as the whole days have it, None without enough of them or
+    without a price. The days stand in `demand`: the cluster's own history, kept for the way back.
+    """
+
+    decision_id: str
+    at: datetime
+    trigger: str
+    observation: AuroraObservation
+    limits: AuroraLimits
+    price_source: str
+    demand: AuroraDemand
+    bills: Bills | None
+    judgement: AuroraJudgement | None
+    answer: AuroraAnswer
+    summary: str
+
+    def stored(self) -> AuroraDecision:
+        """As the ledger keeps it: without 16 days of series, whose days `demand` has. Same id."""
+        bare = {
+            field.name: replace(getattr(self.observation.activity, field.name), values=())
+            for field in fields(AuroraActivity)
+        }
+        activity = AuroraActivity(**bare)
+        return replace(self, observation=replace(self.observation, activity=activity))
+
+
+_REMEDY = {
+    AuroraGuardrail.VERSION: "upgrade the engine to a version that knows I/O-Optimized",
+    AuroraGuardrail.RESTART: "allow a restart, or change the mode in a maintenance window",
+    AuroraGuardrail.PARALLEL_QUERY: "turn parallel query off, or leave the cluster in Standard",
+    AuroraGuardrail.RESERVED: "let reservations be read (rds:DescribeReservedDBInstances)",
+}
+
+
+def decide(
+    observation: AuroraObservation,
+    *,
+    limits: AuroraLimits,
+    prices: AuroraPrices | None,
+    trigger: str = "sweep",
+) -> AuroraDecision:
+    """What to do about one cluster; same inputs, same decision, same id."""
+    seen = demand(observation, slow_ms=limits.commit_latency_ms)
+    both, why_not = _bills(observation, seen, prices)
+    judgement = None
+    if both is not None and prices is not None:
+        case = AuroraCase(
+            observation=observation, limits=limits, demand=seen, prices=prices, now=both,
+            plan=_plan(observation, limits, both),
+        )  # fmt: skip
+        judgement = judge(case)
+    answer = why_not or _answer(observation, limits, judgement)
+    source = "none" if prices is None else f"{prices.source}, {prices.as_of}"
+    return AuroraDecision(
+        decision_id=digest(trigger, observation, limits, source)[:20],
+        at=observation.at,
+        trigger=trigger,
+        observation=observation,
+        limits=limits,
+        price_source=source,
+        demand=seen,
+        bills=both,
+        judgement=judgement,
+        answer=answer,
+        summary=_summary(observation, both, answer),
+    )
+
+
+def _bills(
+    observation: AuroraObservation, seen: AuroraDemand, prices: AuroraPrices | None
+) -> tuple[Bills | None, AuroraHold | AuroraEscalate | None]:
+    """The bill on both sides, or why there is none."""
+    mode = observation.cluster.mode
+    if not seen.known:
+        told = ""
+        if mode is StorageMode.IO_OPTIMIZED:
+            told = (
+                "nothing is published of the billed I/O under I/O-Optimized: compare the days "
+                "recorded before the change, the cluster stays as it is"
+            )
+        return None, AuroraHold(
+            reason=AuroraReason.NO_BILLED_IO, until=None, would_take=None, told=told
+        )
+    if not seen.whole:
+        return None, AuroraHold(reason=AuroraReason.DATA_TOO_THIN, until=None, would_take=None)
+    unknown = "no table"
+    if prices is not None:
+        try:
+            return bills(usage(observation, seen, seen.ios_a_month()), prices), None
+        except (PriceUnknown, ValueError) as problem:
+            unknown = str(problem)
+    return None, AuroraEscalate(
+        reason=AuroraReason.PRICE_UNKNOWN, cause="price_unknown",
+        remedy=f"the bill cannot be worked out: {unknown}", would_take=None,
+    )  # fmt: skip
+
+
+def _plan(observation: AuroraObservation, limits: AuroraLimits, both: Bills) -> AuroraPlan:
+    """The change to the only other mode, for money or for speed, whichever it is for."""
+    origin = observation.cluster.mode
+    target, saving = origin.other, both.saving_usd(origin)
+    speed = limits.goal is Goal.PERFORMANCE and target is StorageMode.IO_OPTIMIZED and saving <= 0
+    standard = both.standard
+    return AuroraPlan(
+        origin=origin,
+        target=target,
+        goal=Goal.PERFORMANCE if speed else Goal.COST,
+        why=(
+            f"I/O is {100 * standard.io_share:.1f} % of ${standard.total_usd:.2f} a month in "
+            f"Standard; ${both.io_optimized.total_usd:.2f} in I/O-Optimized"
+        ),
+        monthly_usd=both.of(target).total_usd,
+        price_change_usd=-saving,
+        reversible=target is StorageMode.IO_OPTIMIZED,
+        restarts=observation.cluster.restarts,
+    )
+
+
+def _answer(
+    observation: AuroraObservation, limits: AuroraLimits, judgement: AuroraJudgement | None
+) -> AuroraAnswer:
+    if judgement is None:  # cannot be: without a judgement there is a reason why there is none
+        return AuroraHold(reason=AuroraReason.DATA_TOO_THIN, until=None, would_take=None)
+    plan, blocking = judgement.plan, judgement.blocking
+    names = {v.guardrail for v in blocking}
+    speed = plan.goal is Goal.PERFORMANCE
+    if limits.goal is Goal.PERFORMANCE and plan.target is StorageMode.STANDARD:
+        return AuroraHold(reason=AuroraReason.WANTED_FOR_SPEED, until=None, would_take=None)
+    if not blocking:
+        reason = AuroraReason.SLOW_COMMITS if speed else AuroraReason.CHEAPER
+        return AuroraAct(reason=reason, plan=plan)
+    if speed and AuroraGuardrail.SLOW_COMMITS in names:
+        return AuroraHold(reason=AuroraReason.FAST_ENOUGH, until=None, would_take=None)
+    if not speed and plan.price_change_usd >= 0:
+        return AuroraHold(reason=AuroraReason.CHEAPER_AS_IT_IS, until=None, would_take=None)
+    if names & {AuroraGuardrail.MARGIN, AuroraGuardrail.STEADY}:
+        return AuroraHold(reason=AuroraReason.NOT_WORTH_IT, until=None, would_take=plan)
+    if names == {AuroraGuardrail.MODE}:
+        return AuroraHold(reason=AuroraReason.OBSERVE_ONLY, until=None, would_take=plan)
+    lasting = [v for v in blocking if not v.temporary and v.guardrail is not AuroraGuardrail.MODE]
+    if not lasting:
+        clears = [v.clears_at for v in blocking if v.clears_at is not None]
+        return AuroraHold(
+            reason=AuroraReason.BLOCKED_FOR_NOW, until=max(clears, default=None), would_take=plan
+        )
+    if not limits.auto:
+        return AuroraHold(reason=AuroraReason.OBSERVE_ONLY, until=None, would_take=plan)
+    first = lasting[0]
+    return AuroraEscalate(
+        reason=AuroraReason.BLOCKED_FOR_GOOD, cause=first.guardrail.value,
+        remedy=_REMEDY.get(first.guardrail, "raise the limit, or leave the cluster as it is"),
+        would_take=plan,
+    )  # fmt: skip
+
+
+def _summary(observation: AuroraObservation, both: Bills | None, answer: AuroraAnswer) -> str:
+    name = observation.cluster.ref.resource_id
+    bill = ""
+    if both is not None:
+        bill = (
+            f"${both.standard.total_usd:.2f} a month in Standard, I/O "
+            f"{100 * both.standard.io_share:.0f} % of it, ${both.io_optimized.total_usd:.2f} in "
+            "I/O-Optimized; "
+        )
+    match answer:
+        case AuroraAct(reason=why, plan=plan):
+            return f"{name}: {bill}{plan.origin} -> {plan.target} ({why.value.replace('_', ' ')})"
+        case AuroraHold(reason=why, until=until, told=told):
+            text = f"{name}: {bill}held ({why.value.replace('_', ' ')})"
+            if until is not None:
+                text += f" until {until:%Y-%m-%d %H:%M} UTC"
+            return f"{text}; {told}" if told else text
+        case AuroraEscalate(cause=cause, remedy=remedy):
+            return f"{name}: {bill}{cause.replace('_', ' ')}: {remedy}"
