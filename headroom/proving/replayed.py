@@ -48,6 +48,7 @@ class NotReplayed(Exception):
 def as_if_auto(policy: Policy, volume: Volume) -> Policy:
     """`policy` as it is for `volume` under every type it may get, with mode auto unless it is off.
 
+    What would be asked for is done as if somebody had approved it at once.
     What its tags say, by rules for them and by themselves, is written out: nothing asks for tags.
     """
 
@@ -56,7 +57,7 @@ def as_if_auto(policy: Policy, volume: Volume) -> Policy:
         limits = limits_for(policy, then).limits
         mode = Mode.OFF if limits.mode is Mode.OFF else Mode.AUTO
         plain = {field.name: getattr(limits, field.name) for field in fields(limits)}
-        return tuple(sorted((plain | {"mode": mode}).items()))
+        return tuple(sorted((plain | {"mode": mode, "approve_above_usd": None}).items()))
 
     rules = tuple(
         Rule(selector=Selector(volume_types=(kind,)), settings=settings(kind))

@@ -57,13 +57,44 @@ def test_a_record_taken_out_breaks_the_chain(missing: int) -> None:
         (Step.DECIDED, Step.INTENDED, Step.RELIEVED),
         (Step.DECIDED, Step.INTENDED, Step.REFUSED, Step.APPLIED),
         (Step.DECIDED, Step.INTENDED, Step.UNKNOWN, Step.RELIEVED),
+        (Step.DECIDED, Step.APPROVED),
+        (Step.DECIDED, Step.REJECTED),
+        (Step.DECIDED, Step.AWAITING, Step.INTENDED),
+        (Step.DECIDED, Step.AWAITING, Step.AWAITING),
+        (Step.DECIDED, Step.AWAITING, Step.REJECTED, Step.APPROVED),
+        (Step.DECIDED, Step.AWAITING, Step.EXPIRED, Step.APPROVED),
+        (Step.DECIDED, Step.AWAITING, Step.EXPIRED, Step.INTENDED),
+        (Step.DECIDED, Step.AWAITING, Step.APPROVED, Step.APPLIED),
+        (Step.DECIDED, Step.AWAITING, Step.APPROVED, Step.REJECTED),
+        (Step.DECIDED, Step.AWAITING, Step.APPROVED, Step.WITHDRAWN, Step.INTENDED),
+        (Step.DECIDED, Step.INTENDED, Step.AWAITING),
+        (Step.DECIDED, Step.INTENDED, Step.RETURNED),
+        (Step.AWAITING,),
     ],
 )
 def test_an_illegal_order_breaks_the_chain(steps: tuple[Step, ...]) -> None:
     assert broken_link(chain(*steps)) is not None
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (Step.REJECTED,),
+        (Step.EXPIRED,),
+        (Step.WITHDRAWN,),
+        (Step.GONE,),
+        (Step.APPROVED, Step.WITHDRAWN),
+        (Step.APPROVED, Step.GONE),
+        (Step.APPROVED, Step.INTENDED, Step.APPLIED, Step.RELIEVED),
+        (Step.APPROVED, Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.RETURNED),
+    ],
+)
+def test_a_request_may_go_any_of_the_legal_ways(steps: tuple[Step, ...]) -> None:
+    assert broken_link(chain(Step.DECIDED, Step.AWAITING, *steps)) is None
+
+
 def test_steps_that_end_a_chain_have_no_successor() -> None:
     ends = {Step.WITHDRAWN, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.FAILED,
-            Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED}  # fmt: skip
+            Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.REJECTED, Step.EXPIRED,
+            Step.RETURNED, Step.ROLLBACK_ASKED}  # fmt: skip
     assert not ends & set(NEXT)

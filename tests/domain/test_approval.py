@@ -1,0 +1,197 @@
+"""When a person must agree, what is alike, how long a no lasts, and which answers count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroom.domain.approval import (
+    Unanswerable,
+    after_no,
+    alike,
+    answered,
+    quiet_until,
+    unapproved,
+    why_approval,
+)
+from headroom.domain.decision import Act, decide
+from headroom.domain.limits import Limits, Mode
+from headroom.domain.plans import Plan
+from headroom.domain.records import NEXT, Step
+from headroom.domain.requests import DAY, MOST_UNANSWERED, Asked, Declined
+from headroom.domain.resource_state import ResourceState
+from tests.builders import NOW, evidence, gp3, io
+
+HOURS = st.floats(0, 48).map(lambda h: timedelta(hours=h))
+MONEY = st.decimals(-100, 100, places=2)
+
+
+def raised() -> Plan:
+    answer = decide(evidence()).answer
+    assert isinstance(answer, Act)
+    return answer.plan
+
+
+PLAN = raised()
+
+
+def costing(usd: str | Decimal, **changes: object) -> Plan:
+    return replace(PLAN, price_change_usd=Decimal(usd), **changes)  # type: ignore[arg-type]
+
+
+def declined(usd: str | Decimal = "20", at: datetime = NOW, **changes: object) -> Declined:
+    base = Declined(
+        decision_id="d0", at=at, until=at + DAY, target=gp3(100, 9000, 125),
+        price_change_usd=Decimal(usd), rejected=True,
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("mode", "above", "usd", "asks"),
+    [
+        (Mode.APPROVE, None, "10", True),
+        (Mode.APPROVE, None, "-10", True),
+        (Mode.AUTO, None, "1000", False),
+        (Mode.AUTO, "10", "10", False),
+        (Mode.AUTO, "10", "10.01", True),
+        (Mode.AUTO, "0", "0", False),
+        (Mode.AUTO, "0", "-5", False),
+        (Mode.AUTO, "0", "0.01", True),
+    ],
+)
+def test_who_is_asked_for_what(mode: Mode, above: str | None, usd: str, asks: bool) -> None:
+    limits = Limits(mode=mode, approve_above_usd=None if above is None else Decimal(above))
+    assert (why_approval(limits, costing(usd)) is not None) is asks
+
+
+@given(MONEY, st.decimals(0, 100, places=2), st.decimals(0, 100, places=2))
+def test_a_lower_price_limit_never_asks_less(usd: Decimal, one: Decimal, other: Decimal) -> None:
+    less, more = sorted((one, other))
+
+    def asks(above: Decimal) -> bool:
+        return (
+            why_approval(Limits(mode=Mode.AUTO, approve_above_usd=above), costing(usd)) is not None
+        )
+
+    assert asks(less) or not asks(more)
+
+
+@pytest.mark.parametrize(
+    ("plan", "like"),
+    [
+        (costing("20", target=gp3(100, 8000, 125)), True),
+        (costing("39", target=gp3(100, 12000, 125)), True),
+        (costing("40", target=gp3(100, 12500, 125)), False),
+        (costing("10.01", target=gp3(100, 5000, 125)), True),
+        (costing("10", target=gp3(100, 5000, 125)), False),
+        (costing("-20", target=gp3(100, 3000, 125)), False),
+        (costing("20", target=io()), False),
+        (costing("99", target=gp3(100, 9000, 125)), True),
+    ],
+)
+def test_alike_is_the_same_type_and_direction_at_about_the_price(plan: Plan, like: bool) -> None:
+    assert alike(plan, declined("20")) is like
+
+
+def test_cents_are_all_alike() -> None:
+    assert alike(costing("0.30", target=gp3(100, 3100, 125)), declined("0.05"))
+
+
+def test_something_clearly_different_may_be_asked_for_but_not_a_fourth_time_a_day() -> None:
+    other = costing("90", target=gp3(100, 16000, 500))
+    ago = [declined("20", at=NOW - timedelta(hours=h), until=NOW - timedelta(hours=h) + DAY)
+           for h in (20, 10, 1)]  # fmt: skip
+    assert quiet_until(ago[:2], other, NOW) is None
+    assert quiet_until(ago, other, NOW) == NOW + timedelta(hours=4)
+    assert quiet_until(ago, other, NOW + timedelta(hours=4)) is None
+    assert len(ago) == MOST_UNANSWERED
+
+
+@given(st.lists(st.tuples(HOURS, HOURS), max_size=8), HOURS)
+def test_a_quiet_time_ends_and_is_then_over(
+    spans: list[tuple[timedelta, timedelta]], later: timedelta
+) -> None:
+    made = [declined(at=NOW - ago, until=NOW - ago + min(span, DAY)) for ago, span in spans]
+    until = quiet_until(made, PLAN, NOW + later)
+    assert until is None or NOW + later < until <= NOW + later + DAY
+    if until is not None:
+        assert quiet_until(made, PLAN, max(until, NOW + 2 * DAY)) is None
+
+
+def waiting(**changes: object) -> ResourceState:
+    asked = Asked(
+        decision_id="d1", asked_at=NOW, expires=NOW + timedelta(hours=8), origin=PLAN.origin,
+        target=PLAN.target, price_change_usd=PLAN.price_change_usd,
+    )  # fmt: skip
+    return ResourceState(asking=replace(asked, **changes), due_at=NOW + timedelta(hours=8))  # type: ignore[arg-type]
+
+
+def give(
+    state: ResourceState, step: Step, at: datetime, last: Step | None = Step.AWAITING
+) -> object:
+    return answered(state, "d1", step, last=last, at=at, who="alice")
+
+
+@pytest.mark.parametrize("step", [Step.APPROVED, Step.REJECTED])
+def test_an_answer_makes_the_volume_due_at_once(step: Step) -> None:
+    moved = give(waiting(), step, NOW + timedelta(minutes=3))
+    assert isinstance(moved, ResourceState)
+    assert moved.due_at == moved.called_at == NOW + timedelta(minutes=3)
+    assert (moved.asking is None) is (step is Step.REJECTED)
+
+
+@pytest.mark.parametrize("last", [None, *Step])
+@pytest.mark.parametrize("step", [Step.APPROVED, Step.REJECTED])
+def test_only_a_request_that_waits_can_be_answered(last: Step | None, step: Step) -> None:
+    moved = give(waiting(), step, NOW, last)
+    assert isinstance(moved, ResourceState) is (last is Step.AWAITING)
+    if last is not None and isinstance(moved, ResourceState):
+        assert step in NEXT[last]
+    if last is None:
+        assert isinstance(moved, Unanswerable)
+        assert moved.why == "unknown"
+
+
+@given(HOURS)
+def test_an_answer_counts_only_before_the_request_expires(after: timedelta) -> None:
+    moved = give(waiting(), Step.APPROVED, NOW + after)
+    assert isinstance(moved, ResourceState) is (after < timedelta(hours=8))
+
+
+@given(st.integers(1, 7 * 24 * 60))
+def test_quiet_after_no_answer_is_as_long_as_the_request_waited_and_a_day_at_most(
+    minutes: int,
+) -> None:
+    expires = NOW + timedelta(minutes=minutes)
+    moved = after_no(waiting(expires=expires), Step.EXPIRED, expires)
+    (made,) = moved.declined
+    assert made.until == expires + min(DAY, timedelta(minutes=minutes))
+    assert not made.rejected
+    assert moved.asking is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "at", "problem"),
+    [
+        (PLAN, timedelta(0), None),
+        (costing(PLAN.price_change_usd - 1), timedelta(0), None),
+        (costing(PLAN.price_change_usd + Decimal("0.01")), timedelta(0), "costs more"),
+        (replace(PLAN, target=gp3(100, 16000, 1000)), timedelta(0), "not the change"),
+        (replace(PLAN, origin=gp3(100, 3500, 125)), timedelta(0), "not the change"),
+        (PLAN, timedelta(hours=8), "expired"),
+    ],
+)
+def test_the_ledger_takes_what_was_approved_and_nothing_else(
+    plan: Plan, at: timedelta, problem: str | None
+) -> None:
+    state = waiting(approved_at=NOW, approved_by="alice")
+    said = unapproved(state, plan, "d1", NOW + at)
+    assert (said is None) if problem is None else (problem in (said or ""))
+    assert unapproved(waiting(), plan, "d1", NOW) == "nobody approved it"
+    assert unapproved(state, plan, "d2", NOW) == "nobody approved it"
