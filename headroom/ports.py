@@ -59,6 +59,13 @@ class Storage(Protocol):
     def view(self, ref: ResourceRef) -> StorageView:
         """One volume with its instance; raises ResourceGone, ReadFailed."""
 
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        """Every volume attached to one instance, each with its latest modification and instance.
+
+        Empty for an instance there is not. Raises ReadFailed, also where one of the volumes
+        cannot be understood: what is not seen may belong to a set that is.
+        """
+
     def apply(
         self,
         ref: ResourceRef,

@@ -33,7 +33,11 @@ from headroom.ports import ReadFailed, ResourceGone, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
-    from mypy_boto3_ec2.type_defs import FilterTypeDef, InstanceTypeDef
+    from mypy_boto3_ec2.type_defs import (
+        DescribeVolumesModificationsResultTypeDef,
+        FilterTypeDef,
+        InstanceTypeDef,
+    )
 
 _PAGE = 500
 IDS_AT_ONCE = 200
@@ -98,6 +102,34 @@ class EbsStorage:
         if len(volume.instance_ids) == 1 and not volume.multi_attach:
             instance = self._instance(volume.instance_ids[0])
         return StorageView(volume=volume, modification=modification, instance=instance)
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        """Every volume attached to one instance, each with its latest modification and instance.
+
+        Volumes first: a change that starts in between shows as one in flight. Raises ReadFailed.
+        """
+        volumes: list[Volume] = []
+        with reading(f"DescribeVolumes of {instance_id}"):
+            pages = self._ec2.get_paginator("describe_volumes").paginate(
+                Filters=[{"Name": "attachment.instance-id", "Values": [instance_id]}]
+            )
+            for shape in (one for page in pages for one in page["Volumes"]):
+                volume = self._known(shape)
+                if volume is None:
+                    raise ReadFailed(f"{shape.get('VolumeId')} of {instance_id} is not understood")
+                if volume.state not in _LEAVING and instance_id in volume.instance_ids:
+                    volumes.append(_with_iops(volume))
+        latest, unclear = self._all_modifications([v.ref.resource_id for v in volumes])
+        instance = self._instance(instance_id) if volumes else None
+        views = []
+        for volume in volumes:
+            name = volume.ref.resource_id
+            change = latest.get(name)
+            if name in unclear:
+                change = shapes.not_understood(volume, unclear[name])
+            only = instance if volume.instance_ids == (instance_id,) else None
+            views.append(StorageView(volume=volume, modification=change, instance=only))
+        return tuple(views)
 
     def instances(self, instance_ids: Iterable[str]) -> Mapping[str, Instance]:
         """The instances there are of these, by id, 200 a call; raises ReadFailed."""
@@ -176,9 +208,7 @@ class EbsStorage:
             if not found or found[0]["State"] in _LEAVING:
                 raise ResourceGone(f"{volume_id} does not exist")
             volume = shapes.volume(found[0], account_id=self._account_id, region=self._region)
-            settings = volume.configuration
-            if settings.volume_type in (VolumeType.IO1, VolumeType.IO2) and not settings.iops:
-                raise ReadFailed(f"{volume_id} is {settings.volume_type} and reports no IOPS")
+            _with_iops(volume)
         with reading(f"DescribeVolumesModifications {volume_id}"):
             return volume, self._modification(volume)
 
@@ -198,18 +228,18 @@ class EbsStorage:
             _log.warning("a modification of %s is not understood: %r", volume_id, error)
             return shapes.not_understood(volume, shapes.start_of(found[0]))
 
-    def _all_modifications(self) -> tuple[dict[str, Modification], dict[str, datetime | None]]:
+    def _all_modifications(
+        self, of: Sequence[str] | None = None
+    ) -> tuple[dict[str, Modification], dict[str, datetime | None]]:
         """The latest by volume id, and the starts (where told) of those not understood.
 
-        Not asked by id: AWS refuses a list with one never-modified volume.
+        Of all volumes, or of some by a filter. Not asked by id: AWS refuses a list with one
+        never-modified volume.
         """
         latest: dict[str, Modification] = {}
         unclear: dict[str, datetime | None] = {}
         with reading("DescribeVolumesModifications"):
-            pages = self._ec2.get_paginator("describe_volumes_modifications").paginate(
-                PaginationConfig={"PageSize": _PAGE}
-            )
-            for page in pages:
+            for page in self._modification_pages(of):
                 for shape in page["VolumesModifications"]:
                     name = shape.get("VolumeId", "")
                     try:
@@ -221,6 +251,17 @@ class EbsStorage:
                     known = latest.get(name)
                     latest[name] = shapes.latest(filter(None, (known, one))) or one
         return latest, unclear
+
+    def _modification_pages(
+        self, of: Sequence[str] | None
+    ) -> Iterator[DescribeVolumesModificationsResultTypeDef]:
+        paginator = self._ec2.get_paginator("describe_volumes_modifications")
+        if of is None:
+            yield from paginator.paginate(PaginationConfig={"PageSize": _PAGE})
+            return
+        for first in range(0, len(of), IDS_AT_ONCE):
+            ids = list(of[first : first + IDS_AT_ONCE])
+            yield from paginator.paginate(Filters=[{"Name": "volume-id", "Values": ids}])
 
     def _known(self, shape: shapes.Shape) -> Volume | None:
         try:
@@ -271,6 +312,15 @@ class EbsStorage:
         if support == "supported" and not optimized:
             return None
         return shapes.instance_limits(told)
+
+
+def _with_iops(volume: Volume) -> Volume:
+    """The volume itself; raises ReadFailed where its type has IOPS and it reports none."""
+    settings = volume.configuration
+    if settings.volume_type in (VolumeType.IO1, VolumeType.IO2) and not settings.iops:
+        name = volume.ref.resource_id
+        raise ReadFailed(f"{name} is {settings.volume_type} and reports no IOPS")
+    return volume
 
 
 def _declined(refusal: Refusal, message: str) -> Refused:

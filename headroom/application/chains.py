@@ -9,6 +9,7 @@ from typing import assert_never
 from headroom.application import rollback
 from headroom.application.breakers import tell_if_opened
 from headroom.application.execution import LEASE, VERIFY_AFTER, known
+from headroom.application.groups import tell_ended
 from headroom.domain.assess import assess, assess_return
 from headroom.domain.decision import Act, Decision
 from headroom.domain.observation import Observation
@@ -83,6 +84,8 @@ def _resolve(
     _append(ports, decision, chain, Step.NOT_APPLIED, now,
             "AWS shows no such change: it was not accepted",
             due_at=now + timedelta(minutes=1))  # fmt: skip
+    if decision.group is not None:
+        tell_ended(ports, decision, Step.NOT_APPLIED, "it was not accepted", now)
     return True
 
 
@@ -98,7 +101,7 @@ def _verify(
     step = ENDED[type(verification)]
     detail = _detail(verification)
     undo = None
-    if isinstance(verification, Ineffective):
+    if isinstance(verification, Ineffective) and decision.group is None:
         undo = rollback.by_itself(ports, decision, observation, now)
     if undo is not None:
         detail += "; the policy has it undone"
@@ -107,7 +110,7 @@ def _verify(
     body["completed"] = change is None or change.state is ModificationState.COMPLETED
     _append(ports, decision, chain, step, now, detail, due_at=None if undo is None else now,
             body=body)  # fmt: skip
-    ports.notifier.tell(decision, step, detail)
+    tell_ended(ports, decision, step, detail, now)
     return True
 
 

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from headroom.application.breakers import tell_if_opened
 from headroom.domain.admission import WHY
-from headroom.domain.bookkeeping import OURS, ROLLBACK
 from headroom.domain.decision import Act, Decision
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import WINDOW, KnownModification
+from headroom.domain.way_back import OURS, ROLLBACK
 from headroom.ports import IllegalStep, Intent, NotIntended, Ports
 
 LEASE = timedelta(minutes=20)
@@ -75,9 +75,10 @@ def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datet
 
 
 def record_outcome(
-    ports: Ports, decision: Decision, outcome: Outcome, intent: Intent, now: datetime
-) -> None:
-    """Append what became of the intent and when to look again."""
+    ports: Ports, decision: Decision, outcome: Outcome, intent: Intent, now: datetime, *,
+    quietly: bool = False,
+) -> None:  # fmt: skip
+    """Append what became of the intent and when to look again; tell, unless a whole set is told."""
     ref = decision.observation.volume.ref
     step, summary, due_at = _told(outcome, now)
     if isinstance(outcome, Refused) and outcome.refusal is Refusal.SLOTS:
@@ -96,10 +97,13 @@ def record_outcome(
     if isinstance(outcome, Applied):
         mine = known(decision, outcome.started_at)
         ports.standings.saw_modifications(ref, [mine], now=now)
-    if step in (Step.APPLIED, Step.UNKNOWN) or (
-        isinstance(outcome, Refused)
-        and outcome.refusal in TOLD
-        and outcome.cause not in decision.standing.escalated_causes
+    if not quietly and (
+        step in (Step.APPLIED, Step.UNKNOWN)
+        or (
+            isinstance(outcome, Refused)
+            and outcome.refusal in TOLD
+            and outcome.cause not in decision.standing.escalated_causes
+        )
     ):
         ports.notifier.tell(decision, step, summary)
     tell_if_opened(ports, decision, step, now)

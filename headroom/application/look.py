@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from headroom.application import approvals, rollback
+from headroom.application import approvals, groups, rollback
 from headroom.application.chains import advance
 from headroom.application.execution import execute
 from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason, decide
@@ -66,16 +66,23 @@ def look(
         ports.standings.looked(ref, at=now, due_at=due_at)
         return None
     prices = _prices(ports, ref.region)
-    standing = note_modifications(ports, view, standing, prices, now)
-    if isinstance(policy, Policy) and policy.calendars:
-        standing = replace(standing, calendars=ports.calendars.seen(policy.calendars, now))
-    evidence = Evidence(
-        trigger=trigger,
-        observation=observe(ports, view, now, earlier_days=True),
-        standing=standing,
-        policy=policy,
-        prices=prices,
-    )
+
+    def read(each: StorageView) -> Evidence:
+        own = each.volume.ref == ref
+        known = standing if own else ports.standings.standing(each.volume.ref, now)
+        known = note_modifications(ports, each, known, prices, now)
+        if isinstance(policy, Policy) and policy.calendars:
+            known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))
+        return Evidence(
+            trigger=trigger,
+            standing=known,
+            observation=observe(ports, each, now, earlier_days=True),
+            policy=policy,
+            prices=prices,
+        )
+
+    evidence = read(view)
+    standing = evidence.standing
     if standing.rollback is not None:
         decision = rollback.consider(ports, evidence, standing.rollback)
     elif standing.asking is not None:
@@ -85,7 +92,12 @@ def look(
         standing = ports.standings.standing(ref, now)
         decision = settled or decide(replace(evidence, standing=standing))
     else:
-        decision = decide(evidence)
+        found = groups.consider(ports, evidence, read)
+        if found.acts:
+            groups.change_together(ports, found.acts, now, next_look)
+        decision = found.looked_at
+        if decision in found.acts:
+            return decision
     _carry_out(ports, decision, standing, now, must_record=must_record)
     return decision
 

@@ -14,7 +14,7 @@ from headroom.cli.output import emit, money, out, utc
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Where
 from headroom.cli.telling import Told
-from headroom.domain.decision import Act, Escalate
+from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.handing_over import handed_over
 from headroom.domain.policy import EffectiveLimits
 from headroom.domain.policy_fields import FRIENDLY, written
@@ -87,9 +87,23 @@ def _tell(story: Told, console: Console) -> None:
     if isinstance(answer, Escalate):
         _part(console, "What you can do", (answer.cause, answer.remedy))
     _part(console, "What it costs", (_cost(story),))
+    _set(console, decision)
     handed = handed_over(decision)
     if handed:
         _part(console, "What to write back", tuple(handed.splitlines()))
+
+
+def _set(console: Console, decision: Decision) -> None:
+    group = decision.group
+    if group is None:
+        return
+    lines = [
+        f"{member.volume_id}: {member.configuration}"
+        + (f" (decision {member.decision_id})" if member.decision_id else "")
+        for member in group.members
+    ]
+    becomes = f": all become {group.shared}" if group.shared else ""
+    _part(console, "Its striped set", (f"{group.name}{becomes}", *lines))
 
 
 def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
@@ -142,6 +156,13 @@ def _object(story: Told, *, whole: bool) -> dict[str, object]:
         "change": telling.change(decision),
         "price_change": telling.price(decision),
         "result": telling.result(story),
+        "group": None
+        if decision.group is None
+        else {
+            "name": decision.group.name,
+            "shared": decision.group.shared,
+            "members": {m.volume_id: m.decision_id or None for m in decision.group.members},
+        },
         "write_back": [
             {"language": part.language, "where": part.where, "text": part.text}
             for part in decision.write_back

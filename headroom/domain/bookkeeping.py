@@ -26,15 +26,13 @@ from headroom.domain.stops import CAUSE, FAILS, MAX_FAILURES, AccountStops, Brea
 from headroom.domain.traffic import Traffic
 from headroom.domain.verdicts import Guardrail
 from headroom.domain.waiting import Waiting, waiting_of
+from headroom.domain.way_back import OURS, ROLLBACK
 
 SAME_START = timedelta(seconds=1)
 """AWS tells starts to the second; two that are no further apart are the same one."""
-OURS = "headroom"
 KEPT_CAUSES = 20
 MOST_KEPT = 64
 """More than four a day for 15 days; a bound on what one item of the state table holds."""
-ROLLBACK = "rollback"
-"""Whose a change counts as that undoes one of ours: what people set up is not ours to lower."""
 RELEASES = frozenset(
     {
         Step.FAILED, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.WITHDRAWN, Step.REJECTED,

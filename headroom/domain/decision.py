@@ -18,6 +18,7 @@ from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
 from headroom.domain.diagnose import diagnose
 from headroom.domain.digest import digest
 from headroom.domain.estimate import estimate
+from headroom.domain.groups import GroupSeen, GroupStanding
 from headroom.domain.guardrails import MIN_KNOWN_MINUTES, Case, judge
 from headroom.domain.limits import CodeOwned
 from headroom.domain.observation import Observation
@@ -39,7 +40,7 @@ from headroom.domain.standing import WINDOW, Signature, Standing
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 from headroom.domain.waiting import PLACES, WAITED_FOR
 from headroom.domain.way_back import lowered_from
-from headroom.domain.weigh import NOTHING_WEIGHED, weigh
+from headroom.domain.weigh import NOTHING_WEIGHED, Weighed, weigh
 from headroom.domain.write_back import WriteBack, write_back
 
 
@@ -140,6 +141,8 @@ class Decision:
     """What to write there for the plan to last; empty without a plan, or where it is left alone."""
     rolls_back: str | None = None
     """The chain whose change this decision is about to undo."""
+    group: GroupSeen | None = None
+    """The striped set that it was decided with; None for a volume of none."""
 
     @property
     def signature(self) -> Signature:
@@ -169,56 +172,106 @@ class Evidence:
     """A target to weigh beside those that the planner finds; not part of the decision's id."""
 
 
-EXPLAINED = frozenset({Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED})
+EXPLAINED = frozenset({Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.GROUP})
 """Guardrails whose own words tell the owner what to do."""
 NOTHING_ALLOWED = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """What stands in for a policy nobody can read: it allows nothing at all."""
 
 
-def decide(evidence: Evidence) -> Decision:
-    """What to do about one volume; a pure function of the evidence."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessed:
+    """What the evidence of one volume says, before any plan is judged."""
+
+    evidence: Evidence
+    policy: Policy
+    effective: EffectiveLimits
+    demand: Demand
+    diagnosis: Diagnosis
+    situation: Situation | None
+    """None where no price is known."""
+    weighed: Weighed
+
+
+def decide(evidence: Evidence, *, group: GroupStanding | None = None) -> Decision:
+    """What to do about one volume; a pure function of the evidence.
+
+    `group` is what the striped set says that the volume belongs to; without it a volume that
+    belongs to one is never changed.
+    """
+    seen = assessed(evidence)
+    judgements = tuple(
+        judge(case_of(seen, plan, evidence.standing, group)) for plan in seen.weighed.plans
+    )
+    about = None if group is None else GroupSeen(name=group.name)
+    return concluded(seen, judgements, group=about, token="" if group is None else repr(group))
+
+
+def assessed(evidence: Evidence) -> Assessed:
+    """What is wanted, what binds, and which plans there are, best first."""
     observation = evidence.observation
     policy, effective = _policy(evidence)
     demand = estimate(observation)
     diagnosis = diagnose(observation, demand)
-    weighed = NOTHING_WEIGHED
+    situation, weighed = None, NOTHING_WEIGHED
     if evidence.prices is not None:
         situation = _situation(evidence, evidence.prices, effective, demand, diagnosis)
         weighed = weighed if situation is None else weigh(situation)
-    judgements = tuple(
-        judge(
-            Case(
-                plan=plan, observation=observation, demand=demand, diagnosis=diagnosis,
-                standing=evidence.standing, policy=policy, effective=effective,
-                known_days=weighed.known_days,
-            )
-        )
-        for plan in weighed.plans
+    return Assessed(
+        evidence=evidence, policy=policy, effective=effective, demand=demand,
+        diagnosis=diagnosis, situation=situation, weighed=weighed,
     )  # fmt: skip
-    answer = _answer(evidence, effective, demand, diagnosis, judgements)
-    owner = code_owner(observation.volume.tags, policy.code_tags)
+
+
+def case_of(
+    seen: Assessed, plan: Plan, standing: Standing, group: GroupStanding | None = None
+) -> Case:
+    """What the guardrails look at for one plan."""
+    return Case(
+        plan=plan, observation=seen.evidence.observation, demand=seen.demand,
+        diagnosis=seen.diagnosis, standing=standing, policy=seen.policy,
+        effective=seen.effective, known_days=seen.weighed.known_days, group=group,
+    )  # fmt: skip
+
+
+def decision_id_of(evidence: Evidence, token: str = "") -> str:
+    """The id that follows from the evidence and, if it is of a set, from that of the others."""
+    prices = evidence.prices
+    policy, _ = _policy(evidence)
+    return digest(
+        evidence.trigger, evidence.observation, evidence.standing, policy.version,
+        "" if prices is None else f"{prices.source} {prices.as_of}", *((token,) if token else ()),
+    )[:20]  # fmt: skip
+
+
+def concluded(
+    seen: Assessed, judgements: tuple[PlanJudgement, ...], *, answer: Answer | None = None,
+    group: GroupSeen | None = None, token: str = "",
+) -> Decision:  # fmt: skip
+    """The decision that follows from what every guardrail said; `answer` is a set's own."""
+    evidence, effective = seen.evidence, seen.effective
+    observation = evidence.observation
+    answer = answer or _answer(evidence, effective, seen.demand, seen.diagnosis, judgements)
+    owner = code_owner(observation.volume.tags, seen.policy.code_tags)
     return Decision(
-        decision_id=digest(
-            evidence.trigger, observation, evidence.standing, policy.version,
-            "" if evidence.prices is None else f"{evidence.prices.source} {evidence.prices.as_of}",
-        )[:20],
+        decision_id=decision_id_of(evidence, token),
         at=observation.at,
         trigger=evidence.trigger,
         observation=observation,
         standing=evidence.standing,
-        policy_version=policy.version,
+        policy_version=seen.policy.version,
         effective=effective,
         price_source="none" if evidence.prices is None
         else f"{evidence.prices.source}, {evidence.prices.as_of}",
         current_usd=_price_now(evidence),
-        demand=demand,
-        diagnosis=diagnosis,
+        demand=seen.demand,
+        diagnosis=seen.diagnosis,
         judgements=judgements,
         answer=answer,
-        summary=_summary(observation, diagnosis, answer),
-        next_change_at=weighed.next_change,
+        summary=_summary(observation, seen.diagnosis, answer),
+        next_change_at=seen.weighed.next_change,
         code_owner=owner,
         write_back=_write_back(observation, effective, owner, answer),
+        group=group,
     )  # fmt: skip
 
 
@@ -327,6 +380,13 @@ def _answer(
     if best is not None:
         return _act(evidence, effective, _why(demand, diagnosis, best.plan), best.plan)
     return _blocked(evidence, effective, demand, min(judgements, key=_distance))
+
+
+def reason_of(seen: Assessed, plan: Plan) -> Reason:
+    """Why a plan is taken for the volume that was seen."""
+    if seen.diagnosis.binding is Binding.NOTHING:
+        return _reason_in_calm(plan)
+    return _why(seen.demand, seen.diagnosis, plan)
 
 
 def _why(demand: Demand, diagnosis: Diagnosis, plan: Plan) -> Reason:

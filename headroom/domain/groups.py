@@ -7,7 +7,7 @@ unclear who belongs to it stops all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from headroom.domain.policy import Policy
@@ -132,6 +132,8 @@ def _under_way(members: Sequence[Candidate]) -> Iterator[str]:
             yield f"{name} has a change in flight"
         elif chain is not None:
             yield f"{name} has a change of ours that has not ended ({chain.phase})"
+        elif member.standing.asking is not None or member.standing.rollback is not None:
+            yield f"what somebody asked, or is asked, about {name} has not ended"
 
 
 def uneven(members: Sequence[Volume]) -> bool:
@@ -151,6 +153,4 @@ def shape(configuration: Configuration) -> Shape:
 def shaped(configuration: Configuration, like: Shape) -> Configuration:
     """A configuration of the same size with another shape."""
     kind, iops, mibps = like
-    return Configuration(
-        volume_type=kind, size_gib=configuration.size_gib, iops=iops, throughput_mibps=mibps
-    )
+    return replace(configuration, volume_type=kind, iops=iops, throughput_mibps=mibps)

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.catalogue import DURABILITY_PERCENT, Capability, capability, included
+from headroom.domain.catalogue import (
+    DURABILITY_PERCENT,
+    Capability,
+    capability,
+    included,
+    why_invalid,
+)
 from headroom.domain.choices import cheapest, most
 from headroom.domain.demand import Binding, Demand, Diagnosis
 from headroom.domain.observation import Observation
@@ -295,6 +301,18 @@ def _plan(
         value_usd_per_day=0.0,
         capped_from=capped_from,
     )
+
+
+def plan_to(situation: Situation, target: Configuration) -> Plan | None:
+    """The plan that leads to a given target; None where AWS would not take it, or without a price."""
+    if why_invalid(target) is not None:
+        return None
+    return _plan(situation, target, 1.0, capped_from=None)
+
+
+def relieves(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan raises what binds this volume and lowers nothing."""
+    return _relieves(situation, plan)
 
 
 def _relieves(situation: Situation, plan: Plan) -> bool:

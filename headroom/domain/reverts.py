@@ -9,7 +9,10 @@ from datetime import datetime
 from headroom.domain.catalogue import capability
 from headroom.domain.resources import Configuration
 from headroom.domain.standing import KnownModification
-from headroom.domain.way_back import OURS
+from headroom.domain.way_back import OURS, ROLLBACK
+
+MADE_HERE = (OURS, ROLLBACK)
+"""By whom a modification was made that Headroom made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +36,9 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     our way again, by code or by hand, has answered: nothing is undone any more.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
-    last_ours = max((i for i, m in enumerate(known) if m.by == OURS), default=None)
-    if last_ours is None or last_ours == len(known) - 1:
-        return None
+    last_ours = max((i for i, m in enumerate(known) if m.by in MADE_HERE), default=None)
+    if last_ours is None or last_ours == len(known) - 1 or known[last_ours].by != OURS:
+        return None  # a rollback is what somebody wanted; another guardrail keeps to that
     ours, theirs = known[last_ours], known[-1]
     if ours.origin is None or ours.target is None or theirs.target is None:
         return None

@@ -9,6 +9,8 @@ from headroom.domain.resources import Configuration
 from headroom.domain.standing import KnownModification
 
 OURS = "headroom"
+ROLLBACK = "rollback"
+"""Whose a change counts as that undoes one of ours: what people set up is not ours to lower."""
 
 
 def lowered_from(
@@ -23,4 +25,4 @@ def lowered_from(
     return latest.origin if lower else None
 
 
-__all__ = ["OURS", "lowered_from"]
+__all__ = ["OURS", "ROLLBACK", "lowered_from"]

@@ -11,7 +11,7 @@ from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, cap
 from headroom.domain.demand import Binding, Shape
 from headroom.domain.outlook import HOURS, Level, Outlook, Present, outlook
 from headroom.domain.past import Past
-from headroom.domain.planner import Situation, candidates, within
+from headroom.domain.planner import Situation, candidates, plan_to, within
 from headroom.domain.plans import Plan
 from headroom.domain.pressure import minutes
 from headroom.domain.resources import Configuration, VolumeType
@@ -53,6 +53,27 @@ def weigh(situation: Situation) -> Weighed:
     made = candidates(situation)
     if not made:
         return replace(NOTHING_WEIGHED, known_days=situation.past.telling_days)
+    weighed, seen, next_hour = _weighed(situation, made)
+    at = situation.observation.at
+    return Weighed(
+        plans=tuple(
+            sorted((p for p in weighed if _sensible(situation, seen, p, weighed)), key=_order)
+        ),
+        next_change=None if next_hour is None else at + timedelta(hours=next_hour),
+        known_days=situation.past.telling_days,
+    )
+
+
+def weigh_targets(
+    situation: Situation, targets: Sequence[Configuration]
+) -> dict[Configuration, Plan]:
+    """Plans to given targets, each with its worth; without those there can be no plan to."""
+    made = [plan for target in targets if (plan := plan_to(situation, target)) is not None]
+    return {plan.target: plan for plan in _weighed(situation, made)[0]} if made else {}
+
+
+def _weighed(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], Outlook, int | None]:
+    """The plans with their worth, what was foreseen, and the hour of the next change if they wait."""
     levels = [_level(situation, situation.current), *(_level(situation, p.target) for p in made)]
     seen = outlook(situation.past, levels, situation.observation.at, _present(situation, levels))
     reachable = [True, *(_reachable(situation, plan) for plan in made)]
@@ -68,14 +89,7 @@ def weigh(situation: Situation) -> Weighed:
         )
         for i, plan in enumerate(made, start=1)
     ]
-    at = situation.observation.at
-    return Weighed(
-        plans=tuple(
-            sorted((p for p in weighed if _sensible(situation, seen, p, weighed)), key=_order)
-        ),
-        next_change=None if found.next_hour is None else at + timedelta(hours=found.next_hour),
-        known_days=situation.past.telling_days,
-    )
+    return weighed, seen, found.next_hour
 
 
 def _value(situation: Situation, plan: Plan, usd: float) -> float:
@@ -232,4 +246,4 @@ def _load(situation: Situation) -> tuple[float, float]:
     )
 
 
-__all__ = ["NOTHING_WEIGHED", "Weighed", "weigh"]
+__all__ = ["NOTHING_WEIGHED", "Weighed", "weigh", "weigh_targets"]

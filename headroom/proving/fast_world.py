@@ -102,6 +102,10 @@ class FastWorld:
             ),
         )
 
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        """The volume, if it is on that instance."""
+        return (self.view(self._ref),) if instance_id == INSTANCE_ID else ()
+
     def apply(
         self,
         ref: ResourceRef,

@@ -123,6 +123,11 @@ class World:
             ),
         )
 
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        """Every volume on the instance, with it."""
+        here = [v for v in self._volumes.values() if v.instance_id == instance_id]
+        return tuple(self.view(volume.ref) for volume in here)
+
     def apply(
         self,
         ref: ResourceRef,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from headroom.domain.decision import Decision
 from headroom.domain.observation import InstanceActivity, VolumeActivity
@@ -12,11 +13,11 @@ from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Ref
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.records import Step
-from headroom.domain.resources import Configuration, ResourceRef, Volume
+from headroom.domain.resources import Configuration, Instance, ResourceRef, Volume
 from headroom.ports import Glance, Ports, ReadFailed, ResourceGone, StorageView
 from headroom.proving.memory import MemoryLedger
 from headroom.proving.rules import ModificationRefused, VolumeLifecycle
-from tests.builders import ACCOUNT, NOW, REGION, activity, instance, policy
+from tests.builders import ACCOUNT, NOW, REGION, activity, instance, instance_activity, policy
 
 
 @dataclass
@@ -33,6 +34,9 @@ class Stage:
     answers: list[Outcome] = field(default_factory=list)
     """Outcomes to give instead of the rules' own, first in first out."""
     pressed: set[str] = field(default_factory=set)
+    unmeasured: set[str] = field(default_factory=set)
+    """Volumes whose metrics do not answer."""
+    instance: Instance = field(default_factory=instance)
     ledger: MemoryLedger = field(
         default_factory=lambda: MemoryLedger(account_id=ACCOUNT, region=REGION)
     )
@@ -65,11 +69,25 @@ class Stage:
             raise ResourceGone(key)
         life = self.lifecycles[key]
         vol = replace(self.volumes[key], configuration=life.described(self.now))
+        beside = self._set_of(vol)
         return StorageView(
             volume=vol,
             modification=life.modification(self.now),
-            instance=replace(instance(), volume_ids=(key,)),
+            instance=replace(self.instance, volume_ids=beside) if vol.instance_ids else None,
         )
+
+    def _set_of(self, vol: Volume) -> tuple[str, ...]:
+        """Volumes of one instance that are told apart from each other: those of a set."""
+        mine = vol.tag("headroom:group")
+        every = [v for v in self.volumes.values() if v.tag("headroom:group") == mine]
+        here = [v for v in every if v.instance_ids == vol.instance_ids]
+        return tuple(v.ref.resource_id for v in here) if mine else (vol.ref.resource_id,)
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        if instance_id in self.unreadable:
+            raise ReadFailed(f"{instance_id} did not answer")
+        here = [v for v in self.volumes.values() if instance_id in v.instance_ids]
+        return tuple(self.view(vol.ref) for vol in here)
 
     def apply(
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
@@ -120,7 +138,25 @@ class Stage:
     def activity(
         self, view: StorageView, now: datetime
     ) -> tuple[VolumeActivity, InstanceActivity | None]:
-        return moved(self.loads[view.volume.ref.resource_id], now), None
+        key = view.volume.ref.resource_id
+        if key in self.unmeasured:
+            raise ReadFailed(f"metrics of {key} did not answer")
+        beside = () if view.instance is None else view.instance.volume_ids
+        whole = self._sum_of(beside, now) if len(beside) > 1 else None
+        return moved(self.loads[key], now), whole
+
+    def _sum_of(self, ids: Sequence[str], now: datetime) -> InstanceActivity:
+        loads = [moved(self.loads[key], now) for key in ids]
+
+        def total(reads: str, writes: str) -> list[float]:
+            every = [getattr(load, name).values for load in loads for name in (reads, writes)]
+            shortest = min(map(len, every))
+            return [sum(v[i - shortest] or 0.0 for v in every) for i in range(shortest)]
+
+        both = instance_activity(
+            total("read_iops", "write_iops"), total("read_mibps", "write_mibps")
+        )
+        return moved(both, now, "iops")
 
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         return None
@@ -155,9 +191,12 @@ class Stage:
         return [r.outcome if r.step is Step.DECIDED else r.step.value for r in ordered]
 
 
-def moved(load: VolumeActivity, now: datetime) -> VolumeActivity:
+Activity = TypeVar("Activity", VolumeActivity, InstanceActivity)
+
+
+def moved(load: Activity, now: datetime, first: str = "read_iops") -> Activity:
     """The same activity as if it had just happened."""
-    shift = now - load.read_iops.end
+    shift = now - getattr(load, first).end
 
     def move(name: str) -> object:
         series = getattr(load, name)

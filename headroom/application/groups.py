@@ -1,0 +1,259 @@
+"""Striped sets: looked at together, intended in one transaction, changed in turn, told once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from headroom.application.execution import LEASE, record_outcome
+from headroom.domain.decision import Act, Decision, Evidence, decide
+from headroom.domain.group_decision import NOT_ASKED, SetDecision, decide_together
+from headroom.domain.groups import (
+    Candidate,
+    GroupSeen,
+    GroupStanding,
+    group_of,
+    under_way,
+    why_no_set,
+    why_not_alike,
+)
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
+from headroom.domain.policy import Mode, Policy, limits_for
+from headroom.domain.records import Record, Step
+from headroom.domain.verdicts import Guardrail
+from headroom.ports import (
+    IllegalStep,
+    NotIntended,
+    Ports,
+    ReadFailed,
+    ResourceGone,
+    StorageView,
+)
+
+AGAIN_AFTER = timedelta(minutes=5)
+WORST = (Step.FAILED, Step.INEFFECTIVE, Step.DIVERGED, Step.RELIEVED)
+"""Ends of a change that people are told of; a set is told by the worst, which comes first."""
+
+
+def consider(
+    ports: Ports, evidence: Evidence, read: Callable[[StorageView], Evidence]
+) -> SetDecision:
+    """What to do about the volume that was looked at, and about the set it belongs to if it does.
+
+    The others are read only if this one would be changed: whoever needs more looks for itself.
+    `read` gives the evidence of one volume. Raises ReadFailed when the set cannot be listed.
+    """
+    policy, seen = evidence.policy, evidence.observation.volume
+    name = group_of(policy, seen) if isinstance(policy, Policy) else None
+    if name is None or not isinstance(policy, Policy):
+        return SetDecision(looked_at=decide(evidence), acts=())
+    alone = decide(evidence, group=GroupStanding(name=name))
+    if not isinstance(alone.answer, Act):
+        return SetDecision(looked_at=alone, acts=())
+    if alone.answer.approval is not None:
+        said = GroupStanding(name=name, problem=NOT_ASKED)
+        return SetDecision(looked_at=decide(evidence, group=said), acts=())
+    if not name or len(seen.instance_ids) != 1:
+        said = GroupStanding(name=name, problem=why_no_set(name, seen, ()))
+        return SetDecision(looked_at=decide(evidence, group=said), acts=())
+    views = [
+        view
+        for view in ports.storage.attached(seen.instance_ids[0])
+        if group_of(policy, view.volume) == name
+    ]
+    others = [view for view in views if view.volume.ref != seen.ref]
+    members = _candidates(ports, views, evidence.observation.at)
+    evidence = _told_elsewhere(evidence, members)
+    said = _ready(name, policy, evidence, views, members)
+    if said.problem:
+        return SetDecision(looked_at=decide(evidence, group=said), acts=())
+    found: list[Evidence] = []
+    for view in others:
+        try:
+            found.append(read(view))
+        except (ReadFailed, ResourceGone) as error:
+            problem = f"{view.volume.ref.resource_id} could not be read: {error}"
+            said = GroupStanding(name=name, problem=problem, temporary=True)
+            return SetDecision(looked_at=decide(evidence, group=said), acts=())
+    return decide_together(name, evidence, found)
+
+
+def _candidates(ports: Ports, views: Sequence[StorageView], now: datetime) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(
+            volume=view.volume,
+            in_flight=view.modification is not None and view.modification.in_flight,
+            standing=ports.standings.standing(view.volume.ref, now),
+        )
+        for view in views
+    )
+
+
+def _ready(
+    name: str, policy: Policy, evidence: Evidence, views: Sequence[StorageView],
+    members: Sequence[Candidate],
+) -> GroupStanding:  # fmt: skip
+    """Whether the volumes that were found are a set that may be changed now, and why not."""
+    off = [
+        view.volume.ref.resource_id
+        for view in views
+        if limits_for(policy, view.volume).limits.mode is Mode.OFF
+    ]
+    problem = why_no_set(name, evidence.observation.volume, [view.volume for view in views])
+    problem = problem or why_not_alike(members)
+    if not problem and off:
+        problem = f"{', '.join(off)} is not to be looked at (mode off)"
+    if problem:
+        return GroupStanding(name=name, problem=problem)
+    busy = under_way(members)
+    return GroupStanding(name=name, problem=busy, temporary=bool(busy))
+
+
+def _told_elsewhere(evidence: Evidence, members: Sequence[Candidate]) -> Evidence:
+    """The evidence with what the owner was told of another volume of the set: once is enough."""
+    told = {
+        cause: None
+        for member in members
+        for cause in member.standing.escalated_causes
+        if Guardrail.GROUP.value in cause.split("+")
+    }
+    own = dict.fromkeys(evidence.standing.escalated_causes)
+    causes = tuple(own | told)
+    return replace(evidence, standing=replace(evidence.standing, escalated_causes=causes))
+
+
+def change_together(
+    ports: Ports, decisions: Sequence[Decision], now: datetime,
+    due: Callable[[Decision], datetime | None],
+) -> None:  # fmt: skip
+    """Record all acts of a set, make all intents durable at once, then change one after the other.
+
+    What AWS does not do for one is not asked for the rest; people are told once, of the whole.
+    """
+    for place, decision in enumerate(decisions):
+        if not ports.ledger.decided(decision, due_at=due(decision)):
+            if place:  # its first one is ours, so a later one was decided by nobody we know
+                _withdraw(ports, decisions[:place], "exists", "decided by somebody else", now)
+            return
+    intents = ports.ledger.intend_together(decisions, lease_until=now + LEASE, now=now)
+    if isinstance(intents, NotIntended):
+        _withdraw(ports, decisions, intents.why, intents.detail, now)
+        return
+    outcomes = _apply_in_turn(ports, decisions)
+    for decision, outcome, intent in zip(decisions, outcomes, intents, strict=True):
+        record_outcome(ports, decision, outcome, intent, now, quietly=True)
+    _tell(ports, decisions, outcomes)
+
+
+def _withdraw(
+    ports: Ports, decisions: Sequence[Decision], why: str, detail: str, now: datetime
+) -> None:
+    """No act of the set stays to be done: each is withdrawn that nobody else took up or ended."""
+    for decision in decisions:
+        with suppress(IllegalStep):
+            ports.ledger.append(
+                decision.decision_id, Step.WITHDRAWN, ref=decision.observation.volume.ref, at=now,
+                summary=f"withdrawn before acting, with its whole set: {detail}",
+                body={"why": why, "detail": detail}, fencing=None, due_at=now + AGAIN_AFTER,
+            )  # fmt: skip
+
+
+def _apply_in_turn(ports: Ports, decisions: Sequence[Decision]) -> tuple[Outcome, ...]:
+    """What became of each; after the first that did not change nothing more is sent."""
+    outcomes: list[Outcome] = []
+    stopped_by = ""
+    for decision in decisions:
+        answer, volume = decision.answer, decision.observation.volume
+        if not isinstance(answer, Act):
+            raise TypeError(f"{decision.decision_id} is not to act")
+        if stopped_by:
+            outcomes.append(
+                Stale(
+                    expected=answer.plan.origin, found=volume.configuration,
+                    detail=f"of the same set, {stopped_by} was not changed",
+                )
+            )  # fmt: skip
+            continue
+        change = decision.observation.modification
+        outcome = ports.storage.apply(
+            volume.ref, expected=answer.plan.origin,
+            seen=None if change is None else change.started_at, target=answer.plan.target,
+        )  # fmt: skip
+        outcomes.append(outcome)
+        if not isinstance(outcome, Applied | AlreadyThere):
+            stopped_by = volume.ref.resource_id
+    return tuple(outcomes)
+
+
+def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:
+    """One message: all of it is changing, or it is uneven and which volume is where."""
+    group = decisions[0].group or GroupSeen(name="")
+    ids = [decision.observation.volume.ref.resource_id for decision in decisions]
+    done = [isinstance(outcome, Applied | AlreadyThere) for outcome in outcomes]
+    if all(done):
+        told = f"AWS accepted the change of all {len(ids)} volumes ({', '.join(ids)}) of the set "
+        ports.notifier.tell(decisions[0], Step.APPLIED, f"{told}{group.name}: {group.shared} each")
+        return
+    stop = done.index(False)
+    changed, rest = ids[:stop], ids[stop + 1 :]
+    step, why = _why(outcomes[stop])
+    if not changed:
+        if step is Step.STALE:
+            return  # nothing was sent and nothing changed: the next look decides anew
+        summary = f"no volume of the set {group.name} was changed: {ids[stop]}: {why}"
+    else:
+        summary = (
+            f"the set {group.name} is uneven: {', '.join(changed)} changed to {group.shared}, "
+            f"{ids[stop]} not ({why})"
+        )
+        summary += f", {', '.join(rest)} not sent" if rest else ""
+        summary += "; the sweep evens it from a fresh look once every volume may be changed"
+    ports.notifier.tell(decisions[stop], Step.REFUSED if step is Step.STALE else step, summary)
+
+
+def _why(outcome: Outcome) -> tuple[Step, str]:
+    match outcome:
+        case Refused(code=code, message=message):
+            return Step.REFUSED, f"AWS refused, {code}: {message}"
+        case Unknown(detail=detail):
+            return Step.UNKNOWN, f"no clear answer: {detail}"
+        case Stale(detail=detail):
+            return Step.STALE, f"it moved meanwhile: {detail}"
+        case _:
+            return Step.APPLIED, ""
+
+
+def tell_ended(ports: Ports, decision: Decision, step: Step, detail: str, now: datetime) -> None:
+    """Tell how a change ended: at once for a volume of no set, for a set when the last has ended.
+
+    Whoever finds that all have ended tells, unless another ended later by the records.
+    """
+    if decision.group is None:
+        ports.notifier.tell(decision, step, detail)
+        return
+    changed = [member for member in decision.group.members if member.decision_id]
+    mine = decision.observation.volume.ref
+    for member in changed:
+        ref = replace(mine, resource_id=member.volume_id)
+        chain = ports.standings.standing(ref, now).open_chain
+        if chain is not None and chain.decision_id == member.decision_id:
+            return  # it has not ended: whoever ends it tells
+    ends: list[tuple[str, Record]] = []
+    for member in changed:
+        records = ports.ledger.chain(member.decision_id)
+        if records:
+            ends.append((member.volume_id, records[-1]))
+    if any(record.at > now for _, record in ends):
+        return  # another ended later, and has told
+    told = [(name, record) for name, record in ends if record.step in WORST]
+    if not told:
+        return
+    worst = min((record.step for _, record in told), key=WORST.index)
+    parts = dict.fromkeys(record.summary for _, record in told)
+    lines = [
+        f"{', '.join(name for name, r in told if r.summary == summary)}: {summary}"
+        for summary in parts
+    ]
+    ports.notifier.tell(decision, worst, f"the set {decision.group.name}: " + "; ".join(lines))

@@ -1,0 +1,437 @@
+"""Striped sets on the stage: all of them in one minute, or none of them and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from headroom.application import remediate, sweep
+from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.groups import LARGEST
+from headroom.domain.outcome import Refusal, Refused, Stale, Unknown
+from headroom.domain.policy import Policy
+from headroom.domain.records import Step, broken_link
+from headroom.domain.resources import Configuration, ResourceRef
+from headroom.domain.standing import KnownModification
+from headroom.domain.verdicts import Guardrail
+from headroom.serialization import decision_from_json, decision_to_json
+from tests.application.stage import Stage, calm
+from tests.application.test_remediate import alarm
+from tests.builders import activity, gp2, gp3, instance, policy, ref, volume
+
+SET = ("vol-1", "vol-2", "vol-3", "vol-4")
+TAGS = (("headroom", "auto"), ("headroom:group", "data"))
+
+
+def member(name: str, **changes: Any) -> Any:
+    configuration = changes.pop("configuration", gp3())
+    return volume(configuration, **{"ref": ref(name), "tags": TAGS, **changes})
+
+
+def striped(count: int = 4, **changes: Any) -> Stage:
+    stage = Stage(instance=instance(baseline_iops=60_000, baseline_mibps=4_000.0))
+    for number in range(1, count + 1):
+        stage.add(member(f"vol-{number}", **changes))
+    return stage
+
+
+def look(stage: Stage, name: str = "vol-1") -> Decision:
+    (decision,) = remediate(stage.ports, alarm(ref(name)), stage.now)
+    return decision
+
+
+def steps(stage: Stage) -> list[list[str]]:
+    return [stage.steps(ref(name)) for name in SET]
+
+
+def now(stage: Stage, name: str) -> Configuration:
+    """What the volume is, or becomes in the next minutes."""
+    return stage.lifecycles[name].described(stage.now + timedelta(minutes=10))
+
+
+def said(decision: Decision) -> str:
+    """What the guardrail of sets said about the plan it would have taken."""
+    answer = decision.answer
+    assert isinstance(answer, Hold | Escalate)
+    (judged,) = [j for j in decision.judgements if j.plan == answer.would_take]
+    (verdict,) = [v for v in judged.verdicts if v.guardrail is Guardrail.GROUP]
+    assert not verdict.allows
+    return verdict.detail
+
+
+def nobody_moved(stage: Stage) -> bool:
+    return all(life.starts == () for life in stage.lifecycles.values())
+
+
+def test_one_starved_volume_raises_its_whole_set_in_one_minute_and_is_told_once() -> None:
+    stage = striped()
+    for name in SET[1:]:
+        stage.loads[name] = activity([2900.0] * 180)
+    decision = look(stage)
+    assert isinstance(decision.answer, Act)
+    assert steps(stage) == [["act", "intended", "applied"]] * 4
+    assert {str(now(stage, name)) for name in SET} == {str(decision.answer.plan.target)}
+    assert [(step, len(SET)) for _, step, _ in stage.told] == [(Step.APPLIED, 4)]
+    assert "all 4 volumes (vol-1, vol-2, vol-3, vol-4) of the set data" in stage.told[0][2]
+    assert decision_from_json(decision_to_json(decision)).group == decision.group
+
+
+def test_its_relief_is_verified_for_each_and_told_once_for_all() -> None:
+    stage = striped()
+    look(stage)
+    for name in SET:
+        stage.loads[name] = calm()
+    for _ in range(40):
+        stage.later(minutes=5)
+        sweep(stage.ports, stage.now)
+    assert all(one[:4] == ["act", "intended", "applied", "relieved"] for one in steps(stage))
+    assert [step for _, step, _ in stage.told] == [Step.APPLIED, Step.RELIEVED]
+    assert "vol-1, vol-2, vol-3, vol-4: relieved" in stage.told[1][2]
+    for name in SET:
+        for record in stage.ledger.by_resource(
+            ref(name).arn, since=stage.now - timedelta(days=9), until=stage.now
+        ):
+            assert broken_link(stage.ledger.chain(record.decision_id)) is None
+
+
+def test_an_alarm_for_each_of_them_changes_each_once() -> None:
+    stage = striped()
+    for name in SET:
+        remediate(stage.ports, alarm(ref(name)), stage.now)
+    stage.later(minutes=1)
+    for name in SET:
+        remediate(stage.ports, alarm(ref(name)), stage.now)
+    assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
+
+
+def test_all_get_what_the_most_demanding_needs_and_each_keeps_its_size() -> None:
+    stage = striped()
+    stage.loads["vol-3"] = activity(
+        [1500.0] * 150 + [3000.0] * 30, io_kib=64, mibps_check=[0.0] * 150 + [1.0] * 30,
+        queue=[1.0] * 150 + [900.0 + 3 * i for i in range(30)],
+    )  # fmt: skip
+    alone = Stage(instance=stage.instance)
+    busiest = alone.add(volume(ref=ref("vol-3")), load=stage.loads["vol-3"])
+    (needs,) = remediate(alone.ports, alarm(busiest), alone.now)
+    decision = look(stage)
+    assert isinstance(needs.answer, Act)
+    assert isinstance(decision.answer, Act)
+    mine, theirs = decision.answer.plan.target, needs.answer.plan.target
+    assert (mine.throughput_mibps or 0) >= (theirs.throughput_mibps or 0)
+    assert {now(stage, name) for name in SET} == {mine}
+    assert mine.size_gib == 100
+
+
+def no_instance(stage: Stage) -> None:
+    stage.volumes["vol-1"] = replace(stage.volumes["vol-1"], instance_ids=())
+
+
+def in_flight(stage: Stage) -> None:
+    stage.change(ref("vol-3"), gp3(100, 3000, 200))
+
+
+def not_enrolled(stage: Stage) -> None:
+    stage.volumes["vol-3"] = member("vol-3", tags=(("headroom:group", "data"),))
+
+
+def waits_for_approval(stage: Stage) -> None:
+    tags = (("headroom", "approve"), ("headroom:group", "data"))
+    stage.volumes["vol-3"] = member("vol-3", tags=tags)
+
+
+def off(stage: Stage) -> None:
+    stage.volumes["vol-3"] = member("vol-3", tags=(("headroom", "off"), ("headroom:group", "data")))
+
+
+def misread(stage: Stage) -> None:
+    stage.volumes["vol-3"] = member("vol-3", tags=(*TAGS, ("headroom:max-iops", "many")))
+
+
+def another_type(stage: Stage) -> None:
+    stage.add(member("vol-3", configuration=gp2(100)))
+
+
+def another_size(stage: Stage) -> None:
+    stage.add(member("vol-3", configuration=gp3(200)))
+
+
+def unmeasured(stage: Stage) -> None:
+    stage.unmeasured.add("vol-3")
+
+
+def shared(stage: Stage) -> None:
+    stage.volumes["vol-3"] = member("vol-3", multi_attach=True)
+
+
+def managed(stage: Stage) -> None:
+    stage.volumes["vol-3"] = member("vol-3", managed_by="eks.amazonaws.com")
+
+
+def too_narrow(stage: Stage) -> None:
+    stage.volumes["vol-3"] = member("vol-3", tags=(*TAGS, ("headroom:max-iops", "3000")))
+
+
+def no_slot_left(stage: Stage) -> None:
+    starts = [stage.now - timedelta(hours=hours) for hours in (20, 12, 4)]
+    known = [KnownModification(started_at=at, by="other") for at in starts]
+    stage.ledger.saw_modifications(ref("vol-3"), known, now=stage.now)
+
+
+def budget_for_three(stage: Stage) -> None:
+    rules = stage.rules
+    assert isinstance(rules, Policy)
+    alone = Stage(instance=stage.instance)
+    (one,) = remediate(alone.ports, alarm(alone.add(volume())), alone.now)
+    cost = min(j.plan.price_change_usd for j in one.judgements if j.allowed)
+    stage.rules = replace(rules, account_increase_usd=Decimal(3) * cost + Decimal("0.01"))
+
+
+def few_places(stage: Stage) -> None:
+    rules = stage.rules
+    assert isinstance(rules, Policy)
+    stage.rules = replace(rules, max_in_flight_per_az=3)
+
+
+def places_taken(stage: Stage) -> None:
+    for number in range(7):
+        other = stage.add(volume(ref=ref(f"vol-other-{number}"), instance_ids=("i-9",)))
+        remediate(stage.ports, alarm(other), stage.now)
+    stage.told.clear()
+
+
+def small_instance(stage: Stage) -> None:
+    stage.instance = instance(baseline_iops=12_000, baseline_mibps=4_000.0)
+    for name in SET[1:]:
+        stage.loads[name] = activity([100.0] * 180)
+
+
+def only_one(stage: Stage) -> None:
+    for name in SET[1:]:
+        stage.volumes[name] = member(name, tags=(("headroom", "auto"),))
+
+
+def two_names(stage: Stage) -> None:
+    stage.volumes["vol-1"] = member("vol-1", tags=(*TAGS, ("Headroom:Group", "logs")))
+
+
+@pytest.mark.parametrize(
+    ("arrange", "why", "passes"),
+    [
+        (in_flight, "vol-3 has a change in flight", True),
+        (not_enrolled, "vol-3 may not (mode)", False),
+        (
+            waits_for_approval,
+            "nobody is asked about a whole set yet (vol-3: the mode is approve)",
+            False,
+        ),
+        (off, "vol-3 is not to be looked at (mode off)", False),
+        (misread, "vol-3 may not (policy, mode)", False),
+        (another_type, "its volumes are of different types (gp2, gp3)", False),
+        (another_size, "its volumes have different sizes (100, 200 GiB)", False),
+        (unmeasured, "vol-3 could not be read: metrics of vol-3 did not answer", True),
+        (shared, "vol-3 may not (multi_attach)", False),
+        (managed, "vol-3 may not (other_owner)", False),
+        (too_narrow, "vol-3 may not (max_iops)", False),
+        (no_slot_left, "vol-3 may not (slots)", True),
+        (budget_for_three, "may not (price_per_account)", False),
+        (small_instance, "their instance sustains 12,000 IOPS for them", False),
+        (few_places, "it needs 4 changes at once, max_in_flight_per_az allows 3", False),
+        (only_one, "no other volume of the set data is on i-1", False),
+        (two_names, "its tags do not name one set", False),
+    ],
+)
+def test_if_one_may_not_nobody_moves_and_the_record_says_who(
+    arrange: Any, why: str, passes: bool
+) -> None:
+    stage = striped()
+    arrange(stage)
+    before = {name: life.starts for name, life in stage.lifecycles.items()}
+    decision = look(stage)
+    assert {name: life.starts for name, life in stage.lifecycles.items()} == before
+    assert isinstance(decision.answer, Hold if passes else Escalate)
+    assert why in said(decision)
+    standing = stage.ledger.standing(ref("vol-1"), stage.now)
+    assert standing.account_increase_usd == 0
+    assert stage.steps(ref("vol-1")) == ["hold" if passes else "escalate"]
+
+
+def test_a_set_queues_until_there_are_places_for_all_of_it() -> None:
+    stage = striped()
+    places_taken(stage)
+    decision = look(stage)
+    assert isinstance(decision.answer, Hold)
+    assert [stage.lifecycles[name].starts for name in SET] == [()] * 4
+    assert [one.ref for one in stage.ledger.queue(9)] == [ref("vol-1")]
+    for number in range(7):
+        stage.loads[f"vol-other-{number}"] = calm()
+    for _ in range(40):
+        stage.later(minutes=1)
+        sweep(stage.ports, stage.now)
+    assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
+
+
+def test_what_holds_a_set_back_for_good_is_told_once_for_the_set() -> None:
+    stage = striped()
+    too_narrow(stage)
+    for name in SET:
+        remediate(stage.ports, alarm(ref(name)), stage.now)
+    assert [name for name, _, _ in stage.told if name != "vol-3"] == ["vol-1"]
+
+
+def test_a_set_that_is_larger_than_one_transaction_is_refused() -> None:
+    stage = striped(LARGEST + 1)
+    stage.instance = instance(baseline_iops=9_000_000, baseline_mibps=90_000.0)
+    assert f"{LARGEST + 1} volumes, and at most {LARGEST}" in said(look(stage))
+    assert nobody_moved(stage)
+
+
+def test_a_set_that_cannot_be_listed_is_looked_at_again() -> None:
+    stage = striped()
+    stage.unreadable.add("i-1")
+    with pytest.raises(Exception, match="i-1 did not answer"):
+        look(stage)
+    assert nobody_moved(stage)
+
+
+def test_the_same_tag_on_another_instance_is_another_set() -> None:
+    stage = striped()
+    stage.volumes["vol-4"] = member("vol-4", instance_ids=("i-2",))
+    look(stage)
+    assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 0]
+
+
+REFUSED = Refused(
+    refusal=Refusal.OTHER, code="InternalError", message="try again", retry_at=None
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcome", "recorded", "told"),
+    [
+        (REFUSED, "refused", "AWS refused, InternalError"),
+        (Unknown(detail="timed out"), "unknown", "no clear answer: timed out"),
+        (Stale(expected=gp3(), found=gp3(200), detail="grew"), "stale", "it moved meanwhile"),
+    ],
+)  # fmt: skip
+def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_told_uneven(
+    outcome: Any, recorded: str, told: str
+) -> None:
+    stage = striped()
+    apply, calls = stage.apply, []
+
+    def third_fails(ref: ResourceRef, **call: Any) -> Any:
+        calls.append(ref.resource_id)
+        return outcome if ref.resource_id == "vol-3" else apply(ref, **call)
+
+    stage.apply = third_fails  # type: ignore[method-assign]
+    look(stage)
+    assert calls == ["vol-1", "vol-2", "vol-3"]
+    assert [one[-1] for one in steps(stage)] == ["applied", "applied", recorded, "stale"]
+    ((_, _, message),) = stage.told
+    assert message.startswith("the set data is uneven: vol-1, vol-2 changed to gp3")
+    assert told in message
+    assert "vol-4 not sent" in message
+    own = [stage.ledger.standing(ref(name), stage.now).own_increase_usd > 0 for name in SET]
+    assert own == [True, True, recorded == "unknown", False]
+
+
+@pytest.mark.parametrize("start", [gp3(), gp2(400)], ids=str)
+def test_the_sweep_completes_an_uneven_set_and_never_flaps(start: Configuration) -> None:
+    stage = striped(configuration=start)
+    if start.iops is None:
+        for name in SET:
+            stage.loads[name] = activity(
+                [1200.0] * 150 + [1200.0] * 30, balance=[0.0] * 180,
+                queue=[1.0] * 150 + [900.0 + 3 * i for i in range(30)],
+                iops_check=[0.0] * 150 + [1.0] * 30,
+            )  # fmt: skip
+    apply = stage.apply
+
+    def third_fails(ref: ResourceRef, **call: Any) -> Any:
+        return REFUSED if ref.resource_id == "vol-3" else apply(ref, **call)
+
+    stage.apply = third_fails  # type: ignore[method-assign]
+    look(stage)
+    assert len({now(stage, name) for name in SET}) == 2
+    stage.apply = apply  # type: ignore[method-assign]
+    for name in SET[:2]:
+        stage.loads[name] = calm()
+    for _ in range(24 * 12):
+        stage.later(minutes=5)
+        sweep(stage.ports, stage.now)
+        for name in SET[2:]:
+            if len(stage.lifecycles[name].starts) == 1:
+                stage.loads[name] = calm()
+    assert len({now(stage, name) for name in SET}) == 1
+    assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
+
+
+def test_two_looks_that_cross_change_nothing_twice_and_leave_nothing_to_do() -> None:
+    stage = striped()
+    decided = stage.ledger.decided
+    crossed: list[str] = []
+
+    def crossing(decision: Decision, **rest: Any) -> bool:
+        made = decided(decision, **rest)
+        if not crossed:
+            crossed.append(decision.decision_id)
+            remediate(stage.ports, alarm(ref("vol-2")), stage.now)
+        return made
+
+    stage.ledger.decided = crossing  # type: ignore[method-assign]
+    look(stage)
+    assert all(len(stage.lifecycles[name].starts) <= 1 for name in SET)
+    for one in steps(stage):
+        assert one.count("act") == one.count("intended") + one.count("withdrawn")
+
+
+def test_a_pause_in_the_middle_of_deciding_stops_all_of_them() -> None:
+    stage = striped()
+    decided = stage.ledger.decided
+
+    def paused(decision: Decision, **rest: Any) -> bool:
+        stage.ledger.pause(None, at=stage.now, who="alice")
+        return decided(decision, **rest)
+
+    stage.ledger.decided = paused  # type: ignore[method-assign]
+    look(stage)
+    assert steps(stage) == [["act", "withdrawn"]] * 4
+    assert nobody_moved(stage)
+
+
+def test_a_worker_that_vanishes_in_the_middle_is_found_by_the_sweep() -> None:
+    stage = striped()
+    apply = stage.apply
+
+    def dies(ref: ResourceRef, **call: Any) -> Any:
+        if ref.resource_id == "vol-3":
+            raise KeyboardInterrupt
+        return apply(ref, **call)
+
+    stage.apply = dies  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        look(stage)
+    stage.apply = apply  # type: ignore[method-assign]
+    assert steps(stage) == [["act", "intended"]] * 4
+    for _ in range(36):
+        stage.later(minutes=5)
+        sweep(stage.ports, stage.now)
+    assert [one[:4] for one in steps(stage)] == [["act", "intended", "unknown", "applied"]] * 2 + [
+        ["act", "intended", "unknown", "not_applied"]
+    ] * 2
+    assert all(len(stage.lifecycles[name].starts) <= 2 for name in SET)
+
+
+def test_a_calm_set_is_given_back_together_and_no_further_than_the_busiest_needs() -> None:
+    stage = striped(configuration=gp3(400, 12_000, 500))
+    for name, iops in zip(SET, (300.0, 300.0, 300.0, 6_000.0), strict=True):
+        stage.loads[name] = activity([iops] * 180)
+    stage.rules = policy(give_back_after_days=0.0)
+    look(stage)
+    shapes = {now(stage, name) for name in SET}
+    assert len(shapes) == 1
+    assert (shapes.pop().iops or 0) >= 6_000
