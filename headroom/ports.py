@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Protocol, TypeVar
 
 from headroom.domain.decision import Decision
@@ -19,7 +19,7 @@ from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import Outcome
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceTable
-from headroom.domain.records import Record, Step
+from headroom.domain.records import Glimpse, Record, Step
 from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, Signature, Standing
 from headroom.domain.stops import Stops
@@ -381,6 +381,22 @@ class Archive(Protocol):
         """Record an event nobody understood, once per event id."""
 
 
+class Glimpses(Protocol):
+    """The record in passing: what its indexes show, and whole records by key."""
+
+    def glimpses(
+        self, *, since: datetime, until: datetime, outcome: str | None = None,
+        oldest_first: bool = False,
+    ) -> Iterable[Glimpse]:  # fmt: skip
+        """Records in [since, until], of one outcome if it is given, newest first unless told.
+
+        Read from an index that is a moment late.
+        """
+
+    def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
+        """The whole records of these ids and sequences, in order; what is none is left out."""
+
+
 class Policies(Protocol):
     """Where the policy is."""
 
@@ -417,6 +433,53 @@ class Notifier(Protocol):
         """Send one message a person can act on; never raises."""
 
 
+class Announcer(Protocol):
+    """Tells people what the record says that no decision of ours did."""
+
+    def announce(self, record: Record) -> None:
+        """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A record to be told to others, and the decision its chain began with.
+
+    `decision` is None for the first record of a chain, which has it in its body or is of none.
+    """
+
+    record: Record
+    decision: Decision | None
+
+
+class Delivery(Enum):
+    """What became of an event."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    """Only this one was not taken."""
+    UNSENT = "unsent"
+    """Nothing was taken, or nobody knows."""
+
+
+class Events(Protocol):
+    """The bus on which others hear of every record."""
+
+    def publish(self, recorded: Sequence[Recorded]) -> tuple[Delivery, ...]:
+        """Put one event for each; what became of them, in their order. Never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What telling others takes, wired."""
+
+    notes: Notes
+    glimpses: Glimpses
+    ledger: Ledger
+    switches: Switches
+    events: Events
+    announcer: Announcer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """All of them, wired. The ledger's four faces are usually one object."""
@@ -434,8 +497,9 @@ class Ports:
 
 
 __all__ = [
-    "Archive", "Calendars", "Due", "FleetScan", "Glance", "IllegalStep", "InQueue", "Intent",
-    "Ledger", "LostLease", "Metrics", "NoCalendars", "NotAnswered", "NotIntended", "Notes",
-    "Notifier", "Policies", "Ports", "Prices", "Queue", "ReadFailed", "Requests", "ResourceGone",
-    "Scan", "Signature", "Standings", "Storage", "StorageView", "Switches",
+    "Announcer", "Archive", "Calendars", "Delivery", "Due", "Events", "FleetScan", "Glance",
+    "Glimpses", "IllegalStep", "InQueue", "Intent", "Ledger", "LostLease", "Metrics", "NoCalendars",
+    "NotAnswered", "NotIntended", "Notes", "Notifier", "Policies", "Ports", "Prices", "Queue",
+    "ReadFailed", "Recorded", "Requests", "ResourceGone", "Scan", "Signature", "Standings",
+    "Storage", "StorageView", "Switches", "Telling",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -13,16 +14,18 @@ from botocore.config import Config
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
 from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.events_out import EventBus
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.notifier import TopicNotifier
 from headroom.adapters.policies import ParameterPolicies
 from headroom.adapters.price_list import PriceList, endpoint_region
 from headroom.adapters.price_store import PriceStore
 from headroom.adapters.prices import KeptPrices
-from headroom.ports import Ports, Prices
+from headroom.ports import Ports, Prices, Telling
 from headroom.settings import FunctionSettings, SettingsError
 
 if TYPE_CHECKING:
+    from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_ssm import SSMClient
 
@@ -58,6 +61,8 @@ class Wired:
     settings: FunctionSettings
     account_id: str
     region: str
+    telling: Telling
+    """What telling others of the record takes."""
 
 
 def begin(function_arn: str) -> Wired:
@@ -82,6 +87,14 @@ def begin(function_arn: str) -> Wired:
         settings=made.settings,
         account_id=made.account_id,
         region=made.region,
+        telling=Telling(
+            notes=made.ledger,
+            glimpses=made.ledger,
+            ledger=made.ledger,
+            switches=made.ledger,
+            events=EventBus(made.events),
+            announcer=notifier,
+        ),
     )
 
 
@@ -91,6 +104,8 @@ class _Made:
 
     ports: Ports
     ledger: DynamoLedger
+    events: Callable[[], EventBridgeClient]
+    """Made when it is first needed: only the sweep publishes."""
     prices: KeptPrices
     ssm: SSMClient
     sns: SNSClient
@@ -116,6 +131,7 @@ def _made(function_arn: str) -> _Made:
             ledger=ledger,
         ),
         ledger=ledger,
+        events=cache(lambda: session.client("events", config=READS)),
         prices=prices,
         ssm=session.client("ssm", config=READS),
         sns=session.client("sns", config=READS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from aws_lambda_powertools import Logger, Metrics
@@ -9,9 +10,12 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import application, wiring
+from headroom.application import RecordsTold
 
 logger = Logger()
 metrics = Metrics()
+FOR_TELLING_S = 30.0
+"""Seconds that must be left after a sweep to tell others of the record."""
 FOR_PRICES_S = 90.0
 """Seconds that must be left after a sweep to read prices anew: three pages, each tried twice."""
 
@@ -34,6 +38,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         time_left=time_left,
         clock=wiring.utc_now,
     )
+    told_others = _tell_others(wired, time_left)
     counted = {
         "SweepCompleted": int(report.complete),
         "ScanCompleted": int(report.scan_ran and report.scan_complete),
@@ -44,6 +49,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "FailedLooks": report.failed,
         "Scanned": report.scanned,
         "NotTold": wired.notifier.untold,
+        "NotPublished": told_others.refused + told_others.given_up,
+        "OpenBreakers": _open_breakers(wired),
     }
     for name, value in counted.items():
         metrics.add_metric(name, MetricUnit.Count, value)
@@ -57,6 +64,32 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if time_left() >= FOR_PRICES_S:
         _refresh_prices(wired)
     return told
+
+
+def _tell_others(wired: wiring.Wired, time_left: Callable[[], float]) -> RecordsTold:
+    """Tell what is new in the record; nothing about telling may stop or undo a sweep."""
+    if time_left() < FOR_TELLING_S:
+        return RecordsTold()  # the next minute's sweep does
+    try:
+        now = wiring.utc_now()
+        told = application.tell_records(wired.telling, now, time_left=time_left)
+    except Exception:
+        logger.exception("the record could not be told to others; it is tried again")
+        return RecordsTold(refused=1)
+    if told.published or told.announced or told.refused or told.given_up:
+        logger.info("told others", published=told.published, announced=told.announced,
+                    refused=told.refused, given_up=told.given_up)  # fmt: skip
+    return told
+
+
+def _open_breakers(wired: wiring.Wired) -> int:
+    """How many breakers are open, the account's included; none where that cannot be read."""
+    try:
+        stops = wired.telling.switches.stops()
+    except Exception:
+        logger.exception("open breakers could not be read")
+        return 0
+    return len(stops.breakers) + (stops.account.breaker is not None)
 
 
 def _refresh_prices(wired: wiring.Wired) -> None:

@@ -18,6 +18,7 @@ from stacks.constructs.permissions import (
     QUEUE_ACTIONS,
     allow,
     contributor_statement,
+    events_statement,
     loop_statements,
     prices_statement,
 )
@@ -83,7 +84,7 @@ class HeadroomLoop(Stack):
                 description="Headroom: takes what is due and scans the fleet",
                 timeout=SWEEP_TIMEOUT,
                 memory_mib=1_024,  # reading a fleet's metrics is work for the processor
-                statements=[*loop_statements(kept), prices_statement(), park],
+                statements=[*loop_statements(kept), prices_statement(), events_statement(), park],
             ),
             code=code,
             settings=settings,

@@ -1,8 +1,8 @@
 """The IAM actions each adapter needs, and nothing else: stacks build their statements from these.
 
 Standard library only. A test compares them with the calls the adapters really make.
-Source: Service Authorization Reference for EC2, CloudWatch, Systems Manager, SNS and Price List
-(2026-11).
+Source: Service Authorization Reference for EC2, CloudWatch, Systems Manager, SNS, EventBridge and
+Price List (2026-11).
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ POLICY_READ_ACTIONS = ("ssm:GetParameter",)
 
 NOTIFIER_ACTIONS = ("sns:Publish",)
 """Adapter notifier. Takes the one topic's ARN."""
+
+EVENTS_OUT_ACTIONS = ("events:PutEvents",)
+"""Adapter events_out. Takes the bus's ARN: `arn:aws:events:REGION:ACCOUNT:event-bus/default`; the
+condition key `events:source` holds it to Headroom's own source. Source: EventBridge User Guide,
+"Using IAM policy conditions" (2026-09)."""
+EVENT_SOURCE = "headroom"
+"""The source of every event Headroom publishes."""
 
 PRICES_ACTIONS = ("pricing:GetProducts",)
 """Adapter price_list. Knows no resource: takes `*` only; in one of its three Regions."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from headroom.adapters.ledger_archive import Archive
+from headroom.adapters.ledger_glimpses import Glimpses
 from headroom.adapters.ledger_intents import Intents
 from headroom.adapters.ledger_items import Item
 from headroom.adapters.ledger_notes import Notes
@@ -32,7 +33,7 @@ RECORD = 0
 """Place of the record in every transaction; then come the state and, if it moves, the sum."""
 
 
-class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches, Notes):
+class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches, Notes, Glimpses):
     """All faces of the ledger of one account and Region: Requests, Archive, Switches and more.
 
     Raises LedgerUnanswered, a ReadFailed, whenever DynamoDB did not do or did not tell.

@@ -3,5 +3,6 @@
 from headroom.application.look import look
 from headroom.application.remediate import remediate
 from headroom.application.sweep import SweepReport, sweep
+from headroom.application.tail import RecordsTold, tell_records
 
-__all__ = ["SweepReport", "look", "remediate", "sweep"]
+__all__ = ["RecordsTold", "SweepReport", "look", "remediate", "sweep", "tell_records"]

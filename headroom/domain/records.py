@@ -90,6 +90,19 @@ class Record:
     hash: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glimpse:
+    """What an index shows of a record: all but its body and its hashes."""
+
+    decision_id: str
+    sequence: int
+    step: Step
+    resource: str
+    at: datetime
+    outcome: str
+    summary: str
+
+
 def seal(
     *,
     decision_id: str,

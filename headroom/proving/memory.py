@@ -26,7 +26,7 @@ from headroom.domain.bookkeeping import (
 )
 from headroom.domain.decision import Act, Decision
 from headroom.domain.links import may_follow, opening, outcome_of, rejection
-from headroom.domain.records import Record, Step
+from headroom.domain.records import Glimpse, Record, Step
 from headroom.domain.reservation import (
     Reservation,
     Unfit,
@@ -247,6 +247,26 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
     def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterator[Record]:
         """Records with this outcome in [since, until], newest first."""
         return self._found(lambda entry: entry.outcome == outcome, since, until)
+
+    def glimpses(
+        self, *, since: datetime, until: datetime, outcome: str | None = None,
+        oldest_first: bool = False,
+    ) -> Iterator[Glimpse]:  # fmt: skip
+        """Records in [since, until], of one outcome if it is given, newest first unless told."""
+        fits = self._found(lambda e: outcome in (None, e.outcome), since, until)
+        found = [
+            Glimpse(
+                decision_id=r.decision_id, sequence=r.sequence, step=r.step, resource=r.resource,
+                at=r.at, outcome=r.outcome, summary=r.summary,
+            )
+            for r in fits
+        ]  # fmt: skip
+        return iter(found[::-1] if oldest_first else found)
+
+    def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
+        """The whole records of these ids and sequences, in their order; what is none is left out."""
+        chains = [(self.chain(decision_id), sequence) for decision_id, sequence in keys]
+        return tuple(chain[sequence] for chain, sequence in chains if sequence < len(chain))
 
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
         """Record an event nobody understood, once per event id."""

@@ -156,6 +156,19 @@ class OwnAlarms(Construct):
             said("NotTold"),
         )
         self._alarm(
+            "breaker-open",
+            "repeated failures stopped changes of a volume or of the account until a person closes "
+            "the breaker",
+            said("OpenBreakers", statistic="Maximum"),
+        )
+        self._alarm(
+            "events-not-published",
+            "events of records could not be put on the bus; they are tried again",
+            said("NotPublished"),
+            periods=3,
+            datapoints=2,
+        )
+        self._alarm(
             "signals-rejected",
             "an event of an unknown shape came; it is on record and was not acted on",
             said("RejectedSignals"),

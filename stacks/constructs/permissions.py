@@ -88,6 +88,14 @@ def prices_statement() -> iam.PolicyStatement:
     return allow(actions.PRICES_ACTIONS, "*", sid="ReadPrices")
 
 
+def events_statement() -> iam.PolicyStatement:
+    """Putting Headroom's own events on the default bus, and no others; the sweep alone does."""
+    bus = f"arn:{Aws.PARTITION}:events:{Aws.REGION}:{Aws.ACCOUNT_ID}:event-bus/default"
+    statement = allow(actions.EVENTS_OUT_ACTIONS, bus, sid="PublishEvents")
+    statement.add_condition("StringEquals", {"events:source": actions.EVENT_SOURCE})
+    return statement
+
+
 def _table(
     name: str, actions: Sequence[str], table: dynamodb.ITable, indexes: Sequence[str]
 ) -> list[iam.PolicyStatement]:

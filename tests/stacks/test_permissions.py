@@ -19,6 +19,7 @@ ADAPTER_ACTIONS = {
     *actions.POLICY_READ_ACTIONS,
     *actions.NOTIFIER_ACTIONS,
     *actions.PRICES_ACTIONS,
+    *actions.EVENTS_OUT_ACTIONS,
     *LEDGER_ACTIONS["records"],
     *LEDGER_ACTIONS["state"],
 }
@@ -127,6 +128,20 @@ def test_only_the_sweep_may_ask_for_prices(shipped: Synthesised) -> None:
     roles = resources(shipped.loop, "AWS::IAM::Role")
     asking = [n for n, role in roles.items() if "pricing:GetProducts" in str(role)]
     assert [name[:5] for name in asking] == ["Sweep"]
+
+
+def test_only_the_sweep_may_publish_events_and_only_headrooms_on_the_default_bus(
+    shipped: Synthesised,
+) -> None:
+    roles = resources(shipped.loop, "AWS::IAM::Role")
+    publishing = [n for n, role in roles.items() if "events:PutEvents" in str(role)]
+    assert [name[:5] for name in publishing] == ["Sweep"]
+    (statement,) = _granting(shipped, "events:PutEvents")
+    assert statement["Condition"] == {"StringEquals": {"events:source": "headroom"}}
+    (bus,) = _listed(statement["Resource"])
+    assert _text(bus) == (
+        "arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:event-bus/default"
+    )
 
 
 def test_the_topics_key_is_used_through_sns_only(shipped: Synthesised) -> None:

@@ -1,0 +1,135 @@
+"""The sweep tells others what is on record: the bus every record, people what people switched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from headroom import wiring
+from tests.builders import ACCOUNT, NOW, REGION
+from tests.contracts.decisions import broken
+from tests.lambdas.conftest import ARN, Context, Deployment, emitted
+
+Function = Callable[[str], ModuleType]
+Capture = pytest.CaptureFixture[str]
+
+
+class Heard:
+    """What a queue behind a rule and a queue behind the topic have received."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.sqs = deployment.client("sqs")
+        self.urls = {n: self.sqs.create_queue(QueueName=n)["QueueUrl"] for n in ("bus", "topic")}
+        arns = {n: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{n}" for n in self.urls}
+        events, sns = deployment.client("events"), deployment.client("sns")
+        events.put_rule(Name="all", EventPattern='{"source":["headroom"]}', State="ENABLED")
+        events.put_targets(Rule="all", Targets=[{"Id": "1", "Arn": arns["bus"]}])
+        sns.subscribe(
+            TopicArn=deployment.settings.topic_arn, Protocol="sqs", Endpoint=arns["topic"],
+            Attributes={"RawMessageDelivery": "true"},
+        )  # fmt: skip
+
+    def of(self, queue: str) -> list[Any]:
+        found: list[Any] = []
+        url = self.urls[queue]
+        while True:
+            got = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages")
+            if not got:
+                return found
+            for one in got:
+                found.append(json.loads(one["Body"]))
+                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])
+
+
+def test_what_the_sweep_did_is_on_the_bus_and_told_to_machines_in_blocks(
+    deployment: Deployment, function: Function
+) -> None:
+    heard = Heard(deployment)
+    volume = deployment.volume()
+    deployment.starve(volume)
+    handler = function("sweep").handler
+    handler({}, Context())
+    events = heard.of("bus")
+    assert [e["detail"]["step"] for e in events] == ["decided", "intended", "applied"]
+    assert {e["detail-type"] for e in events} == {"Headroom Decision", "Headroom Change"}
+    (message,) = heard.of("topic")
+    assert message["headroom"]["decision_id"] == events[0]["detail"]["decision_id"]
+    assert message["blocks"][0]["type"] == "header"
+    deployment.set_clock(NOW + timedelta(minutes=1))
+    handler({}, Context())
+    assert heard.of("bus") == []
+
+
+def test_a_pause_is_told_by_the_next_sweep_once(deployment: Deployment, function: Function) -> None:
+    heard = Heard(deployment)
+    ledger: Any = wiring.begin(ARN).ports.ledger
+    ledger.pause(None, at=NOW, who="ann", reason="migration")
+    handler = function("sweep").handler
+    for minute in range(3):
+        deployment.set_clock(NOW + timedelta(minutes=minute))
+        handler({}, Context())
+    (message,) = heard.of("topic")
+    assert (message["kind"], message["headroom"]["region"]) == ("paused", REGION)
+    assert "migration" in message["plain_text"]
+    assert [e["detail-type"] for e in heard.of("bus")] == ["Headroom Stop"]
+
+
+def test_open_breakers_are_counted_for_their_alarm(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    handler = function("sweep").handler
+    handler({}, Context())
+    assert emitted(capsys.readouterr().out)["OpenBreakers"] == 0
+    broken(wiring.begin(ARN).ports.ledger, "vol-1", at=NOW)
+    handler({}, Context())
+    assert emitted(capsys.readouterr().out)["OpenBreakers"] == 1
+
+
+def test_a_bus_that_fails_is_counted_and_undoes_nothing(
+    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("down")
+
+    monkeypatch.setattr("headroom.adapters.events_out.EventBus._put", fail)
+    function("sweep").handler({}, Context())
+    assert deployment.iops_of(volume) > 3000
+    told = emitted(capsys.readouterr().out)
+    assert (told["SweepCompleted"], told["NotPublished"]) == (1, 3)
+
+
+def test_a_ledger_that_fails_while_telling_undoes_nothing(
+    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = deployment.volume()
+    deployment.starve(volume)
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("down")
+
+    monkeypatch.setattr("headroom.adapters.ledger_glimpses.Glimpses.glimpses", fail)
+    function("sweep").handler({}, Context())
+    assert deployment.iops_of(volume) > 3000
+    told = emitted(capsys.readouterr().out)
+    assert (told["SweepCompleted"], told["NotPublished"]) == (1, 1)
+
+
+def test_without_time_left_the_next_sweep_tells(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = Heard(deployment)
+    wiring.begin(ARN).ports.ledger.pause(None, at=NOW, who="ann")  # type: ignore[attr-defined]
+    with monkeypatch.context() as short:
+        short.setattr(Context, "get_remaining_time_in_millis", lambda _: 25_000)
+        function("sweep").handler({}, Context())
+    assert heard.of("topic") == []
+    function("sweep").handler({}, Context())
+    assert len(heard.of("topic")) == 1

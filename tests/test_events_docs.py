@@ -1,0 +1,43 @@
+"""docs/events.md shows events as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from headroom.adapters.events_out import DETAIL_TYPES, detail_type, entry
+from headroom.application.tail import GIVE_UP, SILENT
+from headroom.domain.records import Step
+from headroom.domain.tail import LEASE, OVERLAP
+from tests.adapters.test_events_out import as_received, later
+
+PAGE = Path(__file__).parents[1] / "docs" / "events.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def example() -> str:
+    text = json.dumps(as_received(entry(later(Step.APPLIED, "AWS accepted the change"))), indent=2)
+    return f"<!-- example -->\n```json\n{text}\n```\n<!-- end of example -->"
+
+
+def test_the_event_shown_is_one_that_is_published() -> None:
+    shown = re.search(r"<!-- example -->.*<!-- end of example -->", TEXT, re.DOTALL)
+    assert shown, "no example"
+    assert shown[0] == example()
+
+
+def test_every_detail_type_is_in_the_table_with_its_steps() -> None:
+    rows = dict(re.findall(r"^\| `(Headroom \w+)` \| (.*?) \|", TEXT, re.MULTILINE))
+    assert set(rows) == set(DETAIL_TYPES)
+    for step in set(Step) - SILENT - {Step.DECIDED}:
+        row = rows[detail_type(step)]
+        assert re.search(rf"\b{step.value}\b", row), step
+
+
+def test_the_times_told_are_the_real_ones() -> None:
+    plain = " ".join(TEXT.split())
+    assert f"lease of {LEASE.total_seconds() / 60:.0f} minutes" in plain
+    assert f"the last {OVERLAP.total_seconds() / 60:.0f} minutes" in plain
+    assert f"more than {OVERLAP.total_seconds() / 60:.0f} minutes behind" in plain
+    assert f"by itself for {GIVE_UP.total_seconds() / 3600:.0f} hours" in plain
