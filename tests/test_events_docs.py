@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from headroom.adapters.events_out import DETAIL_TYPES, detail_type, entry
 from headroom.application.tail import GIVE_UP, SILENT
-from headroom.domain.records import Step
+from headroom.domain.records import Step, seal
 from headroom.domain.tail import LEASE, OVERLAP
-from tests.adapters.test_events_out import as_received, later
+from headroom.ports import Recorded
+from tests.adapters.test_events_out import as_received
+from tests.adapters.test_notifier import acting
+from tests.builders import NOW, ref
 
 PAGE = Path(__file__).parents[1] / "docs" / "events.md"
+CHAIN = "4f2a91c07be35d68a1c4"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def example() -> str:
-    text = json.dumps(as_received(entry(later(Step.APPLIED, "AWS accepted the change"))), indent=2)
+    """The event of a chain whose ids and hashes move with no release."""
+    decision = replace(acting(), decision_id=CHAIN, policy_version="1db3a0cbb9e3ffe4")
+    record = seal(
+        decision_id=CHAIN, sequence=2, step=Step.APPLIED, resource=ref("vol-1").arn, at=NOW,
+        outcome="applied", summary="AWS accepted the change", body="{}", previous_hash="7c" * 32,
+    )  # fmt: skip
+    text = json.dumps(as_received(entry(Recorded(record=record, decision=decision))), indent=2)
     return f"<!-- example -->\n```json\n{text}\n```\n<!-- end of example -->"
 
 
