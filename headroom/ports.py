@@ -19,6 +19,7 @@ from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import Outcome
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceTable
+from headroom.domain.rds_catalogue import ValidStorage
 from headroom.domain.records import Glimpse, Record, Step
 from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, Signature, Standing
@@ -48,6 +49,8 @@ class StorageView:
     volume: Volume
     modification: Modification | None
     instance: Instance | None
+    valid: tuple[ValidStorage, ...] = ()
+    """What AWS says a database's storage may be set to; empty where it was not asked."""
 
 
 class Storage(Protocol):

@@ -34,7 +34,7 @@ from headroom.domain.decision import Act, Answer, Decision, Escalate, Hold
 from headroom.domain.observation import Observation
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
 from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, Volume
 from headroom.domain.verdicts import Quantity
 from headroom.domain.verification import (
     Diverged,
@@ -323,7 +323,7 @@ def _converter() -> Converter:
     converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
     converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
     converter.register_structure_hook(Rule, _rule_in(converter))
-    for grown in (Configuration, Observation):
+    for grown in (Configuration, Volume, Observation):
         converter.register_unstructure_hook(grown, _without_later(converter, grown))
     for union, members in UNIONS:
         for member in members:

@@ -121,11 +121,18 @@ def state_of(item: Item | None) -> tuple[ResourceState, int]:
 
 
 def ref_of(arn: str) -> ResourceRef:
-    """The resource that an ARN names; raises ValueError when it is no volume's."""
+    """The resource that an ARN names; raises ValueError when it is no storage's.
+
+    A cluster's ARN does not tell a Multi-AZ DB cluster from Aurora: it is read as the former.
+    """
     parts = arn.split(":", 5)
-    if len(parts) != 6 or not parts[5].startswith("volume/"):
-        raise ValueError(f"{arn!r} is no volume's ARN")
-    return ResourceRef(
-        kind=Kind.EBS, account_id=parts[4], region=parts[3],
-        resource_id=parts[5].removeprefix("volume/"),
-    )  # fmt: skip
+    kind, name = Kind.EBS, ""
+    if len(parts) == 6 and parts[2] == "rds":
+        kind = Kind.RDS
+        name = parts[5].removeprefix("db:") if parts[5].startswith("db:") else ""
+        name = name or (parts[5] if parts[5].startswith("cluster:") else "")
+    elif len(parts) == 6 and parts[5].startswith("volume/"):
+        name = parts[5].removeprefix("volume/")
+    if not name:
+        raise ValueError(f"{arn!r} is no volume's or database's ARN")
+    return ResourceRef(kind=kind, account_id=parts[4], region=parts[3], resource_id=name)

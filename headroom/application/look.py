@@ -138,6 +138,7 @@ def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: boo
         history=ports.metrics.history(view, now) if earlier_days else None,
         instance=view.instance,
         instance_activity=instance_activity,
+        valid=view.valid,
     )
 
 

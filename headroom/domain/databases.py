@@ -67,3 +67,29 @@ class Database:
 
     def __str__(self) -> str:
         return f"{self.engine} {self.deployment.value.replace('_', '-')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseFacts:
+    """What RDS says of a database beside its storage, as far as a change of storage depends on it."""
+
+    instance_class: str
+    """For example `db.r6g.large`: its EBS limits are those of the storage above it."""
+    status: str
+    """DBInstanceStatus or the cluster's Status; anything but `available` takes no change."""
+    members: tuple[str, ...]
+    """DB instances that the storage's metrics are published of; of a cluster the writer first."""
+    pending: tuple[str, ...] = ()
+    """Names of pending changes, of this storage or of anything else, that nobody applies yet."""
+    max_allocated_gib: int | None = None
+    """Size up to which RDS itself grows the storage; None where it does not."""
+    operation: str | None = None
+    """StorageOperationStatus while RDS works on the storage, None while it does not."""
+    replica_of: str | None = None
+    unusual: str | None = None
+    """What keeps its metrics or its layout from being told by what is read here; None if nothing."""
+
+    @property
+    def grows_by_itself(self) -> bool:
+        """Whether RDS's storage autoscaling is on."""
+        return self.max_allocated_gib is not None

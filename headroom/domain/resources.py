@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
-from headroom.domain.databases import Database
+from headroom.domain.databases import Database, DatabaseFacts
 
 LATER: Mapping[str, bool] = MappingProxyType({"later": True})
 """Marks a field that came after values without it were stored and digested.
@@ -130,6 +130,8 @@ class Volume:
     """The AWS service that owns it (Operator.Managed, or an attachment owned by a service)."""
     on_outpost: bool
     tags: tuple[tuple[str, str], ...]
+    facts: DatabaseFacts | None = field(default=None, metadata=LATER)
+    """What RDS says of the database whose storage it is; None for an EBS volume."""
 
     def tag(self, key: str) -> str | None:
         """Value of tag `key`, or None when the volume does not carry it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from headroom.domain.guardrails import (
     asking,
     aws,
+    databases,
     floors,
     lowering,
     owner,
@@ -37,6 +38,9 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.MULTI_ATTACH, aws.multi_attach),
     (Guardrail.INFRASTRUCTURE_AS_CODE, owners.infrastructure_as_code),
     (Guardrail.REVERTED, owners.not_reverted),
+    (Guardrail.DATABASE_STATE, databases.database_state),
+    (Guardrail.PENDING_CHANGES, databases.pending_changes),
+    (Guardrail.SIZE_OWNER, databases.size_owner),
     (Guardrail.GROUP, together.together),
     (Guardrail.VALID, aws.valid),
     (Guardrail.NEVER_SHRINK, aws.never_shrink),

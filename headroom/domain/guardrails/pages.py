@@ -14,6 +14,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
+from headroom.domain.databases import DatabaseFacts
 from headroom.domain.demand import Binding
 from headroom.domain.freezes import CalendarSeen, Freeze
 from headroom.domain.groups import GroupStanding
@@ -132,6 +133,11 @@ def _held_back(case: Case) -> Case:
     return replace(tagged, group=GroupStanding(name="data", problem=problem, temporary=True))
 
 
+def _database(**changes: Any) -> Callable[[Case], Case]:
+    facts = DatabaseFacts(instance_class="db.r6g.large", status="available", members=("orders",))
+    return _volume(facts=replace(facts, **changes))
+
+
 RAISE_OR_WAIT = "raise the limit in the policy, or leave the volume as it is"
 ON_PURPOSE = "change the volume yourself; Headroom goes on from there"
 
@@ -213,6 +219,24 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             "Headroom had made it: both are answers; `revert_wait` is how long it waits for one",
             example="raised two days ago, and made what it was before the day after",
             blocked=_put_back,
+        ),
+        Guardrail.DATABASE_STATE: Page(
+            clears="when RDS calls the database available; what is unusual about its storage stays",
+            do="see to the database where its status asks for it (a full one needs storage now); "
+            "an EBS volume has no such state",
+            example="a database that is being backed up", blocked=_database(status="backing-up"),
+        ),
+        Guardrail.PENDING_CHANGES: Page(
+            clears="when the pending changes are applied or withdrawn",
+            do="apply them when it suits the database, or withdraw them; Headroom's call takes "
+            "effect at once, and RDS would apply them with it",
+            example="somebody left another instance class for the maintenance window",
+            blocked=_database(pending=("DBInstanceClass",)),
+        ),
+        Guardrail.SIZE_OWNER: Page(
+            do="leave size to one of the two: switch RDS's storage autoscaling off, or leave growing to it",
+            example="a target of 440 GiB for a database that RDS grows by itself up to 1,000 GiB",
+            blocked=lambda case: _target(size_gib=440)(_database(max_allocated_gib=1_000)(case)),
         ),
         Guardrail.GROUP: Page(
             settings=("account.group_tag",),

@@ -1,0 +1,325 @@
+"""Storage of RDS databases: DB instances and Multi-AZ DB clusters, through RDS's API.
+
+`RdsStorage.apply` is the only write to it. RDS keeps no list of modifications, so what a look saw
+is noted, and the latest change is told from two looks (domain/rds_operations.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from botocore.exceptions import ClientError
+
+from headroom.adapters import ebs_shapes
+from headroom.adapters import rds_shapes as shapes
+from headroom.adapters.errors import code_of, reading
+from headroom.adapters.rds_errors import rds_refusal_of
+from headroom.domain.databases import Deployment
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.rds_catalogue import ValidStorage
+from headroom.domain.rds_changes import Parameters, parameters
+from headroom.domain.rds_operations import Attempt, Remembered, accepted, remember
+from headroom.domain.resources import (
+    Configuration,
+    Instance,
+    InstanceLimits,
+    Modification,
+    ResourceRef,
+)
+from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
+from headroom.serialization import Unreadable, from_json, to_json
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+PAGE = 100
+"""Databases a page, the most RDS takes."""
+_GONE = ("DBInstanceNotFound", "DBInstanceNotFoundFault", "DBClusterNotFoundFault")
+_LEAVING = ("deleting", "deleted")
+_log = logging.getLogger(__name__)
+
+
+class RdsClient(Protocol):
+    """What is called of boto3's client of RDS."""
+
+    def get_paginator(self, operation_name: str) -> Any: ...
+    def describe_db_instances(self, *, DBInstanceIdentifier: str) -> Mapping[str, Any]: ...
+    def describe_db_clusters(self, *, DBClusterIdentifier: str) -> Mapping[str, Any]: ...
+    def describe_valid_db_instance_modifications(
+        self, *, DBInstanceIdentifier: str
+    ) -> Mapping[str, Any]: ...
+    def modify_db_instance(self, **sent: Any) -> Mapping[str, Any]: ...
+    def modify_db_cluster(self, **sent: Any) -> Mapping[str, Any]: ...
+
+
+class RdsStorage:
+    """The storage of the databases of one account and Region.
+
+    `modify_client` must not retry by itself: a repeated call could use a second slot. `notes` keep
+    what was seen of each database, `clock` says when. Limits of instance classes are kept as long
+    as the object, since AWS does not change them.
+    """
+
+    def __init__(
+        self,
+        rds_client: RdsClient,
+        ec2_client: EC2Client,
+        *,
+        notes: Notes,
+        clock: Callable[[], datetime],
+        account_id: str,
+        region: str,
+        modify_client: RdsClient | None = None,
+    ) -> None:
+        self._rds = rds_client
+        self._ec2 = ec2_client
+        self._modify = modify_client or rds_client
+        self._notes = notes
+        self._clock = clock
+        self._account_id = account_id
+        self._region = region
+        self._limits: dict[str, InstanceLimits | None] = {}
+
+    def fleet(self) -> Iterator[StorageView]:
+        """Every database whose storage may be set, instances left None; raises ReadFailed.
+
+        Passes over what is being deleted and what is not understood. Nothing is noted: a change
+        in flight is told as one that began now, so that a scan looks at it.
+        """
+        for operation, key, read in (
+            ("describe_db_instances", "DBInstances", shapes.instance),
+            ("describe_db_clusters", "DBClusters", shapes.cluster),
+        ):
+            pages = self._rds.get_paginator(operation).paginate(PaginationConfig={"PageSize": PAGE})
+            pages_read = iter(pages)
+            while True:
+                with reading(operation):
+                    page = next(pages_read, None)
+                    found = [] if page is None else [self._known(read, s) for s in page[key]]
+                if page is None:
+                    break
+                for told in found:
+                    if told is not None and told.facts.status not in _LEAVING:
+                        yield StorageView(
+                            volume=told.volume, modification=self._at_work(told), instance=None
+                        )
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        """One database with the limits of its class and what RDS takes; raises ResourceGone,
+        ReadFailed."""
+        told, modification = self._look(ref)
+        facts = told.facts
+        return StorageView(
+            volume=told.volume,
+            modification=modification,
+            instance=Instance(
+                instance_id=facts.members[0] if facts.members else ref.resource_id,
+                limits=self._class_limits(facts.instance_class),
+                volume_ids=(ref.resource_id,),
+            ),
+            valid=self._valid(told),
+        )
+
+    def apply(
+        self,
+        ref: ResourceRef,
+        *,
+        expected: Configuration,
+        seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:
+        """Change the storage to `target` if it still is as the decision saw it.
+
+        One call at most, never one that changes nothing, and never one that would apply somebody
+        else's pending changes with it. What is about to be sent is noted first.
+        """
+        try:
+            told, modification = self._look(ref)
+            valid = self._valid(told)
+        except ResourceGone as gone:
+            return _declined(Refusal.GONE, str(gone))
+        except ReadFailed as failed:
+            return _declined(Refusal.OTHER, f"could not look again: {failed}")
+        found = told.volume.configuration
+        busy = modification is not None and modification.in_flight
+        if found == target and not busy:
+            return AlreadyThere()
+        started = None if modification is None else modification.started_at
+        if found != expected or started != seen:
+            said = f"is {found}, last modified {started}; decided on {expected}, {seen}"
+            return Stale(expected=expected, found=found, detail=said)
+        why = _why_not_now(told, busy=busy)
+        if why is not None:
+            return why
+        try:
+            sent = parameters(_name(ref), found, target, valid=valid)
+        except ValueError as problem:
+            return _declined(Refusal.INVALID, str(problem))
+        return self._send(ref, told, target, sent)
+
+    def _send(
+        self, ref: ResourceRef, told: shapes.Told, target: Configuration, sent: Parameters
+    ) -> Outcome:
+        attempt = Attempt(at=self._clock(), origin=told.volume.configuration, target=target)
+        try:
+            self._amend(ref, lambda r: None if r is None else replace(r, attempt=attempt))
+        except Exception as failed:  # what could not be told from somebody else's is not sent
+            return _declined(Refusal.OTHER, f"could not note the change first: {failed}")
+        cluster = "DBClusterIdentifier" in sent
+        try:
+            if cluster:
+                self._modify.modify_db_cluster(**sent)
+            else:
+                self._modify.modify_db_instance(**sent)
+        except Exception as error:  # once it may have been sent, anything is an outcome
+            return rds_refusal_of(error)
+        try:
+            self._amend(ref, lambda r: accepted(r, told.seen, attempt))
+        except Exception as failed:  # the next look finds it by what was noted before
+            _log.warning("%s was changed, which was not noted: %r", ref.resource_id, failed)
+        return Applied(started_at=attempt.at)
+
+    def _look(self, ref: ResourceRef) -> tuple[shapes.Told, Modification | None]:
+        """What RDS shows now, laid beside what was noted of the last look."""
+        told = self._told(ref)
+        at = self._clock()
+        noted = self._amend(ref, lambda before: remember(before, told.seen, at))
+        modification = None if noted is None else noted.modification
+        return _with_pending(told, modification), modification
+
+    def _told(self, ref: ResourceRef) -> shapes.Told:
+        name, cluster = _name(ref), ref.resource_id.startswith(shapes.CLUSTER)
+        call = "DescribeDBClusters" if cluster else "DescribeDBInstances"
+        with reading(f"{call} {name}"):
+            try:
+                if cluster:
+                    found = self._rds.describe_db_clusters(DBClusterIdentifier=name)["DBClusters"]
+                else:
+                    answer = self._rds.describe_db_instances(DBInstanceIdentifier=name)
+                    found = answer["DBInstances"]
+            except ClientError as error:
+                if code_of(error) in _GONE:
+                    raise ResourceGone(f"{name} does not exist") from error
+                raise
+            if not found:
+                raise ResourceGone(f"{name} does not exist")
+            if not shapes.ours(found[0]):
+                raise ResourceGone(f"{name} has no storage of its own that RDS sets")
+            read = shapes.cluster if cluster else shapes.instance
+            try:
+                told = read(found[0], account_id=self._account_id, region=self._region)
+            except AttributeError as problem:
+                raise ReadFailed(f"{call} {name}: {problem!r}") from problem
+        if told.facts.status in _LEAVING:
+            raise ResourceGone(f"{name} does not exist")
+        return told
+
+    def _valid(self, told: shapes.Told) -> tuple[ValidStorage, ...]:
+        """What RDS takes now; not asked of clusters, nor while the database is not at rest."""
+        database = told.volume.configuration.database
+        if database is None or database.deployment is Deployment.CLUSTER or not told.seen.settled:
+            return ()
+        name = told.volume.ref.resource_id
+        with reading(f"DescribeValidDBInstanceModifications {name}"):
+            return shapes.valid_storage(
+                self._rds.describe_valid_db_instance_modifications(DBInstanceIdentifier=name)
+            )
+
+    def _amend(
+        self, ref: ResourceRef, change: Callable[[Remembered | None], Remembered | None]
+    ) -> Remembered | None:
+        def moved(text: str) -> tuple[str, Remembered | None]:
+            after = change(_remembered(text))
+            return (text if after is None else to_json(after)), after
+
+        with reading(f"the note of {ref.resource_id}"):
+            return self._notes.amend(f"rds/{ref.resource_id}", moved)
+
+    def _at_work(self, told: shapes.Told) -> Modification | None:
+        return remember(None, told.seen, self._clock()).modification
+
+    def _known(self, read: Callable[..., shapes.Told], shape: shapes.Shape) -> shapes.Told | None:
+        name = shape.get("DBInstanceIdentifier") or shape.get("DBClusterIdentifier")
+        if not shapes.ours(shape):
+            if not shapes.known_engine(shape):
+                _log.warning("database %s has an unknown engine: %s", name, shape.get("Engine"))
+            return None
+        try:
+            return read(shape, account_id=self._account_id, region=self._region)
+        except shapes.MALFORMED as error:
+            _log.warning("database %s is not understood: %r", name, error)
+            return None
+
+    def _class_limits(self, instance_class: str) -> InstanceLimits | None:
+        if instance_class not in self._limits:
+            self._limits[instance_class] = self._told_limits(instance_class)
+        return self._limits[instance_class]
+
+    def _told_limits(self, instance_class: str) -> InstanceLimits | None:
+        """The EBS limits of the EC2 type behind the class; None where EC2 knows no such type."""
+        name = shapes.class_type(instance_class)
+        if name is None:
+            return None
+        with reading(f"DescribeInstanceTypes {name}"):
+            try:
+                answer = self._ec2.describe_instance_types(InstanceTypes=[name])  # type: ignore[list-item]
+            except ClientError as error:
+                if code_of(error) == "InvalidInstanceType":
+                    return None
+                raise
+            found = answer["InstanceTypes"]
+            if not found or found[0].get("EbsInfo", {}).get("EbsOptimizedSupport") != "default":
+                return None
+            return ebs_shapes.instance_limits(found[0])
+
+
+def _name(ref: ResourceRef) -> str:
+    return ref.resource_id.removeprefix(shapes.CLUSTER)
+
+
+def _remembered(text: str) -> Remembered | None:
+    """What was noted; a note nobody understands is none, and the database is seen anew."""
+    if not text:
+        return None
+    try:
+        noted: Remembered = from_json(text, Remembered)
+        return noted
+    except Unreadable as problem:
+        _log.warning("a note about a database is not understood: %s", problem)
+        return None
+
+
+def _with_pending(told: shapes.Told, modification: Modification | None) -> shapes.Told:
+    """Pending values of the change in flight itself are nobody else's: they are left out."""
+    facts = told.facts
+    in_flight = modification is not None and modification.in_flight
+    if not in_flight or modification is None or modification.target != told.seen.target:
+        return told
+    others = tuple(name for name in facts.pending if not shapes.only_own((name,)))
+    return replace(told, volume=replace(told.volume, facts=replace(facts, pending=others)))
+
+
+def _why_not_now(told: shapes.Told, *, busy: bool) -> Refused | None:
+    facts = told.facts
+    if facts.pending and not busy:
+        return _declined(
+            Refusal.OTHER,
+            f"ApplyImmediately would apply what others left pending too: "
+            f"{', '.join(facts.pending)}",
+        )
+    if busy or told.seen.working:
+        return _declined(Refusal.IN_FLIGHT, "the last change of the storage is not over")
+    if not told.seen.settled:
+        return _declined(Refusal.IN_FLIGHT, f"the database is {facts.status}, not available")
+    if facts.unusual is not None:
+        return _declined(Refusal.UNSUPPORTED, f"its storage is unusual: {facts.unusual}")
+    return None
+
+
+def _declined(refusal: Refusal, message: str) -> Refused:
+    """A refusal of our own, before anything was sent."""
+    return Refused(refusal=refusal, code="NotSent", message=message, retry_at=None)
