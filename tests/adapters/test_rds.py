@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -279,11 +280,12 @@ def test_what_cannot_be_noted_first_is_not_sent(monkeypatch: pytest.MonkeyPatch)
 def test_a_change_keeps_its_start_through_all_its_phases() -> None:
     place = Place()
     assert place.apply() == Applied(started_at=NOW)
+    nothing: Callable[[], None] = lambda: None  # noqa: E731
     phases = [
-        (lambda: None, ModificationState.MODIFYING, GP2),
+        (nothing, ModificationState.MODIFYING, GP2),
         (place.service.optimizes, ModificationState.OPTIMIZING, GP3),
         (place.service.settles, ModificationState.COMPLETED, GP3),
-        (lambda: None, ModificationState.COMPLETED, GP3),
+        (nothing, ModificationState.COMPLETED, GP3),
     ]
     for act, state, settings in phases:
         place.clock.later(minutes=20)
@@ -295,7 +297,9 @@ def test_a_change_keeps_its_start_through_all_its_phases() -> None:
         assert (view.modification.origin, view.modification.target) == (GP2, GP3)
         assert view.volume.facts is not None
         assert view.volume.facts.pending == ()  # our own change is nobody else's
-    assert view.modification.ended_at == NOW + timedelta(minutes=60)
+    over = place.view().modification
+    assert over is not None
+    assert over.ended_at == NOW + timedelta(minutes=60)
 
 
 def test_a_lost_answer_is_found_in_what_rds_shows_then() -> None:
