@@ -9,10 +9,7 @@ from datetime import datetime
 from headroom.domain.catalogue import capability
 from headroom.domain.resources import Configuration
 from headroom.domain.standing import KnownModification
-from headroom.domain.way_back import OURS, ROLLBACK
-
-MADE_HERE = (OURS, ROLLBACK)
-"""By whom a modification was made that Headroom made."""
+from headroom.domain.way_back import OURS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +29,14 @@ class Revert:
 def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     """The last change by somebody else if it undoes, in whole or in part, our latest one.
 
-    Undone is what moves IOPS or throughput back the way we had moved them from. Whoever then goes
-    our way again, by code or by hand, has answered: nothing is undone any more.
+    Undone is what moves IOPS or throughput back the way we had moved them from; a rollback counts,
+    somebody wanted it. Whoever then goes our way again, by code or by hand, has answered: nothing
+    is undone any more.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
-    last_ours = max((i for i, m in enumerate(known) if m.by in MADE_HERE), default=None)
-    if last_ours is None or last_ours == len(known) - 1 or known[last_ours].by != OURS:
-        return None  # a rollback is what somebody wanted; another guardrail keeps to that
+    last_ours = max((i for i, m in enumerate(known) if m.by == OURS), default=None)
+    if last_ours is None or last_ours == len(known) - 1:
+        return None
     ours, theirs = known[last_ours], known[-1]
     if ours.origin is None or ours.target is None or theirs.target is None:
         return None
