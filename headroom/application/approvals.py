@@ -94,11 +94,10 @@ def _moot(evidence: Evidence, asked: Asked) -> str | None:
     return None
 
 
-def overtaken(ports: Ports, asked: Asked, decision: Decision, now: datetime) -> None:
-    """Withdraw a request because `decision` is about to change what it was about."""
-    ref = decision.observation.volume.ref
-    with suppress(IllegalStep):  # answered or ended meanwhile; the ledger lets only one be intended
-        withdraw(ports, asked, ref, now, f"{decision.decision_id} is done instead")
+def overtaken(ports: Ports, asked: Asked, ref: ResourceRef, now: datetime, why: str) -> None:
+    """Withdraw a request because something else is about to change what it was about."""
+    with suppress(IllegalStep):  # ended meanwhile; the ledger lets only one be intended
+        withdraw(ports, asked, ref, now, why)
 
 
 def withdraw(

@@ -21,6 +21,8 @@ VERIFY_AFTER = timedelta(minutes=10)
 RESOLVE_AFTER = timedelta(minutes=2)
 WITHDRAWN_DUE = timedelta(minutes=5)
 """When a volume is looked at again of which a change was withdrawn."""
+ENDS_APPROVAL = frozenset({"unapproved", "budget", "moved"})
+"""Why an approved change is withdrawn when it cannot be intended; all else clears by itself."""
 RETRY = {
     Refusal.SLOTS: timedelta(hours=1),
     Refusal.IN_FLIGHT: timedelta(minutes=15),
@@ -58,6 +60,11 @@ def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
 def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:
     if refusal.why == "exists":  # the same decision was delivered twice: it is being done already
         return
+    approved = isinstance(decision.answer, Act) and decision.answer.approval is not None
+    if approved and refusal.why not in ENDS_APPROVAL:  # it is tried again until the request expires
+        ref = decision.observation.volume.ref
+        ports.standings.looked(ref, at=now, due_at=now + WITHDRAWN_DUE)
+        return
     summary = f"withdrawn before acting: {refusal.detail}"
     with suppress(IllegalStep):  # a later decision may have withdrawn it already
         ports.ledger.append(
@@ -70,7 +77,7 @@ def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datet
             fencing=None,
             due_at=now + (NO_PLACE if refusal.why == WHY else WITHDRAWN_DUE),
         )
-        if isinstance(decision.answer, Act) and decision.answer.approval is not None:
+        if approved:
             ports.notifier.tell(decision, Step.WITHDRAWN, summary)  # somebody approved it
 
 

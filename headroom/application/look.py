@@ -9,7 +9,7 @@ from hashlib import sha256
 from headroom.application import approvals, groups, rollback
 from headroom.application.chains import advance
 from headroom.application.execution import execute
-from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason, decide
+from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason
 from headroom.domain.observation import Observation
 from headroom.domain.planner import CALM_MINUTES
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
@@ -83,14 +83,16 @@ def look(
 
     evidence = read(view)
     standing = evidence.standing
-    if standing.rollback is not None:
-        decision = rollback.consider(ports, evidence, standing.rollback)
-    elif standing.asking is not None:
-        settled = approvals.settle(ports, evidence, standing.asking, now)
+    if standing.asking is not None:
+        settled = _settle(ports, evidence, standing, now)
         if settled is True:
             return None
-        standing = ports.standings.standing(ref, now)
-        decision = settled or decide(replace(evidence, standing=standing))
+        evidence = replace(evidence, standing=_anew(ports, evidence, now))
+        if isinstance(settled, Decision):
+            _carry_out(ports, settled, evidence.standing, now, must_record=must_record)
+            return settled
+    if standing.rollback is not None:
+        decision = rollback.consider(ports, evidence, standing.rollback)
     else:
         found = groups.consider(ports, evidence, read)
         if found.acts:
@@ -98,8 +100,25 @@ def look(
         decision = found.looked_at
         if decision in found.acts:
             return decision
-    _carry_out(ports, decision, standing, now, must_record=must_record)
+    _carry_out(ports, decision, evidence.standing, now, must_record=must_record)
     return decision
+
+
+def _settle(ports: Ports, evidence: Evidence, standing: Standing, now: datetime) -> Decision | bool:
+    """What becomes of a request: a rollback that somebody wants goes before it."""
+    if standing.asking is None:
+        return False
+    if standing.rollback is None:
+        return approvals.settle(ports, evidence, standing.asking, now)
+    ref = evidence.observation.volume.ref
+    approvals.overtaken(ports, standing.asking, ref, now, "a rollback is wanted instead")
+    return False
+
+
+def _anew(ports: Ports, evidence: Evidence, now: datetime) -> Standing:
+    """The standing after something was recorded about the resource, calendars as they were read."""
+    standing = ports.standings.standing(evidence.observation.volume.ref, now)
+    return replace(standing, calendars=evidence.standing.calendars)
 
 
 def _somebody_waits(standing: Standing) -> bool:
@@ -188,7 +207,8 @@ def _carry_out(
         return
     if isinstance(decision.answer, Act):
         if standing.asking is not None:  # it would change what was asked about
-            approvals.overtaken(ports, standing.asking, decision, now)
+            why = f"{decision.decision_id} is done instead"
+            approvals.overtaken(ports, standing.asking, ref, now, why)
         if decision.answer.approval is not None:
             approvals.ask(ports, decision, decision.answer, now)
         else:

@@ -37,7 +37,7 @@ from headroom.proving.situation import (
 VOLUME = ("type", "size", "iops", "throughput", "tags", "account", "region")
 LOAD = ("iops", "mibps", "io_kib", "for", "before_iops", "days")
 LEDGER = ("changed_ago", "increase_usd", "account_increase_usd", "acted_ago", "paused", "failures")
-EXPECT = ("answer", "reason", "to", "blocked_by", "limits", "price_change_at_most")
+EXPECT = ("answer", "approval", "reason", "to", "blocked_by", "limits", "price_change_at_most")
 TO = ("type", "size", "iops", "throughput")
 WORDS = ("idle", "busy", "starved")
 ANSWERS = ("act", "hold", "escalate")
@@ -56,6 +56,8 @@ class Expected:
     limits: Mapping[str, object]
     """Settings by the names a policy has for them, already of their fields' types."""
     price_change_at_most: Decimal | None
+    approval: bool | None = None
+    """Whether the act waits for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +132,8 @@ def _test(value: object, source: str, path: str) -> PolicyTest:
     load = _load(top, volume)
     ledgered = _ledgered(top.block("ledger", LEDGER))
     judged = any((expected.answer, expected.reason, expected.to_type, expected.to_rates,
-                  expected.blocked_by, expected.price_change_at_most is not None))  # fmt: skip
+                  expected.blocked_by, expected.price_change_at_most is not None,
+                  expected.approval is not None))  # fmt: skip
     if judged and load is None:
         raise top.wrong("load", "is missing; nothing is decided without one")
     if load is not None and volume.configuration.volume_type not in SSD:
@@ -241,6 +244,7 @@ def _expected(block: Block) -> Expected:
         price_change_at_most=Decimal(str(block.number("price_change_at_most", low=-1e6, high=1e6)))
         if block.has("price_change_at_most")
         else None,
+        approval=block.flag("approval", False) if block.has("approval") else None,
     )
     if found == Expected(answer=None, reason=None, to_type=None, to_rates={}, blocked_by=(),
                          limits={}, price_change_at_most=None):  # fmt: skip
@@ -294,6 +298,10 @@ def _differences(
         yield f"answer is {kind} ({answer.reason.value}), expected {expected.answer}"
     if expected.reason not in (None, answer.reason.value):
         yield f"reason is {answer.reason.value}, expected {expected.reason}"
+    asks = isinstance(answer, Act) and answer.approval is not None
+    if expected.approval not in (None, asks):
+        waits, wanted = ("waits", "that it does not") if asks else ("does not wait", "that it does")
+        yield f"it {waits} for a person's approval, expected {wanted}"
     plan = chosen(decision)
     yield from _of_plan(expected, plan)
     missing = sorted(set(expected.blocked_by) - set(blocking(decision)))
