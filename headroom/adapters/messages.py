@@ -15,6 +15,7 @@ from headroom.domain.message_rate import Priority
 from headroom.domain.plans import Plan
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration
+from headroom.domain.verdicts import Guardrail
 
 HEADLINES = {
     "applied": "changing {volume} to {target}",
@@ -41,6 +42,8 @@ STOPS = frozenset({"breaker_opened", "paused", "resumed", "breaker_closed"})
 NEEDS_YOU = frozenset({"failed", "refused", "unknown", "ineffective", "awaiting"})
 UNDOABLE = frozenset({"applied", "relieved", "ineffective"})
 LONGEST_LINE = 2_000
+INSTEAD = Guardrail.INFRASTRUCTURE_AS_CODE.value
+"""The cause of an escalation that hands over what would have been changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,8 @@ class Message:
     facts: tuple[tuple[str, str], ...] = ()
     """Labels and values, in the order in which they are read."""
     sections: tuple[Section, ...] = ()
+    pastes: tuple[tuple[str, str], ...] = ()
+    """What to write somewhere else: a sentence that says where, and lines that are kept as they are."""
     commands: tuple[tuple[str, str], ...] = ()
     """What may be done about it: a label and the exact command."""
     reference: tuple[tuple[str, str], ...] = ()
@@ -106,6 +111,7 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
         ),
         lead=one_line(summary),
         facts=tuple((label, one_line(value)) for label, value in facts),
+        pastes=_pastes(decision, kind),
         commands=_commands(decision, kind),
         reference=(("Decision", decision.decision_id), ("Proof", proof)),
         data={
@@ -120,6 +126,10 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
             "plan": None if plan is None else plan_facts(plan),
             "cause": answer.cause if isinstance(answer, Escalate) else None,
             "remedy": answer.remedy if isinstance(answer, Escalate) else None,
+            "write_back": [
+                {"language": part.language, "where": part.where, "text": part.text}
+                for part in decision.write_back
+            ],
         },
     )
 
@@ -154,6 +164,15 @@ def priority_of(kind: str) -> Priority:
     if kind in STOPS:
         return Priority.STOPPED
     return Priority.NEEDS_YOU if kind in NEEDS_YOU else Priority.ROUTINE
+
+
+def _pastes(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
+    """What to write where code owns the volume: told with the change, or instead of it."""
+    answer = decision.answer
+    instead = isinstance(answer, Escalate) and INSTEAD in answer.cause.split("+")
+    if kind != "applied" and not instead:
+        return ()
+    return tuple((one_line(part.where), part.text) for part in decision.write_back)
 
 
 def _commands(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:

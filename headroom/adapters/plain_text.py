@@ -24,6 +24,8 @@ def plain_text(message: Message) -> str:
         lines += ["", *(f"{label}: {value}" for label, value in message.facts)]
     for section in message.sections:
         lines += ["", section.title, *(f"- {line}" for line in section.lines)]
+    for where, text in message.pastes:
+        lines += ["", where, text.rstrip("\n")]
     if message.commands:
         lines += ["", *(f"{label}: {command}" for label, command in message.commands)]
     if message.reference:

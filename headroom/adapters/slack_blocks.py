@@ -32,6 +32,8 @@ def blocks(message: Message) -> list[Block]:
     for part in message.sections:
         head = f"*{escaped(part.title)}*"
         body += _sections([head, *(f"• {escaped(line)}" for line in part.lines)])
+    for where, text in message.pastes:
+        body += [_section(escaped(where)), _section(f"```{escaped(text, SECTION - 6)}```")]
     body += _sections(f"*{escaped(label)}:* `{escaped(c)}`" for label, c in message.commands)
     tail: list[Block] = []
     if message.reference:

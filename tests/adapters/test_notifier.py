@@ -17,7 +17,9 @@ from headroom.adapters.messages import of_decision
 from headroom.adapters.notifier import TopicNotifier
 from headroom.adapters.plain_text import plain_text
 from headroom.adapters.plain_text import subject as subject_of
+from headroom.adapters.slack_blocks import blocks
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.limits import CodeOwned
 from headroom.domain.links import closed, switch
 from headroom.domain.message_rate import ration_in
 from headroom.domain.policy import Policy, PolicyUnreadable
@@ -321,3 +323,33 @@ def test_what_a_person_switched_is_told_with_who_and_where(
     assert said["Subject"] == subject_line
     assert by_mail(said).startswith(told_of)
     assert f"Where: account {ACCOUNT}, {REGION}" in by_mail(said)
+
+
+def owned(handling: CodeOwned) -> Decision:
+    tags = (
+        ("headroom", "auto"), ("kubernetes.io/created-for/pvc/name", "pg-0"),
+        ("kubernetes.io/created-for/pvc/namespace", "db"),
+    )  # fmt: skip
+    rules = policy(infrastructure_as_code=handling)
+    return decide(evidence(starved_gp3(vol=volume(tags=tags)), rules=rules))
+
+
+@pytest.mark.parametrize(
+    ("handling", "step"), [(CodeOwned.ACT, Step.APPLIED), (CodeOwned.TELL, Step.DECIDED)]
+)
+def test_what_to_write_back_is_told_line_by_line_as_it_is_pasted(
+    handling: CodeOwned, step: Step
+) -> None:
+    decision = owned(handling)
+    made = of_decision(decision, step, "told")
+    yaml, patch = (part.text for part in decision.write_back)
+    text = plain_text(made)
+    assert yaml in text
+    assert patch in text
+    told = [str(block.get("text", {}).get("text", "")) for block in blocks(made)]  # type: ignore[attr-defined]
+    assert f"```{yaml}```" in told
+    assert f"```{patch}```" in told
+
+
+def test_what_to_write_back_is_not_told_again_with_the_relief() -> None:
+    assert of_decision(owned(CodeOwned.ACT), Step.RELIEVED, "told").pastes == ()
