@@ -73,6 +73,15 @@ class Situation:
             and self.diagnosis.binding is not Binding.BURST_CREDITS
         )
 
+    def harmless(self, plan: Plan) -> bool:
+        """Whether a plan takes nothing away for less money, and nothing presses: no need to wait."""
+        return (
+            self.diagnosis.binding is Binding.NOTHING
+            and self.demand.pressed_minutes == 0
+            and plan.price_change_usd < 0
+            and not plan.lowers
+        )
+
 
 def step_of(origin: Configuration, target: Configuration) -> float:
     """How many times the larger of IOPS and MiB/s grows, over what the volume can reach today.
@@ -153,7 +162,9 @@ def _of_past(situation: Situation) -> Iterator[Plan]:
                 current, volume_type, iops=iops, mibps=mibps, valid=situation.observation.valid
             )
             plan = None if target is None else _plan(situation, target, 1.0, capped_from=None)
-            if plan is not None and (situation.calm or _relieves(situation, plan)):
+            if plan is not None and (
+                situation.calm or situation.harmless(plan) or _relieves(situation, plan)
+            ):
                 yield plan
 
 

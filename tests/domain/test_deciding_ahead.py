@@ -231,6 +231,24 @@ def test_another_type_that_does_the_same_for_less_needs_no_days_of_data() -> Non
     assert not plan.lowers
 
 
+@pytest.mark.parametrize(("minutes", "moves"), [(4, False), (9, True), (29, True)])
+def test_what_takes_nothing_away_for_less_waits_for_few_minutes(minutes: int, moves: bool) -> None:
+    recent = activity([500.0] * minutes)
+    decision = decided(NOW, gp2(1_000), load=idle, days=0, recent=recent)
+    assert isinstance(decision.answer, Act) is moves
+    if moves:
+        assert not taken(decision).lowers
+
+
+@pytest.mark.parametrize("pressed", [1, 3])
+def test_nothing_is_saved_in_the_minutes_after_a_limit_was_touched(pressed: int) -> None:
+    checks = [0.0] * 6 + [1.0] * pressed
+    recent = activity([3_000.0] * len(checks), iops_check=checks)
+    decision = decided(NOW, gp2(1_000), load=idle, days=0, recent=recent)
+    if isinstance(decision.answer, Act):
+        assert decision.answer.reason is not Reason.SAME_FOR_LESS
+
+
 def test_with_days_of_data_the_other_type_gets_no_more_than_is_needed() -> None:
     decision = decided(NOW, gp2(1_000), load=idle)
     plan = taken(decision)
