@@ -10,9 +10,11 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from headroom.cli import report, simulated_page
+from headroom.cli import aurora_shown, report, simulated_page
 from headroom.cli.output import emit, err, money, number, out, table
+from headroom.proving.aurora_scenario import is_aurora
 from headroom.proving.facts import MinuteFacts
+from headroom.proving.fields import load_yaml
 from headroom.proving.result import Result
 from headroom.proving.scenario import Scenario, load
 from headroom.proving.simulate import simulate as run_scenario
@@ -36,6 +38,9 @@ def simulate(
     """Run one resource under one load, and score what came of it."""
     if html is not None:
         report.uplot()  # what is missing is said before the work, not after
+    if is_aurora(load_yaml(scenario)):
+        aurora_shown.simulate(scenario, controller.value, as_json=as_json, html=html)
+        return
     loaded = load(scenario)
     result = _run(loaded, controller)
     if html is not None:

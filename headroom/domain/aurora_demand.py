@@ -146,11 +146,12 @@ def _values(series: Series, start: datetime) -> tuple[float | None, ...]:
     """The periods of one day; None where the series has none."""
     count = 86_400 // series.period_s
     first = round((start - series.start).total_seconds() / series.period_s)
-    last = len(series.values)
-    return tuple(series.values[i] if 0 <= i < last else None for i in range(first, first + count))
+    before = min(count, max(0, -first))
+    there = series.values[max(0, first) : max(0, first + count)]
+    return (None,) * before + there + (None,) * (count - before - len(there))
 
 
 def _storage(used: Series, now: datetime) -> float | None:
     """GiB as last published, None when that is too long ago."""
-    points = [(at, value) for at, value in used.points() if at >= now - FRESH]
-    return points[-1][1] / GIB if points else None
+    size = used.since(now - FRESH).last()
+    return None if size is None else size / GIB

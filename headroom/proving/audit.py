@@ -10,8 +10,15 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.catalogue import LIMITS, MAX_MODIFICATIONS, capability, why_invalid
+from headroom.domain.catalogue import (
+    LIMITS,
+    MAX_MODIFICATIONS,
+    capability,
+    included,
+    why_invalid,
+)
 from headroom.domain.policy import Limits, Mode, Policy
+from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.result import Change
 from headroom.proving.scenario import Scenario
@@ -76,6 +83,8 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
         yield "the size shrank"
     if target.size_gib > origin.size_gib and not limits.growth:
         yield "the size grew, which is not allowed"
+    if full_copy(origin, target):
+        yield "all data of the database was copied"
     if target.size_gib > max(limits.max_size_gib, origin.size_gib):
         yield f"the size is above {limits.max_size_gib} GiB"
     if capability(target).sustained_iops > limits.max_iops:
@@ -88,12 +97,14 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
 
 def _of_step(limits: Limits, origin: Configuration, target: Configuration) -> Iterator[str]:
     now, then, ranges = capability(origin), capability(target), LIMITS[target.volume_type]
-    least_iops = ranges.iops[0] if ranges.iops else 3_000
+    least_iops, least_mibps = float(ranges.iops[0] if ranges.iops else 3_000), 125.0
+    if target.database is not None:
+        least_iops, least_mibps = included(target)
     allowed = limits.largest_step * max(now.burst_iops, least_iops)
     if then.sustained_iops > allowed * ROUNDING:
         yield f"IOPS grow to {then.sustained_iops:g}, more than {limits.largest_step:g}-fold"
     if target.throughput_mibps is not None:
-        allowed = limits.largest_step * max(now.burst_mibps, 125)
+        allowed = limits.largest_step * max(now.burst_mibps, least_mibps)
         if target.throughput_mibps > allowed * ROUNDING:
             yield f"MiB/s grow to {target.throughput_mibps}, over {limits.largest_step:g}-fold"
 

@@ -1,7 +1,9 @@
 """What CloudWatch publishes about a minute: metrics, dimensions and when there are none.
 
 Source: EBS User Guide, "Amazon CloudWatch metrics for Amazon EBS"; EC2 User Guide, "List the
-available CloudWatch metrics for your instances" (checked 2026-10).
+available CloudWatch metrics for your instances" (checked 2026-10). RDS publishes the same of a database
+under names of its own (ReadIOPS, DiskQueueDepth, BurstBalance ...), and no check of any limit; what both
+say is told here by the names of EBS.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from headroom.domain.catalogue import gp2_baseline
+from headroom.domain.catalogue import capability, gp2_baseline
 from headroom.domain.resources import Configuration, InstanceLimits, VolumeType
 from headroom.proving.facts import MinuteFacts
 
@@ -61,22 +63,27 @@ def datapoints(
             points.append(_gauge("VolumeThroughputPercentage", alone, facts, min(100.0, share)))
     if _shows_balance(configuration, facts):
         points.append(_gauge("BurstBalance", alone, facts, facts.burst_balance_percent or 0.0))
-    if nitro and kind is not VolumeType.STANDARD:
+    if nitro and kind is not VolumeType.STANDARD and configuration.database is None:
         points += [_gauge(name, pair, facts, v) for name, v in _on_nitro(facts, multi_attach)]
     return points
 
 
 def instance_datapoints(
-    facts: MinuteFacts, *, instance_id: str, limits: InstanceLimits
+    facts: MinuteFacts, *, instance_id: str, limits: InstanceLimits, database: bool = False
 ) -> list[Datapoint]:
-    """What is published about the instance: checks each minute, balances every five."""
+    """What is published about the instance: checks each minute, balances every five.
+
+    A database's instance has the balances only.
+    """
     if not facts.published or not limits.nitro:
         return []
     alone: Dimensions = (("InstanceId", instance_id),)
-    named: list[tuple[str, float | None]] = [
-        ("InstanceEBSIOPSExceededCheck", facts.instance_iops_exceeded),
-        ("InstanceEBSThroughputExceededCheck", facts.instance_throughput_exceeded),
-    ]
+    named: list[tuple[str, float | None]] = []
+    if not database:
+        named += [
+            ("InstanceEBSIOPSExceededCheck", facts.instance_iops_exceeded),
+            ("InstanceEBSThroughputExceededCheck", facts.instance_throughput_exceeded),
+        ]
     if facts.start.minute % BALANCE_EVERY_MIN == 0:
         if limits.maximum_iops > limits.baseline_iops:
             named.append(("EBSIOBalance%", facts.instance_io_balance_percent))
@@ -133,6 +140,8 @@ def _shows_balance(configuration: Configuration, facts: MinuteFacts) -> bool:
     """BurstBalance exists for types with a bucket, below the burst rate, while the volume works."""
     if configuration.volume_type not in BURSTING or facts.burst_balance_percent is None:
         return False
+    if configuration.database is not None:
+        return capability(configuration).iops_credits > 0 and facts.served_ops > 0
     if configuration.volume_type is VolumeType.GP2 and gp2_baseline(configuration.size_gib) >= 3000:
         return False
     return facts.served_ops > 0

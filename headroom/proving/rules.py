@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from headroom.domain.catalogue import MAX_MODIFICATIONS
 from headroom.domain.resources import Configuration, Modification, ModificationState
+from headroom.proving import rds_targets
 from headroom.proving.targets import ModificationRefused, target_of
 
 WINDOW = timedelta(hours=24)
@@ -99,16 +100,25 @@ class VolumeLifecycle:
         if self._starts and now < self._starts[-1]:
             raise ValueError(f"{now} is before the latest modification ({self._starts[-1]}).")
         origin = self.described(now)
-        target = target_of(
-            origin,
-            volume_type=volume_type,
-            size_gib=size_gib,
-            iops=iops,
-            throughput_mibps=throughput_mibps,
-            multi_attach=self.multi_attach,
-            root=self.root,
-            on_outpost=self.on_outpost,
-        )
+        if origin.database is not None:
+            target = rds_targets.target_of(
+                origin,
+                volume_type=volume_type,
+                size_gib=size_gib,
+                iops=iops,
+                throughput_mibps=throughput_mibps,
+            )
+        else:
+            target = target_of(
+                origin,
+                volume_type=volume_type,
+                size_gib=size_gib,
+                iops=iops,
+                throughput_mibps=throughput_mibps,
+                multi_attach=self.multi_attach,
+                root=self.root,
+                on_outpost=self.on_outpost,
+            )
         self._refuse_while_in_flight(now)
         self._refuse_without_slot(now)
         self._changes.append(_Change(start=now, origin=origin, target=target))
@@ -194,6 +204,8 @@ class VolumeLifecycle:
 
     def _refuse_while_in_flight(self, now: datetime) -> None:
         latest = self.modification(now)
+        if latest is not None and latest.in_flight and self._first.database is not None:
+            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.OPTIMIZING)
         if latest is not None and latest.in_flight:
             raise ModificationRefused(
                 "IncorrectModificationState",
@@ -205,6 +217,8 @@ class VolumeLifecycle:
         free_at = self.next_slot_at(now)
         if free_at <= now:
             return
+        if self._first.database is not None:
+            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.FOUR_USED)
         message = "You've reached the maximum modification rate per volume limit."
         if self.names_instant:
             instant = free_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]

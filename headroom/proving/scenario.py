@@ -1,7 +1,8 @@
-"""Scenario files: one volume under one load, in the public format of docs/scenario-format.md."""
+"""Scenario files: one volume, or the storage of one database, under one load, in the public format of docs/scenario-format.md."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,14 +12,16 @@ from headroom.domain.catalogue import why_invalid
 from headroom.domain.policy import Policy
 from headroom.domain.policy_fields import PolicyError
 from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration, Kind, VolumeType
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
+from headroom.proving.databases import DATABASE, hung_on, storage_of
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, load_yaml, shown
 from headroom.proving.loads import SOURCES, Hung, parse_attachment, parse_workload, workload_in
 from headroom.proving.rules import Delays
 from headroom.proving.workload import Workload
 
+KINDS = ("ebs", "rds")
 LONGEST = timedelta(days=400)
 TYPES = tuple(t.value for t in VolumeType if t is not VolumeType.STANDARD)
 
@@ -66,6 +69,7 @@ class Scenario:
     history: Workload | None
     aws: AwsBehaviour
     policy: Policy
+    kind: Kind = Kind.EBS
 
     @property
     def end(self) -> datetime:
@@ -90,23 +94,53 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
     if timedelta(seconds=workload.duration_s) > LONGEST:
         days = workload.duration_s / 86_400
         raise top.wrong("workload", f"lasts {days:.0f} days; the most is {LONGEST.days} days")
-    resource = _resource(top.block("resource", RESOURCE))
+    kind = _kind(top)
+    block = top.block("resource", DATABASE if kind is Kind.RDS else RESOURCE)
+    resource = _resource(block, kind)
     aws = _aws(top.block("aws", AWS))
     _priced(top, aws, resource)
     return Scenario(
         name=top.text("name", source),
         start=workload.start,
         resource=resource,
-        hung=parse_attachment(top.raw("attachment"), source=source),
+        hung=hung_on(block, top.raw("attachment"))
+        if kind is Kind.RDS
+        else parse_attachment(top.raw("attachment"), source=source),
         workload=workload,
         history=_history(top, base, workload.start),
         aws=aws,
         policy=_policy(top, base),
+        kind=kind,
     )
 
 
-def _resource(block: Block) -> Resource:
-    block.choice("kind", ("ebs",), "ebs")
+def _kind(top: Block) -> Kind:
+    """What the resource is; anything that is no mapping is told where its keys are read."""
+    raw = top.raw("resource")
+    given = raw.get("kind") if isinstance(raw, Mapping) else None
+    if given in (None, *KINDS):
+        return Kind(given or "ebs")
+    if given == Kind.AURORA:
+        raise top.wrong(
+            "resource.kind", "is aurora, which is a format of its own: it takes no other block than "
+            "resource, aws, history and limits (docs/aurora-scenarios.md)",
+        )  # fmt: skip
+    raise top.wrong("resource.kind", f"is {shown(given)}; it must be one of {', '.join(KINDS)}")
+
+
+def _resource(block: Block, of: Kind) -> Resource:
+    configuration = storage_of(block) if of is Kind.RDS else _volume(block)
+    tags = block.raw("tags")
+    if tags is not None and not isinstance(tags, dict):
+        raise block.wrong("tags", f"is {shown(tags)}; it must be a mapping of tag to value")
+    return Resource(
+        configuration=configuration,
+        burst_balance_percent=block.number("burst_balance_percent", 100, low=0, high=100),
+        tags=tuple((str(k), _tag(block, str(k), v)) for k, v in (tags or {}).items()),
+    )
+
+
+def _volume(block: Block) -> Configuration:
     kind = VolumeType(block.choice("type", TYPES))
     gp3 = kind is VolumeType.GP3
     configuration = Configuration(
@@ -118,14 +152,7 @@ def _resource(block: Block) -> Resource:
     problem = why_invalid(configuration)
     if problem is not None:
         raise block.wrong("", f"is no volume AWS would make: {problem}")
-    tags = block.raw("tags")
-    if tags is not None and not isinstance(tags, dict):
-        raise block.wrong("tags", f"is {shown(tags)}; it must be a mapping of tag to value")
-    return Resource(
-        configuration=configuration,
-        burst_balance_percent=block.number("burst_balance_percent", 100, low=0, high=100),
-        tags=tuple((str(k), _tag(block, str(k), v)) for k, v in (tags or {}).items()),
-    )
+    return configuration
 
 
 def _tag(block: Block, key: str, value: object) -> str:

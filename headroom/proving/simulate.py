@@ -28,6 +28,7 @@ from headroom.proving.world import MINUTE, SimulatedVolume, World
 
 ACCOUNT = "123456789012"
 VOLUME_ID = "vol-0123456789abcdef0"
+DATABASE_ID = "database-1"
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"
 AGE = timedelta(days=365)
 """How long before its start the volume was made."""
@@ -65,8 +66,9 @@ def simulate(
 ) -> Result:
     """Run `scenario` under `controller`; `on_minute` is told every minute as it passes."""
     start = minute_floor(scenario.start)
+    name = DATABASE_ID if scenario.kind is Kind.RDS else VOLUME_ID
     ref = ResourceRef(
-        kind=Kind.EBS, account_id=ACCOUNT, region=scenario.aws.region, resource_id=VOLUME_ID
+        kind=scenario.kind, account_id=ACCOUNT, region=scenario.aws.region, resource_id=name
     )
     volume = _volume(scenario, ref, start)
     world = World([volume], now=start)
@@ -79,7 +81,7 @@ def simulate(
         if volume.lifecycle.billed(world.now) != seen:
             seen = volume.lifecycle.billed(world.now)
             price = prices.monthly(seen)
-        facts = world.advance()[VOLUME_ID]
+        facts = world.advance()[name]
         latencies.add(facts.latencies)
         minutes.append(SimulatedMinute(facts=facts, configuration=seen, usd_per_month=price))
         hands.minute(world.now, world.signals())
@@ -119,7 +121,7 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         other_iops=attachment.other_iops,
         other_mibps=attachment.other_mibps,
     )
-    _play_history(scenario, published, start)
+    _play_history(scenario, published, start, ref.resource_id)
     change = lifecycle.modification(start)
     return SimulatedVolume(
         ref=ref,
@@ -139,7 +141,9 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
     )
 
 
-def _play_history(scenario: Scenario, published: PublishedVolume, start: datetime) -> None:
+def _play_history(
+    scenario: Scenario, published: PublishedVolume, start: datetime, name: str
+) -> None:
     """Publish what the volume, as it is, did under the load from before the start."""
     if scenario.history is None:
         return
@@ -154,12 +158,15 @@ def _play_history(scenario: Scenario, published: PublishedVolume, start: datetim
         facts = physics.minute(now, still)
         points = datapoints(
             facts,
-            volume_id=VOLUME_ID,
+            volume_id=name,
             instance_id=INSTANCE_ID,
             configuration=configuration,
             nitro=attachment.limits.nitro,
         )
-        points += instance_datapoints(facts, instance_id=INSTANCE_ID, limits=attachment.limits)
+        points += instance_datapoints(
+            facts, instance_id=INSTANCE_ID, limits=attachment.limits,
+            database=scenario.kind is Kind.RDS,
+        )  # fmt: skip
         published.put(minute_number(now), points)
         now += MINUTE
 

@@ -13,9 +13,11 @@ from datetime import UTC, datetime, timedelta
 
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.rds_changes import Parameters, parameters
 from headroom.domain.resources import (
     Configuration,
     Instance,
+    Kind,
     Modification,
     ModificationState,
     ResourceRef,
@@ -28,6 +30,7 @@ from headroom.proving.facts import MinuteFacts
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume, minute_number
+from headroom.proving.rds_targets import refusal_of as rds_refusal
 from headroom.proving.rules import ModificationRefused, VolumeLifecycle
 
 MINUTE = timedelta(minutes=1)
@@ -184,7 +187,10 @@ class World:
             configuration=volume.lifecycle.described(start),
             nitro=limits.nitro,
         )
-        points += instance_datapoints(facts, instance_id=volume.instance_id, limits=limits)
+        points += instance_datapoints(
+            facts, instance_id=volume.instance_id, limits=limits,
+            database=volume.ref.kind is Kind.RDS,
+        )  # fmt: skip
         volume.published.put(minute_number(start), points)
         return facts
 
@@ -201,20 +207,16 @@ class World:
         self, lifecycle: VolumeLifecycle, found: Configuration, target: Configuration
     ) -> Outcome:
         try:
-            change = lifecycle.modify(
-                self.now,
-                volume_type=target.volume_type,
-                size_gib=target.size_gib if target.size_gib != found.size_gib else None,
-                iops=target.iops,
-                throughput_mibps=target.throughput_mibps,
-            )
+            change = _changed(lifecycle, self.now, found, target)
         except ModificationRefused as refused:
             self.refusals.append(
                 AwsRefusal(at=self.now, code=refused.code, message=refused.message)
             )
             named = INSTANT.search(refused.message)
             return Refused(
-                refusal=REFUSALS.get(refused.code, Refusal.INVALID),
+                refusal=REFUSALS.get(refused.code, Refusal.INVALID)
+                if found.database is None
+                else rds_refusal(refused.message),
                 code=refused.code,
                 message=refused.message,
                 retry_at=None if named is None else datetime.fromisoformat(named.group()),
@@ -254,6 +256,36 @@ class World:
             muted=False,
             detail=detail,
         )
+
+
+def _changed(
+    lifecycle: VolumeLifecycle, now: datetime, found: Configuration, target: Configuration
+) -> Modification:
+    """One ModifyVolume call, or one of RDS with the parameters that RDS is sent."""
+    if found.database is None:
+        return lifecycle.modify(
+            now,
+            volume_type=target.volume_type,
+            size_gib=target.size_gib if target.size_gib != found.size_gib else None,
+            iops=target.iops,
+            throughput_mibps=target.throughput_mibps,
+        )
+    try:
+        sent = parameters("database-1", found, target)
+    except ValueError as problem:
+        raise ModificationRefused("InvalidParameterCombination", str(problem)) from None
+    kind = sent.get("StorageType")
+    return lifecycle.modify(
+        now,
+        volume_type=None if kind is None else str(kind),
+        size_gib=_number(sent, "AllocatedStorage"),
+        iops=_number(sent, "Iops"),
+        throughput_mibps=_number(sent, "StorageThroughput"),
+    )
+
+
+def _number(sent: Parameters, name: str) -> int | None:
+    return int(sent[name]) if name in sent else None
 
 
 def _text(instant: datetime) -> str:

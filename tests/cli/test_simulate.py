@@ -25,7 +25,11 @@ def simulated(capsys: pytest.CaptureFixture[str], name: str, *words: str) -> dic
     return said
 
 
-@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda p: p.stem)
+CLUSTERS = sorted(SCENARIOS.glob("aurora-*.yaml"))
+VOLUMES = sorted(set(SCENARIOS.glob("*.yaml")) - set(CLUSTERS))
+
+
+@pytest.mark.parametrize("path", VOLUMES, ids=lambda p: p.stem)
 def test_every_shipped_scenario_runs_within_its_limits(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,3 +120,56 @@ def test_a_senseless_scenario_gets_one_sentence_and_exit_code_2(
 def test_a_scenario_that_is_not_there_gets_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "nowhere.yaml"]) == 2
     assert "nowhere.yaml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "ends", "words"),
+    [
+        ("aurora-io-heavy", 40, "aurora-iopt1", "Standard -> I/O-Optimized (cheaper), -$293.14"),
+        ("aurora-io-light", 15, "aurora", "held (cheaper as it is)"),
+        ("aurora-inside-the-gate", 40, "aurora-iopt1", "until 2026-01-20 00:00 UTC"),
+    ],
+)
+def test_a_cluster_is_told_with_the_bill_on_both_sides(
+    capsys: pytest.CaptureFixture[str], name: str, share: float, ends: str, words: str
+) -> None:
+    said = simulated(capsys, name)
+    assert said["io_share_percent"] == pytest.approx(share, abs=0.5)
+    assert said["storage_type_end"] == ends
+    assert run(["simulate", str(SCENARIOS / f"{name}.yaml")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert words in told
+    assert "both are equal at 1,274 million I/O a month" in told
+
+
+def test_every_cluster_shipped_is_played_here() -> None:
+    assert len(CLUSTERS) == 3
+
+
+def test_a_cluster_has_no_page_of_minutes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = SCENARIOS / "aurora-io-heavy.yaml"
+    assert run(["simulate", str(file), "--html", str(tmp_path / "page.html")]) == 2
+    assert "a cluster has none" in capsys.readouterr().err
+
+
+def test_case_a_comes_out_on_four_volumes_as_it_must(capsys: pytest.CaptureFixture[str]) -> None:
+    gp2 = simulated(capsys, "case-a-rds-gp2", "--controller", "none")
+    io1 = simulated(capsys, "case-a-rds-io1", "--controller", "none")
+    assert gp2["burst_balance_min"] == 0
+    # 21.6 million credits at 1,300 a second last 276 minutes; 84 of 360 starve.
+    assert (gp2["starved_minutes"], io1["starved_minutes"]) == (84, 0)
+    assert io1["served"]["write_iops"] == pytest.approx(2_500)
+    assert (gp2["usd_per_month_start"], io1["usd_per_month_start"]) == (46.0, 550.0)
+
+
+def test_a_database_running_out_of_credits_is_moved_to_gp3_in_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = simulated(capsys, "rds-gp2-credits")
+    (change,) = said["modifications"]
+    assert change["to"] == {
+        "type": "gp3", "size_gib": 500, "iops": 12_000, "throughput_mibps": 512,
+    }  # fmt: skip
+    assert said["starved_minutes"] == 0

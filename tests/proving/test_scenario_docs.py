@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headroom.proving import loads, scenario
+from headroom.proving import databases, loads, scenario
 from headroom.proving.fields import load_yaml
 from headroom.proving.instances import _table
 from headroom.proving.scenario import parse_scenario
@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "scenario-format.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 KEYS = {
-    *scenario.TOP, *scenario.RESOURCE, *scenario.AWS, *loads.ATTACHMENT, *loads.SOURCES,
+    *scenario.TOP, *scenario.RESOURCE, *scenario.AWS, *databases.DATABASE, *loads.ATTACHMENT, *loads.SOURCES,
     *loads.TRACE, *loads.CLOSED_LOOP, *loads.STEP,
 }  # fmt: skip
 

@@ -1,0 +1,70 @@
+"""`headroom simulate` on an Aurora cluster: the bill on both sides, and what became of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from headroom.cli.output import emit, money, number, out, table, utc
+from headroom.domain.aurora import StorageMode
+from headroom.domain.aurora_bill import Bill
+from headroom.proving.aurora_scenario import load_aurora
+from headroom.proving.aurora_simulate import AuroraResult, simulate_aurora
+from headroom.proving.errors import BadInput
+
+NAMES = {StorageMode.STANDARD: "Standard", StorageMode.IO_OPTIMIZED: "I/O-Optimized"}
+
+
+def simulate(path: Path, controller: str, *, as_json: bool, html: Path | None) -> None:
+    """Play the scenario and print what came of it."""
+    if html is not None:
+        raise BadInput("--html draws the minutes of a volume; a cluster has none, leave it out.")
+    result = simulate_aurora(load_aurora(path), controller)
+    if as_json:
+        emit(result.to_json())
+    else:
+        _print(result, out())
+
+
+def _print(result: AuroraResult, console: Console) -> None:
+    first, scenario = result.first, result.scenario
+    standard, optimized = first.standard, first.io_optimized
+    rows = [
+        (what, money(one), money(other))
+        for what, one, other in (
+            ("instances", standard.instances_usd, optimized.instances_usd),
+            ("serverless", standard.serverless_usd, optimized.serverless_usd),
+            ("storage", standard.storage_usd, optimized.storage_usd),
+            ("I/O", standard.io_usd, optimized.io_usd),
+            ("total", standard.total_usd, optimized.total_usd),
+        )
+    ]
+    console.print(table(f"{scenario.name}, USD a month", ("", *NAMES.values()), rows))
+    console.print(_share(standard, first.break_even_ios), soft_wrap=True)
+    if scenario.reserved:
+        before, after = first.covered_percent
+        console.print(
+            f"Reservations cover {before:.0f} % of the instances in Standard, {after:.0f} % in "
+            "I/O-Optimized.", soft_wrap=True,
+        )  # fmt: skip
+    for change in result.changes:
+        console.print(
+            f"{utc(change.at)} {NAMES[change.origin]} -> {NAMES[change.target]} "
+            f"({change.reason.replace('_', ' ')}), "
+            f"{money(change.price_change_usd, signed=True)} a month", markup=False, soft_wrap=True,
+        )  # fmt: skip
+    for decision in result.news:
+        console.print(f"{utc(decision.at)} {decision.summary}", markup=False, soft_wrap=True)
+    console.print(
+        f"{scenario.days} days, controller {result.controller}: paid {money(result.paid_usd)}; "
+        f"always Standard {money(result.paid_in_standard_usd)}, "
+        f"always I/O-Optimized {money(result.paid_in_optimized_usd)}.", soft_wrap=True,
+    )  # fmt: skip
+
+
+def _share(standard: Bill, break_even: float) -> str:
+    return (
+        f"I/O is {100 * standard.io_share:.1f} % of the bill in Standard; both are equal at "
+        f"{number(break_even / 1e6)} million I/O a month."
+    )

@@ -1,0 +1,174 @@
+"""`kind: rds`: reference case A as RDS is today, striping, and what is no database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headroom.proving.errors import BadInput
+from headroom.proving.publish import datapoints, instance_datapoints
+from headroom.proving.result import Result
+from headroom.proving.scenario import parse_scenario
+from headroom.proving.simulate import simulate
+
+CASE_A: dict[str, Any] = {
+    "closed_loop": {"outstanding": 250, "io_kib": 16, "read_fraction": 0, "service_ms": 100,
+                    "duration": "6h"},
+}  # fmt: skip
+
+
+def scenario(workload: dict[str, Any] | None = None, **resource: object) -> dict[str, Any]:
+    base = {"kind": "rds", "engine": "mysql", "instance_class": "db.r6g.4xlarge",
+            "storage_type": "gp2", "allocated_storage_gib": 400}  # fmt: skip
+    return {
+        "resource": {k: v for k, v in (base | resource).items() if v is not None},
+        "workload": workload or {"steps": [{"for": "30m", "iops": 500, "io_kib": 16}]},
+    }
+
+
+def played(document: dict[str, Any], controller: str = "none") -> Result:
+    made = parse_scenario(document, source="case", base=Path())
+    return simulate(made, "headroom" if controller == "headroom" else "none")
+
+
+def iops_of(result: Result) -> list[int]:
+    return [round(minute.facts.ebs_iops) for minute in result.minutes]
+
+
+def test_case_a_on_four_volumes_drains_four_buckets_and_then_sits_at_the_baseline() -> None:
+    """AWS Database Blog, 2018: 250 writers ask for 2,500 IOPS of 400 GiB with 1,200."""
+    result = played(scenario(CASE_A))
+    served = iops_of(result)
+    drained = 4 * 5_400_000 // (2_500 - 1_200) // 60
+    assert drained == 276
+    assert set(served[:drained]) == {2_500}
+    assert set(served[drained + 1 :]) == {1_200}
+    assert result.starved_minutes == 360 - drained
+    # One volume, as all of RDS was in 2018: gone in a quarter of the time.
+    single = iops_of(played(scenario(CASE_A, allocated_storage_gib=399)))
+    assert single[:69] == [2_500] * 69
+    assert single[70:] == [1_197] * 290
+
+
+def test_case_a_on_io1_serves_all_that_is_asked_for() -> None:
+    result = played(scenario(CASE_A, storage_type="io1", iops=5_000))
+    assert set(iops_of(result)) == {2_500}
+    assert result.starved_minutes == 0
+
+
+@pytest.mark.parametrize(
+    ("resource", "offered", "most"),
+    [
+        ({"allocated_storage_gib": 400}, 13_000, 12_000),
+        ({"allocated_storage_gib": 399}, 13_000, 3_000),
+        ({"storage_type": "gp3", "allocated_storage_gib": 399}, 13_000, 3_000),
+        ({"storage_type": "gp3"}, 13_000, 12_000),
+        ({"storage_type": "gp3", "iops": 12_500}, 13_000, 12_500),
+        ({"engine": "postgres", "storage_type": "io2", "iops": 1_000}, 13_000, 1_000),
+    ],
+)
+def test_a_stripe_serves_what_its_volumes_serve_together(
+    resource: dict[str, object], offered: int, most: int
+) -> None:
+    load = {"steps": [{"for": "5m", "iops": offered, "io_kib": 4}]}
+    boundless = scenario(load, instance_class=None, **resource)
+    assert set(iops_of(played(boundless))) == {most}
+
+
+def test_the_instance_class_is_a_limit_like_any_instance() -> None:
+    load = {"steps": [{"for": "2h", "iops": 11_000, "io_kib": 4}]}
+    small = played(scenario(load, instance_class="db.r6g.large", storage_type="gp3"))
+    assert iops_of(small)[-1] == 3_600
+    assert small.starved_minutes == 0, "what the instance holds back is not the storage's doing"
+
+
+def test_a_database_publishes_no_check_of_any_limit_and_no_balance_without_a_bucket() -> None:
+    made = parse_scenario(scenario(), source="case", base=Path())
+    minute = played(scenario()).minutes[0]
+    points = datapoints(
+        minute.facts, volume_id="database-1", instance_id="i-1",
+        configuration=made.resource.configuration,
+    )  # fmt: skip
+    points += instance_datapoints(
+        minute.facts, instance_id="i-1", limits=made.hung.attachment.limits, database=True
+    )
+    names = {point.name for point in points}
+    assert not any("Exceeded" in name for name in names)
+    assert "BurstBalance" in names
+
+
+def test_headroom_moves_a_draining_gp2_to_gp3_before_its_first_starved_minute() -> None:
+    load = {"steps": [{"for": "30m", "iops": 800, "io_kib": 16},
+                      {"for": "4h", "iops": 4_500, "io_kib": 16}]}  # fmt: skip
+    document = scenario(
+        load, engine="postgres", allocated_storage_gib=500, burst_balance_percent=30,
+        tags={"headroom": "auto"},
+    )  # fmt: skip
+    result = played(document, "headroom")
+    (change,) = result.changes
+    assert str(change.target) == "gp3 500 GiB 12000 IOPS 512 MiB/s"
+    assert (result.starved_minutes, len(result.refusals), len(result.violations)) == (0, 0, 0)
+    assert played(document).starved_minutes > 30
+
+
+def test_headroom_never_has_a_database_copied_though_it_starves() -> None:
+    load = {"steps": [{"for": "2h", "iops": 5_000, "io_kib": 16}]}
+    document = scenario(
+        load, storage_type="gp3", allocated_storage_gib=300, tags={"headroom": "auto"}
+    )
+    document["policy"] = {
+        "version": 1, "defaults": {"types": ["gp3"], "growth": True},
+    }  # fmt: skip
+    result = played(document, "headroom")
+    assert result.changes == ()
+    assert result.starved_minutes > 100
+    assert result.violations == ()
+
+
+@pytest.mark.parametrize(
+    ("resource", "fragment"),
+    [
+        ({"engine": "aurora-mysql"}, "resource.engine is 'aurora-mysql'; it must be one of mysql"),
+        ({"engine": None}, "resource.engine is missing"),
+        ({"storage_type": "st1"}, "resource.storage_type is 'st1'; it must be one of gp3"),
+        ({"storage_type": "gp3", "allocated_storage_gib": 300, "iops": 6_000},
+         "resource.iops is 6000; mysql takes none below 400 GiB"),
+        ({"storage_throughput_mibps": 250},
+         "resource.storage_throughput_mibps is 250; mysql takes none with gp2"),
+        ({"storage_type": "io1"}, "needs its IOPS set"),
+        ({"storage_type": "io1", "iops": 30_000}, "0.5 to 50 per GiB, not 30000"),
+        ({"engine": "db2"}, "db2 single-az has no gp2 storage"),
+        ({"allocated_storage_gib": 4}, "5 to 399, 400 to 65536 GiB, not 4"),
+        ({"instance_class": "r6g.large"}, "must be one like db.r6g.4xlarge"),
+        ({"instance_class": "db.r6g.9xlarge"}, "an instance whose EBS limits are not known"),
+        ({"multi_az": "yes"}, "resource.multi_az is 'yes'; it must be true or false"),
+        ({"size_gib": 400}, "resource.size_gib is not a known key"),
+        ({"engine": "oracle", "storage_type": "gp3", "allocated_storage_gib": 100},
+         "has no price"),
+        ({"kind": "rsd"}, "resource.kind is 'rsd'; it must be one of ebs, rds"),
+        ({"kind": "aurora"}, "docs/aurora-scenarios.md"),
+        ({"kind": ["rds"]}, "resource.kind is ['rds']"),
+    ],
+)  # fmt: skip
+def test_what_is_no_database_is_told_in_one_sentence(
+    resource: dict[str, object], fragment: str
+) -> None:
+    with pytest.raises(BadInput) as told:
+        parse_scenario(scenario(**resource), source="case.yaml", base=Path())
+    assert fragment in str(told.value)
+    assert str(told.value).count(".yaml:") == 1
+
+
+def test_a_database_has_no_attachment_of_its_own() -> None:
+    document = scenario() | {"attachment": {"instance_type": "r6g.large"}}
+    with pytest.raises(BadInput, match="give its instance_class instead"):
+        parse_scenario(document, source="case.yaml", base=Path())
+
+
+def test_a_second_copy_is_paid_for() -> None:
+    single, double = (
+        played(scenario(multi_az=both)).minutes[0].usd_per_month for both in (False, True)
+    )
+    assert double == 2 * single
