@@ -137,7 +137,7 @@ def test_durations_are_written_as_people_write_them() -> None:
         ("resource.sizegib", 4, "resource.sizegib is not a known key (did you mean size_gib?)"),
         ("resource", None, "resource is missing"),
         ("resource", "gp3", "resource is 'gp3'; it must be a mapping"),
-        ("resource.kind", "rds", "resource.kind is 'rds'; it must be one of ebs"),
+        ("resource.kind", "efs", "resource.kind is 'efs'; it must be one of ebs, rds"),
         ("resource.type", "gp4", "resource.type is 'gp4'; it must be one of gp3"),
         ("resource.type", None, "resource.type is missing"),
         ("resource.size_gib", 0, "resource.size_gib is 0; it must be from 1"),
