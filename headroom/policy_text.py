@@ -166,6 +166,7 @@ def _written_settings(settings: Sequence[tuple[str, object]]) -> dict[str, objec
 
 
 __all__ = [
+    "Policy",
     "PolicyError",
     "canonical_json",
     "default_policy",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
+from headroom.adapters.calendars import ManagerCalendars
 from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.events_out import EventBus
@@ -191,6 +192,7 @@ def ports_from(
             policies=policies,
             clock=lambda: utc_now(),
         ),
+        calendars=ManagerCalendars(session.client("ssm", config=READS)),
     )
 
 

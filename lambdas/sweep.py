@@ -52,11 +52,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "NotPublished": told_others.refused + told_others.given_up,
         "OpenBreakers": _open_breakers(wired),
     }
+    if report.calendars_unread:  # a metric that nobody's policy needs would cost everybody
+        counted["CalendarUnreadable"] = len(report.calendars_unread)
     for name, value in counted.items():
         metrics.add_metric(name, MetricUnit.Count, value)
     metrics.add_metric("OldestDueSeconds", MetricUnit.Seconds, report.oldest_due_s)
     if report.policy_unreadable is not None:
         logger.error("nothing is changed: %s", report.policy_unreadable)
+    for problem in report.calendars_unread:
+        logger.error("nothing is changed: %s", problem)
     for error in report.errors:
         logger.error("a volume could not be looked at", error=error)
     told = {"due": report.due, "looked": report.looked, "scan_ran": report.scan_ran, **counted}

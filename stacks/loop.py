@@ -8,7 +8,7 @@ from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
 from headroom.policy_check import check, first_problem
-from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
+from headroom.policy_text import Policy, canonical_json, load_policy_file, published, ssm_tier
 from headroom.settings import DeploymentConfig, FunctionSettings
 from stacks.constructs.alarms import DetectionAlarms, OwnAlarms
 from stacks.constructs.asset import ROOT, stage_function_code
@@ -17,6 +17,7 @@ from stacks.constructs.permissions import (
     DEAD_LETTER_ACTIONS,
     QUEUE_ACTIONS,
     allow,
+    calendar_statements,
     contributor_statement,
     events_statement,
     loop_statements,
@@ -49,7 +50,8 @@ class HeadroomLoop(Stack):
             scope, construct_id, env=env, description="Headroom: sees, decides, acts, verifies"
         )
         kept = state.kept
-        version = self._publish_policy(config)
+        policy = self._publish_policy(config)
+        asked = calendar_statements(policy.calendars)
         settings = FunctionSettings(
             records_table=kept.records.table_name,
             state_table=kept.state.table_name,
@@ -70,7 +72,7 @@ class HeadroomLoop(Stack):
                 description="Headroom: judges a volume when an event asks for it",
                 timeout=SIGNALS_TIMEOUT,
                 memory_mib=512,
-                statements=[*loop_statements(kept), contributor_statement(), take],
+                statements=[*loop_statements(kept), *asked, contributor_statement(), take],
             ),
             code=code,
             settings=settings,
@@ -84,7 +86,13 @@ class HeadroomLoop(Stack):
                 description="Headroom: takes what is due and scans the fleet",
                 timeout=SWEEP_TIMEOUT,
                 memory_mib=1_024,  # reading a fleet's metrics is work for the processor
-                statements=[*loop_statements(kept), prices_statement(), events_statement(), park],
+                statements=[
+                    *loop_statements(kept),
+                    *asked,
+                    prices_statement(),
+                    events_statement(),
+                    park,
+                ],
             ),
             code=code,
             settings=settings,
@@ -101,11 +109,11 @@ class HeadroomLoop(Stack):
         )
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
-        own.on_loop(settings)
+        own.on_loop(settings, calendars=bool(policy.calendars))
         Annotations.of(self).add_info(price_note(config))
         self._tell_of_prices()
         CfnOutput(self, "DetectionPrice", value=short_price(config))
-        CfnOutput(self, "PolicyVersion", value=version)
+        CfnOutput(self, "PolicyVersion", value=policy.version)
         CfnOutput(self, "SignalsQueueUrl", value=signals_queue.queue.queue_url)
         CfnOutput(self, "SignalsDeadLettersUrl", value=signals_queue.dead_letters.queue_url)
 
@@ -125,8 +133,8 @@ class HeadroomLoop(Stack):
             "record there, and change nothing.",
         )
 
-    def _publish_policy(self, config: DeploymentConfig) -> str:
-        """The policy, checked, as canonical JSON in a parameter; returns its version."""
+    def _publish_policy(self, config: DeploymentConfig) -> Policy:
+        """The policy, checked, as canonical JSON in a parameter."""
         whole = load_policy_file(ROOT / config.policy_file)
         first_problem(whole, source=config.policy_file)
         place = [None if Token.is_unresolved(p) else p for p in (self.account, self.region)]
@@ -148,4 +156,4 @@ class HeadroomLoop(Stack):
                 "to one: all of it is published, and what is for elsewhere is passed over there. "
                 "-c account=... -c region=... publishes only what counts in the place."
             )
-        return policy.version
+        return policy

@@ -27,6 +27,9 @@ ALARM_READ_ACTIONS = ("cloudwatch:DescribeAlarmContributors",)
 POLICY_READ_ACTIONS = ("ssm:GetParameter",)
 """Adapter policies. Takes the one parameter's ARN."""
 
+CALENDAR_READ_ACTIONS = ("ssm:GetCalendarState",)
+"""Adapter calendars. Takes the ARNs of the calendars' documents; only where a policy names some."""
+
 NOTIFIER_ACTIONS = ("sns:Publish",)
 """Adapter notifier. Takes the one topic's ARN."""
 

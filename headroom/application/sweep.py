@@ -78,6 +78,8 @@ class SweepReport:
     """Whether a scan that ran glanced at every volume; False when none ran."""
     complete: bool
     policy_unreadable: str | None
+    calendars_unread: tuple[str, ...] = ()
+    """Why Change Calendars that the policy names cannot be read; nothing is changed then."""
 
 
 def sweep(
@@ -115,7 +117,14 @@ def sweep(
         held=tally.held, escalated=tally.escalated, failed=tally.failed, errors=tally.errors,
         oldest_due_s=oldest, scan_ran=bool(scan), scan_complete=scan_complete, complete=complete,
         policy_unreadable=policy.reason if isinstance(policy, PolicyUnreadable) else None,
+        calendars_unread=_unread(ports, policy, now),
     )  # fmt: skip
+
+
+def _unread(ports: Ports, policy: Policy | PolicyUnreadable, now: datetime) -> tuple[str, ...]:
+    names = () if isinstance(policy, PolicyUnreadable) else policy.calendars
+    said = ports.calendars.seen(names, now) if names else ()
+    return tuple(one.problem for one in said if one.problem is not None)
 
 
 def _serve(

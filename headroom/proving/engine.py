@@ -15,6 +15,7 @@ from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Signal
 from headroom.domain.standing import KnownModification
 from headroom.ports import Ports
+from headroom.proving.calendars import OpenCalendars
 from headroom.proving.memory import MemoryLedger
 from headroom.proving.published import GLANCE_MIN
 from headroom.proving.scenario import Scenario
@@ -76,6 +77,7 @@ class EngineHands(Hands):
             policies=FixedPolicy(policy=scenario.policy),
             prices=FixedPrices(prices=scenario.aws.prices),
             notifier=self._told,
+            calendars=OpenCalendars(),
         )
         past = [at for at in scenario.aws.modified_at if at < scenario.start]
         if scenario.aws.known_to_ledger and past:

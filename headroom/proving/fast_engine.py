@@ -14,6 +14,7 @@ from headroom.domain.policy import Policy
 from headroom.domain.records import Record
 from headroom.domain.resources import Configuration, Kind, ResourceRef
 from headroom.ports import Ports
+from headroom.proving.calendars import OpenCalendars
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
 from headroom.proving.engine import SCAN_EVERY_S, FixedPolicy, FixedPrices, Told
@@ -67,6 +68,7 @@ class EngineTrial:
             policies=FixedPolicy(policy=policy),
             prices=FixedPrices(prices=conditions.prices),
             notifier=Told(),
+            calendars=OpenCalendars(),
         )
 
     def run(self, since: int = 0) -> None:

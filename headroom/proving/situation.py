@@ -20,6 +20,7 @@ from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
 from headroom.domain.resources import Configuration, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, fresh_standing
+from headroom.proving.calendars import OpenCalendars
 from headroom.proving.course import IO_KIB, Course
 from headroom.proving.fast import SSD, FastVolume
 from headroom.proving.fast_world import FastWorld
@@ -97,6 +98,7 @@ def evidence(situation: Situation, policy: Policy) -> Evidence:
         paused_until=datetime.max.replace(tzinfo=UTC) if known.paused else None,
         failures_in_a_row=known.failures,
         last_refusal_at=AT if known.failures else None,
+        calendars=OpenCalendars().seen(policy.calendars, AT),
     )
     return Evidence(
         trigger="alarm",

@@ -83,6 +83,15 @@ def contributor_statement() -> iam.PolicyStatement:
     return allow(actions.ALARM_READ_ACTIONS, alarms, sid="AskAlarmsForContributors")
 
 
+def calendar_statements(calendars: Sequence[str]) -> list[iam.PolicyStatement]:
+    """Asking the Change Calendars that the policy names, by name or ARN; nothing without any."""
+    here = f"arn:{Aws.PARTITION}:ssm:{Aws.REGION}:{Aws.ACCOUNT_ID}:document/"
+    named = (one if one.startswith("arn:") else f"{here}{one}" for one in calendars)
+    if not calendars:
+        return []
+    return [allow(actions.CALENDAR_READ_ACTIONS, *named, sid="AskChangeCalendars")]
+
+
 def prices_statement() -> iam.PolicyStatement:
     """Asking the Price List API, which is public and knows no resource; the sweep alone does."""
     return allow(actions.PRICES_ACTIONS, "*", sid="ReadPrices")

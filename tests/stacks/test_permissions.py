@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from headroom.adapters import actions
 from headroom.adapters.ledger_schema import LEDGER_ACTIONS
 from stacks.constructs.permissions import PLATFORM_ACTIONS
-from tests.stacks.conftest import Synthesised, properties, resources
+from tests.stacks.conftest import Synth, Synthesised, properties, resources
 
 ADAPTER_ACTIONS = {
     *actions.EBS_READ_ACTIONS,
@@ -173,3 +174,22 @@ def test_only_our_alarms_may_publish_to_the_topic(shipped: Synthesised) -> None:
     arn = _text(alarms["Condition"]["ArnLike"]["aws:SourceArn"])
     assert re.fullmatch(r"arn:.*:alarm:headroom-own-\*", arn)
     assert alarms["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+
+
+def test_calendars_may_be_asked_only_where_the_policy_names_them(
+    synth: Synth, tmp_path: Path, shipped: Synthesised
+) -> None:
+    shared = "arn:aws:ssm:us-east-1:111122223333:document/peak-season"
+    text = f'account:\n  calendars: [closed-days, "{shared}"]\n'
+    (tmp_path / "policy.yaml").write_text(text)
+    made = synth(policy_file=str(tmp_path / "policy.yaml"), detection="sweep")
+    for statement in (asked := _granting(made, "ssm:GetCalendarState")):
+        assert _listed(statement["Action"]) == ["ssm:GetCalendarState"]
+        assert {_text(r) for r in _listed(statement["Resource"])} == {
+            shared,
+            "arn:<AWS::Partition>:ssm:<AWS::Region>:<AWS::AccountId>:document/closed-days",
+        }
+    assert len(asked) == 2
+    alarms = [a["AlarmName"] for a in properties(made.loop, "AWS::CloudWatch::Alarm")]
+    assert "headroom-own-calendar-unreadable" in alarms
+    assert _granting(shipped, "ssm:GetCalendarState") == []
