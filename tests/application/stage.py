@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from headroom.domain.decision import Decision
+from headroom.domain.freezes import CalendarSeen
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
 from headroom.domain.policy import Policy, PolicyUnreadable
@@ -37,6 +38,8 @@ class Stage:
     unmeasured: set[str] = field(default_factory=set)
     """Volumes whose metrics do not answer."""
     instance: Instance = field(default_factory=instance)
+    closed: dict[str, CalendarSeen] = field(default_factory=dict)
+    """Change Calendars that are not open, by name."""
     ledger: MemoryLedger = field(
         default_factory=lambda: MemoryLedger(account_id=ACCOUNT, region=REGION)
     )
@@ -53,7 +56,7 @@ class Stage:
         ledger = self.ledger
         return Ports(
             storage=self, metrics=self, ledger=ledger, standings=ledger, scan=ledger,
-            archive=ledger, policies=self, prices=self, notifier=self,
+            archive=ledger, policies=self, prices=self, notifier=self, calendars=self,
         )  # fmt: skip
 
     # Storage
@@ -173,6 +176,12 @@ class Stage:
 
     def tell(self, decision: Decision, step: Step, summary: str) -> None:
         self.told.append((decision.observation.volume.ref.resource_id, step, summary))
+
+    # Calendars
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarSeen, ...]:
+        found = {n: self.closed.get(n, CalendarSeen(name=n, open=True)) for n in names}
+        over = {n for n, c in found.items() if c.changes_at is not None and c.changes_at <= now}
+        return tuple(replace(c, open=c.open or n in over) for n, c in found.items())
 
     # For tests
     def later(self, **delta: float) -> datetime:
