@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from headroom.domain.bookkeeping import LANDED
 from headroom.domain.decision import Act, Decision
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.plans import Plan
-from headroom.domain.records import Step
+from headroom.domain.records import NEXT, Step
 from headroom.domain.reservation import Unfit
 from headroom.domain.resources import VolumeType
 from headroom.domain.traffic import InFlight, Traffic, after_begun, after_ended, counted
@@ -23,16 +24,8 @@ WHY = "blast_radius"
 LIMITS = (
     Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR,
 )  # fmt: skip
-ENDS = frozenset(
-    {
-        Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE,
-        Step.DIVERGED, Step.GONE,
-    }
-)  # fmt: skip
-"""Steps that end the chain of an intent."""
 NOTHING_DONE = frozenset({Step.REFUSED, Step.STALE, Step.NOT_APPLIED})
 """Of those, the ones after which AWS changed nothing."""
-LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED})
 QUOTA_FULL = timedelta(hours=1)
 """How long a type of volume is left alone after AWS refused a change of it for a quota."""
 
@@ -87,7 +80,7 @@ def after_step(
     `body` may carry `outcome` (an Outcome), which tells of a quota, and `completed`, whether AWS
     is done with the change.
     """
-    if step not in ENDS:
+    if step in NEXT:  # something follows: the chain goes on
         return traffic
     outcome = body.get("outcome")
     full = isinstance(outcome, Refused) and outcome.refusal is Refusal.REGION_QUOTA
