@@ -25,6 +25,7 @@ from headroom.domain.records import Record, Step
 from headroom.domain.verdicts import Guardrail
 from headroom.ports import (
     IllegalStep,
+    Intent,
     NotIntended,
     Ports,
     ReadFailed,
@@ -141,9 +142,7 @@ def change_together(
     if isinstance(intents, NotIntended):
         _withdraw(ports, decisions, intents.why, intents.detail, now)
         return
-    outcomes = _apply_in_turn(ports, decisions)
-    for decision, outcome, intent in zip(decisions, outcomes, intents, strict=True):
-        record_outcome(ports, decision, outcome, intent, now, quietly=True)
+    outcomes = _apply_in_turn(ports, decisions, intents, now)
     _tell(ports, decisions, outcomes)
 
 
@@ -160,31 +159,36 @@ def _withdraw(
             )  # fmt: skip
 
 
-def _apply_in_turn(ports: Ports, decisions: Sequence[Decision]) -> tuple[Outcome, ...]:
-    """What became of each; after the first that did not change nothing more is sent."""
+def _apply_in_turn(
+    ports: Ports, decisions: Sequence[Decision], intents: Sequence[Intent], now: datetime
+) -> tuple[Outcome, ...]:
+    """Change one after the other, each outcome on record before the next is sent.
+
+    After the first that did not change nothing more is sent.
+    """
     outcomes: list[Outcome] = []
     stopped_by = ""
-    for decision in decisions:
-        answer, volume = decision.answer, decision.observation.volume
-        if not isinstance(answer, Act):
-            raise TypeError(f"{decision.decision_id} is not to act")
-        if stopped_by:
-            outcomes.append(
-                Stale(
-                    expected=answer.plan.origin, found=volume.configuration,
-                    detail=f"of the same set, {stopped_by} was not changed",
-                )
-            )  # fmt: skip
-            continue
-        change = decision.observation.modification
-        outcome = ports.storage.apply(
-            volume.ref, expected=answer.plan.origin,
-            seen=None if change is None else change.started_at, target=answer.plan.target,
-        )  # fmt: skip
+    for decision, intent in zip(decisions, intents, strict=True):
+        outcome = _apply(ports, decision, stopped_by)
+        record_outcome(ports, decision, outcome, intent, now, quietly=True)
         outcomes.append(outcome)
-        if not isinstance(outcome, Applied | AlreadyThere):
-            stopped_by = volume.ref.resource_id
+        if not stopped_by and not isinstance(outcome, Applied | AlreadyThere):
+            stopped_by = decision.observation.volume.ref.resource_id
     return tuple(outcomes)
+
+
+def _apply(ports: Ports, decision: Decision, stopped_by: str) -> Outcome:
+    answer, seen = decision.answer, decision.observation
+    if not isinstance(answer, Act):
+        raise TypeError(f"{decision.decision_id} is not to act")
+    plan, change = answer.plan, seen.modification
+    if stopped_by:
+        detail = f"of the same set, {stopped_by} was not changed"
+        return Stale(expected=plan.origin, found=seen.volume.configuration, detail=detail)
+    return ports.storage.apply(
+        seen.volume.ref, expected=plan.origin, target=plan.target,
+        seen=None if change is None else change.started_at,
+    )  # fmt: skip
 
 
 def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:

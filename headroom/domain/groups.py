@@ -136,11 +136,6 @@ def _under_way(members: Sequence[Candidate]) -> Iterator[str]:
             yield f"what somebody asked, or is asked, about {name} has not ended"
 
 
-def uneven(members: Sequence[Volume]) -> bool:
-    """Whether the volumes have different types, IOPS or throughput."""
-    return len({shape(volume.configuration) for volume in members}) > 1
-
-
 Shape = tuple[VolumeType, int | None, int | None]
 """What all volumes of a set share: type, IOPS, throughput in MiB/s."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headroom.domain.catalogue import capability
+from headroom.domain.plans import Plan
 from headroom.domain.resources import Configuration
 from headroom.domain.standing import KnownModification
 from headroom.domain.way_back import OURS
@@ -22,14 +23,33 @@ class Revert:
     """What we had made of the volume."""
     theirs: Configuration
     """What the other change made of it."""
-    lowered: bool
-    """Whether it took away what we had raised; the other way round it gave back what we took."""
+    lowered: bool | None
+    """Whether it took away what we had raised, or gave back what we took; None if only the type."""
+    type_undone: bool = False
+    """Whether it took back our change of type, whatever became of IOPS and throughput."""
+
+    def again(self, plan: Plan) -> bool:
+        """Whether `plan` goes once more where the volume was taken back from."""
+        now, then = capability(plan.origin), plan.capability
+        kind = plan.target.volume_type
+        if self.type_undone and kind is self.ours.volume_type is not plan.origin.volume_type:
+            return True
+        if self.lowered is None:
+            return False
+        if self.lowered:
+            return (
+                then.sustained_iops > now.sustained_iops
+                or then.sustained_mibps > now.sustained_mibps
+            )
+        return (
+            then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+        )
 
 
 def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     """The last change by somebody else if it undoes, in whole or in part, our latest one.
 
-    Undone is what moves IOPS or throughput back the way we had moved them from; a rollback counts,
+    Undone is what moves IOPS, throughput or type back from where we had moved them; a rollback counts,
     somebody wanted it. Whoever then goes our way again, by code or by hand, has answered: nothing
     is undone any more.
     """
@@ -45,10 +65,15 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
         (now_one - made_one) * (made_one - before_one) < 0
         for before_one, made_one, now_one in zip(before, made, now, strict=True)
     ]
-    if not any(moved):
+    kind = ours.target.volume_type
+    type_undone = ours.origin.volume_type is not kind is not theirs.target.volume_type
+    if not any(moved) and not type_undone:
         return None
-    lowered = any(n < m for n, m, undone in zip(now, made, moved, strict=True) if undone)
-    return Revert(at=theirs.started_at, ours=ours.target, theirs=theirs.target, lowered=lowered)
+    down = [n < m for n, m, undone in zip(now, made, moved, strict=True) if undone]
+    return Revert(
+        at=theirs.started_at, ours=ours.target, theirs=theirs.target, lowered=any(down) if down else None,
+        type_undone=type_undone,
+    )  # fmt: skip
 
 
 def _reach(configuration: Configuration) -> tuple[float, float]:

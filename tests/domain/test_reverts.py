@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from headroom.domain.bookkeeping import after_decided
+from headroom.domain.catalogue import capability
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
 from headroom.domain.limits import CodeOwned
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.reverts import reverted
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail
@@ -22,6 +23,7 @@ from tests.builders import (
     evidence,
     gp2,
     gp3,
+    io,
     observation,
     policy,
     standing,
@@ -71,6 +73,20 @@ def test_what_we_lowered_and_somebody_raised_again_is_undone_too() -> None:
     )
     assert back is not None
     assert not back.lowered
+
+
+def test_a_change_of_type_that_was_taken_back_is_undone_though_speed_stays_the_same() -> None:
+    io1, same = io(VolumeType.IO1, 400, 6000), gp3(400, 6000, 500)
+    found = reverted(
+        [changed("headroom", io1, same, hours=48), changed("other", same, io1, hours=9)]
+    )
+    assert found is not None
+    assert found.type_undone
+    assert found.lowered is None
+    (plan, *_) = [j.plan for j in decide(evidence()).judgements]
+    assert found.again(replace(plan, origin=io1, target=same, capability=capability(same)))
+    more = io(VolumeType.IO1, 400, 9000)
+    assert not found.again(replace(plan, origin=io1, target=more, capability=capability(more)))
 
 
 def taken_back(hours: float = 24) -> Any:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headroom.domain.catalogue import capability
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.limits import CodeOwned
 from headroom.domain.owners import code_owner
-from headroom.domain.plans import Plan
 from headroom.domain.reverts import reverted
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
@@ -36,25 +34,14 @@ def not_reverted(case: Case) -> Verdict:
         reverted(case.standing.modifications),
         case.effective.limits.revert_wait_minutes,
     )
-    if found is None or not _again(case.plan, lowered=found.lowered):
+    if found is None or not found.again(case.plan):
         return verdict_of(Guardrail.REVERTED, Relation.IS, "not undone", "not undone", "")
     clears = found.at + timedelta(minutes=minutes)
     over = case.observation.at >= clears
-    way = "raised" if found.lowered else "lowered"
     return verdict_of(
         Guardrail.REVERTED, Relation.IS, "wait is over" if over else f"undone {found.at:%Y-%m-%d %H:%M}",
         "wait is over" if over else "not undone", "",
-        f"we {way} it to {found.ours}, somebody made it {found.theirs} on "
+        f"we made it {found.ours}, somebody made it {found.theirs} on "
         f"{found.at:%Y-%m-%d %H:%M} UTC; tried again from {clears:%Y-%m-%d %H:%M} UTC, or as soon "
         f"as somebody makes it {found.ours} again; revert_wait in the policy says how long",
     )  # fmt: skip
-
-
-def _again(plan: Plan, *, lowered: bool) -> bool:
-    """Whether the plan goes once more where the volume was taken back from."""
-    now, then = capability(plan.origin), plan.capability
-    if lowered:
-        return (
-            then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
-        )
-    return then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
