@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from headroom.adapters import events_rds
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.metric_data import read, window
 from headroom.adapters.published import (
@@ -111,11 +112,11 @@ class CloudWatchMetrics:
         return volume_activity(view.volume, found, span)
 
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
-        """Volumes that contribute to this alarm's ALARM state now; none for an alarm that is gone.
+        """Storage that contributes to this alarm's ALARM state now; none for an alarm that is gone.
 
         Raises ReadFailed.
         """
-        found: dict[str, None] = {}
+        found: dict[tuple[Kind, str], None] = {}
         token: str | None = None
         with reading(f"DescribeAlarmContributors {alarm_name}"):
             while True:
@@ -127,15 +128,19 @@ class CloudWatchMetrics:
                         return ()
                     raise
                 for contributor in page.get("AlarmContributors", ()):
-                    volume = contributor.get("ContributorAttributes", {}).get("VolumeId")
+                    labels = contributor.get("ContributorAttributes", {})
+                    volume = labels.get("VolumeId")
+                    database = events_rds.of_dimensions(labels)
                     if volume:
-                        found[volume] = None
+                        found[Kind.EBS, volume] = None
+                    elif database is not None:
+                        found[Kind.RDS, database] = None
                 token = page.get("NextToken")
                 if not token:
                     break
         return tuple(
             ResourceRef(
-                kind=Kind.EBS, account_id=self._account_id, region=self._region, resource_id=one
+                kind=kind, account_id=self._account_id, region=self._region, resource_id=one
             )
-            for one in found
+            for kind, one in found
         )

@@ -2,7 +2,7 @@
 
 An event is a hint where to look. `parse` never raises: what nobody knows is a RejectedSignal.
 Shapes: CloudWatch User Guide "Alarm events and EventBridge", EBS User Guide "EventBridge events
-for EBS", CloudTrail records of EC2 (2026-10).
+for EBS", CloudTrail records of EC2 (2026-10); of databases see `events_rds`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from headroom.adapters import events_rds
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.signals import Claim, RejectedSignal, Signal
 
@@ -30,14 +31,19 @@ class _UnknownShape(Exception):
 
 
 def parse(
-    event: object, *, account_id: str | None = None, region: str | None = None
+    event: object,
+    *,
+    account_id: str | None = None,
+    region: str | None = None,
+    kinds: Collection[Kind] = (Kind.EBS,),
 ) -> tuple[Signal, ...] | RejectedSignal:
     """The signals in one event: at least one, or why there is none.
 
-    With `account_id` or `region` given, an event from elsewhere is rejected. Never raises.
+    With `account_id` or `region` given, an event from elsewhere is rejected; of storage that is
+    not of `kinds` nothing is understood. Never raises.
     """
     try:
-        return _parse(event, account_id, region)
+        return _parse(event, account_id, region, kinds)
     except _UnknownShape as unknown:
         return rejected(event, str(unknown))
     except RecursionError:
@@ -75,19 +81,20 @@ class _Envelope:
     claimed_at: datetime
     resources: tuple[str, ...]
     detail: Mapping[str, object]
+    kinds: Collection[Kind]
 
-    def ref(self, volume_id: str) -> ResourceRef:
+    def ref(self, resource_id: str, kind: Kind = Kind.EBS) -> ResourceRef:
         return ResourceRef(
-            kind=Kind.EBS, account_id=self.account_id, region=self.region, resource_id=volume_id
+            kind=kind, account_id=self.account_id, region=self.region, resource_id=resource_id
         )
 
     def signal(
-        self, claim: Claim, said: str, *, volume_id: str | None = None, alarm: str | None = None
+        self, claim: Claim, said: str, *, ref: ResourceRef | None = None, alarm: str | None = None
     ) -> Signal:
         return Signal(
             event_id=self.event_id,
             claim=claim,
-            ref=None if volume_id is None else self.ref(volume_id),
+            ref=ref,
             alarm_name=alarm,
             claimed_at=self.claimed_at,
             muted=bool(self.detail.get("muteDetail")),
@@ -95,7 +102,9 @@ class _Envelope:
         )
 
 
-def _parse(event: object, account_id: str | None, region: str | None) -> tuple[Signal, ...]:
+def _parse(
+    event: object, account_id: str | None, region: str | None, kinds: Collection[Kind]
+) -> tuple[Signal, ...]:
     body = _mapping(event, "the event")
     envelope = _Envelope(
         event_id=_text(body, "id"),
@@ -104,6 +113,7 @@ def _parse(event: object, account_id: str | None, region: str | None) -> tuple[S
         claimed_at=_instant(_text(body, "time")),
         resources=tuple(r for r in _list(body.get("resources")) if isinstance(r, str)),
         detail=_mapping(body.get("detail"), "detail"),
+        kinds=kinds,
     )
     for name, found, ours in (
         ("account", envelope.account_id, account_id), ("region", envelope.region, region),
@@ -117,6 +127,8 @@ def _parse(event: object, account_id: str | None, region: str | None) -> tuple[S
             return (_contributor(envelope),)
         case ("aws.ec2", "EBS Volume Notification"):
             return _notification(envelope)
+        case ("aws.rds", kind) if kind in events_rds.DETAIL_TYPES and Kind.RDS in kinds:
+            return (_rds_event(envelope),)
         case (_, "AWS API Call via CloudTrail"):
             return (_api_call(envelope),)
         case (source, detail_type):
@@ -135,23 +147,40 @@ def _alarm(envelope: _Envelope) -> tuple[Signal, ...]:
         return (envelope.signal(Claim.NOTHING, f"{value}: {reason}", alarm=name),)
     configuration = _mapping(envelope.detail.get("configuration"), "detail.configuration")
     metrics = [m for m in _list(configuration.get("metrics")) if isinstance(m, Mapping)]
-    volumes = tuple(dict.fromkeys(v for m in metrics if (v := _volume_of_metric(m)) is not None))
-    if volumes:
-        return tuple(
-            envelope.signal(Claim.PRESSURE, reason, volume_id=volume, alarm=name)
-            for volume in volumes
-        )
+    refs = tuple(dict.fromkeys(r for m in metrics if (r := _of_metric(envelope, m)) is not None))
+    if refs:
+        return tuple(envelope.signal(Claim.PRESSURE, reason, ref=ref, alarm=name) for ref in refs)
     if any(str(m.get("expression", "")).lstrip().upper().startswith("SELECT") for m in metrics):
         return (envelope.signal(Claim.LOOK_AT_CONTRIBUTORS, reason, alarm=name),)
     return (envelope.signal(Claim.NOTHING, "an alarm about no volume", alarm=name),)
 
 
-def _volume_of_metric(metric: Mapping[object, object]) -> str | None:
+def _of_metric(envelope: _Envelope, metric: Mapping[object, object]) -> ResourceRef | None:
     stat = metric.get("metricStat")
     inner = stat.get("metric") if isinstance(stat, Mapping) else None
     dimensions = inner.get("dimensions") if isinstance(inner, Mapping) else None
-    volume = dimensions.get("VolumeId") if isinstance(dimensions, Mapping) else None
-    return volume if isinstance(volume, str) and _VOLUME_ID.fullmatch(volume) else None
+    return _of_labels(envelope, dimensions) if isinstance(dimensions, Mapping) else None
+
+
+def _of_labels(envelope: _Envelope, labels: Mapping[str, object]) -> ResourceRef | None:
+    """Whose metric it is, by its dimensions or by the labels it was grouped by."""
+    volume = labels.get("VolumeId")
+    if isinstance(volume, str) and _VOLUME_ID.fullmatch(volume):
+        return envelope.ref(volume)
+    database = events_rds.of_dimensions(labels) if Kind.RDS in envelope.kinds else None
+    return None if database is None else envelope.ref(database, Kind.RDS)
+
+
+def _rds_event(envelope: _Envelope) -> Signal:
+    """RDS's own: whatever it reports, the thing to do is to go and ask."""
+    try:
+        claim, database, said = events_rds.told(
+            envelope.detail, account_id=envelope.account_id, region=envelope.region
+        )
+    except ValueError as problem:
+        raise _UnknownShape(str(problem)) from None
+    ref = None if claim is Claim.NOTHING else envelope.ref(database, Kind.RDS)
+    return envelope.signal(claim, said, ref=ref)
 
 
 def _contributor(envelope: _Envelope) -> Signal:
@@ -161,11 +190,11 @@ def _contributor(envelope: _Envelope) -> Signal:
     value, reason = _state(state), str(state.get("reason", ""))
     contributor = _mapping(envelope.detail.get("alarmContributor"), "detail.alarmContributor")
     attributes = _mapping(contributor.get("attributes"), "detail.alarmContributor.attributes")
-    volume = attributes.get("VolumeId")
-    if not isinstance(volume, str) or not _VOLUME_ID.fullmatch(volume):
+    ref = _of_labels(envelope, attributes)
+    if ref is None:
         raise _UnknownShape("the contributor names no volume")
     claim = Claim.PRESSURE if value == "ALARM" else Claim.NOTHING
-    return envelope.signal(claim, f"{value}: {reason}", volume_id=volume, alarm=name)
+    return envelope.signal(claim, f"{value}: {reason}", ref=ref, alarm=name)
 
 
 def _notification(envelope: _Envelope) -> tuple[Signal, ...]:
@@ -178,7 +207,7 @@ def _notification(envelope: _Envelope) -> tuple[Signal, ...]:
     if not volumes:
         raise _UnknownShape("modifyVolume names no volume among its resources")
     return tuple(
-        envelope.signal(Claim.MODIFICATION, f"{event}: {result}", volume_id=volume)
+        envelope.signal(Claim.MODIFICATION, f"{event}: {result}", ref=envelope.ref(volume))
         for volume in dict.fromkeys(volumes)
     )
 
@@ -187,19 +216,31 @@ def _api_call(envelope: _Envelope) -> Signal:
     """CloudTrail: ModifyVolume nests its parameters in PascalCase, where other calls do not."""
     detail = envelope.detail
     source, call = _text(detail, "eventSource"), _text(detail, "eventName")
-    if (source, call) != ("ec2.amazonaws.com", "ModifyVolume"):
+    rds = source == "rds.amazonaws.com" and call in events_rds.CALLS and Kind.RDS in envelope.kinds
+    if not rds and (source, call) != ("ec2.amazonaws.com", "ModifyVolume"):
         return envelope.signal(Claim.NOTHING, f"{source} {call}")
     if detail.get("errorCode"):
         return envelope.signal(Claim.NOTHING, f"{call} failed: {detail['errorCode']}")
     parameters = _mapping(detail.get("requestParameters"), "detail.requestParameters")
+    if rds:
+        return _rds_call(envelope, call, parameters)
     nested = parameters.get("ModifyVolumeRequest")
     places = [nested, parameters] if isinstance(nested, Mapping) else [parameters]
     for place in places:
         for key in ("VolumeId", "volumeId"):
             volume = place.get(key)
             if isinstance(volume, str) and _VOLUME_ID.fullmatch(volume):
-                return envelope.signal(Claim.MODIFICATION, f"{call} called", volume_id=volume)
+                ref = envelope.ref(volume)
+                return envelope.signal(Claim.MODIFICATION, f"{call} called", ref=ref)
     raise _UnknownShape("the ModifyVolume call names no volume")
+
+
+def _rds_call(envelope: _Envelope, call: str, parameters: Mapping[str, object]) -> Signal:
+    try:
+        ref = envelope.ref(events_rds.of_call(call, parameters), Kind.RDS)
+    except ValueError as problem:
+        raise _UnknownShape(str(problem)) from None
+    return envelope.signal(Claim.MODIFICATION, f"{call} called", ref=ref)
 
 
 def _state(state: Mapping[str, object]) -> str:

@@ -27,6 +27,7 @@ from headroom.domain.resources import (
     Configuration,
     Instance,
     InstanceLimits,
+    Kind,
     Modification,
     ResourceRef,
 )
@@ -124,6 +125,17 @@ class RdsStorage:
             valid=self._valid(told),
         )
 
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        """The storage of one DB instance: there is no other on it; raises ReadFailed."""
+        ref = ResourceRef(
+            kind=Kind.RDS, account_id=self._account_id, region=self._region,
+            resource_id=instance_id,
+        )  # fmt: skip
+        try:
+            return (self.view(ref),)
+        except ResourceGone:
+            return ()
+
     def apply(
         self,
         ref: ResourceRef,
@@ -214,6 +226,8 @@ class RdsStorage:
                 told = read(found[0], account_id=self._account_id, region=self._region)
             except AttributeError as problem:
                 raise ReadFailed(f"{call} {name}: {problem!r}") from problem
+        if told.volume.ref != ref:  # a name spelled otherwise would be kept in two books
+            raise ResourceGone(f"{name} is called {told.volume.ref.resource_id}")
         if told.facts.status in _LEAVING:
             raise ResourceGone(f"{name} does not exist")
         return told

@@ -43,11 +43,11 @@ def remediate(
             refs = (
                 () if signal.alarm_name is None else ports.metrics.contributors(signal.alarm_name)
             )
-        case Claim.MODIFICATION:
+        case Claim.MODIFICATION | Claim.HINT:  # recorded where a look finds news
             refs = () if signal.ref is None else (signal.ref,)
         case _:
             assert_never(signal.claim)
-    trigger = "event" if signal.claim is Claim.MODIFICATION else "alarm"
+    trigger = "event" if signal.claim in (Claim.MODIFICATION, Claim.HINT) else "alarm"
     decisions: list[Decision] = []
     missed: list[str] = []
     for ref in refs:

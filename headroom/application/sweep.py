@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
-from itertools import islice
 
 from headroom.application.look import NEAR_A_LIMIT, look
 from headroom.application.queueing import turns
@@ -219,8 +218,23 @@ def _urgency(
 
 
 def _batches(views: Iterator[StorageView]) -> Iterator[list[StorageView]]:
-    while batch := list(islice(views, BATCH)):
+    """Batches of one kind of storage each; what was read before a read failed comes first."""
+    batch: list[StorageView] = []
+    try:
+        for view in views:
+            other = bool(batch) and batch[0].volume.ref.kind is not view.volume.ref.kind
+            if len(batch) == BATCH or other:
+                yield batch
+                batch = []
+            batch.append(view)
+    except ReadFailed as error:
+        failure: ReadFailed | None = error
+    else:
+        failure = None
+    if batch:
         yield batch
+    if failure is not None:
+        raise failure
 
 
 def _watched(policy: Policy | PolicyUnreadable, view: StorageView) -> bool:

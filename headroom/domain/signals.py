@@ -18,6 +18,8 @@ class Claim(StrEnum):
     """An alarm-level transition: ask the alarm which contributors are in ALARM."""
     MODIFICATION = "modification"
     """A modification of this volume started, moved on, ended or failed."""
+    HINT = "hint"
+    """Its service says that something is the matter with this storage: worth a look, no more."""
     NOTHING = "nothing"
     """Understood and of no consequence (an OK, a volume created)."""
 

@@ -1,0 +1,118 @@
+"""Several kinds of storage behind one port: each asked about its own, none hiding another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from headroom.adapters.every_kind import EveryMetrics, EveryStorage
+from headroom.application.sweep import sweep
+from headroom.domain.outcome import Applied, Refused
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.ports import Glance, ReadFailed, ResourceGone, StorageView
+from tests.application.stage import Stage
+from tests.builders import ACCOUNT, NOW, REGION, gp3, volume
+
+
+def ref(kind: Kind, name: str) -> ResourceRef:
+    return ResourceRef(kind=kind, account_id=ACCOUNT, region=REGION, resource_id=name)
+
+
+class One:
+    """Storage and metrics of one kind, that fail on request."""
+
+    def __init__(self, kind: Kind, *names: str, fails: bool = False, blind: bool = False) -> None:
+        self.kind, self.names, self.fails, self.blind = kind, names, fails, blind
+        self.glanced: list[str] = []
+
+    def fleet(self) -> Iterator[StorageView]:
+        for name in self.names:
+            yield self.view(ref(self.kind, name))
+        if self.fails:
+            raise ReadFailed(f"{self.kind.value} did not answer")
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        return StorageView(volume=volume(ref=ref), modification=None, instance=None)
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        return tuple(self.fleet())
+
+    def apply(self, ref: ResourceRef, **_: Any) -> Applied:
+        return Applied(started_at=NOW)
+
+    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        if self.blind:
+            raise ReadFailed("no metrics")
+        self.glanced += [view.volume.ref.resource_id for view in views]
+        return {}
+
+    def activity(self, view: StorageView, now: datetime) -> Any:
+        return self.kind
+
+    def history(self, view: StorageView, now: datetime) -> Any:
+        return self.kind
+
+    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
+        return (ref(Kind.EBS, "vol-1"), ref(Kind.RDS, "orders"), ref(Kind.AURORA, "ledger"))
+
+
+def test_each_is_asked_about_its_own_kind() -> None:
+    ebs, rds = One(Kind.EBS, "vol-1"), One(Kind.RDS, "orders")
+    storage = EveryStorage({Kind.EBS: ebs, Kind.RDS: rds})
+    metrics = EveryMetrics(ebs, {Kind.RDS: rds})
+    assert [v.volume.ref.resource_id for v in storage.fleet()] == ["vol-1", "orders"]
+    assert [v.volume.ref.resource_id for v in storage.attached("i-1")] == ["vol-1"]
+    for kind in (Kind.EBS, Kind.RDS):
+        view = storage.view(ref(kind, "same-name"))
+        assert view.volume.ref.kind is kind
+        assert metrics.activity(view, NOW) == metrics.history(view, NOW) == kind  # type: ignore[comparison-overlap]
+    assert [r.kind for r in metrics.contributors("a")] == [Kind.EBS, Kind.RDS]
+
+
+def test_a_kind_that_is_not_looked_after_is_gone_and_never_changed() -> None:
+    storage = EveryStorage({Kind.EBS: One(Kind.EBS)})
+    with pytest.raises(ResourceGone):
+        storage.view(ref(Kind.RDS, "vol-1"))
+    outcome = storage.apply(ref(Kind.RDS, "vol-1"), expected=gp3(), seen=None, target=gp3())
+    assert isinstance(outcome, Refused)
+    assert outcome.code == "NotSent"
+
+
+def test_a_glance_at_two_kinds_at_once_is_refused_since_names_may_be_the_same() -> None:
+    ebs, rds = One(Kind.EBS, "x"), One(Kind.RDS, "x")
+    metrics = EveryMetrics(ebs, {Kind.RDS: rds})
+    assert metrics.glance([], NOW) == {}
+    with pytest.raises(ValueError, match="one kind"):
+        metrics.glance([*ebs.fleet(), *rds.fleet()], NOW)
+
+
+@pytest.mark.parametrize("broken", [{"fails": True}, {"blind": True}])
+def test_a_kind_that_does_not_answer_never_hides_the_others(broken: dict[str, bool]) -> None:
+    ebs, rds = One(Kind.EBS, "vol-1", **broken), One(Kind.RDS, "orders")
+    stage = Stage()
+    ports = replace(
+        stage.ports,
+        storage=EveryStorage({Kind.EBS: ebs, Kind.RDS: rds}),
+        metrics=EveryMetrics(ebs, {Kind.RDS: rds}),
+    )
+    report = sweep(ports, NOW)
+    assert rds.glanced == ["orders"]
+    assert report.failed >= 1
+    assert report.scan_ran
+    assert not report.scan_complete
+
+
+def test_what_was_read_before_the_last_kind_failed_is_glanced_at() -> None:
+    ebs, rds = One(Kind.EBS, "vol-1"), One(Kind.RDS, "orders", fails=True)
+    stage = Stage()
+    ports = replace(
+        stage.ports,
+        storage=EveryStorage({Kind.EBS: ebs, Kind.RDS: rds}),
+        metrics=EveryMetrics(ebs, {Kind.RDS: rds}),
+    )
+    assert not sweep(ports, NOW).scan_complete
+    assert (ebs.glanced, rds.glanced) == (["vol-1"], ["orders"])
