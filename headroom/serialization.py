@@ -30,6 +30,13 @@ from headroom.domain.aurora_decision import (
     AuroraEscalate,
     AuroraHold,
 )
+from headroom.domain.aurora_verification import (
+    ModeDiverged,
+    ModeIneffective,
+    ModePending,
+    ModeRelieved,
+    ModeVerification,
+)
 from headroom.domain.decision import Act, Answer, Decision, Escalate, Hold
 from headroom.domain.observation import Observation
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
@@ -54,6 +61,7 @@ TAG = "is"
 UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
     (Answer, (Act, Hold, Escalate)),
     (AuroraAnswer, (AuroraAct, AuroraHold, AuroraEscalate)),
+    (ModeVerification, (ModePending, ModeRelieved, ModeIneffective, ModeDiverged)),
     (Outcome, (Applied, AlreadyThere, Stale, Refused, Unknown)),
     (
         Verification,

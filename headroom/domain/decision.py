@@ -465,6 +465,11 @@ def _blocked(
     if lasting:
         names = "+".join(map(_cause, lasting))
         remedy = f"the owner could change: {', '.join(v.guardrail.value for v in lasting)}"
+        if plan.full_copy:
+            remedy = (
+                f"a person may make it {plan.target} for ${plan.price_change_usd:.2f} a month more, "
+                "for which RDS copies all data for hours and never back"
+            )
         remedy += "".join(f"; {v.detail}" for v in lasting if v.guardrail in EXPLAINED)
         if demand.shape is Shape.CLOSED_LOOP:
             remedy += "; a closed loop like this has no natural demand and would use up any limit"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroom.domain.catalogue import capability
 from headroom.domain.databases import Deployment, Engine
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
 from headroom.domain.digest import digest
@@ -20,6 +21,7 @@ from headroom.domain.verdicts import Guardrail
 from headroom.serialization import decision_from_json, decision_to_json, to_json
 from tests.builders import (
     ACCOUNT,
+    NOW,
     REGION,
     activity,
     evidence,
@@ -88,6 +90,12 @@ def test_growing_across_the_threshold_is_a_full_copy_flagged_and_left_to_a_perso
         assert Guardrail.GROWTH in {v.guardrail for v in judged.blocking}
     answer = decision.answer
     assert not (isinstance(answer, Act) and answer.plan.full_copy)
+    alone = decided(starved(rds(GP3, 300), 3_000), growth=True, types=(GP3,)).answer
+    assert isinstance(alone, Escalate)
+    assert alone.remedy == (
+        "a person may make it gp3 400 GiB 12000 IOPS 500 MiB/s for $11.50 a month more, for which "
+        "RDS copies all data for hours and never back"
+    )
 
 
 def test_a_database_below_the_threshold_gets_what_it_can_get_without_a_copy() -> None:
@@ -188,3 +196,54 @@ def test_what_is_stored_and_digested_of_a_volume_knows_nothing_of_databases() ->
         "bf8a86182e9efef9e0ee16f46da4f4c43d16af02f6f3a66434c5683322f2da1f"
     )
     assert digest(rds(GP2, 400)) != digest(gp2(400))
+
+
+def _quiet(configuration: Configuration, share: float, days: int) -> Observation:
+    """A database that did `share` of what it may for as many days, and does it now."""
+    can = capability(configuration)
+    level = max(50.0, can.sustained_iops * share)
+    balance = 100.0 if configuration.volume_type is GP2 else None
+    seen = starved(configuration, 1_000)
+    checks: dict[str, None] = {"iops_check": None, "mibps_check": None}
+    earlier = activity(
+        [level] * (288 * days), balance=balance, end=NOW, period_s=300, io_kib=8, **checks
+    )
+    return replace(
+        seen,
+        activity=activity([level] * 180, balance=balance, io_kib=8, **checks),
+        history=replace(earlier, busiest_iops=earlier.read_iops, busiest_mibps=earlier.read_mibps),
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    engine=st.sampled_from([Engine.MYSQL, Engine.MARIADB, Engine.POSTGRESQL]),
+    start=st.sampled_from(
+        [(GP2, 390, None, None), (GP2, 900, None, None), (GP2, 5_000, None, None),
+         (GP3, 400, 40_000, 2_000), (GP3, 900, 20_000, 700), (GP3, 500, 12_000, 500),
+         (IO1, 300, 15_000, None), (IO1, 800, 30_000, None), (IO2, 500, 30_000, None)]
+    ),
+    share=st.floats(0.0, 0.6),
+    days=st.integers(2, 9),
+)  # fmt: skip
+def test_what_a_quiet_database_gives_back_is_no_less_than_its_engine_takes(
+    engine: Engine, start: tuple[VolumeType, int, int | None, int | None], share: float, days: int
+) -> None:
+    origin = rds(*start, engine=engine)
+    decision = decided(_quiet(origin, share, days))
+    for judged in decision.judgements:
+        assert why_refused(origin, judged.plan.target) is None
+    if isinstance(decision.answer, Act):
+        plan = decision.answer.plan
+        assert plan.target.size_gib == origin.size_gib
+        assert plan.price_change_usd <= 0
+        assert plan.capability.sustained_iops >= capability(origin).sustained_iops * share
+
+
+def test_striped_gp3_gives_back_to_what_its_four_volumes_include_and_no_further() -> None:
+    seen = _quiet(rds(GP3, 900, 40_000, 2_000), 0.02, 9)
+    assert not isinstance(decided(seen).answer, Act), "2,000 MiB/s would be out of reach again"
+    answer = decided(seen, max_throughput_mibps=2_000).answer
+    assert isinstance(answer, Act)
+    assert (answer.plan.target.iops, answer.plan.target.throughput_mibps) == (12_000, 500)
+    assert answer.plan.price_change_usd == Decimal("-680.00")
