@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from headroom.cli.output import table
+from headroom.domain.groups import group_of
+from headroom.domain.limits import CodeOwned
+from headroom.domain.owners import CodeOwner, code_owner
 from headroom.domain.policy import EffectiveLimits, Mode, Policy
 from headroom.domain.policy_fields import FRIENDLY, written
 from headroom.domain.resources import Volume
@@ -18,6 +21,13 @@ MEANS = {
     Mode.OBSERVE: "decisions are recorded and nothing is changed",
     Mode.APPROVE: "it is changed within these limits once a person approved it",
     Mode.AUTO: "it is changed within these limits",
+}
+
+
+CODE_OWNED = {
+    CodeOwned.ACT: "changed as any other, with what to write back",
+    CodeOwned.TELL: "never changed, its owner is told what to write",
+    CodeOwned.LEAVE: "never changed, and nothing is said",
 }
 
 
@@ -35,6 +45,11 @@ class Shown:
         """Numbers of the rules that fit the volume."""
         rules = enumerate(self.policy.rules, 1)
         return tuple(n for n, rule in rules if rule.selector.matches(self.volume))
+
+    @property
+    def owner(self) -> CodeOwner | None:
+        """Who else keeps the volume's settings."""
+        return code_owner(self.volume.tags, self.policy.code_tags)
 
 
 def rows(shown: Shown) -> tuple[tuple[str, object, str], ...]:
@@ -57,6 +72,8 @@ def as_object(shown: Shown) -> dict[str, object]:
         "notes": list(shown.effective.notes),
         "limits": {name: {"value": value, "from": where} for name, value, where in rows(shown)},
         "account_price_increase_usd_per_month": float(shown.policy.account_increase_usd),
+        "code_owner": None if shown.owner is None else str(shown.owner),
+        "group": group_of(shown.policy, shown.volume),
     }  # fmt: skip
 
 
@@ -71,6 +88,14 @@ def show(shown: Shown, console: Console) -> None:
     increase = shown.policy.account_increase_usd
     _line(console, f"All increases in the account together: ${increase:,} a month.")
     _line(console, f"Mode {effective.limits.mode.value}: {MEANS[effective.limits.mode]}.")
+    if shown.owner is not None:
+        handling = effective.limits.infrastructure_as_code
+        _line(console, f"Owned by {shown.owner} as well (tag {shown.owner.told_by}): "
+                       f"{CODE_OWNED[handling]}.")  # fmt: skip
+    group = group_of(shown.policy, shown.volume)
+    if group is not None:
+        _line(console, f"Of the striped set {group or 'that its tags do not agree on'}: changed "
+                       "with all the others on its instance, or not at all.")  # fmt: skip
     for note in effective.notes:
         _line(console, f"Note: {note}.")
     if effective.problem is not None:

@@ -365,9 +365,15 @@ def _said_by_others(
 
 
 def _to_be_asked(members: Sequence[Assessed], share: _Share) -> str:
-    """Whether the change of any member waits for a person; empty when none does."""
+    """Why a person would have to agree to the change; empty when nobody would.
+
+    What the owner is asked for above a price counts for the price of the whole set.
+    """
+    made = [plan for plan in share.plans if plan is not None]
+    usd = sum((plan.price_change_usd for plan in made), Decimal(0))
     for member, plan in zip(members, share.plans, strict=True):
-        why = None if plan is None else why_approval(member.effective.limits, plan)
+        whole = None if plan is None else replace(plan, price_change_usd=usd)
+        why = None if whole is None else why_approval(member.effective.limits, whole)
         if why is not None:
             name = member.evidence.observation.volume.ref.resource_id
             return f"{NOT_ASKED} ({name}: {why})"

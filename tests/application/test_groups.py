@@ -192,6 +192,16 @@ def budget_for_three(stage: Stage) -> None:
     stage.rules = replace(rules, account_increase_usd=Decimal(3) * cost + Decimal("0.01"))
 
 
+def asked_above_a_price(stage: Stage) -> None:
+    """Each alone would cost less than that, all four cost more."""
+    alone = Stage(instance=stage.instance)
+    (one,) = remediate(alone.ports, alarm(alone.add(volume())), alone.now)
+    assert isinstance(one.answer, Act)
+    least = min(j.plan.price_change_usd for j in one.judgements if j.allowed)
+    stage.rules = policy(approve_above_usd=one.answer.plan.price_change_usd + 1)
+    assert 4 * least > one.answer.plan.price_change_usd + 1
+
+
 def few_places(stage: Stage) -> None:
     rules = stage.rules
     assert isinstance(rules, Policy)
@@ -241,6 +251,7 @@ def two_names(stage: Stage) -> None:
         (no_slot_left, "vol-3 may not (slots)", True),
         (budget_for_three, "may not (price_per_account)", False),
         (small_instance, "their instance sustains 12,000 IOPS for them", False),
+        (asked_above_a_price, "nobody is asked about a whole set yet (vol-1: it costs", False),
         (few_places, "it needs 4 changes at once, max_in_flight_per_az allows 3", False),
         (only_one, "no other volume of the set data is on i-1", False),
         (two_names, "its tags do not name one set", False),
