@@ -7,8 +7,8 @@ not deployed; what is only probably one is a remark.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from headroom.domain.catalogue import DURABILITY_PERCENT, LIMITS, MAX_MODIFICATIONS
@@ -18,9 +18,11 @@ from headroom.domain.policy import MODE_TAG, EffectiveLimits, Policy, Rule, Sele
 from headroom.domain.policy_fields import FRIENDLY, TARGET_TYPES, PolicyError, written
 from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
 from headroom.domain.tags import PREFIX
+from headroom.domain.windows import never_opens
 from headroom.policy_document import LONGEST_KEY, LONGEST_VALUE, read_policy
 from headroom.policy_text import document_in, parse_policy
 
+LONG_FREEZE = timedelta(days=366)
 NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
 """What a policy calls each field of Limits."""
 
@@ -35,8 +37,8 @@ class Checked:
     remarks: tuple[str, ...]
 
 
-def check_file(path: str) -> Checked:
-    """Check the policy in a file, all that is wrong at once."""
+def check_file(path: str, *, now: datetime | None = None) -> Checked:
+    """Check the policy in a file, all that is wrong at once; `now` tells freezes that are over."""
     try:
         document = document_in(path)
     except PolicyError as problem:
@@ -45,7 +47,19 @@ def check_file(path: str) -> Checked:
     if unread:
         return Checked(policy=None, problems=tuple(map(str, unread)), remarks=())
     policy = parse_policy(document, source=path)
-    return check(policy)
+    found = check(policy)
+    over = () if now is None else tuple(_over(policy, now))
+    return replace(found, remarks=(*found.remarks, *over))
+
+
+def _over(policy: Policy, now: datetime) -> Iterator[str]:
+    """Freezes that do nothing any more, or for longer than anybody plans ahead."""
+    for freeze in policy.freezes:
+        until = f"{freeze.until:%Y-%m-%d %H:%M} UTC"
+        if freeze.until <= now:
+            yield f"The freeze until {until} is over; take it out."
+        elif freeze.until - freeze.begins > LONG_FREEZE:
+            yield f"The freeze until {until} lasts longer than a year; mode observe says that too."
 
 
 def check(policy: Policy) -> Checked:
@@ -195,6 +209,10 @@ def why_never(effective: EffectiveLimits, origin: VolumeType) -> str | None:
             f"slots_reserve {limits.slots_reserve} ({where}) leaves people all of AWS's "
             f"{MAX_MODIFICATIONS} changes in 24 hours"
         )
+    if never_opens(limits.change_windows):
+        where = dict(effective.origins).get("change_windows", "defaults")
+        listed = "; ".join(map(str, limits.change_windows))
+        return f"change_windows {listed} ({where}) are never open"
     kept = {origin} & set(TARGET_TYPES) - {VolumeType.GP2}
     reasons = [_why_not(limits, origin, target) for target in {*limits.types, *kept}]
     if None in reasons:

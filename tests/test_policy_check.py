@@ -12,6 +12,7 @@ from headroom.domain.policy import Policy, Selector, limits_for
 from headroom.domain.resources import VolumeType
 from headroom.policy_check import check, check_file, covers, first_problem, specimen
 from headroom.policy_text import PolicyError, default_policy, parse_policy
+from tests.builders import NOW
 from tests.test_policy_text import DOCUMENTS, ROOT
 
 AUTO = {"mode": "auto"}
@@ -221,3 +222,28 @@ def test_the_first_problem_is_raised_with_where_it_stands() -> None:
     with pytest.raises(PolicyError, match=r"^policy.yaml: Rule 1 can never allow anything"):
         first_problem(made(({}, {"slots_reserve": 4})), source="policy.yaml")
     first_problem(default_policy(), source="policy.yaml")
+
+
+def test_windows_that_exclude_each_other_never_allow_anything() -> None:
+    windows = {"change_windows": ["Sat 00:00-24:00 UTC & Mon 00:00-24:00 UTC"]}
+    told = problems(made(({"type": "gp2"}, {**AUTO, **windows})))
+    assert told.startswith("Rule 1 can never allow anything: change_windows Mon 00:00-24:00 UTC & ")
+    assert told.endswith("(rule 1) are never open.")
+    hours = {"change_windows": ["Sun 02:15-02:45 Europe/Berlin"]}
+    assert problems(made(({"type": "gp2"}, {**AUTO, **hours}))) == ""
+
+
+def test_freezes_that_are_over_or_never_end_are_remarked_where_the_time_is_known(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "account:\n  freezes:\n    - {from: 2025-12-20, until: 2026-01-02}\n"
+        "    - {from: 2026-01-04, until: 2099-12-31}\n    - {from: 2026-03-01, until: 2026-03-02}\n"
+    )
+    assert check_file(str(file)).remarks == ()
+    assert check_file(str(file), now=NOW).remarks == (
+        "The freeze until 2026-01-03 00:00 UTC is over; take it out.",
+        "The freeze until 2100-01-01 00:00 UTC lasts longer than a year; mode observe says that "
+        "too.",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -61,7 +62,7 @@ def check(
     Exit code 2 when anything is; it would not deploy either. Remarks stop nothing. With
     --account and --region its version and length are those of what is published there.
     """
-    found = check_file(str(file))
+    found = check_file(str(file), now=datetime.now(UTC))
     problems = found.problems
     here, size = None, 0
     if found.policy is not None:

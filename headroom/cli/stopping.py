@@ -14,15 +14,16 @@ from typing import Annotated, TypeVar
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from headroom.adapters.calendars import ManagerCalendars
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.ledger_budget import account_sum
 from headroom.adapters.policies import ParameterPolicies
-from headroom.cli import source
+from headroom.cli import source, traffic_told
 from headroom.cli.account import Account, account
 from headroom.cli.output import emit, money, out, utc
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.source import DEFAULT_STACK
-from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resource_state import usd
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, in_force
@@ -225,7 +226,7 @@ def status(
     stack: StackOption = DEFAULT_STACK,
     local: LocalOption = False,
 ) -> int:
-    """Say which policy is in force, what is paused, which breakers are open, and what is spent."""
+    """Say which policy is in force, what is stopped, spent, under way, closed, and who waits."""
     here = deployment(region, profile, endpoint_url, stack, local)
     now = here.account.now
     stops = _stops(here)
@@ -233,11 +234,13 @@ def status(
     policy = policies.current()
     unreadable = policy.reason if isinstance(policy, PolicyUnreadable) else None
     taken = usd(_increase(here))
+    traffic = None if isinstance(policy, PolicyUnreadable) else _traffic(here, policy, now)
     if as_json:
         version = None if isinstance(policy, PolicyUnreadable) else policy.version
         emit({"account": here.account.account_id, "region": here.account.region,
               "policy_version": version, "policy_unreadable": unreadable,
               "increase_usd": float(taken),
+              "traffic": None if traffic is None else traffic_told.as_object(traffic),
               **as_object(stops, now)})  # fmt: skip
         return OK
     if isinstance(policy, PolicyUnreadable):
@@ -251,7 +254,21 @@ def status(
         say(line)
     if not list(lines(stops, now)):
         say(f"Nothing is paused in {here.place}, and no breaker is open.")
+    for line in () if traffic is None else traffic_told.lines(traffic):
+        say(line)
     return OK
+
+
+def _traffic(here: Deployment, policy: Policy, now: datetime) -> traffic_told.Seen:
+    calendars = ManagerCalendars(here.account.client("ssm"))
+    try:
+        return traffic_told.Seen(
+            policy=policy, traffic=here.ledger.traffic(),
+            queue=here.ledger.queue(traffic_told.QUEUE_READ),
+            calendars=calendars.seen(policy.calendars, now), now=now,
+        )  # fmt: skip
+    except ReadFailed as problem:
+        raise Problem(f"The changes under way cannot be read: {problem}") from None
 
 
 def lines(stops: Stops, now: datetime) -> list[str]:
