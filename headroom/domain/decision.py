@@ -172,7 +172,12 @@ class Evidence:
     """A target to weigh beside those that the planner finds; not part of the decision's id."""
 
 
-EXPLAINED = frozenset({Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.GROUP})
+EXPLAINED = frozenset(
+    {
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.GROUP,
+        Guardrail.DATABASE_STATE, Guardrail.PENDING_CHANGES, Guardrail.SIZE_OWNER,
+    }
+)  # fmt: skip
 """Guardrails whose own words tell the owner what to do."""
 NOTHING_ALLOWED = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """What stands in for a policy nobody can read: it allows nothing at all."""

@@ -26,7 +26,7 @@ def database_state(case: Case) -> Verdict:
     if status == "storage-full":
         detail = "it stands still until it has more storage: that is for a person to give it now"
     elif unusual is not None:
-        detail = "what its storage does and may be set to is not told apart by what is read of it"
+        detail = f"its storage is unusual ({unusual}): metrics and limits are not told apart"
     passes = unusual is None and not status.startswith(FOR_A_PERSON)
     return verdict_of(
         Guardrail.DATABASE_STATE, Relation.IS, unusual or status, AVAILABLE, "", detail,
@@ -38,10 +38,17 @@ def pending_changes(case: Case) -> Verdict:
     """Nobody's pending changes are applied with ours, as ApplyImmediately would do."""
     facts = case.observation.volume.facts
     names = () if facts is None else facts.pending
-    detail = "ApplyImmediately would apply them too, some with an outage" if names else ""
+    being_applied = facts is not None and facts.status != AVAILABLE
+    left = ", ".join(names)
+    detail = (
+        f"somebody left {left} pending, which RDS would apply with any change of the storage, "
+        "some of it with an outage"
+        if names
+        else ""
+    )
     return verdict_of(
-        Guardrail.PENDING_CHANGES, Relation.IS, ", ".join(names) or "none", "none", "", detail,
-        temporary=True,
+        Guardrail.PENDING_CHANGES, Relation.IS, left or "none", "none", "", detail,
+        temporary=being_applied,
     )  # fmt: skip
 
 

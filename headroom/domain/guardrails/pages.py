@@ -227,7 +227,6 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             example="a database that is being backed up", blocked=_database(status="backing-up"),
         ),
         Guardrail.PENDING_CHANGES: Page(
-            clears="when the pending changes are applied or withdrawn",
             do="apply them when it suits the database, or withdraw them; Headroom's call takes "
             "effect at once, and RDS would apply them with it",
             example="somebody left another instance class for the maintenance window",

@@ -1,0 +1,274 @@
+"""Databases through the same look, with RDS's own adapter on a small RDS and metrics that are said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from headroom.adapters.rds import RdsStorage
+from headroom.application.look import look
+from headroom.domain.databases import Database, DatabaseFacts, Engine
+from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.demand import Binding
+from headroom.domain.observation import VolumeActivity
+from headroom.domain.outcome import Outcome
+from headroom.domain.policy import Mode
+from headroom.domain.records import Step
+from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
+from headroom.domain.verdicts import Guardrail
+from headroom.ports import StorageView
+from tests.adapters.rds_service import InstanceTypes, RdsService, db, refusal
+from tests.application.stage import Stage
+from tests.builders import ACCOUNT, REGION, activity, policy
+from tests.domain.databases import rds
+
+ORDERS = ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="orders")
+
+
+def spending(iops: float = 6_000.0, *, left: float = 8.0) -> VolumeActivity:
+    """A load above the baseline that spends the credits, `left` percent of them left."""
+    balance = [min(100.0, left + (179 - i) * 0.4) for i in range(180)]
+    return activity([iops] * 180, queue=12.0, balance=balance, iops_check=None, mibps_check=None)
+
+
+def at_the_limit(iops: float) -> VolumeActivity:
+    return activity(
+        [iops / 2] * 120 + [iops] * 60, queue=[1.0] * 120 + [300.0 + 2 * i for i in range(60)],
+        iops_check=None, mibps_check=None,
+    )  # fmt: skip
+
+
+class Databases(Stage):
+    """The stage with RDS behind its storage."""
+
+    service: RdsService
+    rds: RdsStorage
+
+    @classmethod
+    def of(cls, load: VolumeActivity, *types: str, **changes: Any) -> Databases:
+        made = cls(
+            rules=policy(
+                mode=Mode.AUTO, max_iops=64_000, max_throughput_mibps=4_000, largest_step=16.0
+            )
+        )
+        made.service = RdsService.of(db(**changes))
+        made.rds = RdsStorage(
+            made.service, InstanceTypes(*types), notes=made.ledger,  # type: ignore[arg-type]
+            clock=lambda: made.now, account_id=ACCOUNT, region=REGION,
+        )  # fmt: skip
+        made.loads["orders"] = load
+        return made
+
+    def fleet(self) -> Iterator[StorageView]:
+        return self.rds.fleet()
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        return self.rds.view(ref)
+
+    def apply(
+        self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:  # fmt: skip
+        return self.rds.apply(ref, expected=expected, seen=seen, target=target)
+
+    def look(self) -> Decision:
+        decision = look(self.ports, ORDERS, self.now, trigger="alarm", must_record=True)
+        assert decision is not None
+        return decision
+
+    def look_on(self) -> Decision | None:
+        return look(self.ports, ORDERS, self.now, trigger="due")
+
+
+def blocking(decision: Decision) -> set[Guardrail]:
+    assert isinstance(decision.answer, Hold | Escalate), decision.summary
+    return {v.guardrail for judged in decision.judgements for v in judged.blocking}
+
+
+def test_a_database_that_runs_out_of_credits_gets_gp3_in_one_call_and_is_seen_relieved() -> None:
+    stage = Databases.of(spending())
+    decision = stage.look()
+    assert isinstance(decision.answer, Act), decision.summary
+    assert decision.diagnosis.binding is Binding.BURST_CREDITS
+    target = decision.answer.plan.target
+    assert target == rds(VolumeType.GP3, 500, 12_000, 512)  # not less than gp2 had
+    kinds = {j.plan.target.volume_type for j in decision.judgements}
+    assert {VolumeType.GP3, VolumeType.IO1} <= kinds  # priced beside what was not taken
+    assert [c["StorageType"] for c in stage.service.changes] == ["gp3"]
+    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
+    stage.later(minutes=12)
+    stage.service.optimizes()
+    assert stage.look_on() is None
+    stage.service.settles()
+    stage.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
+    for _ in range(4):
+        stage.later(minutes=10)
+        stage.look_on()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+    assert len(stage.service.changes) == 1  # one slot, and nothing counted as somebody else's
+    known = stage.ledger.standing(ORDERS, stage.now).modifications
+    assert [m.by for m in known] == ["headroom"]
+
+
+def test_a_lost_answer_is_resolved_from_what_rds_shows_and_nothing_is_sent_twice() -> None:
+    stage = Databases.of(spending())
+    stage.service.times_out = True
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
+    stage.later(minutes=3)
+    stage.look_on()
+    assert stage.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
+    stage.later(minutes=10)
+    stage.look_on()
+    assert len(stage.service.changes) == 1
+
+
+def test_a_call_that_never_arrived_ends_the_chain_and_may_be_tried_again() -> None:
+    stage = Databases.of(spending())
+    stage.service.fails_with = TimeoutError("connect timed out")
+    stage.look()
+    for _ in range(4):
+        stage.later(minutes=3)
+        stage.look_on()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
+    assert len(stage.service.changes) <= 1
+
+
+def test_a_pending_change_of_somebody_else_holds_everything_and_says_so() -> None:
+    stage = Databases.of(spending(), PendingModifiedValues={"DBInstanceClass": "db.m6gd.2xlarge"})
+    decision = stage.look()
+    assert Guardrail.PENDING_CHANGES in blocking(decision)
+    assert isinstance(decision.answer, Escalate)  # the window may be a week away
+    ((whom, step, said),) = stage.told
+    assert (whom, step) == ("orders", Step.DECIDED)
+    assert "somebody left DBInstanceClass pending" in said
+    assert stage.service.changes == []
+    stage.look()
+    assert len(stage.told) == 1
+    stage.service.settles()
+    assert isinstance(stage.look().answer, Act)
+
+
+def test_below_the_threshold_gp3_has_nothing_to_set_and_a_copy_is_for_a_person() -> None:
+    stage = Databases.of(
+        at_the_limit(3_000.0), AllocatedStorage=200, StorageType="gp3", Iops=3_000,
+        StorageThroughput=125,
+    )  # fmt: skip
+    decision = stage.look()
+    for judged in decision.judgements:
+        target = judged.plan.target
+        if target.volume_type is VolumeType.GP3 and target.size_gib < 400:
+            assert (target.iops, target.throughput_mibps) == (None, None)
+        if target.size_gib >= 400:
+            assert judged.plan.full_copy
+            assert Guardrail.GROWTH in {v.guardrail for v in judged.blocking}
+    for sent in stage.service.changes:
+        assert sent.get("AllocatedStorage", 200) < 400
+
+
+def test_money_is_not_spent_where_the_class_is_the_limit() -> None:
+    stage = Databases.of(
+        at_the_limit(12_000.0), StorageType="gp3", Iops=12_000, StorageThroughput=500,
+        DBInstanceClass="db.r6g.large",
+    )  # fmt: skip
+    stage.rds._ec2 = SmallClass()  # type: ignore[assignment]
+    decision = stage.look()
+    assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
+    assert isinstance(decision.answer, Hold | Escalate)
+    assert stage.service.changes == []
+
+
+def test_a_class_whose_limits_nobody_tells_holds_every_plan_that_costs() -> None:
+    stage = Databases.of(spending(), DBInstanceClass="db.unheard.of")
+    assert Guardrail.INSTANCE_LIMIT in blocking(stage.look())
+    assert stage.service.changes == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "guardrail"),
+    [
+        ({"DBInstanceStatus": "storage-optimization"}, Guardrail.IN_FLIGHT),
+        ({"StorageOperationStatus": "Optimizing"}, Guardrail.IN_FLIGHT),
+        ({"DBInstanceStatus": "backing-up"}, Guardrail.DATABASE_STATE),
+        ({"DBInstanceStatus": "storage-full"}, Guardrail.DATABASE_STATE),
+        ({"AdditionalStorageVolumes": [{"VolumeName": "rdsdbdata2"}]}, Guardrail.DATABASE_STATE),
+        ({"DedicatedLogVolume": True}, Guardrail.DATABASE_STATE),
+    ],
+)
+def test_a_database_that_is_not_at_rest_or_not_plain_is_left_alone(
+    changes: dict[str, Any], guardrail: Guardrail
+) -> None:
+    stage = Databases.of(spending(), **changes)
+    assert guardrail in blocking(stage.look())
+    assert stage.service.changes == []
+
+
+def test_size_has_one_owner() -> None:
+    stage = Databases.of(spending(), MaxAllocatedStorage=2_000)
+    decision = stage.look()
+    grown = [j for j in decision.judgements if j.plan.grows]
+    assert all(Guardrail.SIZE_OWNER in {v.guardrail for v in j.blocking} for j in grown)
+    assert isinstance(decision.answer, Act)  # IOPS are still ours to set
+    assert decision.answer.plan.target.size_gib == 500
+
+
+def test_what_rds_says_it_takes_is_what_is_planned_for() -> None:
+    stage = Databases.of(spending())
+    stage.service.valid = [{"StorageType": "io1"}, {"StorageType": "gp2"}]
+    decision = stage.look()
+    assert decision.observation.valid
+    assert VolumeType.GP3 not in {j.plan.target.volume_type for j in decision.judgements}
+
+
+def test_growth_by_rds_itself_counts_as_somebody_elses_change() -> None:
+    stage = Databases.of(activity([100.0] * 180, iops_check=None, mibps_check=None, balance=99.0))
+    stage.look()
+    stage.later(hours=2)
+    stage.service.instances["orders"]["AllocatedStorage"] = 550
+    for _ in range(3):
+        stage.later(minutes=5)
+        stage.look()
+    known = stage.ledger.standing(ORDERS, stage.now).modifications
+    assert [m.by for m in known] == ["other"]
+
+
+def test_a_refusal_that_means_later_is_not_taken_for_a_mistake() -> None:
+    stage = Databases.of(spending())
+    stage.service.fails_with = refusal(
+        "InvalidParameterCombination",
+        "You can't currently modify the storage of this DB instance because the previous storage "
+        "change is being optimized.",
+    )
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "intended", "refused"]
+    assert Step.REFUSED not in {step for _, step, _ in stage.told}  # time alone clears it
+    assert not stage.ledger.due(stage.later(minutes=14), 9)
+    assert stage.ledger.due(stage.later(minutes=2), 9)
+
+
+def test_a_record_of_a_database_reads_back_as_it_was_written() -> None:
+    stage = Databases.of(spending(), MaxAllocatedStorage=2_000)
+    decision = stage.look()
+    read = stage.ledger.decision(decision.decision_id)
+    assert read.observation.volume.facts == decision.observation.volume.facts
+    assert read.observation.volume.facts == DatabaseFacts(
+        instance_class="db.r6g.2xlarge", status="available", members=("orders",),
+        max_allocated_gib=2_000,
+    )  # fmt: skip
+    assert read.observation.volume.configuration.database == Database(engine=Engine.POSTGRESQL)
+
+
+class SmallClass(InstanceTypes):
+    """A class that sustains less than the storage above it."""
+
+    def describe_instance_types(self, *, InstanceTypes: list[str]) -> Any:
+        info = {
+            "BaselineThroughputInMBps": 78.75, "BaselineIops": 3_600,
+            "MaximumThroughputInMBps": 593.75, "MaximumIops": 20_000,
+        }  # fmt: skip
+        ebs = {"EbsOptimizedSupport": "default", "EbsOptimizedInfo": info}
+        one = {"InstanceType": InstanceTypes[0], "Hypervisor": "nitro", "EbsInfo": ebs}
+        return {"InstanceTypes": [one]}
