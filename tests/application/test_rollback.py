@@ -114,13 +114,13 @@ def test_after_a_rollback_the_volume_is_left_as_it_is_for_a_day_whatever_it_suff
         stage.rules = policy(mode=Mode.AUTO, revert_wait_minutes=0)
     stage.loads[ref.resource_id] = starving()
     stage.pressed = {ref.resource_id}
-    minutes(stage, 95, each=15)
+    minutes(stage, 23, each=60)
     assert now_is(stage, ref) == gp3()
     assert {v.guardrail.value for j in last(stage, ref).judgements for v in j.blocking} >= {
         "rolled_back"
     }
     assert stage.steps(ref).count("intended") == 2
-    minutes(stage, 8, each=15)
+    minutes(stage, 3, each=60)
     assert (stage.steps(ref).count("intended") == 3) is by_itself  # else `revert_wait` goes on
 
 
@@ -315,7 +315,7 @@ def test_a_raise_that_did_not_help_is_undone_where_the_policy_says_so_and_once(
     assert now_is(stage, ref) == gp3()
     (undone,) = [d for d in decisions(stage, ref) if d.rolls_back and isinstance(d.answer, Act)]
     assert "asked for by the policy (roll_back_ineffective) (it did not help)" in undone.summary
-    minutes(stage, 10 * 96, each=15)
+    minutes(stage, 10 * 12, each=120)
     assert sum(d.rolls_back is not None for d in decisions(stage, ref)) == 1
     assert stage.steps(ref).count("intended") <= 3, "no loop of raise and return"
 

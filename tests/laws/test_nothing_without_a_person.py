@@ -198,8 +198,8 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 )  # fmt: skip
 
 
-@given(st.lists(EVENTS, min_size=4, max_size=16))
-@settings(max_examples=60, deadline=None)
+@given(st.lists(EVENTS, min_size=4, max_size=12))
+@settings(max_examples=25, deadline=None)
 def test_whatever_happens_nothing_is_done_that_nobody_agreed_to(events: list[Event]) -> None:
     world = World()
     alarm(world)
