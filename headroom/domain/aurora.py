@@ -62,7 +62,7 @@ class AuroraCluster:
     status: str
     mode: StorageMode
     mode_since: datetime | None
-    """When the present mode came into force; None when nobody recorded it."""
+    """Since when the present mode is known to be in force; None when nobody knows."""
     pending_mode: StorageMode | None
     next_allowed_at: datetime | None
     """IOOptimizedNextAllowedModificationTime; None where AWS names none."""

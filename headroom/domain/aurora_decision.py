@@ -28,6 +28,7 @@ from headroom.domain.aurora_guardrails import (
 )
 from headroom.domain.digest import digest
 from headroom.domain.pricing import PriceUnknown
+from headroom.domain.standing import Signature
 
 
 class AuroraReason(StrEnum):
@@ -100,6 +101,20 @@ class AuroraDecision:
     judgement: AuroraJudgement | None
     answer: AuroraAnswer
     summary: str
+
+    @property
+    def signature(self) -> Signature:
+        """What a later decision is compared with to tell whether it is news."""
+        answer, judgement = self.answer, self.judgement
+        plan = answer.plan if isinstance(answer, AuroraAct) else answer.would_take
+        return Signature(
+            answer=type(answer).__name__.removeprefix("Aurora").lower(),
+            binding=answer.reason.value,
+            plan="" if plan is None else plan.target.value,
+            blocking=()
+            if judgement is None or plan is None
+            else tuple(v.guardrail.value for v in judgement.blocking),
+        )
 
     def stored(self) -> AuroraDecision:
         """As the ledger keeps it: without 16 days of series, whose days `demand` has. Same id."""

@@ -21,6 +21,8 @@ FRESH = timedelta(days=2)
 """How old the size may be: VolumeBytesUsed comes a few times a day."""
 SLOW_HOURS = 1.0
 """A day has slow commits with so many hours of them."""
+SILENT_AFTER = timedelta(days=3)
+"""How long a mode is in force before nothing published of it means that nothing will be."""
 SETTLES = timedelta(hours=1)
 """How long after a change of mode what is measured may still be of the mode before."""
 
@@ -46,7 +48,7 @@ class AuroraDemand:
     storage_gib: float | None
     """None when no size was published lately."""
     known: bool
-    """Whether anything at all was published of billed I/O under the present mode."""
+    """Whether anything was published of billed I/O under the present mode, or it is early to tell."""
 
     @property
     def whole(self) -> bool:
@@ -98,7 +100,7 @@ def demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraDemand:
     return AuroraDemand(
         days=days[-DAYS:],
         storage_gib=_storage(activity.bytes_used, observation.at),
-        known=any(ios),
+        known=any(ios) or observation.at - (since or begin) < SILENT_AFTER,
     )
 
 

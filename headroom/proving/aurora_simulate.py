@@ -70,7 +70,7 @@ class AuroraResult:
         """The decisions that say something else than the one before."""
         found: list[AuroraDecision] = []
         for decision in self.decisions:
-            if not found or _gist(found[-1]) != _gist(decision):
+            if not found or found[-1].signature != decision.signature:
                 found.append(decision)
         return tuple(found)
 
@@ -278,10 +278,6 @@ def _counts(scenario: AuroraScenario) -> Iterator[float | None]:
                 total += segment.load.ops_per_s * seconds
                 measured += seconds
         yield total if measured > 299 else None
-
-
-def _gist(decision: AuroraDecision) -> tuple[str, str]:
-    return type(decision.answer).__name__, decision.answer.reason.value
 
 
 def _money(value: Decimal) -> float:

@@ -364,3 +364,24 @@ def test_a_grid_that_does_not_begin_at_midnight_is_cut_into_utc_days() -> None:
     assert {day.start.hour for day in found.days} == {0}
     assert found.days[-1].start.date() == (NOW - timedelta(days=1)).date()
     assert grid([1.0], NOW).end == NOW
+
+
+def test_right_after_a_change_nothing_published_is_no_news_yet() -> None:
+    silent = activity([5_000_000.0] * 15)
+    none = replace(silent, read_ios=_blank(silent), write_ios=_blank(silent))
+    young = optimized(mode_since=NOW - timedelta(days=1), next_allowed_at=NOW + timedelta(days=29))
+    decision = decided(AuroraObservation(at=NOW, cluster=young, activity=none))
+    assert decision.answer.reason is AuroraReason.DATA_TOO_THIN
+
+
+def test_unknown_since_when_it_is_io_optimized_is_thin_data_and_not_silence() -> None:
+    decision = decided(seen(5_000_000.0, optimized(mode_since=None)))
+    assert decision.answer.reason is AuroraReason.DATA_TOO_THIN
+
+
+def test_the_same_day_after_day_is_no_news_and_another_guardrail_is() -> None:
+    first, again = decided(seen(FORTY)), decided(seen(FORTY * 1.01))
+    assert first.signature == again.signature
+    held = decided(seen(FORTY, cluster(next_allowed_at=NOW + timedelta(days=2))))
+    assert held.signature != first.signature
+    assert held.signature.blocking == ("gate",)
