@@ -53,6 +53,17 @@ def test_a_function_loads_nothing_heavy_it_does_not_need(shipped: Synthesised) -
         assert heavy not in loaded
 
 
+def test_time_zones_are_known_where_the_system_has_no_data_of_them(shipped: Synthesised) -> None:
+    asks = (
+        "import sys, zoneinfo; zoneinfo.reset_tzpath(to=()); sys.path.insert(0, sys.argv[1]); "
+        "from headroom.domain.windows import parse_window; "
+        "print(parse_window('Mon 22:00-06:00 Europe/Berlin'))"
+    )
+    command = [sys.executable, "-I", "-S", "-B", "-c", asks, str(shipped.asset())]
+    done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=False)
+    assert done.stdout == "Mon 22:00-06:00 Europe/Berlin\n", done.stderr
+
+
 @pytest.mark.parametrize("left_out", ["cli", "localaws", "proving"])
 def test_what_no_function_imports_stays_at_home(shipped: Synthesised, left_out: str) -> None:
     assert not (shipped.asset() / "headroom" / left_out).exists()
