@@ -9,7 +9,12 @@ from datetime import datetime, timedelta
 
 from headroom.application.execution import LEASE, record_outcome
 from headroom.domain.decision import Act, Decision, Evidence, decide
-from headroom.domain.group_decision import NOT_ASKED, SetDecision, decide_together
+from headroom.domain.group_decision import (
+    NOT_ASKED,
+    SetDecision,
+    decide_together,
+    held_anyway,
+)
 from headroom.domain.groups import (
     Candidate,
     GroupSeen,
@@ -68,6 +73,9 @@ def consider(
     members = _candidates(ports, views, evidence.observation.at)
     evidence = _told_elsewhere(evidence, members)
     said = _ready(name, policy, evidence, views, members)
+    if not said.problem:
+        rest = [member for member in members if member.volume.ref != seen.ref]
+        said = held_anyway(name, alone, alone.answer.plan, policy, rest)
     if said.problem:
         return SetDecision(looked_at=decide(evidence, group=said), acts=())
     found: list[Evidence] = []

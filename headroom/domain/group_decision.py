@@ -6,10 +6,9 @@ that change, or the decision about the one that was looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from statistics import mean
 
 from headroom.domain.approval import why_approval
 from headroom.domain.catalogue import capability
@@ -26,31 +25,32 @@ from headroom.domain.decision import (
     decision_id_of,
     reason_of,
 )
-from headroom.domain.demand import Binding
 from headroom.domain.digest import digest
+from headroom.domain.group_shapes import Share, left_for, shares_of
 from headroom.domain.groups import (
+    Candidate,
     GroupMember,
     GroupSeen,
     GroupStanding,
     Shape,
     shape,
-    shaped,
 )
-from headroom.domain.guardrails import judge
-from headroom.domain.observation import Observation
-from headroom.domain.planner import relieves
+from headroom.domain.guardrails import Case, judge
 from headroom.domain.plans import Plan
+from headroom.domain.policy import Policy, limits_for
 from headroom.domain.standing import Standing
 from headroom.domain.traffic import InFlight, Traffic, after_begun, counted
-from headroom.domain.verdicts import PlanJudgement, Verdict
+from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 from headroom.domain.waiting import WAITED_FOR
-from headroom.domain.weigh import weigh_targets
 
-MOST_SHAPES = 24
-"""Shapes that are weighed for a set, the members' own best ones first."""
-RECENT_POINTS = 15
-FREE = (Binding.NOTHING, Binding.UNKNOWN, Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
-"""Where no limit of the volume itself binds."""
+WHATEVER_THE_LOAD = frozenset(
+    {
+        Guardrail.POLICY, Guardrail.MODE, Guardrail.OTHER_OWNER, Guardrail.MULTI_ATTACH,
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.SLOTS, Guardrail.BACK_OFF,
+        Guardrail.ROLLED_BACK, Guardrail.FAILURES,
+    }
+)  # fmt: skip
+"""Guardrails that look neither at the load nor at what exactly is planned."""
 NOT_ASKED = "a person would have to agree, and nobody is asked about a whole set yet"
 TOLD = 4
 """Members whose reasons are told; of the rest only how many there are."""
@@ -64,25 +64,10 @@ class SetDecision:
     acts: tuple[Decision, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Share:
-    """One shape for the whole set: a plan for each member, None for one that has it already."""
-
-    like: Shape
-    plans: tuple[Plan | None, ...]
-    value_usd_per_day: float
-
-    @property
-    def order(self) -> tuple[float, int, Decimal, str]:
-        made = [plan for plan in self.plans if plan is not None]
-        usd = sum((plan.price_change_usd for plan in made), Decimal(0))
-        return -round(self.value_usd_per_day, 2), len(made), usd, str(self.like)
-
-
 def decide_together(name: str, looked_at: Evidence, others: Sequence[Evidence]) -> SetDecision:
     """What to do about a set whose volumes were all read; a pure function of the evidence."""
     members = [assessed(evidence) for evidence in (looked_at, *others)]
-    shares = sorted(_shares(members), key=lambda share: share.order)
+    shares = sorted(shares_of(members), key=lambda share: share.order)
     judged = [_judged(name, members, share) for share in shares]
     chosen = next(
         (
@@ -129,7 +114,7 @@ def _act(
 
 
 def _seen(
-    name: str, members: Sequence[Assessed], share: _Share | None, token: str
+    name: str, members: Sequence[Assessed], share: Share | None, token: str
 ) -> GroupSeen:  # fmt: skip
     plans = share.plans if share is not None else (None,) * len(members)
     return GroupSeen(
@@ -152,112 +137,8 @@ def _in_words(like: Shape) -> str:
     return " ".join(parts)
 
 
-def _shares(members: Sequence[Assessed]) -> Iterator[_Share]:
-    """Every shape worth weighing that meets what each pressed member needs, valued for the set."""
-    shapes = _shapes(members)
-    plans: list[Mapping[Shape, Plan]] = []
-    for member in members:
-        current = member.evidence.observation.volume.configuration
-        targets = [shaped(current, like) for like in shapes]
-        made = (
-            {}
-            if member.situation is None
-            else weigh_targets(member.situation, [t for t in targets if t != current])
-        )
-        plans.append({shape(target): plan for target, plan in made.items()})
-    for like in shapes:
-        mine = tuple(each.get(like) for each in plans)
-        if _fits(members, mine, like):
-            value = _value(members, mine)
-            yield _Share(
-                like=like,
-                plans=tuple(p and replace(p, value_usd_per_day=value) for p in mine),
-                value_usd_per_day=value,
-            )
-
-
-def _shapes(members: Sequence[Assessed]) -> list[Shape]:
-    """The members' own best shapes, what serves the most demanding of a type, and what they have.
-
-    A shape that the instance could not serve for all of them is weighed cut down as well.
-    """
-    best: dict[Shape, None] = {}
-    own = [[shape(p.target) for p in m.weighed.plans if not p.grows][:MOST_SHAPES] for m in members]
-    for rank in range(max((len(each) for each in own), default=0)):
-        best |= dict.fromkeys(each[rank] for each in own if rank < len(each))
-    for kind in {each[0][0] for each in own if each}:
-        first = [each[0] for each in own if each and each[0][0] is kind]
-        best[
-            (
-                kind,
-                max((s[1] for s in first if s[1] is not None), default=None),
-                max((s[2] for s in first if s[2] is not None), default=None),
-            )
-        ] = None
-    shapes = list(best)[:MOST_SHAPES]
-    left = _left(members)
-    shapes += [cut for like in shapes if (cut := _cut_down(like, left, len(members))) != like]
-    shapes += [shape(m.evidence.observation.volume.configuration) for m in members]
-    return list(dict.fromkeys(shapes))
-
-
-def _cut_down(like: Shape, left: tuple[float, float] | None, count: int) -> Shape:
-    """The shape with each member's even share of what the instance has for the set, at most."""
-    kind, iops, mibps = like
-    if left is None:
-        return like
-    if iops is not None:
-        iops = min(iops, max(1, int(left[0] / count)))
-    if mibps is not None:
-        mibps = min(mibps, max(1, int(left[1] / count)))
-    return kind, iops, mibps
-
-
-def _fits(members: Sequence[Assessed], plans: Sequence[Plan | None], like: Shape) -> bool:
-    """Whether all can have the shape, none goes down while another goes up, and all are helped."""
-    for member, plan in zip(members, plans, strict=True):
-        current = member.evidence.observation.volume.configuration
-        if plan is None and shape(current) != like:
-            return False
-        pressed = plan is not None and member.diagnosis.binding not in FREE
-        if pressed and not _helps(member, plan):
-            return False
-    changes = [
-        (_lowers(member, plan), _raises(plan))
-        for member, plan in zip(members, plans, strict=True)
-        if plan is not None
-    ]
-    down, up = any(lowers for lowers, _ in changes), any(raises for _, raises in changes)
-    return bool(changes) and (not down or not up or all(lowers for lowers, _ in changes))
-
-
-def _helps(member: Assessed, plan: Plan | None) -> bool:
-    situation = member.situation
-    return plan is not None and situation is not None and relieves(situation, plan)
-
-
-def _lowers(member: Assessed, plan: Plan) -> bool:
-    return plan.gives_back(draining=member.diagnosis.binding is Binding.BURST_CREDITS)
-
-
-def _raises(plan: Plan) -> bool:
-    now, then = capability(plan.origin), plan.capability
-    return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
-
-
-def _value(members: Sequence[Assessed], plans: Sequence[Plan | None]) -> float:
-    """What the change of all is worth per day: the sum, and of giving back the least of all.
-
-    Nobody's saving outweighs what another would miss.
-    """
-    made = [(m, p) for m, p in zip(members, plans, strict=True) if p is not None]
-    values = [plan.value_usd_per_day for _, plan in made]
-    lowers = any(_lowers(member, plan) for member, plan in made)
-    return round(min(values) if lowers else sum(values), 4)
-
-
 def _judged(
-    name: str, members: Sequence[Assessed], share: _Share
+    name: str, members: Sequence[Assessed], share: Share
 ) -> tuple[PlanJudgement | None, ...]:
     """What every guardrail says about each member's plan, then what the others make of it."""
     standings = _standings(members, share.plans)
@@ -336,25 +217,53 @@ def _said_by_others(
     place: int, too_much: str,
 ) -> GroupStanding:  # fmt: skip
     """Why the others hold a member back, and whether that passes."""
-    told: list[str] = []
-    verdicts: list[Verdict] = []
     mine = judgements[place]
     # What holds for the whole account holds this one back as well, and says so itself.
     shared = {v.guardrail for v in mine.blocking} & WAITED_FOR if mine is not None else frozenset()
-    for other, judgement in enumerate(judgements):
-        if other == place or judgement is None:
+    held = {
+        members[other].evidence.observation.volume.ref.resource_id: [
+            v for v in judgement.blocking if v.guardrail not in shared
+        ]
+        for other, judgement in enumerate(judgements)
+        if other != place and judgement is not None
+    }
+    return _held_by(name, held, too_much)
+
+
+def held_anyway(
+    name: str, alone: Decision, plan: Plan, policy: Policy, others: Sequence[Candidate]
+) -> GroupStanding:
+    """Why others would hold the set back whatever their load is, so that it need not be read.
+
+    Asked only of volumes that have the shape of the one that `alone` is about and that `plan`
+    would change: they would have to change with it.
+    """
+    seen, held = alone.observation, dict[str, list[Verdict]]()
+    for other in others:
+        if shape(other.volume.configuration) != shape(seen.volume.configuration):
             continue
-        blocking = [v for v in judgement.blocking if v.guardrail not in shared]
-        if not blocking:
-            continue
-        volume_id = members[other].evidence.observation.volume.ref.resource_id
-        names = ", ".join(v.guardrail.value for v in blocking)
-        told.append(f"{volume_id} may not ({names})")
-        verdicts += blocking
+        case = Case(
+            plan=plan, observation=replace(seen, volume=other.volume), demand=alone.demand,
+            diagnosis=alone.diagnosis, standing=other.standing, policy=policy,
+            effective=limits_for(policy, other.volume), group=GroupStanding(name=name),
+        )  # fmt: skip
+        blocking = [v for v in judge(case).blocking if v.guardrail in WHATEVER_THE_LOAD]
+        held[other.volume.ref.resource_id] = blocking
+    return _held_by(name, held, "")
+
+
+def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) -> GroupStanding:
+    """What the verdicts against other volumes make of the set, in words and in time."""
+    told = [
+        f"{volume_id} may not ({', '.join(v.guardrail.value for v in blocking)})"
+        for volume_id, blocking in held.items()
+        if blocking
+    ]
     if len(told) > TOLD:
         told = [*told[:TOLD], f"and {len(told) - TOLD} more"]
     if too_much:
         told.insert(0, too_much)
+    verdicts = [v for blocking in held.values() for v in blocking]
     passes = not too_much and all(v.temporary for v in verdicts)
     clears = [v.clears_at for v in verdicts]
     known = [at for at in clears if at is not None]
@@ -364,7 +273,7 @@ def _said_by_others(
     )  # fmt: skip
 
 
-def _to_be_asked(members: Sequence[Assessed], share: _Share) -> str:
+def _to_be_asked(members: Sequence[Assessed], share: Share) -> str:
     """Why a person would have to agree to the change; empty when nobody would.
 
     What the owner is asked for above a price counts for the price of the whole set.
@@ -380,7 +289,7 @@ def _to_be_asked(members: Sequence[Assessed], share: _Share) -> str:
     return ""
 
 
-def _beyond_the_places(members: Sequence[Assessed], share: _Share) -> str:
+def _beyond_the_places(members: Sequence[Assessed], share: Share) -> str:
     """Why so many changes may never be under way at once; empty when they may."""
     limits, count = members[0].policy.blast_radius, sum(plan is not None for plan in share.plans)
     for name, most in (
@@ -393,9 +302,9 @@ def _beyond_the_places(members: Sequence[Assessed], share: _Share) -> str:
     return ""
 
 
-def _beyond_the_instance(members: Sequence[Assessed], share: _Share) -> str:
+def _beyond_the_instance(members: Sequence[Assessed], share: Share) -> str:
     """Why the instance could not serve the set if all had the shape; empty when it could."""
-    left = _left(members)
+    left = left_for(members)
     if left is None:
         return ""  # whether the instance is known at all, another guardrail asks
     now = [capability(m.evidence.observation.volume.configuration) for m in members]
@@ -412,38 +321,3 @@ def _beyond_the_instance(members: Sequence[Assessed], share: _Share) -> str:
                 f"their instance sustains {most:,.0f} {unit} for them"
             )
     return ""
-
-
-def _left(members: Sequence[Assessed]) -> tuple[float, float] | None:
-    """Sustained IOPS and MiB/s that the instance has for all of the set; None when not known."""
-    seen = members[0].evidence.observation
-    limits = None if seen.instance is None else seen.instance.limits
-    if seen.instance is None or limits is None:
-        return None
-    ids = {m.evidence.observation.volume.ref.resource_id for m in members}
-    iops = mibps = 0.0
-    if not set(seen.instance.volume_ids) <= ids:
-        if seen.instance_activity is None:
-            return None
-        loads = [_load(m.evidence.observation) for m in members]
-        total = [
-            series.known()[-RECENT_POINTS:]
-            for series in (seen.instance_activity.iops, seen.instance_activity.mibps)
-        ]
-        if not total[0] or not total[1]:
-            return None
-        iops = max(0.0, mean(total[0]) - sum(load[0] for load in loads))
-        mibps = max(0.0, mean(total[1]) - sum(load[1] for load in loads))
-    return max(0.0, limits.baseline_iops - iops), max(0.0, limits.baseline_mibps - mibps)
-
-
-def _load(observation: Observation) -> tuple[float, float]:
-    """Mean IOPS and MiB/s of the last measured minutes."""
-    activity = observation.activity
-    found = []
-    for reads, writes in (
-        (activity.read_iops, activity.write_iops), (activity.read_mibps, activity.write_mibps),
-    ):  # fmt: skip
-        sums = [mean(s.known()[-RECENT_POINTS:] or [0.0]) for s in (reads, writes)]
-        found.append(sum(sums))
-    return found[0], found[1]

@@ -486,3 +486,12 @@ def test_whatever_the_loads_a_set_is_never_left_uneven_unless_aws_refuses(
         known = stage.ledger.standing(ref(names[0]), stage.now)
         assert known.account_increase_usd <= budget
         stage.later(hours=7)
+
+
+@pytest.mark.parametrize("arrange", [not_enrolled, no_slot_left, managed, misread])
+def test_the_load_of_the_others_is_not_read_where_it_would_change_nothing(arrange: Any) -> None:
+    stage = striped()
+    arrange(stage)
+    stage.unmeasured |= {"vol-2", "vol-3", "vol-4"}
+    assert "vol-3 may not" in said(look(stage))
+    assert nobody_moved(stage)
