@@ -13,6 +13,7 @@ from decimal import Decimal
 from enum import Enum, IntEnum
 from typing import Protocol, TypeVar
 
+from headroom.domain.day import Day
 from headroom.domain.decision import Decision
 from headroom.domain.freezes import CalendarSeen, unread
 from headroom.domain.observation import InstanceActivity, VolumeActivity
@@ -442,6 +443,9 @@ class Announcer(Protocol):
     def announce(self, record: Record) -> None:
         """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
 
+    def report(self, day: Day) -> None:
+        """Send the one message a day, outside the rate; raises when it could not be sent."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
@@ -478,7 +482,9 @@ class Telling:
     notes: Notes
     glimpses: Glimpses
     ledger: Ledger
+    standings: Standings
     switches: Switches
+    policies: Policies
     events: Events
     announcer: Announcer
 

@@ -16,6 +16,8 @@ logger = Logger()
 metrics = Metrics()
 FOR_TELLING_S = 30.0
 """Seconds that must be left after a sweep to tell others of the record."""
+FOR_THE_DAY_S = 120.0
+"""Seconds that must be left to read a day from the record and tell it."""
 FOR_PRICES_S = 90.0
 """Seconds that must be left after a sweep to read prices anew: three pages, each tried twice."""
 
@@ -80,10 +82,27 @@ def _tell_others(wired: wiring.Wired, time_left: Callable[[], float]) -> Records
     except Exception:
         logger.exception("the record could not be told to others; it is tried again")
         return RecordsTold(refused=1)
+    _tell_day(wired, time_left)
     if told.published or told.announced or told.refused or told.given_up:
         logger.info("told others", published=told.published, announced=told.announced,
                     refused=told.refused, given_up=told.given_up)  # fmt: skip
     return told
+
+
+def _tell_day(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
+    """The one message a day, if it is time for it; what fails is tried again a minute later."""
+    if time_left() < FOR_THE_DAY_S:
+        return
+    try:
+        day = application.tell_day(
+            wired.telling, wiring.utc_now(), account_id=wired.account_id, region=wired.region
+        )
+    except Exception:
+        wired.notifier.untold += 1
+        logger.exception("the day could not be told; it is tried again")
+        return
+    if day is not None:
+        logger.info("told the day", since=day.since.isoformat(), until=day.until.isoformat())
 
 
 def _open_breakers(wired: wiring.Wired) -> int:

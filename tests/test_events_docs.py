@@ -35,7 +35,7 @@ def example() -> str:
 def test_the_event_shown_is_one_that_is_published() -> None:
     shown = re.search(r"<!-- example -->.*<!-- end of example -->", TEXT, re.DOTALL)
     assert shown, "no example"
-    assert shown[0] == example()
+    assert shown[0] == example(), "run `python -m tests.test_events_docs`"
 
 
 def test_every_detail_type_is_in_the_table_with_its_steps() -> None:
@@ -52,3 +52,8 @@ def test_the_times_told_are_the_real_ones() -> None:
     assert f"the last {OVERLAP.total_seconds() / 60:.0f} minutes" in plain
     assert f"more than {OVERLAP.total_seconds() / 60:.0f} minutes behind" in plain
     assert f"by itself for {GIVE_UP.total_seconds() / 3600:.0f} hours" in plain
+
+
+if __name__ == "__main__":  # write the page anew
+    part = r"<!-- example -->.*<!-- end of example -->"
+    PAGE.write_text(re.sub(part, lambda _: example(), TEXT, flags=re.DOTALL), encoding="utf-8")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from headroom.domain.decision import Act, Decision, Escalate, Hold
-from headroom.domain.message_rate import Priority
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
+from headroom.domain.message_rate import Counts, Priority
 from headroom.domain.plans import Plan
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration
@@ -185,7 +185,7 @@ def _commands(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
             ("Approve", f"headroom approve {decision_id} --region {region}"),
             ("Reject", f"headroom reject {decision_id} --region {region}"),
         )
-    if kind in UNDOABLE:
+    if kind in UNDOABLE and decision.answer.reason is not Reason.ROLLED_BACK:
         return (("Undo", f"headroom rollback {decision_id} --region {region}"),)
     return ()
 
@@ -225,6 +225,13 @@ def configuration_facts(configuration: Configuration) -> dict[str, object]:
         "iops": configuration.iops,
         "throughput_mibps": configuration.throughput_mibps,
     }
+
+
+def told_counts(counts: Counts) -> str:
+    """How many messages of each kind, in words."""
+    total = sum(count for _, count in counts)
+    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts)
+    return f"{total} message{'' if total == 1 else 's'} ({kinds})"
 
 
 def one_line(text: str) -> str:

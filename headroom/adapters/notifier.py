@@ -9,13 +9,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from headroom.adapters.messages import Message, of_decision, of_switch
+from headroom.adapters.day_message import of_day
+from headroom.adapters.messages import Message, of_decision, of_switch, told_counts
 from headroom.adapters.plain_text import plain_text, subject
 from headroom.adapters.slack_blocks import blocks, escaped
+from headroom.domain.day import Day
 from headroom.domain.decision import Decision, Hold
 from headroom.domain.message_rate import (
     Admission,
-    Counts,
     Priority,
     Ration,
     admit,
@@ -74,6 +75,10 @@ class TopicNotifier:
     def announce(self, record: Record) -> None:
         """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
         self._tell(record.decision_id, lambda: of_switch(record))
+
+    def report(self, day: Day) -> None:
+        """Send the one message a day, outside the rate; raises when it could not be sent."""
+        self.send(of_day(day))
 
     def send(self, message: Message) -> None:
         """Publish a message outside the rate, such as the digest; raises what SNS raises."""
@@ -155,13 +160,6 @@ def with_withheld(message: Message, admission: Admission) -> Message:
         commands=(*message.commands, ("What was withheld", f"{command} --region {region}")),
         data={**message.data, "withheld": dict(admission.withheld)},
     )  # fmt: skip
-
-
-def told_counts(counts: Counts) -> str:
-    """How many messages of each kind, in words."""
-    total = sum(count for _, count in counts)
-    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts)
-    return f"{total} message{'' if total == 1 else 's'} ({kinds})"
 
 
 def document(message: Message) -> str:

@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.application.tail import AT_ONCE, GIVE_UP, NOTE, RecordsTold, tell_records
+from headroom.domain.day import Day
+from headroom.domain.policy import Policy
 from headroom.domain.records import Record, Step
 from headroom.domain.tail import LEASE, MOST_KEPT, OVERLAP, Tail, settled, tail_in, text_of
 from headroom.ports import Delivery, ReadFailed, Recorded, Telling
 from headroom.proving.memory import MemoryLedger
-from tests.builders import ACCOUNT, NOW, REGION
+from tests.builders import ACCOUNT, NOW, REGION, policy
 from tests.contracts.decisions import act, append, hold, intended
 
 MINUTE = timedelta(minutes=1)
@@ -40,9 +42,17 @@ class Bus:
         return [f"{r.record.decision_id}/{r.record.sequence}" for r in self.got]
 
 
+class Rules:
+    def current(self) -> Policy:
+        return policy()
+
+
 @dataclass
 class Announcer:
     heard: list[Record] = field(default_factory=list)
+
+    def report(self, day: Day) -> None:
+        raise AssertionError
 
     def announce(self, record: Record) -> None:
         self.heard.append(record)
@@ -56,8 +66,8 @@ class Scene:
     def tell(self, now: datetime, **how: Any) -> RecordsTold:
         ledger = self.ledger
         telling = Telling(
-            notes=ledger, glimpses=ledger, ledger=ledger, switches=ledger, events=self.bus,
-            announcer=self.people,
+            notes=ledger, glimpses=ledger, ledger=ledger, standings=ledger, switches=ledger,
+            policies=Rules(), events=self.bus, announcer=self.people,
         )  # fmt: skip
         return tell_records(telling, now, **how)
 

@@ -133,3 +133,48 @@ def test_without_time_left_the_next_sweep_tells(
     assert heard.of("topic") == []
     function("sweep").handler({}, Context())
     assert len(heard.of("topic")) == 1
+
+
+def test_the_day_is_told_once_by_the_sweeps_after_its_time(
+    deployment: Deployment, function: Function, capsys: Capture
+) -> None:
+    heard = Heard(deployment)
+    handler = function("sweep").handler
+    deployment.starve(deployment.volume())
+    handler({}, Context())
+    heard.of("topic")
+    seven = (NOW + timedelta(days=1)).replace(hour=7, minute=0)
+    capsys.readouterr()
+    for minute in range(6):
+        deployment.set_clock(seven + timedelta(minutes=minute))
+        handler({}, Context())
+    (day,) = [m for m in heard.of("topic") if m["kind"] == "digest"]
+    assert day["headroom"]["changes"] == 1
+    assert "1 change" in day["subject"]
+    assert emitted(capsys.readouterr().out)["NotTold"] == 0
+
+
+def test_a_day_that_cannot_be_told_is_counted_and_tried_again(
+    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = Heard(deployment)
+    handler = function("sweep").handler
+    handler({}, Context())
+    wiring.begin(ARN).ports.ledger.pause(None, at=NOW, who="ann")  # type: ignore[attr-defined]
+    deployment.set_clock(NOW + timedelta(minutes=1))
+    handler({}, Context())
+    heard.of("topic")
+    seven = (NOW + timedelta(days=1)).replace(hour=7, minute=2)
+    deployment.set_clock(seven)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("down")
+
+    capsys.readouterr()
+    with monkeypatch.context() as broken_topic:
+        broken_topic.setattr("headroom.adapters.notifier.TopicNotifier.send", fail)
+        handler({}, Context())
+    assert emitted(capsys.readouterr().out)["NotTold"] == 1
+    deployment.set_clock(seven + timedelta(minutes=1))
+    handler({}, Context())
+    assert [m["kind"] for m in heard.of("topic")] == ["digest"]
