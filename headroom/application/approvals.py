@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from headroom.application.execution import WITHDRAWN_DUE, execute
+from headroom.domain.approval import starts_at
 from headroom.domain.decision import Act, Decision, Evidence
 from headroom.domain.judged_again import Go, Wait, Withdraw, judge_again
 from headroom.domain.policy import Mode, Policy, limits_for
@@ -29,6 +30,10 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
         price_change_usd=act.plan.price_change_usd, why=act.approval,
     )  # fmt: skip
     summary = f"waits for a person until {act.expires:%Y-%m-%d %H:%M} UTC: {act.approval}"
+    judged = next((j for j in decision.judgements if j.plan == act.plan), None)
+    starts = None if judged is None else starts_at(judged)
+    if starts is not None:
+        summary += f"; once approved it is started from {starts:%Y-%m-%d %H:%M} UTC on"
     try:
         _append(ports, asked, decision.observation.volume.ref, Step.AWAITING, now, summary,
                 {"asked": asked}, due_at=act.expires)  # fmt: skip

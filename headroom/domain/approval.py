@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.limits import Limits, Mode
@@ -18,9 +18,12 @@ from headroom.domain.requests import (
     Declined,
 )
 from headroom.domain.resource_state import ResourceState
+from headroom.domain.verdicts import Guardrail, PlanJudgement
 
 ALIKE = 2
 """A plan whose price change is this many times another's, or as small a part, is another plan."""
+HOURS = frozenset({Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR})
+"""Guardrails that say when a change may be started, and nothing against it."""
 FEW_CENTS = Decimal(1)
 """USD per month below which the sizes of two price changes are not told apart."""
 
@@ -36,6 +39,28 @@ def why_approval(limits: Limits, plan: Plan) -> str | None:
     if above is not None and plan.price_change_usd > max(above, Decimal(0)):
         return f"it costs more than ${above} a month, and the policy asks above that"
     return None
+
+
+def asked_early(limits: Limits, judgement: PlanJudgement, at: datetime) -> bool:
+    """Whether a person is asked now for what may only be started later.
+
+    So it is where nothing but the hours the owner gave stands in the way, and they come while the
+    request waits: people answer by day what is done at night.
+    """
+    if why_approval(limits, judgement.plan) is None or not judgement.blocking:
+        return False
+    if any(v.guardrail not in HOURS or not v.temporary for v in judgement.blocking):
+        return False
+    expires = at + timedelta(minutes=limits.approval_expires_minutes)
+    starts = starts_at(judgement)
+    return starts is not None and starts < expires
+
+
+def starts_at(judgement: PlanJudgement) -> datetime | None:
+    """When all that blocks a plan has cleared; None when it is not known, or nothing does."""
+    clears = [v.clears_at for v in judgement.blocking]
+    known = [instant for instant in clears if instant is not None]
+    return max(known) if known and len(known) == len(clears) else None
 
 
 def alike(plan: Plan, declined: Declined) -> bool:

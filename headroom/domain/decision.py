@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
-from headroom.domain.approval import quiet_until, why_approval
+from headroom.domain.approval import asked_early, quiet_until, why_approval
 from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
 from headroom.domain.diagnose import diagnose
 from headroom.domain.digest import digest
@@ -361,7 +361,8 @@ def _answer(
         return Hold(reason=Reason.POLICY_UNREADABLE, until=None, would_take=None)
     if demand.shape is Shape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
         return Hold(reason=Reason.DATA_TOO_THIN, until=None, would_take=None)
-    best = next((j for j in judgements if j.allowed), None)
+    at, limits = evidence.observation.at, effective.limits
+    best = next((j for j in judgements if j.allowed or asked_early(limits, j, at)), None)
     if diagnosis.binding is Binding.NOTHING:
         return _in_calm(evidence, effective, judgements, best)
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):

@@ -12,6 +12,7 @@ from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.limits import Mode
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import ResourceRef
+from headroom.domain.windows import parse_window
 from headroom.ports import NotAnswered
 from tests.application.stage import Stage, calm
 from tests.builders import gp3, policy, volume
@@ -320,3 +321,38 @@ def test_an_answer_given_during_a_look_is_not_lost(stage: Stage) -> None:
     stage.ledger.looked(ref, at=stage.now, due_at=stage.now + timedelta(hours=5))
     stage.ledger.looked(ref, at=stage.now, due_at=None)
     assert due(stage, ref) == stage.now
+
+
+EVENING = parse_window("Mon 19:00-21:00 UTC")
+
+
+@pytest.mark.parametrize(("hours", "early"), [(8, True), (7, False), (1, False)])
+def test_people_are_asked_by_day_for_what_is_started_in_the_evening(
+    stage: Stage, hours: int, early: bool
+) -> None:
+    """It is noon and the window opens at seven: ahead of it only if the request still waits then."""
+    stage.rules = policy(
+        mode=Mode.APPROVE, change_windows=(EVENING,), approval_expires_minutes=hours * 60
+    )
+    ref = stage.add(volume(tags=()))
+    decision = look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    assert decision is not None
+    if not early:
+        assert stage.steps(ref) == ["hold"]
+        return
+    assert stage.steps(ref) == ["act", "awaiting"]
+    assert stage.told[0][2].endswith("once approved it is started from 2026-01-05 19:00 UTC on")
+    answer(stage, decision, Step.APPROVED)
+    minutes(stage, 7 * 60 - 1)
+    assert "intended" not in stage.steps(ref)
+    minutes(stage, 1)
+    assert stage.steps(ref)[-2:] == ["intended", "applied"]
+
+
+def test_under_auto_nobody_is_asked_ahead_of_what_needs_nobody(stage: Stage) -> None:
+    stage.rules = policy(mode=Mode.AUTO, change_windows=(EVENING,))
+    ref = stage.add(volume(tags=()))
+    look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    assert stage.steps(ref) == ["hold"]
+    minutes(stage, 7 * 4, each=15)
+    assert stage.steps(ref)[-1] == "applied"
