@@ -1,0 +1,55 @@
+"""A striped set from the alarm to its relief, on every ledger there is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from headroom.application import sweep
+from headroom.domain.records import Step, broken_link
+from tests.application.stage import calm
+from tests.application.test_groups import REFUSED, SET, look, striped
+from tests.builders import ref
+
+
+def steps(ledger: Any, name: str, until: Any) -> list[str]:
+    found = list(ledger.by_resource(ref(name).arn, since=until - timedelta(days=2), until=until))
+    for record in found:
+        assert broken_link(ledger.chain(record.decision_id)) is None
+    return [r.step.value for r in sorted(found, key=lambda r: (r.at, r.decision_id, r.sequence))]
+
+
+def test_a_set_is_raised_and_relieved_on_record(ledger: Any) -> None:
+    stage = striped()
+    stage.ledger = ledger
+    decision = look(stage)
+    assert ledger.decision(decision.decision_id).group == decision.group
+    for name in SET:
+        stage.loads[name] = calm()
+    for _ in range(5):
+        stage.later(minutes=10)
+        sweep(stage.ports, stage.now)
+    assert decision.group is not None
+    assert [member.volume_id for member in decision.group.members] == list(SET)
+    for member in decision.group.members:
+        chain = ledger.chain(member.decision_id)
+        assert [r.step.value for r in chain] == ["decided", "intended", "applied", "relieved"]
+        assert broken_link(chain) is None
+    assert [step for _, step, _ in stage.told] == [Step.APPLIED, Step.RELIEVED]
+
+
+def test_a_set_that_aws_left_uneven_is_on_record_volume_by_volume(ledger: Any) -> None:
+    stage = striped()
+    stage.ledger = ledger
+    apply = stage.apply
+    stage.apply = (  # type: ignore[method-assign]
+        lambda of, **call: REFUSED if of.resource_id == "vol-3" else apply(of, **call)
+    )
+    look(stage)
+    ends = [steps(ledger, name, stage.now)[-1] for name in SET]
+    assert ends == ["applied", "applied", "refused", "stale"]
+    known = [ledger.standing(ref(name), stage.now) for name in SET]
+    each = known[0].own_increase_usd
+    assert [k.own_increase_usd for k in known] == [each, each, 0, 0]
+    assert known[0].account_increase_usd == 2 * each > 0
+    assert [len(k.traffic.in_flight) for k in known] == [2] * 4
