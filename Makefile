@@ -32,7 +32,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := $(NODE_MAJOR)
 export CDK_HOME := $(CURDIR)/.cdk-home
 export CDK_DISABLE_CLI_TELEMETRY := true
 
-.PHONY: help setup demo test check bench quality synth lock clean
+.PHONY: help setup demo test check law bench quality synth lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -50,6 +50,10 @@ check: setup ## Lint, check formatting and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+law: setup ## Play RUNS=5000 random trials of every limit, then break each guardrail (FROM=n)
+	@LAW_RUNS=$(or $(RUNS),5000) LAW_FROM=$(or $(FROM),0) $(BIN)/python -m pytest -n auto --maxprocesses=4 tests/laws
+	@$(BIN)/python -m tests.laws.mutants
 
 bench: setup ## Time deciding, simulating, comparing (TRACES=dir), synth; writes docs/benchmarks.md
 	@$(BIN)/python -m tools.bench $(if $(TRACES),--traces $(TRACES))

@@ -108,8 +108,8 @@ def _verify(
     change = observation.modification
     body: dict[str, object] = {} if undo is None else {"roll_back": undo}
     body["completed"] = change is None or change.state is ModificationState.COMPLETED
-    _append(ports, decision, chain, step, now, detail, due_at=None if undo is None else now,
-            body=body)  # fmt: skip
+    # Due at once: what was wanted meanwhile is not forgotten if this run ends here.
+    _append(ports, decision, chain, step, now, detail, due_at=now, body=body)
     tell_ended(ports, decision, step, detail, now)
     return True
 

@@ -34,8 +34,16 @@ QUIET = {
     Refusal.OTHER: timedelta(minutes=15),
 }  # fmt: skip
 """How long AWS is left alone after a refusal; after any other six hours."""
-LANDED = (Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED)
-WORKED = (Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE)
+LANDED = (Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED)
+WORKED = (Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE, Step.RETURNED)
+ROLLBACKS_ARE_SPARED = frozenset({
+    "types", "largest_step", "give_back", "give_back_data", "give_back_calm", "give_back_slot",
+    "give_back_way_back", "worth_it", "data", "instance_limit", "cooldown", "reverted",
+    "rolled_back",
+})  # fmt: skip
+"""Limits that are on what Headroom thinks of by itself; docs/rollback.md."""
+LATE = timedelta(minutes=25)
+CODE_TAG, GROUP_TAG = "aws:cloudformation:stack-name", "headroom:group"
 GIVE_UP = timedelta(hours=31)
 """A change whose effect nobody can prove is given up after 30 hours."""
 CENT = Decimal("0.000001")
@@ -86,6 +94,14 @@ class Law:
     broken: set[ResourceRef] = field(default_factory=set)
     account_broken: bool = False
     quiet_until: dict[ResourceRef, datetime] = field(default_factory=dict)
+    asked_usd: dict[str, Decimal] = field(default_factory=dict)
+    """What a person was asked to agree to, by decision, in USD a month more."""
+    approved: set[str] = field(default_factory=set)
+    wished: set[str] = field(default_factory=set)
+    """Changes that a person wants undone."""
+    rolled_back: dict[ResourceRef, datetime] = field(default_factory=dict)
+    theirs: dict[ResourceRef, tuple[datetime, Configuration]] = field(default_factory=dict)
+    """The latest modification by others that a decision was made with."""
     by_decision: dict[str, datetime] = field(default_factory=dict)
     """Changes that AWS took, by the decision they are of."""
 
@@ -151,6 +167,7 @@ class Law:
         change = view.modification
         if change is not None and change.started_at not in self._own_starts(ref):
             self.noted.setdefault(ref, set()).add(change.started_at)
+            self.theirs[ref] = (change.started_at, change.target)
 
     def _stopped(self, ref: ResourceRef) -> tuple[str, ...]:
         paused = self.world.paused_until
@@ -170,33 +187,86 @@ class Law:
         if not isinstance(decision.answer, Act):
             return
         self.acts += 1
-        ref, plan = decision.observation.volume.ref, decision.answer.plan
+        found = self._against(served, decision, decision.answer)
+        allowed = served.shown[decision.observation.volume.ref].allowed
+        more = decision.answer.plan.price_change_usd
+        if decision.answer.approval is not None:
+            self.asked_usd[decision.decision_id] = more
+        elif allowed.needs_a_person(more) and decision.rolls_back not in self.wished:
+            found.append("approval: a person must agree, and is not asked")
+        self._tell(decision, found)
+
+    def _against(self, served: Served, decision: Decision, act: Act) -> list[str]:
+        """What speaks against a change by what its process was shown."""
+        ref, plan = decision.observation.volume.ref, act.plan
         shown = served.shown[ref]
         found = broken_limits(shown.allowed, plan.origin, plan.target)
         found += [f"{each}: stopped when it was decided" for each in shown.stopped]
         if shown.allowed.values is not None:
+            reserve = 0 if decision.rolls_back in self.wished else shown.allowed["slots_reserve"]
             found += self._dear(
                 shown.allowed, plan.origin, plan.target, shown.owner, shown.others_usd
             )
-            found += self._too_often(
-                ref, shown.allowed, shown.standing_at, plan.origin, plan.target
-            )
+            found += self._too_often(ref, shown, reserve, plan.origin, plan.target)
             found += self._unknown(ref, shown, plan.origin, plan.target)
-        volume, change = shown.view.volume, shown.view.modification
-        if plan.origin != volume.configuration:
-            found.append(f"stale: decided from {plan.origin}, shown {volume.configuration}")
+            found += self._fought(ref, shown, plan.origin, plan.target)
+        found += self._not_ours(shown, plan.origin)
+        if plan.value_usd_per_day < 0:
+            found.append(f"worth_it: {plan.value_usd_per_day}")
+        vain = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin) and _pressed(
+            shown.activity
+        )
+        if shown.on == "unknown" or (shown.on == "bound" and vain):
+            found.append(f"instance_limit: the instance is {shown.on}")
+        if decision.rolls_back is not None:
+            found = [one for one in found if one.split(":")[0] not in ROLLBACKS_ARE_SPARED]
+        return found
+
+    def _not_ours(self, shown: Shown, origin: Configuration) -> list[str]:
+        volume, change, found = shown.view.volume, shown.view.modification, []
+        if origin != volume.configuration:
+            found.append(f"stale: decided from {origin}, shown {volume.configuration}")
         if volume.managed_by or volume.on_outpost:
             found.append("other_owner: it is not ours to change")
         if volume.multi_attach or len(volume.instance_ids) > 1:
             found.append("multi_attach: it is shared")
         if change is not None and change.in_flight:
             found.append(f"in_flight: {change.state}")
-        if plan.value_usd_per_day < 0:
-            found.append(f"worth_it: {plan.value_usd_per_day}")
-        dearer = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin)
-        if shown.on == "unknown" or (shown.on == "bound" and dearer):
-            found.append(f"instance_limit: the instance is {shown.on}")
-        self._tell(f"{decision.decision_id} {ref.resource_id}", plan.origin, plan.target, found)
+        coded = volume.tag(CODE_TAG) is not None and shown.allowed.values is not None
+        if coded and shown.allowed["infrastructure_as_code"] != "act":
+            found.append("infrastructure_as_code: code owns it")
+        if volume.tag(GROUP_TAG) is not None:
+            found.append("group: it is one of a set, and changed alone")
+        return found
+
+    def _fought(
+        self, ref: ResourceRef, shown: Shown, origin: Configuration, target: Configuration
+    ) -> list[str]:
+        """What somebody undid is not done again for a while, nor anything after a rollback."""
+        at = shown.standing_at or self.world.now
+        back = self.rolled_back.get(ref)
+        found = []
+        if back is not None and at - back < DAY - CLOCKS:
+            found.append(f"rolled_back: {at - back} ago")
+        held, theirs = self.world.held.get(ref.resource_id), self.theirs.get(ref)
+        mine = [each for each in held.ours if each not in held.undone] if held else []
+        if not mine or theirs is None:
+            return found
+        start, before, made = max(mine)
+        when, now = theirs
+        if when <= start or at - when >= shown.allowed.span("revert_wait"):
+            return found
+        ways = [
+            (b < m > n, b > m < n)
+            for b, m, n in zip(*map(_sustained, (before, made, now)), strict=True)
+        ]
+        lowered, raised = (any(column) for column in zip(*ways, strict=True))
+        is_, then = _sustained(origin), _sustained(target)
+        if lowered and any(t > i for t, i in zip(then, is_, strict=True)):
+            found.append(f"reverted: {made} was made {now}, raised again")
+        elif raised and not lowered and any(t < i for t, i in zip(then, is_, strict=True)):
+            found.append(f"reverted: {made} was made {now}, lowered again")
+        return found
 
     def _dear(
         self, allowed: Permit, origin: Configuration, target: Configuration, owner: Configuration,
@@ -221,19 +291,19 @@ class Law:
         return set() if held is None else {start for start, _, _ in held.ours}
 
     def _too_often(
-        self, ref: ResourceRef, allowed: Permit, at: datetime | None, origin: Configuration,
+        self, ref: ResourceRef, shown: Shown, reserve: int, origin: Configuration,
         target: Configuration,
     ) -> list[str]:  # fmt: skip
-        at, found = at or self.world.now, []
+        at, found = shown.standing_at or self.world.now, list[str]()
         own = self._own_starts(ref)
         recent = [start for start in own | self.noted.get(ref, set()) if start > at - DAY]
-        if len(recent) + 1 + allowed["slots_reserve"] > SLOTS:
-            found.append(f"slots: {len(recent)} used, {allowed['slots_reserve']} kept")
+        if len(recent) + 1 + reserve > SLOTS:
+            found.append(f"slots: {len(recent)} used, {reserve} kept")
         lowers = _lowers(origin, target)
-        if lowers and len(recent) + 2 + allowed["slots_reserve"] > SLOTS:
+        if lowers and len(recent) + 2 + reserve > SLOTS:
             found.append(f"give_back_slot: {len(recent)} used, none would be left")
         last = max(own, default=None)
-        if last is not None and at - last < allowed.cooldown - CLOCKS:
+        if last is not None and at - last < shown.allowed.span("cooldown") - CLOCKS:
             held = self.world.held[ref.resource_id]
             (_, before, made) = max(held.ours)
             less = any(a < b for a, b in zip(_reach(made), _reach(before), strict=True))
@@ -285,6 +355,10 @@ class Law:
         start, origin, target = held.ours[-1]
         decision_id = served.intents[ref]
         self.by_decision[decision_id] = start
+        decision = self.world.ledger.decision(decision_id)
+        if decision.rolls_back is not None:
+            held.undone += [each for each in held.ours if each[2] == origin]
+            self.rolled_back[ref] = start
         allowed = served.shown[ref].allowed
         found = broken_limits(allowed, origin, target)
         others = sum(
@@ -292,7 +366,9 @@ class Law:
         )
         if allowed.values is not None and held.failed is None:
             found += self._dear(allowed, origin, target, held.owner, others)
-        self._tell(f"changed {ref.resource_id}", origin, target, found)
+        if decision.rolls_back is not None:
+            found = [one for one in found if one.split(":")[0] not in ROLLBACKS_ARE_SPARED]
+        self._tell(decision, [f"{one} (AWS took it)" for one in found])
 
     def _appended(self, step: Step, named: Any) -> None:
         ref, outcome = named["ref"], named["body"].get("outcome")
@@ -323,11 +399,9 @@ class Law:
         self.failures[ref] = 0
         self.quiet_until.pop(ref, None)
 
-    def _tell(
-        self, what: str, origin: Configuration, target: Configuration, found: Sequence[str]
-    ) -> None:
+    def _tell(self, decision: Decision, found: Sequence[str]) -> None:
         if found:
-            raise Broken(f"{what}: {origin} -> {target}: " + "; ".join(found))
+            raise Broken(f"{'; '.join(found)}: {decision.summary} ({decision.decision_id})")
 
     # At every instant
     def holds(self) -> None:
@@ -358,12 +432,16 @@ class Law:
         ledger, now = self.world.ledger, self.world.now
         for ref in self.refs():
             standing = ledger.standing(ref, now)
-            chain = standing.open_chain
+            chain, asked, wish = standing.open_chain, standing.asking, standing.rollback
+            if asked is not None and now - asked.expires > LATE:
+                raise Broken(f"liveness: {asked} waits for ever")
+            if wish is not None and now - wish.expires > GIVE_UP + LATE:
+                raise Broken(f"liveness: {wish} waits for ever")
             if chain is not None and now - chain.since > GIVE_UP:
                 raise Broken(f"liveness: {standing.open_chain} is open for ever")
             if chain is None and ledger._state(ref).reserved:
                 raise Broken(f"liveness: {ref.resource_id} keeps {ledger._state(ref).reserved}")
-        if late := ledger.due(now - timedelta(minutes=20), 10):
+        if late := ledger.due(now - LATE, 10):
             raise Broken(f"liveness: {late[0]} is not looked at")
         for name in {entry.decision_id for entry in ledger._entries}:
             chain = ledger.chain(name)
@@ -389,9 +467,20 @@ def _reach(configuration: Configuration) -> tuple[float, float]:
     return can.burst_iops, can.burst_mibps
 
 
+def _sustained(configuration: Configuration) -> tuple[float, float]:
+    can = capability(configuration)
+    return can.sustained_iops, can.sustained_mibps
+
+
 def _lowers(origin: Configuration, target: Configuration) -> bool:
     now, then = capability(origin), capability(target)
     return then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+
+
+def _pressed(activity: VolumeActivity | None) -> bool:
+    """Whether a limit was touched in the last quarter of an hour."""
+    checks = () if activity is None else (activity.iops_exceeded, activity.throughput_exceeded)
+    return any(value for check in checks for value in check.values[-15:])
 
 
 def _clear_minutes(activity: VolumeActivity) -> int:

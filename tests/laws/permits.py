@@ -21,11 +21,14 @@ DEFAULTS: Mapping[str, Any] = {
     "price_increase_usd_per_month": 250, "cooldown": "0m", "headroom_percent": 10,
     "relief_value_usd_per_minute": 0.1, "give_back": True, "give_back_after_days": 1,
     "min_iops": 0, "min_throughput_mibps": 0, "tags_may": "enrol",
+    "infrastructure_as_code": "act", "revert_wait": "10080m", "approve_above_usd_per_month": None,
+    "approval_expires": "480m", "roll_back_ineffective": False,
 }  # fmt: skip
 ACCOUNT_USD = 2_000
 MODES = ("off", "observe", "approve", "auto")
 FEWER = ("max_iops", "max_throughput_mibps", "max_size_gib", "largest_step",
-         "price_increase_usd_per_month")  # fmt: skip
+         "price_increase_usd_per_month", "approve_above_usd_per_month")  # fmt: skip
+CODE = ("leave", "tell", "act")
 MORE = ("slots_reserve", "give_back_after_days", "min_iops", "min_throughput_mibps")
 MOST_DURABLE = "io2"
 SLOTS = 4
@@ -44,9 +47,17 @@ class Permit:
         assert self.values is not None
         return self.values[name]
 
-    @property
-    def cooldown(self) -> timedelta:
-        return span(self["cooldown"])
+    def span(self, name: str) -> timedelta:
+        return span(self[name])
+
+    def needs_a_person(self, more: Decimal) -> bool:
+        """Whether a change that adds `more` USD a month waits for somebody to agree."""
+        if self.values is None:
+            return True
+        above = self["approve_above_usd_per_month"]
+        return self["mode"] == "approve" or (
+            above is not None and more > max(Decimal(str(above)), Decimal(0))
+        )
 
 
 def span(text: str) -> timedelta:
@@ -84,12 +95,16 @@ def _tighter(name: str, one: Any, other: Any) -> Any:
         return min(one, other, key=MODES.index)
     if name == "types":
         return [each for each in one if each in other]
-    if name in ("growth", "give_back"):
+    if name == "infrastructure_as_code":
+        return min(one, other, key=CODE.index)
+    if name in ("growth", "give_back", "roll_back_ineffective"):
         return one and other
-    if name == "cooldown":
+    if name in ("cooldown", "revert_wait"):
         return max(one, other, key=span)
+    if name == "approval_expires":
+        return min(one, other, key=span)
     if name in FEWER:
-        return min(one, other)
+        return min(each for each in (one, other) if each is not None)
     if name in MORE:
         return max(one, other)
     raise LookupError(f"which {name} is tighter?")
@@ -102,7 +117,7 @@ def broken_limits(allowed: Permit, origin: Configuration, target: Configuration)
     found = []
     kind, was = target.volume_type.value, origin.volume_type.value
     now, then = capability(origin), capability(target)
-    if allowed["mode"] != "auto":
+    if allowed["mode"] not in ("auto", "approve"):
         found.append(f"mode: {allowed['mode']}")
     if kind not in allowed["types"] and (kind != was or kind == "gp2"):
         found.append(f"types: {kind}")
@@ -131,7 +146,7 @@ def broken_limits(allowed: Permit, origin: Configuration, target: Configuration)
 def _step(origin: Configuration, target: Configuration) -> float:
     """How many times more than can be reached today; what a type includes is no step."""
     now, then = capability(origin), capability(target)
-    included = {"gp3": 3_000, "gp2": 3_000, "io1": 100, "io2": 100}[target.volume_type.value]
+    included = {"gp3": 3_000, "gp2": 3_000, "io1": 100, "io2": 100}.get(target.volume_type.value, 1)
     step = then.sustained_iops / max(now.burst_iops, included)
     if target.throughput_mibps is not None:
         step = max(step, target.throughput_mibps / max(now.burst_mibps, 125))

@@ -7,6 +7,7 @@ out whatever the law is broken without.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
@@ -15,14 +16,16 @@ from typing import Any
 from headroom.application import remediate, sweep
 from headroom.domain.catalogue import why_invalid
 from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeType
 from headroom.domain.signals import Claim, Signal
 from headroom.policy_text import parse_policy
 from headroom.ports import ReadFailed
 from headroom.proving.rules import VolumeLifecycle
 from tests.builders import NOW, gp2, gp3, io, ref, volume
-from tests.laws.law import Law
+from tests.laws.law import CODE_TAG, GROUP_TAG, Law
 from tests.laws.process import Crash, Process, Trouble
+from tests.laws.wild import wild_plans
 from tests.laws.world import DELAYS, Held, World
 
 Event = tuple[Any, ...]
@@ -40,11 +43,14 @@ ASKED = {
     "max_throughput_mibps": (100, 125, 250, 1_000),
     "max_size_gib": (100, 500, 16_384), "growth": (True, False),
     "largest_step": (1.1, 1.5, 2, 4, 20),
-    "price_increase_usd_per_month": (0, 1, 5, 20, 60, 250, 2_000),
+    "price_increase_usd_per_month": (0, 5, 20, 60, 250, 2_000),
     "slots_reserve": (0, 0, 1, 2, 3), "cooldown": ("0m", "30m", "120m", "1440m"),
     "relief_value_usd_per_minute": (0.01, 0.1, 1, 10), "headroom_percent": (0, 10, 100),
     "give_back": (True, True, False), "give_back_after_days": (0, 1, 3),
     "min_iops": (0, 3_000, 6_000, 13_000), "min_throughput_mibps": (0, 200, 500),
+    "infrastructure_as_code": ("act", "tell", "leave"), "revert_wait": ("0m", "300m", "10080m"),
+    "approve_above_usd_per_month": (0, 1, 20), "approval_expires": ("30m", "480m"),
+    "roll_back_ineffective": (True, False),
 }  # fmt: skip
 """Settings and what they may say in a trial."""
 BY_TAG = tuple(name for name in ASKED if name not in (
@@ -65,18 +71,21 @@ class Script:
     document: dict[str, Any]
     volumes: tuple[Event, ...]
     events: tuple[Event, ...]
+    wild: bool = False
+    """Whether the planner wants anything at all; see wild.py."""
 
 
 def script(seed: int) -> Script:
     """The trial of a seed."""
     draw = Random(seed)
     names = [f"vol-{number}" for number in range(draw.choice((1, 1, 2, 3, 5)))]
-    many = draw.randint(6, 16)
+    many = draw.randint(5, 16)
     return Script(
         seed=seed,
         document=_document(draw),
         volumes=tuple(_volume(draw, name) for name in names),
-        events=tuple(_event(draw, names) for _ in range(many)),
+        events=(("sweep", QUIET), *(_event(draw, names) for _ in range(many))),
+        wild=seed % 2 == 1,
     )
 
 
@@ -86,9 +95,9 @@ def _settings(draw: Random, most: int) -> dict[str, Any]:
 
 
 def _document(draw: Random) -> dict[str, Any]:
-    defaults = _settings(draw, 6)
+    defaults = _settings(draw, draw.choice((1, 3, 6)))
     defaults["mode"] = draw.choice(MODES)
-    if draw.random() < 0.5:
+    if draw.random() < 0.7:
         defaults["relief_value_usd_per_minute"] = draw.choice((1, 10, 100))
     if draw.random() < 0.3:
         defaults["tags_may"] = draw.choice(("enrol", "narrow", "widen"))
@@ -98,7 +107,7 @@ def _document(draw: Random) -> dict[str, Any]:
         found["account"] = {"price_increase_usd_per_month": most}
     for _ in range(draw.choice((0, 0, 1, 2))):
         match = draw.choice(({"type": "gp2"}, {"type": "gp3"}, {"tags": {"team": "a"}}, {}))
-        said = _settings(draw, 3) or {"max_iops": 4_000}
+        said = _settings(draw, 2) or {"max_iops": 4_000}
         found["rules"].append({"match": match, "set": said})
     return found
 
@@ -107,8 +116,8 @@ def _asked(draw: Random) -> dict[str, Any] | None:
     """What the tags of a volume ask for; None for tags that cannot be understood."""
     if draw.random() < 0.05:
         return None
-    found = {"mode": draw.choice(MODES)} if draw.random() < 0.6 else {}
-    for name in draw.sample(BY_TAG, draw.choice((0, 0, 1, 2))):
+    found = {"mode": draw.choice(MODES)} if draw.random() < 0.5 else {}
+    for name in draw.sample(BY_TAG, draw.choice((0, 0, 0, 1, 2))):
         found[name] = draw.choice(ASKED[name])
     return found
 
@@ -128,7 +137,9 @@ def _tags(asked: dict[str, Any] | None, team: str) -> tuple[tuple[str, str], ...
 
 def _volume(draw: Random, name: str) -> Event:
     shape = draw.choice(SHAPES)
-    odd = draw.choice((None,) * 24 + ("managed", "shared", "outpost", "detached"))
+    odd = draw.choice(
+        (None,) * 24 + ("managed", "shared", "outpost", "detached", "coded", "coded", "striped")
+    )
     on = draw.choice(("ample",) * 16 + ("bound", "unknown"))
     days = draw.choice((0.0, 0.0, 0.5, 2.0, 5.0))
     return (
@@ -138,7 +149,7 @@ def _volume(draw: Random, name: str) -> Event:
 
 
 def _load(draw: Random) -> float:
-    return draw.choice(draw.choice((FULL, FULL, BUSY, IDLE, IDLE)))
+    return draw.choice(draw.choice((FULL, FULL, FULL, BUSY, IDLE, IDLE)))
 
 
 def _event(draw: Random, names: list[str], *, nested: bool = False) -> Event:
@@ -154,6 +165,8 @@ def _event(draw: Random, names: list[str], *, nested: bool = False) -> Event:
             return kind, name, draw.choice((0, 0, 3, 600)), _trouble(draw, names, nested)
         case "change":
             return kind, name, draw.choice(SHAPES)
+        case "approve" | "reject" | "rollback":
+            return kind, draw.randint(0, 9)
         case "pause":
             return kind, draw.choice((None, 30, 600))
         case "close":
@@ -177,12 +190,12 @@ def _event(draw: Random, names: list[str], *, nested: bool = False) -> Event:
 EVENTS = (
     *("sweep",) * 8, *("alarm",) * 8, *("wait",) * 6, *("load",) * 3, *("change",) * 3, "event",
     "level", "pause", "resume", "close", "tags", "policy", "measured", "fault", *("answers",) * 3,
-    "delete",
+    "delete", *("approve",) * 3, "reject", *("rollback",) * 3,
 )  # fmt: skip
 ABOUT_ONE = ("change", "tags", "load", "measured", "delete")
 MEANWHILE = (
     "alarm", "alarm", "sweep", "event", "change", "pause", "resume", "tags", "policy", "wait",
-    "wait", "delete", "answers", "close",
+    "wait", "delete", "answers", "close", "approve", "reject", "rollback",
 )  # fmt: skip
 
 
@@ -230,7 +243,10 @@ class Stage:
             "shared": {"instance_ids": ("i-1", "i-2")}, "outpost": {"on_outpost": True},
             "detached": {"instance_ids": ()},
         }  # fmt: skip
-        vol: Volume = volume(shape, ref=ref(name), tags=_tags(asked, team), **changes[odd])
+        more = {"coded": ((CODE_TAG, "web"),), "striped": ((GROUP_TAG, "data"),)}.get(odd or "", ())
+        vol: Volume = volume(
+            shape, ref=ref(name), tags=_tags(asked, team) + more, **changes.get(odd, {})
+        )
         life = VolumeLifecycle(shape, created_at=vol.created_at, delays=DELAYS)
         held = Held(
             volume=vol, life=life, owner=shape, asked=asked, days=days, on=on, measured=measured,
@@ -274,11 +290,16 @@ class Stage:
                 world.paused_until = None
             case "close":
                 self._close(rest[0])
+            case "approve" | "reject":
+                self._answer(kind, rest[0])
+            case "rollback":
+                self._undo(rest[0])
             case "tags":
                 held = world.held[rest[0]]
                 held.asked = rest[1]
                 team = held.volume.tag("team") or "a"
-                held.volume = replace(held.volume, tags=_tags(rest[1], team))
+                kept = tuple(t for t in held.volume.tags if t[0] in (CODE_TAG, GROUP_TAG))
+                held.volume = replace(held.volume, tags=_tags(rest[1], team) + kept)
             case "policy":
                 self._publish(rest[0])
             case "load":
@@ -296,6 +317,26 @@ class Stage:
         about: ResourceRef | None = None if name is None else ref(name)
         self.world.ledger.close_breaker(about, at=self.world.now, who="alice")
         self.law.closed(about)
+
+    def _answer(self, kind: str, number: int) -> None:
+        """A person answers one of the requests that wait."""
+        world = self.world
+        waiting = world.ledger.waiting(world.now)
+        if waiting:
+            name = waiting[number % len(waiting)].decision_id
+            step = Step.APPROVED if kind == "approve" else Step.REJECTED
+            said = world.ledger.answer(name, step, at=world.now, who="alice")
+            if step is Step.APPROVED and isinstance(said, Record):
+                self.law.approved.add(name)
+
+    def _undo(self, number: int) -> None:
+        """A person wants one of the changes so far undone."""
+        made = sorted(self.law.by_decision)
+        if made:
+            name = made[number % len(made)]
+            said = self.world.ledger.ask_rollback(name, at=self.world.now, who="alice")
+            if isinstance(said, Record):
+                self.law.wished.add(name)
 
     def _signal(self, kind: str, *rest: Any) -> None:
         name, age, trouble = rest if kind != "level" else (None, 0, rest[0])
@@ -325,7 +366,8 @@ class Stage:
             due = world.ledger.next_due()
             world.now = max(world.now + timedelta(minutes=1), min(due or last, last))
             self.do(("sweep", QUIET))
-            if not any(world.ledger._state(r).chain for r in self.law.refs()):
+            states = [world.ledger._state(each) for each in self.law.refs()]
+            if not any(s.chain or s.asking or s.rollback for s in states):
                 break
         world.now += timedelta(minutes=30)
         self.do(("sweep", QUIET))
@@ -334,11 +376,12 @@ class Stage:
 def play(found: Script) -> Law:
     """Play a script under the law, settle, and let the law judge what is left."""
     stage = Stage(found)
-    for event in found.events:
-        stage.do(event)
-        stage.law.holds()
-    stage.settle()
-    stage.law.settled()
+    with wild_plans() if found.wild else nullcontext():
+        for event in found.events:
+            stage.do(event)
+            stage.law.holds()
+        stage.settle()
+        stage.law.settled()
     return stage.law
 
 

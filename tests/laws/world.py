@@ -76,6 +76,8 @@ class Held:
     """The latest modification, if AWS failed it."""
     ours: list[tuple[datetime, Configuration, Configuration]] = field(default_factory=list)
     """Changes by Headroom that AWS took: start, from, to."""
+    undone: list[tuple[datetime, Configuration, Configuration]] = field(default_factory=list)
+    """Those of them that were rolled back, and the rollbacks."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,67 @@
+"""Is the law any good? Each guardrail is broken in turn, and the law must notice.
+
+`python -m tests.laws.mutants [SEEDS] [NAME...]` prints for each by which trial, and ends with 1
+when one is never noticed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from headroom.domain import guardrails
+from headroom.domain.guardrails import GUARDRAILS, Case
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from tests.laws.law import Broken
+from tests.laws.script import play, script
+
+
+@contextmanager
+def broken(name: Guardrail) -> Iterator[None]:
+    """Within it, one guardrail allows whatever it is asked."""
+
+    def lax(rule: Callable[[Case], Verdict]) -> Callable[[Case], Verdict]:
+        def allows(case: Case) -> Verdict:
+            return replace(rule(case), relation=Relation.IS, value="anything", limit="anything")
+
+        return allows
+
+    sound = guardrails.GUARDRAILS
+    guardrails.GUARDRAILS = tuple(
+        (each, lax(rule) if each is name else rule) for each, rule in GUARDRAILS
+    )
+    try:
+        yield
+    finally:
+        guardrails.GUARDRAILS = sound
+
+
+def noticed(name: Guardrail, seeds: range) -> tuple[int, str] | None:
+    """The first trial in which the law notices that a guardrail is broken, and what it says."""
+    with broken(name):
+        for seed in seeds:
+            try:
+                play(script(seed))
+            except Broken as said:
+                return seed, str(said)
+    return None
+
+
+def main(arguments: list[str]) -> int:
+    """Break each in turn and tell what came of it."""
+    seeds, names = range(int(arguments[0]) if arguments else 2_000), arguments[1:]
+    missed = 0
+    for name in Guardrail:
+        if names and name.value not in names:
+            continue
+        found = noticed(name, seeds)
+        missed += found is None
+        told = "NEVER NOTICED" if found is None else f"trial {found[0]}: {found[1][:150]}"
+        print(f"{name.value:20} {told}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
