@@ -17,8 +17,8 @@ from headroom.domain.decision import Act, Decision
 from headroom.domain.observation import VolumeActivity
 from headroom.domain.outcome import Outcome, Refusal, Refused
 from headroom.domain.records import Step, broken_link
-from headroom.domain.resources import Configuration, ResourceRef
-from headroom.ports import Intent, StorageView
+from headroom.domain.resources import Configuration, ResourceRef, Volume
+from headroom.ports import Intent, NotIntended, StorageView
 from tests.laws.permits import SLOTS, Permit, broken_limits, permit
 from tests.laws.world import PRICES, World
 
@@ -85,6 +85,7 @@ class Law:
     world: World
     acts: int = 0
     changes: int = 0
+    refusals: int = 0
     used: set[str] = field(default_factory=set)
     """Decisions that were carried out."""
     noted: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
@@ -127,6 +128,10 @@ class Law:
                 self._changed(served, args[0], answer, mark)
             case "storage", "view":
                 self._shown(served, answer)
+            case "storage", "attached":
+                for view in answer:
+                    if view.volume.ref not in served.shown:
+                        self._shown(served, view)
             case "policies", "current":
                 served.document = self.world.document
                 for shown in served.shown.values():
@@ -141,6 +146,10 @@ class Law:
                 self._decided(served, args[0])
             case "ledger", "intend" if isinstance(answer, Intent):
                 self._intended(served, args[0])
+            case "ledger", "intend_together" if not isinstance(answer, NotIntended):
+                self._in_one(args[0])
+                for decision in args[0]:
+                    self._intended(served, decision)
             case "ledger", "append":
                 self._appended(args[1], named)
 
@@ -190,6 +199,7 @@ class Law:
         found = self._against(served, decision, decision.answer)
         allowed = served.shown[decision.observation.volume.ref].allowed
         more = decision.answer.plan.price_change_usd
+        found += self._alone(decision)
         if decision.answer.approval is not None:
             self.asked_usd[decision.decision_id] = more
         elif allowed.needs_a_person(more) and decision.rolls_back not in self.wished:
@@ -235,9 +245,35 @@ class Law:
         coded = volume.tag(CODE_TAG) is not None and shown.allowed.values is not None
         if coded and shown.allowed["infrastructure_as_code"] != "act":
             found.append("infrastructure_as_code: code owns it")
-        if volume.tag(GROUP_TAG) is not None:
-            found.append("group: it is one of a set, and changed alone")
         return found
+
+    def _alone(self, decision: Decision) -> list[str]:
+        """A volume of a set is changed with the whole of it, or not at all."""
+        mine = decision.observation.volume
+        if mine.tag(GROUP_TAG) is None:
+            return []
+        there = self._set_of(mine)
+        told = set() if decision.group is None else {m.volume_id for m in decision.group.members}
+        if len(there) < 2 or there != told:
+            return [f"group: it is one of {sorted(there)}, and changed with {sorted(told)}"]
+        return []
+
+    def _set_of(self, volume: Volume) -> set[str]:
+        return {
+            name
+            for name, held in self.world.held.items()
+            if held.volume.tag(GROUP_TAG) == volume.tag(GROUP_TAG)
+            and held.volume.instance_ids == volume.instance_ids
+        }
+
+    def _in_one(self, decisions: Sequence[Decision]) -> None:
+        """The intents of one transaction are those of a whole set, and alike."""
+        plans = [d.answer.plan for d in decisions if isinstance(d.answer, Act)]
+        alike = {(p.target.volume_type, p.target.iops, p.target.throughput_mibps) for p in plans}
+        names = {d.observation.volume.ref.resource_id for d in decisions}
+        told = [] if decisions[0].group is None else decisions[0].group.members
+        if len(alike) != 1 or names != {m.volume_id for m in told if m.decision_id}:
+            raise Broken(f"group: {sorted(names)} are changed to {alike}")
 
     def _fought(
         self, ref: ResourceRef, shown: Shown, origin: Configuration, target: Configuration
@@ -375,6 +411,7 @@ class Law:
         if step is Step.REFUSED and isinstance(outcome, Refused):
             quiet = QUIET.get(outcome.refusal, timedelta(hours=6))
             self.quiet_until[ref] = named["at"] + quiet
+            self.refusals += 1
         if step in (Step.APPLIED, Step.ALREADY_THERE):
             self.quiet_until.pop(ref, None)
         waits = isinstance(outcome, Refused) and outcome.refusal in WAITING

@@ -12,7 +12,9 @@ from tests.laws.law import Law, Served
 from tests.laws.world import World
 
 PORTS = ("storage", "metrics", "ledger", "standings", "scan", "archive", "policies", "prices")
-WRITES = frozenset({"decided", "intend", "append", "looked", "forget", "saw_modifications"})
+WRITES = frozenset(
+    {"decided", "intend", "intend_together", "append", "looked", "forget", "saw_modifications"}
+)
 LONGEST = timedelta(minutes=14)
 """No function lives longer: what stalls it for more has killed it."""
 

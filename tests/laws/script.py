@@ -20,7 +20,7 @@ from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeType
 from headroom.domain.signals import Claim, Signal
 from headroom.policy_text import parse_policy
-from headroom.ports import ReadFailed
+from headroom.ports import IllegalStep, LostLease, ReadFailed
 from headroom.proving.rules import VolumeLifecycle
 from tests.builders import NOW, gp2, gp3, io, ref, volume
 from tests.laws.law import CODE_TAG, GROUP_TAG, Law
@@ -80,11 +80,20 @@ def script(seed: int) -> Script:
     draw = Random(seed)
     names = [f"vol-{number}" for number in range(draw.choice((1, 1, 2, 3, 5)))]
     many = draw.randint(5, 16)
+    document = _document(draw)
+    wrong = tuple(draw.choice(ANSWERS) for _ in range(draw.choice((1, 2, 12))))
+    first = (("answers", wrong),) if draw.random() < 0.4 else ()
+    volumes = [_volume(draw, name) for name in names]
+    if draw.random() < 0.2:  # one striped set, alike
+        names = [f"vol-{number}" for number in range(draw.choice((1, 2, 3)))]
+        _, *alike = _volume(draw, "")
+        alike[5] = "striped"
+        volumes = [(name, *alike) for name in names]
     return Script(
         seed=seed,
-        document=_document(draw),
-        volumes=tuple(_volume(draw, name) for name in names),
-        events=(("sweep", QUIET), *(_event(draw, names) for _ in range(many))),
+        document=document,
+        volumes=tuple(volumes),
+        events=(*first, ("sweep", QUIET), *(_event(draw, names) for _ in range(many))),
         wild=seed % 2 == 1,
     )
 
@@ -241,12 +250,11 @@ class Stage:
         changes: dict[str | None, dict[str, Any]] = {
             None: {}, "managed": {"managed_by": "eks.amazonaws.com"},
             "shared": {"instance_ids": ("i-1", "i-2")}, "outpost": {"on_outpost": True},
-            "detached": {"instance_ids": ()},
+            "detached": {"instance_ids": ()}, "striped": {"instance_ids": ("i-set",)},
         }  # fmt: skip
         more = {"coded": ((CODE_TAG, "web"),), "striped": ((GROUP_TAG, "data"),)}.get(odd or "", ())
-        vol: Volume = volume(
-            shape, ref=ref(name), tags=_tags(asked, team) + more, **changes.get(odd, {})
-        )
+        own = {"instance_ids": (f"i-{name}",)} | changes.get(odd, {})
+        vol: Volume = volume(shape, ref=ref(name), tags=_tags(asked, team) + more, **own)
         life = VolumeLifecycle(shape, created_at=vol.created_at, delays=DELAYS)
         held = Held(
             volume=vol, life=life, owner=shape, asked=asked, days=days, on=on, measured=measured,
@@ -353,7 +361,7 @@ class Stage:
         process = Process(world=self.world, law=self.law, trouble=trouble, do=self.do)
         try:
             work(process)
-        except (Crash, ReadFailed):
+        except (Crash, ReadFailed, IllegalStep, LostLease):  # the last two: another run was faster
             return
 
     def settle(self) -> None:

@@ -8,12 +8,13 @@ guardrail in turn; here it is a few.
 from __future__ import annotations
 
 import os
+from functools import cache
 from pprint import pformat
 
 import pytest
 
 from headroom.domain.verdicts import Guardrail
-from tests.laws.law import Broken
+from tests.laws.law import Broken, Law
 from tests.laws.mutants import noticed
 from tests.laws.script import Script, play, script, shortest
 
@@ -31,27 +32,33 @@ def breaks(found: Script) -> str | None:
     return None
 
 
+@cache
+def judged(seed: int) -> Law | str:
+    """The law after a trial, or what it says against it."""
+    try:
+        return play(script(seed))
+    except Broken as said:
+        return str(said)
+
+
 @pytest.mark.parametrize("first", range(FIRST, FIRST + RUNS, AT_ONCE))
 def test_no_act_ever_exceeds_any_limit_in_any_mode_after_any_crash(first: int) -> None:
     for seed in range(first, min(first + AT_ONCE, FIRST + RUNS)):
-        found = script(seed)
-        if breaks(found) is not None:
-            least = shortest(found, lambda fewer: breaks(fewer) is not None)
+        if isinstance(judged(seed), str):
+            least = shortest(script(seed), lambda fewer: breaks(fewer) is not None)
             pytest.fail(f"trial {seed}: {breaks(least)}\n{pformat(least, width=120)}")
 
 
 def test_trials_are_worth_something() -> None:
     """Changes are made, asked for, refused, lost and undone in them, or nothing was proven."""
-    laws = [play(script(seed)) for seed in range(60)]
-    assert sum(law.changes for law in laws) >= 30
-    assert sum(bool(law.quiet_until) for law in laws) >= 3
-    assert sum(bool(law.asked_usd) for law in laws) >= 3
-    assert sum(bool(law.wished) for law in laws) >= 3
+    laws = [law for seed in range(80) if isinstance(law := judged(seed), Law)]
+    assert sum(law.changes for law in laws) >= 40
+    assert sum(law.refusals for law in laws) >= 4
+    assert sum(len(law.asked_usd) for law in laws) >= 4
+    assert sum(len(law.wished) for law in laws) >= 4
 
 
-@pytest.mark.parametrize(
-    "name", [Guardrail.MODE, Guardrail.MAX_IOPS, Guardrail.LARGEST_STEP, Guardrail.NEVER_SHRINK]
-)
+@pytest.mark.parametrize("name", [Guardrail.MAX_IOPS, Guardrail.LARGEST_STEP, Guardrail.DURABILITY])
 def test_the_law_notices_a_guardrail_that_lets_everything_through(name: Guardrail) -> None:
     assert noticed(name, range(200)) is not None
 

@@ -110,6 +110,12 @@ class World:
         self._maybe_fail("view")
         return self._view(ref.resource_id)
 
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        self._maybe_fail("view")
+        return tuple(
+            self._view(n) for n, h in self.held.items() if instance_id in h.volume.instance_ids
+        )
+
     def apply(
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
         target: Configuration,
@@ -227,8 +233,15 @@ class World:
         return StorageView(
             volume=replace(held.volume, configuration=described),
             modification=change,
-            instance=replace(shown, volume_ids=(name,)) if held.volume.instance_ids else None,
+            instance=replace(shown, volume_ids=tuple(self._beside(held)))
+            if len(held.volume.instance_ids) == 1
+            else None,
         )
+
+    def _beside(self, held: Held) -> list[str]:
+        """The volumes of the same instance, itself among them."""
+        here = held.volume.instance_ids
+        return [name for name, each in self.held.items() if each.volume.instance_ids == here]
 
     def _modify(self, held: Held, target: Configuration, *, fails: bool) -> datetime:
         before = held.life.described(self.now)
@@ -270,7 +283,26 @@ class World:
             queue_length=series(2), latency_ms=series(3), iops_exceeded=series(4),
             throughput_exceeded=series(5), burst_balance_percent=series(6) if bursts else none,
         )  # fmt: skip
-        return seen, None
+        beside = [] if not held.volume.instance_ids else self._beside(held)
+        return seen, self._together(seen, beside) if len(beside) > 1 else None
+
+    def _together(self, seen: VolumeActivity, beside: Sequence[str]) -> InstanceActivity:
+        """What volumes that are loaded alike do to their instance: so many times the same."""
+
+        def summed(one: Series, other: Series, times: float) -> Series:
+            pairs = zip(one.values, other.values, strict=True)
+            return replace(one, values=tuple(
+                None if a is None or b is None else (a + b) * times for a, b in pairs
+            ))  # fmt: skip
+
+        none = replace(seen.read_iops, values=(None,) * len(seen.read_iops.values))
+        free = summed(seen.read_iops, seen.write_iops, 0.0)
+        return InstanceActivity(
+            iops=summed(seen.read_iops, seen.write_iops, len(beside)),
+            mibps=summed(seen.read_mibps, seen.write_mibps, len(beside)),
+            iops_exceeded=free, throughput_exceeded=free, io_balance_percent=none,
+            byte_balance_percent=none,
+        )  # fmt: skip
 
     def _measured(self, name: str) -> Held:
         return self.held.get(name) or self.gone[name]
