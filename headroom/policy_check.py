@@ -193,7 +193,9 @@ def specimen(selector: Selector, kind: VolumeType) -> Volume:
     account = selector.accounts[0] if selector.accounts else "000000000000"
     region = selector.regions[0] if selector.regions else "nowhere"
     return Volume(
-        ref=ResourceRef(kind=Kind.EBS, account_id=account, region=region, resource_id="vol-0"),
+        ref=ResourceRef(
+            kind=selector.kind or Kind.EBS, account_id=account, region=region, resource_id="vol-0"
+        ),
         configuration=Configuration(volume_type=kind, size_gib=100, iops=None, throughput_mibps=None),
         availability_zone="", state="in-use", created_at=datetime(2026, 1, 1, tzinfo=UTC),
         instance_ids=(), multi_attach=False, managed_by=None, on_outpost=False, tags=selector.tags,

@@ -22,6 +22,7 @@ _ENVIRONMENT = {
     "policy_parameter": "HEADROOM_POLICY_PARAMETER",
     "topic_arn": "HEADROOM_TOPIC_ARN",
     "scan_every_minutes": "HEADROOM_SCAN_EVERY_MINUTES",
+    "kinds": "HEADROOM_KINDS",
     "metrics_namespace": "POWERTOOLS_METRICS_NAMESPACE",
     "service": "POWERTOOLS_SERVICE_NAME",
 }
@@ -45,12 +46,19 @@ class FunctionSettings:
     """Name of the SSM parameter that holds the policy as canonical JSON."""
     topic_arn: str
     scan_every_minutes: int = 15
+    kinds: str = "ebs"
+    """Kinds of storage that are looked after, `ebs` or `ebs,rds`."""
     metrics_namespace: str = "Headroom"
     service: str = "headroom"
 
     def to_environment(self) -> dict[str, str]:
         """Environment variables of a function; `from_environment` reads them back."""
         return {name: str(getattr(self, field)) for field, name in _ENVIRONMENT.items()}
+
+    @property
+    def databases(self) -> bool:
+        """Whether the storage of databases is looked after too."""
+        return "rds" in self.kinds.split(",")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> FunctionSettings:
@@ -64,7 +72,8 @@ class FunctionSettings:
         minutes = _whole(
             said.pop("scan_every_minutes"), _ENVIRONMENT["scan_every_minutes"], 1, 1_440
         )
-        return cls(scan_every_minutes=minutes, **said)
+        kinds = _kinds_of(said.pop("kinds"), _ENVIRONMENT["kinds"])
+        return cls(scan_every_minutes=minutes, kinds=kinds, **said)
 
 
 class Detection(StrEnum):
@@ -83,6 +92,8 @@ class DeploymentConfig:
     """What the owner may set at deployment, through CDK context (`-c key=value` or cdk.json)."""
 
     detection: Detection = Detection.FLEET
+    kinds: str = "ebs"
+    """Kinds of storage that are looked after: `ebs`, or `ebs,rds` for databases too."""
     scan_every_minutes: int = 15
     policy_file: str = "policy.yaml"
     account: str | None = None
@@ -93,6 +104,8 @@ class DeploymentConfig:
     enrolment_tag_key: str = "headroom"
     """Tag by which `tagged` narrows its alarms."""
     enrolment_tag_value: str = "auto"
+    expected_databases: int = 100
+    """How many databases the printed price of detection is worked out for, with `kinds` of both."""
     expected_volumes: int = 1_000
     """How many volumes the printed price of detection is worked out for."""
     queue_max_concurrency: int = 4
@@ -103,6 +116,11 @@ class DeploymentConfig:
     alarm_datapoints: int = 2
     alarm_periods: int = 3
     """The query alarms need `alarm_datapoints` of `alarm_periods` minutes."""
+
+    @property
+    def databases(self) -> bool:
+        """Whether the storage of databases is looked after too."""
+        return "rds" in self.kinds.split(",")
 
     @classmethod
     def from_context(cls, context: Mapping[str, object]) -> DeploymentConfig:
@@ -168,6 +186,19 @@ def _detection(value: object) -> object:
         ) from None
 
 
+def _kinds_of(value: object, name: str) -> str:
+    """The kinds in a fixed order; a text with commas, as `cdk -c` passes it, or a list."""
+    parts = value.split(",") if isinstance(value, str) else value
+    said = {str(p).strip() for p in parts} if isinstance(parts, list | tuple) else set()
+    if said not in ({"ebs"}, {"ebs", "rds"}):
+        raise SettingsError(f"{name} is {value!r}; it must be ebs, or ebs,rds.")
+    return ",".join(sorted(said))
+
+
+def _kinds(value: object) -> object:
+    return _kinds_of(value, "Context key kinds")
+
+
 def _email(value: object) -> object:
     if value is None:
         return None
@@ -189,6 +220,8 @@ _TAG_MEANING = "letters, digits, spaces or one of _.:/=+-@, at most 128 in all"
 
 _READERS: Mapping[str, _Reader] = {
     "detection": _detection,
+    "kinds": _kinds,
+    "expected_databases": _number("expected_databases", 1, 1_000_000),
     "scan_every_minutes": _number("scan_every_minutes", 1, 60),
     "policy_file": _text("policy_file", r"\S(.*\S)?", "the path of a policy file"),
     "account": _text("account", r"[0-9]{12}", "an account's 12 digits"),

@@ -14,15 +14,19 @@ from botocore.config import Config
 
 from headroom.adapters.calendars import ManagerCalendars
 from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
+from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.events_out import EventBus
+from headroom.adapters.every_kind import EveryMetrics, EveryStorage
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.notifier import TopicNotifier
 from headroom.adapters.policies import ParameterPolicies
 from headroom.adapters.price_list import PriceList, endpoint_region
 from headroom.adapters.price_store import PriceStore
 from headroom.adapters.prices import KeptPrices
-from headroom.ports import Ports, Prices, Telling
+from headroom.adapters.rds import RdsStorage
+from headroom.domain.resources import Kind
+from headroom.ports import Metrics, Ports, Prices, Storage, Telling
 from headroom.settings import FunctionSettings, SettingsError
 
 if TYPE_CHECKING:
@@ -167,19 +171,12 @@ def ports_from(
     policies = ParameterPolicies(
         session.client("ssm", config=READS), parameter=settings.policy_parameter
     )
+    storage, metrics = _seen_from(
+        settings, region=region, account_id=account_id, session=session, ledger=ledger
+    )
     return Ports(
-        storage=EbsStorage(
-            session.client("ec2", config=READS),
-            modify_client=session.client("ec2", config=ONCE),
-            account_id=account_id,
-            region=region,
-        ),
-        metrics=CloudWatchMetrics(
-            session.client("cloudwatch", config=READS),
-            account_id=account_id,
-            region=region,
-            glance=glance_covering(timedelta(minutes=settings.scan_every_minutes)),
-        ),
+        storage=storage,
+        metrics=metrics,
         ledger=ledger,
         standings=ledger,
         scan=ledger,
@@ -196,6 +193,48 @@ def ports_from(
         ),
         calendars=ManagerCalendars(session.client("ssm", config=READS)),
     )
+
+
+def _seen_from(
+    settings: FunctionSettings,
+    *,
+    region: str,
+    account_id: str,
+    session: boto3.Session,
+    ledger: DynamoLedger,
+) -> tuple[Storage, Metrics]:
+    """Storage and metrics of the kinds that are looked after; what RDS showed is noted in `ledger`."""
+    ec2 = session.client("ec2", config=READS)
+    cloudwatch = session.client("cloudwatch", config=READS)
+    glance = glance_covering(timedelta(minutes=settings.scan_every_minutes))
+    volumes = EbsStorage(
+        ec2,
+        modify_client=session.client("ec2", config=ONCE),
+        account_id=account_id,
+        region=region,
+    )
+    of_volumes = CloudWatchMetrics(cloudwatch, account_id=account_id, region=region, glance=glance)
+    if not settings.databases:
+        return volumes, of_volumes
+    databases = RdsStorage(
+        session.client("rds", config=READS),
+        ec2,
+        modify_client=session.client("rds", config=ONCE),
+        notes=ledger,
+        clock=lambda: utc_now(),
+        account_id=account_id,
+        region=region,
+    )
+    of_databases = CloudWatchRdsMetrics(cloudwatch, glance=glance)
+    return (
+        EveryStorage({Kind.EBS: volumes, Kind.RDS: databases}),
+        EveryMetrics(of_volumes, {Kind.RDS: of_databases}),
+    )
+
+
+def kinds_of(settings: FunctionSettings) -> tuple[Kind, ...]:
+    """The kinds of storage whose events are understood."""
+    return (Kind.EBS, Kind.RDS) if settings.databases else (Kind.EBS,)
 
 
 def ledger_from(

@@ -64,7 +64,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def _follow(wired: wiring.Wired, body: str, time_left: Callable[[], float]) -> None:
     now = wiring.utc_now()
-    parsed = events.parse(_event(body), account_id=wired.account_id, region=wired.region)
+    parsed = events.parse(
+        _event(body),
+        account_id=wired.account_id,
+        region=wired.region,
+        kinds=wiring.kinds_of(wired.settings),
+    )
     metrics.add_metric("Signals", MetricUnit.Count, 1)
     if isinstance(parsed, RejectedSignal):
         metrics.add_metric("RejectedSignals", MetricUnit.Count, 1)

@@ -18,6 +18,9 @@ USD_PER_METRIC_READ = Decimal("0.01") / 1_000
 MINUTES_PER_MONTH = 730 * 60
 METRICS_PER_GLANCE = 4
 """Metrics the sweep's fleet scan reads per volume: both checks, credits, queue."""
+METRICS_PER_DATABASE = 6
+"""Metrics the scan reads per DB instance: reads and writes in operations and bytes, queue, and the
+credits of gp2."""
 METRICS_PER_LOOK = (22, 30)
 """Metrics one full look reads: of a gp3 volume alone on an instance that does not burst; of a gp2
 volume beside a root volume on one that does. Each further volume of the instance adds 4."""
@@ -29,7 +32,7 @@ DAYS_PER_MONTH = Decimal(730) / 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetQuery:
-    """A Metrics Insights query over every volume, one contributor per volume, worst first."""
+    """A Metrics Insights query over every volume or database, one contributor each, worst first."""
 
     name: str
     metric: str
@@ -39,15 +42,19 @@ class FleetQuery:
     """MAX, worst is highest; or MIN, worst is lowest."""
     threshold: float
     says: str
+    namespace: str = "AWS/EBS"
+    label: str = "VolumeId"
+    """What a contributor is told by."""
+    period_s: int = 60
 
     def text(self, where: str | None) -> str:
         """The query, narrowed by `where` when there is one."""
-        schema = ", ".join(('"AWS/EBS"', *self.dimensions))
+        schema = ", ".join((f'"{self.namespace}"', *self.dimensions))
         worst_first = "DESC" if self.function == "MAX" else "ASC"
         parts = (
             f'SELECT {self.function}("{self.metric}") FROM SCHEMA({schema})',  # noqa: S608
             f"WHERE {where}" if where else "",
-            f"GROUP BY VolumeId ORDER BY {self.function}() {worst_first}",
+            f"GROUP BY {self.label} ORDER BY {self.function}() {worst_first}",
         )
         return " ".join(part for part in parts if part)
 
@@ -85,6 +92,58 @@ def fleet_queries(config: DeploymentConfig) -> tuple[FleetQuery, ...]:
             threshold=1,
             says="a volume is asked for more throughput than it has",
         ),
+    )
+
+
+def database_queries(config: DeploymentConfig) -> tuple[FleetQuery, ...]:
+    """The queries over databases; none without them, nor when the sweep detects alone.
+
+    RDS publishes no check of a limit, only what runs out: gp2's credits every minute, the balances
+    of classes that burst every five (source: RDS user guide, CloudWatch metrics, 2026-10).
+    """
+    if not config.databases or config.detection is Detection.SWEEP:
+        return ()
+    return tuple(
+        FleetQuery(
+            name=f"rds-{name}",
+            metric=metric,
+            dimensions=("DBInstanceIdentifier",),
+            function="MIN",
+            threshold=config.burst_balance_alarm_percent,
+            says=says,
+            namespace="AWS/RDS",
+            label="DBInstanceIdentifier",
+            period_s=period_s,
+        )
+        for name, metric, period_s, says in (
+            ("burst-balance", "BurstBalance", 60, "a database is spending its gp2 credits"),
+            ("io-balance", "EBSIOBalance%", 300, "a database's class is spending its IOPS balance"),
+            (
+                "byte-balance",
+                "EBSByteBalance%",
+                300,
+                "a database's class is spending its throughput balance",
+            ),
+        )
+    )
+
+
+def databases_usd(config: DeploymentConfig, databases: int) -> Decimal:
+    """Dollars per month at most for alarms and scans over `databases` instances; 0 without them."""
+    if not config.databases:
+        return Decimal(0)
+    alarms = len(database_queries(config)) * databases * USD_PER_METRIC_ANALYSED
+    scans = Decimal(MINUTES_PER_MONTH) / config.scan_every_minutes
+    return alarms + scans * METRICS_PER_DATABASE * databases * USD_PER_METRIC_READ
+
+
+def _databases_note(config: DeploymentConfig) -> str:
+    if not config.databases:
+        return ""
+    count = config.expected_databases
+    return (
+        f" {count:,} databases add up to ${databases_usd(config, count):,.2f} "
+        f"({len(database_queries(config))} queries, {METRICS_PER_DATABASE} metrics per scan)."
     )
 
 
@@ -143,6 +202,7 @@ def price_note(config: DeploymentConfig) -> str:
         f"per full look, every {LOOK_EVERY_MINUTES[0]} to {LOOK_EVERY_MINUTES[1]} minutes)."
     )
     expected = config.expected_volumes
+    note += _databases_note(config)
     if expected == 1_000:
         return note
     here = alarms_usd(config, expected) + scan_usd(config, expected)
@@ -155,5 +215,5 @@ def short_price(config: DeploymentConfig) -> str:
     low, high = look_usd()
     return (
         f"{config.detection.value}: ${total:,.2f} per 1,000 volumes and month, and "
-        f"${low:,.2f}-${high:,.2f} for each while it is under pressure"
+        f"${low:,.2f}-${high:,.2f} for each while it is under pressure{_databases_note(config)}"
     )

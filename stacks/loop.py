@@ -58,9 +58,11 @@ class HeadroomLoop(Stack):
             policy_parameter=POLICY_PARAMETER,
             topic_arn=kept.topic.topic_arn,
             scan_every_minutes=config.scan_every_minutes,
+            kinds=config.kinds,
         )
         code = stage_function_code()
-        signals_queue = SignalsQueue(self, "SignalsQueue")
+        here = loop_statements(kept, databases=config.databases)
+        signals_queue = SignalsQueue(self, "SignalsQueue", databases=config.databases)
         schedule = SweepSchedule(self, "SweepSchedule")
         take = allow(QUEUE_ACTIONS, signals_queue.queue.queue_arn, sid="TakeSignals")
         park = allow(DEAD_LETTER_ACTIONS, schedule.dead_letters.queue_arn, sid="ParkFailures")
@@ -72,7 +74,7 @@ class HeadroomLoop(Stack):
                 description="Headroom: judges a volume when an event asks for it",
                 timeout=SIGNALS_TIMEOUT,
                 memory_mib=512,
-                statements=[*loop_statements(kept), *asked, contributor_statement(), take],
+                statements=[*here, *asked, contributor_statement(), take],
             ),
             code=code,
             settings=settings,
@@ -87,7 +89,7 @@ class HeadroomLoop(Stack):
                 timeout=SWEEP_TIMEOUT,
                 memory_mib=1_024,  # reading a fleet's metrics is work for the processor
                 statements=[
-                    *loop_statements(kept),
+                    *here,
                     *asked,
                     prices_statement(),
                     events_statement(),

@@ -64,7 +64,7 @@ RULES = st.fixed_dictionaries(
         "match": st.fixed_dictionaries(
             {},
             optional={
-                "kind": st.just("ebs"),
+                "kind": st.sampled_from(["ebs", "rds"]),
                 "type": st.sampled_from(["gp2", "st1", ["io1", "standard"]]),
                 "tags": st.dictionaries(
                     st.text(max_size=128), st.text(max_size=256), min_size=1, max_size=3
@@ -307,7 +307,7 @@ REFUSED: list[tuple[object, str]] = [
     ({"rules": [{"match": {}}]}, "rules[1] sets nothing"),
     ({"rules": [{"match": {}, "set": {}}]}, "rules[1] sets nothing"),
     ({"rules": [{"match": {}, "set": {"mode": "auto"}}, 7]}, "rules[2] is 7"),
-    ({"rules": [{"match": {"kind": "rds"}, "set": {"mode": "off"}}]}, "known are ebs"),
+    ({"rules": [{"match": {"kind": "aurora"}, "set": {"mode": "off"}}]}, "known are ebs, rds"),
     ({"rules": [{"match": {"kind": []}, "set": {"mode": "off"}}]}, "rules[1].match.kind"),
     ({"rules": [{"match": {"type": "gp9"}, "set": {"mode": "off"}}]}, "names 'gp9'"),
     ({"rules": [{"match": {"type": []}, "set": {"mode": "off"}}]}, "empty list"),

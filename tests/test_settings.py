@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,6 +100,9 @@ def test_keys_of_the_cdk_itself_are_passed_over() -> None:
         ({"scan_every_minutes": 15.0}, "whole number"),
         ({"scan_every_minutes": None}, "whole number"),
         ({"queue_max_concurrency": 1}, "2 to 1000"),
+        ({"kinds": "rds"}, "ebs, or ebs,rds"),
+        ({"kinds": "ebs,aurora"}, "ebs, or ebs,rds"),
+        ({"kinds": 1}, "ebs, or ebs,rds"),
         ({"log_retention_days": 2}, "one of 1, 3, 5"),
         ({"notify_email": "nobody"}, "e-mail"),
         ({"notify_email": False}, "e-mail"),
@@ -115,3 +120,17 @@ def test_a_context_value_that_makes_no_sense_is_refused_in_one_sentence(
     assert says in str(refusal.value)
     assert str(refusal.value).endswith(".")
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "kinds", "databases"),
+    [("ebs", "ebs", False), ("rds, ebs", "ebs,rds", True), (["ebs", "rds"], "ebs,rds", True)],
+)
+def test_databases_are_looked_after_where_the_owner_says_so(
+    said: object, kinds: str, databases: bool
+) -> None:
+    config = DeploymentConfig.from_context({"kinds": said})
+    assert (config.kinds, config.databases) == (kinds, databases)
+    assert not DeploymentConfig().databases
+    told = replace(SETTINGS, kinds=config.kinds)
+    assert FunctionSettings.from_environment(told.to_environment()).databases == databases

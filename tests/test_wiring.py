@@ -13,8 +13,12 @@ from botocore.exceptions import ReadTimeoutError
 from moto import mock_aws
 
 from headroom import wiring
+from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.every_kind import EveryMetrics, EveryStorage
+from headroom.adapters.rds import RdsStorage
 from headroom.domain.outcome import Unknown
-from headroom.ports import Ports, ReadFailed, StorageView
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.ports import Ports, ReadFailed, ResourceGone, StorageView
 from headroom.settings import FunctionSettings, SettingsError
 from tests.builders import ACCOUNT, REGION, gp3, ref, volume
 
@@ -144,3 +148,27 @@ def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(
     with pytest.raises(ReadFailed):
         wired(session).storage.view(one)
     assert len(sent) == 4
+
+
+def test_databases_are_wired_only_where_they_are_looked_after(session: boto3.Session) -> None:
+    assert isinstance(wired(session).storage, EbsStorage)
+    assert wiring.kinds_of(SETTINGS) == (Kind.EBS,)
+    both = replace(SETTINGS, kinds="ebs,rds")
+    ports = wiring.ports_from(both, region=REGION, account_id=ACCOUNT, session=session)
+    assert isinstance(ports.storage, EveryStorage)
+    assert isinstance(ports.metrics, EveryMetrics)
+    assert wiring.kinds_of(both) == (Kind.EBS, Kind.RDS)
+    database = ResourceRef(
+        kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="not-there"
+    )
+    with pytest.raises(ResourceGone):
+        ports.storage.view(database)
+
+
+def test_a_change_of_a_database_is_never_repeated_by_the_client(session: boto3.Session) -> None:
+    both = replace(SETTINGS, kinds="ebs,rds")
+    storage = wiring.ports_from(both, region=REGION, account_id=ACCOUNT, session=session).storage
+    assert isinstance(storage, EveryStorage)
+    databases = storage._storages[Kind.RDS]
+    assert isinstance(databases, RdsStorage)
+    assert databases._modify.meta.config.retries["total_max_attempts"] == 1  # type: ignore[attr-defined]

@@ -18,6 +18,22 @@ EBS_READ_ACTIONS = (
 EBS_WRITE_ACTIONS = ("ec2:ModifyVolume",)
 """Adapter ebs, `apply` alone. Takes volume ARNs: `arn:aws:ec2:REGION:ACCOUNT:volume/*`."""
 
+RDS_READ_ACTIONS = (
+    "rds:DescribeDBClusters",
+    "rds:DescribeDBInstances",
+    "rds:DescribeValidDBInstanceModifications",
+)
+"""Adapter rds, which asks EC2 for instance types too. Takes databases' ARNs; lists take `*`."""
+
+RDS_WRITE_ACTIONS = ("rds:ModifyDBCluster", "rds:ModifyDBInstance")
+"""Adapter rds, `apply` alone. Takes `arn:aws:rds:REGION:ACCOUNT:db:*` and `:cluster:*`."""
+
+RDS_EVENTS = (
+    *("0007", "0017", "0018", "0089", "0189", "0217", "0218", "0219", "0220", "0221"),
+    *("0222", "0223", "0224", "0225"),
+)
+"""Events of RDS that say something of storage; adapter events_rds says what."""
+
 METRICS_READ_ACTIONS = ("cloudwatch:GetMetricData",)
 """Adapter cloudwatch. Knows no resource: takes `*` only."""
 

@@ -26,7 +26,7 @@ class Kind(StrEnum):
     AURORA = "aurora"
 
 
-GOVERNED = (Kind.EBS,)
+GOVERNED = (Kind.EBS, Kind.RDS)
 """Kinds that a policy may name: those whose changes are made, not only worked out."""
 
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from headroom.settings import DeploymentConfig, FunctionSettings
-from stacks.detection import FleetQuery, fleet_queries, where_tagged
+from stacks.detection import FleetQuery, database_queries, fleet_queries, where_tagged
 from stacks.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX
 
 Operator = cloudwatch.ComparisonOperator
@@ -31,7 +31,7 @@ class DetectionAlarms(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, config: DeploymentConfig) -> None:
         super().__init__(scope, construct_id)
-        for query in fleet_queries(config):
+        for query in (*fleet_queries(config), *database_queries(config)):
             self._alarm(query, config)
 
     def _alarm(self, query: FleetQuery, config: DeploymentConfig) -> None:
@@ -45,7 +45,7 @@ class DetectionAlarms(Construct):
                 {
                     "id": "worst",
                     "expression": query.text(where_tagged(config)),
-                    "period": 60,
+                    "period": query.period_s,
                     "returnData": True,
                 }
             ],

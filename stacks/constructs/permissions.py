@@ -56,8 +56,11 @@ def allow(actions: Sequence[str], *resources: str, sid: str) -> iam.PolicyStatem
     return iam.PolicyStatement(sid=sid, actions=sorted(actions), resources=list(resources))
 
 
-def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
-    """What observing, deciding, acting and recording takes, and nothing else."""
+def loop_statements(kept: Kept, *, databases: bool = False) -> list[iam.PolicyStatement]:
+    """What observing, deciding, acting and recording takes, and nothing else.
+
+    With `databases` the storage of databases too.
+    """
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{POLICY_PARAMETER}"
     return [
@@ -67,6 +70,7 @@ def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
             f"arn:{Aws.PARTITION}:ec2:{here}:volume/*",
             sid="ChangeVolumesHere",
         ),
+        *(_database_statements(here) if databases else ()),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
         allow(actions.POLICY_READ_ACTIONS, parameter, sid="ReadPolicy"),
         allow(actions.NOTIFIER_ACTIONS, kept.topic.topic_arn, sid="TellPeople"),
@@ -74,6 +78,19 @@ def loop_statements(kept: Kept) -> list[iam.PolicyStatement]:
         *_table("Records", LEDGER_ACTIONS["records"], kept.records, kept.records_indexes),
         *_table("State", LEDGER_ACTIONS["state"], kept.state, kept.state_indexes),
     ]
+
+
+def _database_statements(here: str) -> list[iam.PolicyStatement]:
+    """Seeing databases and changing them; IAM knows no narrower right than that to modify one."""
+    rds = f"arn:{Aws.PARTITION}:rds:{here}"
+    return [
+        allow(actions.RDS_READ_ACTIONS, "*", sid="SeeDatabases"),
+        allow(actions.RDS_WRITE_ACTIONS, *_databases(rds), sid="ChangeDatabasesHere"),
+    ]
+
+
+def _databases(rds: str) -> tuple[str, ...]:
+    return f"{rds}:cluster:*", f"{rds}:db:*"
 
 
 def contributor_statement() -> iam.PolicyStatement:
@@ -164,6 +181,10 @@ def explain_wildcards(scope: Construct, statements: Sequence[iam.PolicyStatement
         "recorded by the guardrails; IAM holds it to volumes of this account and Region.",
     }
     granted = {action for statement in statements for action in statement.actions}
+    if granted >= set(actions.RDS_WRITE_ACTIONS):
+        reasons["*"] = reasons["*"].replace("cloudwatch:", "rds:Describe*, cloudwatch:", 1)
+        for one in _databases(f"arn:<AWS::Partition>:rds:{here}"):
+            reasons[one] = reasons[volumes].replace("volumes", "databases")
     if granted >= set(actions.ALARM_READ_ACTIONS):
         reasons[alarms] = (
             "The detection alarms are found by their common name prefix, so that alarms the "

@@ -12,6 +12,7 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from headroom.adapters import actions
 from stacks.constructs.permissions import (
     DEAD_LETTER_ACTIONS,
     SCHEDULE_ACTIONS,
@@ -49,6 +50,25 @@ PATTERNS: Mapping[str, events.EventPattern] = {
 mean "go and ask" too."""
 
 
+DATABASE_PATTERNS: Mapping[str, events.EventPattern] = {
+    "DatabaseEvents": events.EventPattern(
+        source=["aws.rds"],
+        detail_type=["RDS DB Instance Event", "RDS DB Cluster Event"],
+        # By id: the categories do not tell them ("availability" holds a full storage and a restart).
+        detail={"EventID": [f"RDS-EVENT-{number}" for number in actions.RDS_EVENTS]},
+    ),
+    "ModifyDatabaseCalls": events.EventPattern(
+        source=["aws.rds"],
+        detail_type=["AWS API Call via CloudTrail"],
+        detail={
+            "eventSource": ["rds.amazonaws.com"],
+            "eventName": ["ModifyDBInstance", "ModifyDBCluster"],
+        },
+    ),
+}
+"""Rules about databases, where they are looked after."""
+
+
 def queue(
     scope: Construct,
     construct_id: str,
@@ -79,7 +99,7 @@ class SignalsQueue(Construct):
     event, so the dead letters may be moved back to the queue as they are.
     """
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, databases: bool = False) -> None:
         super().__init__(scope, construct_id)
         self.dead_letters = queue(self, "DeadLetters", retention=Duration.days(14))
         self.queue = queue(
@@ -92,7 +112,8 @@ class SignalsQueue(Construct):
             visibility=Duration.seconds(SIGNALS_TIMEOUT.to_seconds() * 2),
             parks_in=self.dead_letters,
         )
-        for name, pattern in PATTERNS.items():
+        patterns = {**PATTERNS, **(DATABASE_PATTERNS if databases else {})}
+        for name, pattern in patterns.items():
             target = targets.SqsQueue(
                 self.queue,
                 dead_letter_queue=self.dead_letters,

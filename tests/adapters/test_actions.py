@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -19,12 +21,16 @@ from headroom.adapters.notifier import TopicNotifier
 from headroom.adapters.policies import ParameterPolicies
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_store import PriceStore
+from headroom.adapters.rds import RdsStorage
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Step
-from headroom.ports import ReadFailed, StorageView
+from headroom.domain.resources import VolumeType
+from headroom.ports import ReadFailed, ResourceGone, StorageView
 from headroom.proving.memory import MemoryLedger
+from tests.adapters.rds_service import RdsService, db
 from tests.adapters.test_notifier import Rules, acting
 from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, ref, volume
+from tests.domain.databases import rds
 
 AT_ONCE = Config(connect_timeout=1, retries={"total_max_attempts": 1})
 
@@ -64,6 +70,38 @@ def test_ebs_calls_what_it_names(aws: tuple[boto3.Session, set[str]]) -> None:
     called.clear()
     storage.apply(ref(disk), expected=gp3(), seen=None, target=gp3(iops=4000))
     assert called - set(actions.EBS_READ_ACTIONS) == set(actions.EBS_WRITE_ACTIONS)
+
+
+def test_databases_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None:
+    session, called = aws
+    client, ec2 = session.client("rds"), session.client("ec2")
+    client.create_db_instance(
+        DBInstanceIdentifier="orders", DBInstanceClass="db.m5.large", Engine="postgres",
+        AllocatedStorage=500, StorageType="gp2", MasterUsername="u", MasterUserPassword="12345678",
+    )  # fmt: skip
+    called.clear()
+    storage = RdsStorage(
+        client, ec2, notes=MemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
+        account_id=ACCOUNT, region=REGION,
+    )  # fmt: skip
+    (seen,) = storage.fleet()
+    with suppress(ReadFailed, NotImplementedError):  # moto does not know what is valid
+        storage.view(seen.volume.ref)
+    with suppress(ReadFailed, ResourceGone):
+        storage.view(replace(seen.volume.ref, resource_id="cluster:trio"))
+    read = {*actions.RDS_READ_ACTIONS, "ec2:DescribeInstanceTypes"}
+    assert called == read
+    called.clear()
+    target = rds(VolumeType.GP3, 500, 12_000, 500)
+    place = RdsStorage(
+        RdsService.of(db()), ec2, notes=MemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
+        account_id=ACCOUNT, region=REGION, modify_client=client,
+    )  # fmt: skip
+    origin = place.view(seen.volume.ref).volume.configuration
+    called.clear()
+    place.apply(seen.volume.ref, expected=origin, seen=None, target=target)
+    assert called == {"rds:ModifyDBInstance"}
+    assert called <= set(actions.RDS_WRITE_ACTIONS)
 
 
 def test_cloudwatch_calls_what_it_names(aws: tuple[boto3.Session, set[str]]) -> None:

@@ -1,0 +1,128 @@
+"""What looking after databases adds to the deployment, and that without it nothing is added."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from headroom.adapters import actions
+from headroom.adapters.events_rds import EVENTS
+from headroom.adapters.published_rds import glance_queries
+from headroom.domain.resources import VolumeType
+from headroom.settings import DeploymentConfig, Detection
+from stacks.detection import (
+    METRICS_PER_DATABASE,
+    database_queries,
+    databases_usd,
+    price_note,
+)
+from tests.adapters.test_cloudwatch_rds import view
+from tests.adapters.test_events_rds import call, event
+from tests.domain.databases import rds
+from tests.stacks.conftest import Synth, Synthesised, properties, resources
+from tests.stacks.test_permissions import _granting, _listed, _text
+from tests.stacks.test_rules import ruler  # noqa: F401
+
+WITH = DeploymentConfig(kinds="ebs,rds")
+
+
+@pytest.fixture
+def both(synth: Synth) -> Synthesised:
+    return synth(kinds="ebs,rds")
+
+
+def test_without_databases_nothing_of_rds_is_in_the_template(shipped: Synthesised) -> None:
+    assert "rds" not in json.dumps(shipped.loop).lower().replace("records", "").replace("words", "")
+
+
+def test_databases_are_seen_everywhere_and_changed_in_this_account_and_region(
+    both: Synthesised,
+) -> None:
+    for action in actions.RDS_READ_ACTIONS:
+        assert all(_listed(s["Resource"]) == ["*"] for s in _granting(both, action))
+    for action in actions.RDS_WRITE_ACTIONS:
+        statements = _granting(both, action)
+        assert len(statements) == 2
+        for statement in statements:
+            assert {_text(r) for r in _listed(statement["Resource"])} == {
+                "arn:<AWS::Partition>:rds:<AWS::Region>:<AWS::AccountId>:cluster:*",
+                "arn:<AWS::Partition>:rds:<AWS::Region>:<AWS::AccountId>:db:*",
+            }
+
+
+def test_the_functions_are_told_and_the_synth_finds_nothing_amiss(both: Synthesised) -> None:
+    told = {
+        f["Environment"]["Variables"].get("HEADROOM_KINDS")
+        for f in properties(both.loop, "AWS::Lambda::Function")
+        if "HEADROOM_STATE_TABLE" in f.get("Environment", {}).get("Variables", {})
+    }
+    assert told == {"ebs,rds"}
+    assert not [note for note in both.notes if "AwsSolutions" in note]
+
+
+def test_databases_have_alarms_of_their_own_at_the_periods_rds_publishes(
+    both: Synthesised,
+) -> None:
+    alarms = {
+        a["AlarmName"]: a["Metrics"][0]
+        for a in properties(both.loop, "AWS::CloudWatch::Alarm")
+        if a["AlarmName"].startswith("headroom-detect-rds-")
+    }
+    assert {name: metric["Period"] for name, metric in alarms.items()} == {
+        "headroom-detect-rds-burst-balance": 60,
+        "headroom-detect-rds-io-balance": 300,
+        "headroom-detect-rds-byte-balance": 300,
+    }
+    assert alarms["headroom-detect-rds-io-balance"]["Expression"] == (
+        'SELECT MIN("EBSIOBalance%") FROM SCHEMA("AWS/RDS", DBInstanceIdentifier) '
+        "GROUP BY DBInstanceIdentifier ORDER BY MIN() ASC"
+    )
+
+
+def test_the_sweep_alone_needs_no_alarm() -> None:
+    assert database_queries(DeploymentConfig(kinds="ebs,rds", detection=Detection.SWEEP)) == ()
+    assert database_queries(DeploymentConfig()) == ()
+
+
+def test_the_price_of_databases_is_what_is_asked_for_times_its_price() -> None:
+    gp2 = glance_queries(view(rds(VolumeType.GP2, 500)).volume)
+    assert len(gp2) == METRICS_PER_DATABASE
+    # 3 alarms at $0.10, 2,920 scans of 6 metrics at $0.00001
+    assert databases_usd(WITH, 100) == Decimal("30") + Decimal("17.52")
+    assert "100 databases add up to $47.52" in price_note(WITH)
+    assert "databases" not in price_note(DeploymentConfig())
+
+
+def test_the_rules_and_the_reader_of_events_know_the_same_ids() -> None:
+    assert {f"RDS-EVENT-{number}" for number in actions.RDS_EVENTS} == set(EVENTS)
+
+
+@pytest.mark.java
+@pytest.mark.parametrize(
+    ("made", "rule"),
+    [
+        *((event(event_id), "DatabaseEvents") for event_id in EVENTS),
+        (event(name="cluster:trio"), "DatabaseEvents"),
+        (event("RDS-EVENT-0006"), None),
+        ({**event(), "detail-type": "RDS DB Snapshot Event"}, None),
+        (call("ModifyDBInstance", dBInstanceIdentifier="orders"), "ModifyDatabaseCalls"),
+        (call("ModifyDBCluster", dBClusterIdentifier="trio"), "ModifyDatabaseCalls"),
+        (call("DeleteDBInstance", dBInstanceIdentifier="orders"), None),
+    ],
+)
+def test_awss_own_matcher_lets_through_what_is_about_storage(
+    ruler: Any,  # noqa: F811
+    both: Synthesised,
+    made: dict[str, Any],
+    rule: str | None,
+) -> None:
+    matcher = ruler.JClass("software.amazon.event.ruler.Ruler")
+    matched = [
+        name.removeprefix("SignalsQueue")[:-8]
+        for name, body in resources(both.loop, "AWS::Events::Rule").items()
+        if matcher.matchesRule(json.dumps(made), json.dumps(body["Properties"]["EventPattern"]))
+    ]
+    assert matched == ([] if rule is None else [rule])
