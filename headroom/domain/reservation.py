@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
 
-from headroom.domain.approval import unapproved
+from headroom.domain.approval import unapproved, why_approval
 from headroom.domain.decision import Act, Decision
-from headroom.domain.limits import Mode
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
 from headroom.domain.resource_state import ResourceState, micro_usd, usd
@@ -57,10 +56,8 @@ def reservation(
         problem = unapproved(state, answer.plan, decision.decision_id, now)
         if problem is not None:
             return Unfit(why="unapproved", detail=problem)
-    elif answer.approval is not None or _needs_a_person(state, decision):
-        return Unfit(
-            why="unapproved", detail=f"a person must agree: {answer.approval or 'approve'}"
-        )
+    elif (why := answer.approval or _needs_a_person(state, decision, answer.plan)) is not None:
+        return Unfit(why="unapproved", detail=f"a person must agree: {why}")
     elif state.last_decision_id != decision.decision_id:
         return Unfit(why="moved", detail=f"{state.last_decision_id} was decided since")
     limit = account_limit(decision, answer.plan)
@@ -106,11 +103,12 @@ def together(fits: Sequence[Reservation]) -> Together | Unfit:
     return Together(delta=delta, room=limit - delta)
 
 
-def _needs_a_person(state: ResourceState, decision: Decision) -> bool:
-    """Whether the mode asks for a person, and none asked for it: a rollback they want is theirs."""
+def _needs_a_person(state: ResourceState, decision: Decision, plan: Plan) -> str | None:
+    """Why a person must agree whatever the decision says; a rollback they want is their word."""
     wanted = state.rollback
-    theirs = wanted is not None and wanted.by_person and wanted.decision_id == decision.rolls_back
-    return decision.effective.limits.mode is Mode.APPROVE and not theirs
+    if wanted is not None and wanted.by_person and wanted.decision_id == decision.rolls_back:
+        return None
+    return why_approval(decision.effective.limits, plan)
 
 
 def account_limit(decision: Decision, plan: Plan) -> Decimal | None:

@@ -71,9 +71,12 @@ def test_what_needs_a_person_is_not_intended_without_one(ledger: Any) -> None:
     assert isinstance(waits, NotIntended)
 
 
-def test_under_approve_nothing_is_intended_that_only_claims_to_need_nobody(ledger: Any) -> None:
+@pytest.mark.parametrize("limit", [{"mode": Mode.APPROVE}, {"approve_above_usd": Decimal(0)}])
+def test_nothing_is_intended_that_only_claims_to_need_nobody(
+    ledger: Any, limit: dict[str, Any]
+) -> None:
     decision = act()
-    limits = replace(decision.effective.limits, mode=Mode.APPROVE)
+    limits = replace(decision.effective.limits, **limit)
     decision = replace(decision, effective=replace(decision.effective, limits=limits))
     refused = intended(ledger, decision, lease_until=LEASE)
     assert isinstance(refused, NotIntended)
