@@ -127,8 +127,12 @@ class EbsStorage:
             change = latest.get(name)
             if name in unclear:
                 change = shapes.not_understood(volume, unclear[name])
-            only = instance if volume.instance_ids == (instance_id,) else None
-            views.append(StorageView(volume=volume, modification=change, instance=only))
+            alone = volume.instance_ids == (instance_id,) and not volume.multi_attach
+            views.append(
+                StorageView(
+                    volume=volume, modification=change, instance=instance if alone else None
+                )
+            )
         return tuple(views)
 
     def instances(self, instance_ids: Iterable[str]) -> Mapping[str, Instance]:

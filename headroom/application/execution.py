@@ -104,16 +104,17 @@ def record_outcome(
     if isinstance(outcome, Applied):
         mine = known(decision, outcome.started_at)
         ports.standings.saw_modifications(ref, [mine], now=now)
-    if not quietly and (
-        step in (Step.APPLIED, Step.UNKNOWN)
-        or (
-            isinstance(outcome, Refused)
-            and outcome.refusal in TOLD
-            and outcome.cause not in decision.standing.escalated_causes
-        )
-    ):
+    if not quietly and is_told(decision, outcome):
         ports.notifier.tell(decision, step, summary)
     tell_if_opened(ports, decision, step, now)
+
+
+def is_told(decision: Decision, outcome: Outcome) -> bool:
+    """Whether people are told of an outcome: of a refusal once, and if time does not clear it."""
+    if isinstance(outcome, Refused):
+        told = outcome.cause in decision.standing.escalated_causes
+        return outcome.refusal in TOLD and not told
+    return isinstance(outcome, Applied | Unknown)
 
 
 def known(decision: Decision, started_at: datetime) -> KnownModification:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 
-from headroom.application.execution import LEASE, record_outcome
+from headroom.application.execution import LEASE, is_told, record_outcome
 from headroom.domain.decision import Act, Decision, Evidence, decide
 from headroom.domain.group_decision import (
     NOT_ASKED,
@@ -205,15 +206,14 @@ def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcom
     ids = [decision.observation.volume.ref.resource_id for decision in decisions]
     done = [isinstance(outcome, Applied | AlreadyThere) for outcome in outcomes]
     if all(done):
-        told = f"AWS accepted the change of all {len(ids)} volumes ({', '.join(ids)}) of the set "
-        ports.notifier.tell(decisions[0], Step.APPLIED, f"{told}{group.name}: {group.shared} each")
+        ports.notifier.tell(decisions[0], Step.APPLIED, _accepted(decisions, group, ids))
         return
     stop = done.index(False)
     changed, rest = ids[:stop], ids[stop + 1 :]
     step, why = _why(outcomes[stop])
     if not changed:
-        if step is Step.STALE:
-            return  # nothing was sent and nothing changed: the next look decides anew
+        if not is_told(decisions[stop], outcomes[stop]):
+            return  # nothing was changed, and nothing that a person could do about it
         summary = f"no volume of the set {group.name} was changed: {ids[stop]}: {why}"
     else:
         summary = (
@@ -223,6 +223,17 @@ def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcom
         summary += f", {', '.join(rest)} not sent" if rest else ""
         summary += "; the sweep evens it from a fresh look once every volume may be changed"
     ports.notifier.tell(decisions[stop], Step.REFUSED if step is Step.STALE else step, summary)
+
+
+def _accepted(decisions: Sequence[Decision], group: GroupSeen, ids: Sequence[str]) -> str:
+    usd = sum(
+        (d.answer.plan.price_change_usd for d in decisions if isinstance(d.answer, Act)), Decimal(0)
+    )
+    whole = f"all {len(group.members)} volumes of the set {group.name}"
+    which = f" ({', '.join(ids)})"
+    if len(ids) < len(group.members):
+        whole, which = f"{', '.join(ids)}, which evens {whole}", ""
+    return f"AWS accepted the change of {whole}{which}: {group.shared} each, {usd:+,.2f} USD a month in all"
 
 
 def _why(outcome: Outcome) -> tuple[Step, str]:

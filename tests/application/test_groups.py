@@ -78,7 +78,9 @@ def test_one_starved_volume_raises_its_whole_set_in_one_minute_and_is_told_once(
     assert steps(stage) == [["act", "intended", "applied"]] * 4
     assert {str(now(stage, name)) for name in SET} == {str(decision.answer.plan.target)}
     assert [(step, len(SET)) for _, step, _ in stage.told] == [(Step.APPLIED, 4)]
-    assert "all 4 volumes (vol-1, vol-2, vol-3, vol-4) of the set data" in stage.told[0][2]
+    assert "all 4 volumes of the set data (vol-1, vol-2, vol-3, vol-4): gp3" in stage.told[0][2]
+    cost = 4 * decision.answer.plan.price_change_usd
+    assert f"{cost:+,.2f} USD a month in all" in stage.told[0][2]
     assert decision_from_json(decision_to_json(decision)).group == decision.group
 
 
@@ -352,6 +354,20 @@ def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_told_une
     assert own == [True, True, recorded == "unknown", False]
 
 
+@pytest.mark.parametrize(
+    ("refusal", "messages"), [(Refusal.SLOTS, 0), (Refusal.THROTTLED, 0), (Refusal.DENIED, 1)]
+)
+def test_a_set_of_which_nothing_was_changed_is_told_as_any_refusal(
+    refusal: Refusal, messages: int
+) -> None:
+    stage = striped()
+    stage.answers = [Refused(refusal=refusal, code="No", message="no", retry_at=None)]
+    look(stage)
+    assert [one[-1] for one in steps(stage)] == ["refused", "stale", "stale", "stale"]
+    assert len(stage.told) == messages
+    assert all("no volume of the set data was changed" in text for _, _, text in stage.told)
+
+
 @pytest.mark.parametrize("start", [gp3(), gp2(400)], ids=str)
 def test_the_sweep_completes_an_uneven_set_and_never_flaps(start: Configuration) -> None:
     stage = striped(configuration=start)
@@ -381,6 +397,10 @@ def test_the_sweep_completes_an_uneven_set_and_never_flaps(start: Configuration)
                 stage.loads[name] = calm()
     assert len({now(stage, name) for name in SET}) == 1
     assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
+    told = [text for _, step, text in stage.told if step is Step.APPLIED]
+    assert [text.partition(":")[0] for text in told] == [
+        "AWS accepted the change of vol-3, vol-4, which evens all 4 volumes of the set data"
+    ]
 
 
 def test_two_looks_that_cross_change_nothing_twice_and_leave_nothing_to_do() -> None:
