@@ -94,7 +94,7 @@ def read_day(
     since, until = span[0] + timedelta(microseconds=1), span[1]
     policy, stops = telling.policies.current(), telling.switches.stops()
     readable = isinstance(policy, Policy)
-    changed = _counted(telling, [Step.APPLIED, Step.ALREADY_THERE], since, until)
+    changed = _counted(telling, [Step.APPLIED], since, until)
     ends = [g for step in days.VERIFIED for g in _glimpses(telling, step.value, since, until)]
     held, held_more = _held(telling, since, until)
     observed = _decisions(telling, held)

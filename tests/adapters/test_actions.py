@@ -16,16 +16,18 @@ from moto import mock_aws
 from headroom.adapters import actions
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.events_out import EventBus
 from headroom.adapters.ledger_schema import LEDGER_ACTIONS, STATE, create_table
 from headroom.adapters.notifier import TopicNotifier
 from headroom.adapters.policies import ParameterPolicies
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_store import PriceStore
 from headroom.adapters.rds import RdsStorage
+from headroom.domain.links import opening
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Step
 from headroom.domain.resources import VolumeType
-from headroom.ports import ReadFailed, ResourceGone, StorageView
+from headroom.ports import Delivery, ReadFailed, Recorded, ResourceGone, StorageView
 from headroom.proving.memory import MemoryLedger
 from tests.adapters.rds_service import RdsService, db
 from tests.adapters.test_notifier import Rules, acting
@@ -130,6 +132,14 @@ def test_policies_and_notifier_call_what_they_name(aws: tuple[boto3.Session, set
     )  # fmt: skip
     teller.tell(acting(), Step.APPLIED, "done")
     assert called == set(actions.NOTIFIER_ACTIONS)
+
+
+def test_events_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None:
+    session, called = aws
+    recorded = Recorded(record=opening(acting(), "{}"), decision=None)
+    bus = EventBus(lambda: session.client("events"))
+    assert bus.publish([recorded]) == (Delivery.ACCEPTED,)
+    assert called == set(actions.EVENTS_OUT_ACTIONS)
 
 
 def test_prices_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None:
