@@ -16,6 +16,7 @@ from headroom.proving.aurora_scenario import is_aurora, parse_aurora
 from headroom.proving.aurora_simulate import AuroraResult, simulate_aurora
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import load_yaml
+from tests.proving.test_bad_input_fuzz import NEST, one_sentence
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "aurora-scenarios.md").read_text(encoding="utf-8")
@@ -226,3 +227,21 @@ def test_every_key_of_the_result_is_documented_and_the_example_is_read(tmp_path:
     made["resource"]["reserved"] = []
     for key in played(made | {"days": 1}).to_json():
         assert f"`{key}`" in PAGE
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    key=st.sampled_from((*aurora_scenario.CLUSTER, *aurora_scenario.TOP)),
+    value=NEST,
+    where=st.sampled_from(["", "resource", "aws", "limits"]),
+)
+def test_one_wrong_value_anywhere_is_one_sentence(key: str, value: object, where: str) -> None:
+    made: dict[str, Any] = document() | {"days": 1}
+    if where:
+        made[where] = {**made.get(where, {}), key: value}
+    else:
+        made[key] = value
+    try:
+        parse_aurora(made, source="case.yaml", base=Path("/nonexistent"))
+    except BadInput as error:
+        one_sentence(error)

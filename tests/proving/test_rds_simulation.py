@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from headroom.proving.databases import DATABASE
 from headroom.proving.errors import BadInput
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.result import Result
 from headroom.proving.scenario import parse_scenario
 from headroom.proving.simulate import simulate
+from tests.proving.test_bad_input_fuzz import NEST, one_sentence
 
 CASE_A: dict[str, Any] = {
     "closed_loop": {"outstanding": 250, "io_kib": 16, "read_fraction": 0, "service_ms": 100,
@@ -172,3 +176,14 @@ def test_a_second_copy_is_paid_for() -> None:
         played(scenario(multi_az=both)).minutes[0].usd_per_month for both in (False, True)
     )
     assert double == 2 * single
+
+
+@settings(max_examples=150, deadline=None)
+@given(key=st.sampled_from(DATABASE), value=NEST)
+def test_one_wrong_value_of_a_database_is_one_sentence(key: str, value: object) -> None:
+    document = scenario()
+    document["resource"][key] = value
+    try:
+        parse_scenario(document, source="case.yaml", base=Path("/nonexistent"))
+    except BadInput as error:
+        one_sentence(error)
