@@ -49,6 +49,8 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 SOUND = TAGS.filter(lambda tags: limits_for(Policy(version=""), volume(tags=tags)).problem is None)
 FEW_TAGS = st.just(()) | st.just((("headroom", "auto"),)) | SOUND | TAGS
+MAY_ACT = (Mode.AUTO, Mode.APPROVE)
+"""With `approve` an act waits for a person; `off` and `observe` have none."""
 acts: list[Configuration] = []
 
 
@@ -71,7 +73,7 @@ def check_an_act_stays_within_every_limit(
     target, before = plan.target, plan.origin
     acts.append(target)
     assert effective.problem is None
-    assert limits.mode is Mode.AUTO
+    assert limits.mode in MAY_ACT
     assert not ledgered.paused
     assert ledgered.failures < 5
     assert limits.slots_reserve < 4
@@ -93,7 +95,7 @@ def check_an_act_stays_within_every_limit(
     tag_says = {one.field: one.value for one in said(tags)}
     if limits.tags_may is not TagsMay.WIDEN:  # what the tag says, whatever the policy does
         assert (target.iops or 0) <= tag_says.get("max_iops", 10**9)  # type: ignore[operator]
-        assert tag_says.get("mode", Mode.AUTO) is Mode.AUTO
+        assert tag_says.get("mode", Mode.AUTO) in MAY_ACT
         assert dearer <= 0 or increase <= tag_says.get("price_increase_usd", Decimal(10**9))  # type: ignore[operator]
 
 
