@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from headroom.domain.freezes import frozen_until
 from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.quotas import QUOTAS, most
 from headroom.domain.resources import ResourceRef
-from headroom.domain.traffic import Room, room
-from headroom.ports import Ports
+from headroom.domain.traffic import Room, Traffic, room
+from headroom.ports import InQueue, Ports
 
 READ = 5_000
 """Entries of the queue that one run reads, 250 bytes each; whoever is further behind is looked at
@@ -28,25 +30,40 @@ def turns(
 
     `seen` are passed over, and whoever had its turn is added to them.
 
-    The places are counted anew after every look that the caller makes. Without a free place the
-    queue is not even read. A zone that is full, or an hour that has not come, holds up nobody else.
-    Raises ReadFailed.
+    The places are counted anew after every look that the caller makes. Without a free place, in a
+    freeze or while a calendar is closed the queue is not even read. A zone or a quota that is full,
+    or an hour that has not come, holds up nobody else. Raises ReadFailed.
     """
-    if isinstance(policy, PolicyUnreadable) or not _room(ports, policy, clock()).free:
+    if isinstance(policy, PolicyUnreadable) or _closed(ports, policy, clock()):
         return
-    left = LOOKS
-    for one in ports.standings.queue(READ):
-        now = clock()
-        if one.ref.arn in seen or not one.waiting.may(now):
+    traffic, left = ports.standings.traffic(), LOOKS
+    places = room(traffic, policy.blast_radius, clock())
+    for one in ports.standings.queue(READ) if places.free else ():
+        if one.ref.arn in seen or not _may(one, policy, traffic, places, clock()):
             continue
-        places = _room(ports, policy, now)
+        left -= 1
+        seen.add(one.ref.arn)
+        yield one.ref
+        traffic = ports.standings.traffic()
+        places = room(traffic, policy.blast_radius, clock())
         if not places.free or not left:
             return
-        if one.waiting.zone not in places.full_zones:
-            left -= 1
-            seen.add(one.ref.arn)
-            yield one.ref
 
 
-def _room(ports: Ports, policy: Policy, now: datetime) -> Room:
-    return room(ports.standings.traffic(), policy.blast_radius, now)
+def _closed(ports: Ports, policy: Policy, now: datetime) -> bool:
+    """Whether nothing at all may be started now."""
+    if frozen_until(policy.freezes, now) is not None:
+        return True
+    seen = ports.calendars.seen(policy.calendars, now) if policy.calendars else ()
+    return not all(calendar.open for calendar in seen)
+
+
+def _may(one: InQueue, policy: Policy, traffic: Traffic, places: Room, now: datetime) -> bool:
+    """Whether a look at it now could end in a change, as far as the queue itself tells."""
+    if not one.waiting.may(now) or one.waiting.zone in places.full_zones:
+        return False
+    return all(
+        traffic.taken(name, one.ref.arn, now) + amount <= most(name, policy.quotas)
+        for name, amount in one.waiting.counts
+        if name in QUOTAS
+    )

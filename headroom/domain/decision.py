@@ -150,7 +150,10 @@ class Decision:
         answer = self.answer
         plan = answer.plan if isinstance(answer, Act) else answer.would_take
         chosen = next((j for j in self.judgements if j.plan == plan), None)
-        blocking = tuple(v.guardrail.value for v in chosen.blocking) if chosen else ()
+        said = [v.guardrail for v in chosen.blocking] if chosen else []
+        # Places come and go by the minute with changes of others: which of them is missing, or
+        # that one is where more stands against the plan, is no news.
+        blocking = tuple(g.value for g in said if g not in PLACES) or (("places",) if said else ())
         return Signature(
             answer=type(answer).__name__.lower(),
             binding=self.diagnosis.binding.value,

@@ -136,9 +136,12 @@ def counted(origin: Configuration, target: Configuration) -> tuple[tuple[str, in
     """What a change takes of AWS's regional quotas: GiB by type, and IOPS of io1 and io2.
 
     The larger of what is and what is asked for, under the old type and the new. AWS says that it
-    counts current values, and for io2 requested ones as well.
+    counts current values, and for io2 requested ones as well. The storage of a database takes
+    nothing of them: its volumes are AWS's own.
     Source: EBS User Guide, "Amazon EBS quotas" (2026-10).
     """
+    if target.database is not None:
+        return ()
     size = max(origin.size_gib, target.size_gib)
     found: dict[str, int] = {}
     for one in (origin, target):

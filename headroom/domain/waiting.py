@@ -7,9 +7,10 @@ starved goes first, then who has waited longest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headroom.domain.traffic import counted
 from headroom.domain.verdicts import Guardrail, Verdict
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ PLACES = frozenset(
 WAITED_FOR = PLACES | {
     Guardrail.REGIONAL_QUOTA, Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR,
 }  # fmt: skip
-ASK_AGAIN = timedelta(minutes=10)
-"""After how long one is looked at again that waits for what nobody tells the end of."""
+SEEN_TO = PLACES | {Guardrail.FREEZE, Guardrail.CALENDAR}
+"""Guardrails that the sweep looks at itself before it gives anybody a turn."""
 MOST_MINUTES = 99_999
 
 
@@ -35,7 +36,9 @@ class Waiting:
     starved_minutes: int = 0
     zone: str = ""
     not_before: datetime | None = None
-    """It is passed over until then; None when only places are wanted."""
+    """It is passed over until then: its change window opens, or AWS may be asked again."""
+    counts: tuple[tuple[str, int], ...] = ()
+    """What its change would take of AWS's regional quotas, see traffic.counted."""
 
     @property
     def rank(self) -> str:
@@ -62,11 +65,12 @@ def waiting_of(decision: Decision) -> Waiting | None:
         since=decision.at if since is None else since,
         starved_minutes=decision.demand.pressed_minutes,
         zone=decision.observation.volume.availability_zone,
-        not_before=_not_before(blocking, decision.at),
+        not_before=_not_before(blocking),
+        counts=counted(plan.origin, plan.target),
     )
 
 
-def _not_before(blocking: tuple[Verdict, ...], at: datetime) -> datetime | None:
-    """When everything but places has cleared."""
-    found = [v.clears_at or at + ASK_AGAIN for v in blocking if v.guardrail not in PLACES]
-    return max(found, default=None)
+def _not_before(blocking: tuple[Verdict, ...]) -> datetime | None:
+    """When everything has cleared that the sweep does not see to for all at once."""
+    found = [v.clears_at for v in blocking if v.guardrail not in SEEN_TO]
+    return max((at for at in found if at is not None), default=None)

@@ -17,13 +17,14 @@ from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.policy import Mode, Policy
 from headroom.domain.records import Step
-from headroom.domain.resources import ResourceRef
+from headroom.domain.resources import ResourceRef, VolumeType
 from headroom.domain.traffic import LONGEST, InFlight, Traffic
+from headroom.domain.waiting import Waiting
 from headroom.domain.windows import parse_window
 from headroom.ports import ReadFailed, StorageView
 from tests.application.stage import Stage, calm
 from tests.application.test_next_look import idle_stage
-from tests.builders import NOW, activity, policy, ref, volume
+from tests.builders import NOW, activity, io, policy, ref, volume
 
 MINUTE = timedelta(minutes=1)
 NEVER_SCANNED = 10**9
@@ -412,3 +413,55 @@ def test_a_fleet_that_starves_at_once_is_changed_a_few_at_a_time(limit: str) -> 
         for at in starts:
             most[at] = sum(at <= other < at + timedelta(hours=1) for other in starts)
         assert max(most.values()) == 3
+
+
+def test_a_full_quota_holds_up_nobody_of_another_type_and_costs_no_look() -> None:
+    stage = Counting(rules(max_in_flight=2, limits={"types": (VolumeType.GP3, VolumeType.IO2)}))
+    sweep(stage.ports, stage.now)
+    taken(stage, 2)
+    stage.add(volume(io(iops=3000), ref=ref("vol-io2")), load=starved(60))
+    stage.add(volume(ref=ref("vol-gp3")), load=starved(10))
+    for vol in list(stage.volumes.values()):
+        asked(stage, vol.ref)
+    assert queued(stage) == ["vol-io2", "vol-gp3"]
+    taken(stage, 1)
+    (one,) = stage.ledger._traffic.in_flight
+    full = replace(one, counts=(("io2_iops", 99_999),))
+    stage.ledger._traffic = Traffic(in_flight=(full,))
+    stage.read.clear()
+    sweep_until(stage, stage.now + MINUTE)
+    assert stage.read == Counter({"vol-gp3": 1})
+    assert len(began(stage, ref("vol-gp3"))) == 1
+    assert queued(stage) == ["vol-io2"]
+
+
+@pytest.mark.parametrize("closed", ["freeze", "calendar", "nothing"])
+def test_the_queue_is_read_only_when_somebody_could_have_a_turn(
+    closed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage(rules=rules(calendars=("ops",)))
+    if closed == "freeze":
+        freeze = Freeze(begins=NOW, until=NOW + timedelta(days=1))
+        stage.rules = rules(freezes=(freeze,))
+    if closed == "calendar":
+        stage.closed["ops"] = CalendarSeen(name="ops", open=False)
+    reads: list[int] = []
+    queue = stage.ledger.queue
+    monkeypatch.setattr(stage.ledger, "queue", lambda limit: reads.append(limit) or queue(limit))
+    sweep_until(stage, NOW + timedelta(minutes=3))
+    assert len(reads) == (3 if closed == "nothing" else 0)
+
+
+def test_passing_over_many_costs_one_look_at_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(rules=rules(max_in_flight_per_az=1))
+    sweep(stage.ports, stage.now)
+    taken(stage, 1, "us-east-1a")
+    for number in range(30):
+        waiting = Waiting(since=stage.now, starved_minutes=5, zone="us-east-1a")
+        stage.ledger.looked(ref(f"vol-{number}"), at=stage.now, due_at=None, waiting=waiting)
+    counts: list[int] = []
+    traffic = stage.ledger.traffic
+    monkeypatch.setattr(stage.ledger, "traffic", lambda: counts.append(1) or traffic())
+    sweep_until(stage, stage.now + MINUTE)
+    assert len(counts) == 1
+    assert len(queued(stage)) == 30

@@ -110,6 +110,11 @@ def regional_quota(case: Case) -> Verdict:
         limit = most(name, case.policy.quotas)
         value = traffic.taken(name, arn, at) + amount
         found.append((value / limit, name, value, limit, amount))
+    if not found:
+        return verdict_of(
+            Guardrail.REGIONAL_QUOTA, Relation.IS, "takes nothing of EBS's quotas",
+            "takes nothing of EBS's quotas", "",
+        )  # fmt: skip
     _, name, value, limit, amount = max(found)
     quota = QUOTAS[name]
     alone = amount > limit
