@@ -52,8 +52,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "Scanned": report.scanned,
         "NotTold": wired.notifier.untold,
         "NotPublished": told_others.refused + told_others.given_up,
-        "OpenBreakers": _open_breakers(wired),
     }
+    breakers = _open_breakers(wired)
+    if breakers is not None:  # what is not known must not end an alarm
+        counted |= {"OpenBreakers": breakers}
     if report.calendars_unread:  # a metric that nobody's policy needs would cost everybody
         counted["CalendarUnreadable"] = len(report.calendars_unread)
     for name, value in counted.items():
@@ -105,13 +107,13 @@ def _tell_day(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
         logger.info("told the day", since=day.since.isoformat(), until=day.until.isoformat())
 
 
-def _open_breakers(wired: wiring.Wired) -> int:
-    """How many breakers are open, the account's included; none where that cannot be read."""
+def _open_breakers(wired: wiring.Wired) -> int | None:
+    """How many breakers are open, the account's included; None where that cannot be read."""
     try:
         stops = wired.telling.switches.stops()
     except Exception:
         logger.exception("open breakers could not be read")
-        return 0
+        return None
     return len(stops.breakers) + (stops.account.breaker is not None)
 
 

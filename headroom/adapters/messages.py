@@ -14,7 +14,7 @@ from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.message_rate import Counts, Priority
 from headroom.domain.plans import Plan
 from headroom.domain.records import Record, Step
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, Kind
 from headroom.domain.verdicts import Guardrail
 
 HEADLINES = {
@@ -86,7 +86,8 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
     headline = HEADLINES.get(kind, "{volume} needs you")
     if isinstance(answer, Escalate):
         headline = "{volume} needs you"
-    facts = [("Volume", f"{ref.resource_id} ({ref.region}, account {ref.account_id})")]
+    label = "Volume" if ref.kind is Kind.EBS else "Database"
+    facts = [(label, f"{ref.resource_id} ({ref.region}, account {ref.account_id})")]
     name = volume.tag("Name")
     if name:
         facts.append(("Name", name))

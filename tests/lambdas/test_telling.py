@@ -178,3 +178,16 @@ def test_a_day_that_cannot_be_told_is_counted_and_tried_again(
     deployment.set_clock(seven + timedelta(minutes=1))
     handler({}, Context())
     assert [m["kind"] for m in heard.of("topic")] == ["digest"]
+
+
+def test_breakers_that_cannot_be_read_do_not_end_their_alarm(
+    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("down")
+
+    monkeypatch.setattr("headroom.adapters.ledger.DynamoLedger.stops", fail)
+    function("sweep").handler({}, Context())
+    told = emitted(capsys.readouterr().out)
+    assert "OpenBreakers" not in told
+    assert told["SweepCompleted"] == 1
