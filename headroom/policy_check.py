@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from headroom.domain.catalogue import DURABILITY_PERCENT, LIMITS, MAX_MODIFICATIONS
 from headroom.domain.daily import zone_of
-from headroom.domain.limits import Limits, TagsMay
+from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.policy import MODE_TAG, EffectiveLimits, Policy, Rule, Selector, limits_for
 from headroom.domain.policy_fields import FRIENDLY, TARGET_TYPES, PolicyError, written
 from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
@@ -273,6 +273,9 @@ def _idle(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
     limits = _usual(policy, rule)
     if "max_size_gib" in said and not limits.growth:
         yield f"Rule {number} sets max_size_gib, which does not count while growth is false."
+    if "approve_above_usd" in said and limits.mode is Mode.APPROVE:
+        idle = "which does not count while the mode is approve"
+        yield f"Rule {number} sets approve_above_usd_per_month, {idle}."
     for name in ("give_back_after_days", "min_iops", "min_throughput_mibps"):
         if name in said and not limits.give_back:
             yield f"Rule {number} sets {name}, which does not count while give_back is false."

@@ -156,6 +156,11 @@ def test_defaults_under_which_nothing_can_happen_are_a_mistake_only_without_rule
         ({"tags": {"headroom:max-iops": "1"}}, AUTO, "a tag that is itself a setting"),
         ({"type": "gp2"}, {"give_back": False, "give_back_after_days": 7}, "give_back is false"),
         ({"type": "gp2"}, {"give_back": False, "min_iops": 7}, "sets min_iops, which does not"),
+        (
+            {"type": "gp2"},
+            {"mode": "approve", "approve_above_usd_per_month": 9},
+            "sets approve_above_usd_per_month, which does not count while the mode is approve",
+        ),
     ],
 )
 def test_what_is_probably_not_meant_is_remarked_and_stops_nothing(

@@ -233,13 +233,13 @@ def status(
     policies = ParameterPolicies(here.account.client("ssm"), parameter=POLICY_PARAMETER)
     policy = policies.current()
     unreadable = policy.reason if isinstance(policy, PolicyUnreadable) else None
-    taken = usd(_increase(here))
+    taken, asked = usd(_increase(here)), _asked(here, now)
     traffic = None if isinstance(policy, PolicyUnreadable) else _traffic(here, policy, now)
     if as_json:
         version = None if isinstance(policy, PolicyUnreadable) else policy.version
         emit({"account": here.account.account_id, "region": here.account.region,
               "policy_version": version, "policy_unreadable": unreadable,
-              "increase_usd": float(taken),
+              "increase_usd": float(taken), "awaiting_approval": asked,
               "traffic": None if traffic is None else traffic_told.as_object(traffic),
               **as_object(stops, now)})  # fmt: skip
         return OK
@@ -254,9 +254,19 @@ def status(
         say(line)
     if not list(lines(stops, now)):
         say(f"Nothing is paused in {here.place}, and no breaker is open.")
+    if asked:
+        say(f"Waiting for a person's approval: {asked}; `headroom approvals` lists them.")
     for line in () if traffic is None else traffic_told.lines(traffic):
         say(line)
     return OK
+
+
+def _asked(here: Deployment, now: datetime) -> int:
+    """How many changes wait for a person."""
+    try:
+        return len(here.ledger.waiting(now))
+    except ReadFailed as problem:
+        raise Problem(f"What waits for approval cannot be read: {problem}") from None
 
 
 def _traffic(here: Deployment, policy: Policy, now: datetime) -> traffic_told.Seen:

@@ -63,6 +63,8 @@ def test_approvals_lists_what_waits_and_nothing_else(
     assert [each["decision_id"] for each in found] == ["sooner", "later"]
     assert found[1]["resource"].endswith(f"volume/{VOLUME}")
     assert (found[0]["why"], found[0]["from"]) == ("the mode is approve", str(gp3()))
+    assert run(["status", *HERE]) == 0
+    assert "Waiting for a person's approval: 2; `headroom approvals`" in capsys.readouterr().out
     assert run(["approvals", *HERE]) == 0
     table = capsys.readouterr().out
     assert all(word in table for word in ("sooner", "later", VOLUME, "the mode is approve"))
