@@ -203,6 +203,20 @@ def test_giving_money_back_is_never_blocked_by_money() -> None:
     assert Guardrail.PRICE_PER_ACCOUNT not in {v.guardrail for v in told.blocking}
 
 
+@pytest.mark.parametrize(
+    ("in_force", "then", "allows"),
+    [(200, 150, True), (200, 200, True), (200, 201, False), (0, 101, False), (0, 100, True)],
+)
+def test_a_limit_that_was_lowered_since_takes_no_way_down_away(
+    in_force: int, then: int, allows: bool
+) -> None:
+    """What is in force may come down in steps, each above the new limit; never up again."""
+    over = standing(enrolment_usd=Decimal(100), own_increase_usd=Decimal(in_force))
+    base = replace(with_limits(price_increase_usd=Decimal(100)), standing=over)
+    plan = replace(base.plan, monthly_usd=Decimal(100 + then))
+    assert verdict(replace(base, plan=plan), Guardrail.PRICE_PER_RESOURCE).allows is allows
+
+
 def test_the_instance_as_the_limit_blocks_every_plan() -> None:
     base = case()
     bound = replace(base, diagnosis=replace(base.diagnosis, binding=Binding.INSTANCE_IOPS))

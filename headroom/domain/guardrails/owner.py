@@ -128,11 +128,17 @@ def _increase(case: Case) -> Decimal:
 
 
 def price_per_resource(case: Case) -> Verdict:
-    """The monthly price may exceed the price at enrolment by so much; a cheaper one always may."""
+    """The monthly price may exceed the price at enrolment by so much; a cheaper one always may.
+
+    What adds nothing to the increase that is in force may be too, whatever the limit is by now.
+    """
+    own, limit = max(_increase(case), Decimal(0)), case.effective.limits.price_increase_usd
+    in_force, detail = case.standing.own_increase_usd, ""
+    if limit < own <= in_force:  # giving back is never blocked by money
+        limit, detail = in_force, f"what is in force; the limit itself is {limit}"
     return verdict_of(
-        Guardrail.PRICE_PER_RESOURCE, Relation.AT_MOST, max(_increase(case), Decimal(0)),
-        case.effective.limits.price_increase_usd, "USD/month",
-    )  # fmt: skip
+        Guardrail.PRICE_PER_RESOURCE, Relation.AT_MOST, own, limit, "USD/month", detail
+    )
 
 
 def price_per_account(case: Case) -> Verdict:
