@@ -22,6 +22,7 @@ RDS_READ_ACTIONS = (
     "rds:DescribeDBClusters",
     "rds:DescribeDBInstances",
     "rds:DescribeValidDBInstanceModifications",
+    "rds:ListTagsForResource",
 )
 """Adapter rds, which asks EC2 for instance types too. Takes databases' ARNs; lists take `*`."""
 

@@ -50,6 +50,7 @@ class RdsClient(Protocol):
     def get_paginator(self, operation_name: str) -> Any: ...
     def describe_db_instances(self, *, DBInstanceIdentifier: str) -> Mapping[str, Any]: ...
     def describe_db_clusters(self, *, DBClusterIdentifier: str) -> Mapping[str, Any]: ...
+    def list_tags_for_resource(self, *, ResourceName: str) -> Mapping[str, Any]: ...
     def describe_valid_db_instance_modifications(
         self, *, DBInstanceIdentifier: str
     ) -> Mapping[str, Any]: ...
@@ -221,9 +222,14 @@ class RdsStorage:
                 raise ResourceGone(f"{name} does not exist")
             if not shapes.ours(found[0]):
                 raise ResourceGone(f"{name} has no storage of its own that RDS sets")
+            shape = found[0]
+            if "TagList" not in shape:  # no tags told are not no tags: one may forbid everything
+                arn = shape["DBClusterArn" if cluster else "DBInstanceArn"]
+                shape = {**shape, **self._rds.list_tags_for_resource(ResourceName=arn)}
+                shape["TagList"]  # it raises where even that tells none
             read = shapes.cluster if cluster else shapes.instance
             try:
-                told = read(found[0], account_id=self._account_id, region=self._region)
+                told = read(shape, account_id=self._account_id, region=self._region)
             except AttributeError as problem:
                 raise ReadFailed(f"{call} {name}: {problem!r}") from problem
         if told.volume.ref != ref:  # a name spelled otherwise would be kept in two books

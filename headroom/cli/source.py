@@ -82,13 +82,17 @@ class Source:
     """What is paused or broken there; None where the state table is not known."""
 
     def arn(self, resource: str) -> str:
-        """The ARN of `resource`, which may be one already or a volume id."""
+        """The ARN of `resource`: one already, a volume's id, or `db:NAME` and `cluster:NAME`."""
         if resource.startswith("arn:"):
             return resource
         if self.account_id is None or self.region is None:
             return resource
+        database = resource.startswith(("db:", "cluster:"))
         ref = ResourceRef(
-            kind=Kind.EBS, account_id=self.account_id, region=self.region, resource_id=resource
+            kind=Kind.RDS if database else Kind.EBS,
+            account_id=self.account_id,
+            region=self.region,
+            resource_id=resource.lower().removeprefix("db:") if database else resource,
         )
         return ref.arn
 

@@ -20,12 +20,13 @@ from headroom.adapters.ledger_budget import account_sum
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import source, traffic_told
 from headroom.cli.account import Account, account
+from headroom.cli.naming import named
 from headroom.cli.output import emit, money, out, utc
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.source import DEFAULT_STACK
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resource_state import usd
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, in_force
 from headroom.ports import ReadFailed
 from headroom.settings import POLICY_PARAMETER
@@ -65,14 +66,9 @@ class Deployment:
         return f"account {self.account.account_id}, {self.account.region}"
 
     def ref(self, resource: str) -> ResourceRef:
-        """The volume of that id (or ARN) here; raises BadRequest for anything else."""
-        name = resource.rsplit("/", 1)[-1]
-        if not re.fullmatch(r"vol-[0-9a-f]+", name):
-            raise BadRequest(f"{resource!r} is no volume's id; one is like vol-0123456789abcdef0.")
-        return ResourceRef(
-            kind=Kind.EBS, account_id=self.account.account_id, region=self.account.region,
-            resource_id=name,
-        )  # fmt: skip
+        """The storage of that name here; raises BadRequest for anything else."""
+        here = self.account
+        return named(resource, account_id=here.account_id, region=here.region)
 
 
 def deployment(

@@ -69,6 +69,8 @@ class RdsService:
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
     valid: list[dict[str, Any]] = field(default_factory=list)
     changes: list[Mapping[str, Any]] = field(default_factory=list)
+    tags: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    """By ARN, for shapes that tell none."""
     fails_with: Exception | None = None
     """Raised by the next change, before it takes effect."""
     times_out: bool = False
@@ -106,6 +108,9 @@ class RdsService:
             raise refusal("DBClusterNotFoundFault", status=404)
         found = self.clusters[DBClusterIdentifier]
         return checked("describe_db_clusters", {"DBClusters": [found]})
+
+    def list_tags_for_resource(self, *, ResourceName: str) -> Mapping[str, Any]:
+        return checked("list_tags_for_resource", {"TagList": self.tags[ResourceName]})
 
     def describe_valid_db_instance_modifications(
         self, *, DBInstanceIdentifier: str

@@ -91,6 +91,13 @@ def test_databases_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> N
         storage.view(seen.volume.ref)
     with suppress(ReadFailed, ResourceGone):
         storage.view(replace(seen.volume.ref, resource_id="cluster:trio"))
+    untold = RdsService.of({k: v for k, v in db(DBInstanceArn="arn:x").items() if k != "TagList"})
+    untold.list_tags_for_resource = client.list_tags_for_resource  # type: ignore[method-assign]
+    with suppress(ReadFailed):
+        RdsStorage(
+            untold, ec2, notes=MemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
+            account_id=ACCOUNT, region=REGION,
+        ).view(seen.volume.ref)  # fmt: skip
     read = {*actions.RDS_READ_ACTIONS, "ec2:DescribeInstanceTypes"}
     assert called == read
     called.clear()

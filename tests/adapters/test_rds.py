@@ -187,6 +187,15 @@ def test_an_unusual_storage_is_said_to_be_so_and_never_changed(changes: dict[str
     assert place.service.changes == []
 
 
+def test_tags_that_are_not_told_are_asked_for_and_never_taken_for_none() -> None:
+    arn = f"arn:aws:rds:{REGION}:{ACCOUNT}:db:orders"
+    place = Place({k: v for k, v in db(DBInstanceArn=arn).items() if k != "TagList"})
+    with pytest.raises(ReadFailed):
+        place.view()  # nobody tells
+    place.service.tags[arn] = [{"Key": "headroom", "Value": "off"}]
+    assert place.view().volume.tag("headroom") == "off"
+
+
 # What is sent
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS
 from headroom.domain.choices import why_refused
 from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.resources import Kind
 from headroom.domain.standing import WINDOW, Standing
 from headroom.domain.stops import MAX_FAILURES
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
@@ -101,7 +102,8 @@ def back_off(case: Case) -> Verdict:
 
 def failures(case: Case) -> Verdict:
     """After repeated failures nothing is changed until a person closes the volume's breaker."""
-    standing, volume = case.standing, case.observation.volume.ref.resource_id
+    standing, ref = case.standing, case.observation.volume.ref
+    volume = ref.resource_id if ref.kind is Kind.EBS else ref.arn
     count, detail = standing.failures_in_a_row, ""
     if standing.breaker_opened_at is not None:
         count = max(count, MAX_FAILURES)
