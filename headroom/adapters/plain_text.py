@@ -22,12 +22,12 @@ def plain_text(message: Message) -> str:
     lines = [message.lead]
     if message.facts:
         lines += ["", *(f"{label}: {value}" for label, value in message.facts)]
+    if message.commands:
+        lines += ["", *(f"{label}: {command}" for label, command in message.commands)]
     for section in message.sections:
         lines += ["", section.title, *(f"- {line}" for line in section.lines)]
     for where, text in message.pastes:
         lines += ["", where, text.rstrip("\n")]
-    if message.commands:
-        lines += ["", *(f"{label}: {command}" for label, command in message.commands)]
     if message.reference:
         lines += ["", *(f"{label}: {value}" for label, value in message.reference)]
     return clipped("\n".join(lines), LONGEST)

@@ -22,19 +22,20 @@ Block = dict[str, object]
 
 
 def blocks(message: Message) -> list[Block]:
-    """Header, what happened, facts, sections, commands to copy, and the reference."""
+    """Header, what happened, facts, commands to copy, sections, and the reference."""
     found: list[Block] = [
         {"type": "header", "text": {"type": "plain_text", "text": clipped(message.headline, HEADER),
                                     "emoji": False}}
     ]  # fmt: skip
     body = [_section(escaped(message.lead, SECTION))] if message.lead else []
     body += _sections(f"*{escaped(label)}:* {escaped(value)}" for label, value in message.facts)
+    # Commands before what may be long: what is cut for want of room is never the answer.
+    body += _sections(f"*{escaped(label)}:* `{escaped(c)}`" for label, c in message.commands)
     for part in message.sections:
         head = f"*{escaped(part.title)}*"
         body += _sections([head, *(f"• {escaped(line)}" for line in part.lines)])
     for where, text in message.pastes:
         body += [_section(escaped(where)), _section(f"```{escaped(text, SECTION - 6)}```")]
-    body += _sections(f"*{escaped(label)}:* `{escaped(c)}`" for label, c in message.commands)
     tail: list[Block] = []
     if message.reference:
         told = " · ".join(f"{escaped(label)}: {escaped(v)}" for label, v in message.reference)

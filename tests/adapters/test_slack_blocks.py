@@ -30,6 +30,9 @@ MESSAGES = st.builds(
     sections=st.lists(
         st.builds(Section, title=TEXT, lines=st.lists(TEXT, max_size=12).map(tuple)), max_size=6
     ).map(tuple),
+    pastes=st.lists(st.tuples(TEXT, TEXT | st.just("a = 1\nb = `2`\n```\nc")), max_size=3).map(
+        tuple
+    ),
     commands=st.lists(st.tuples(st.just("Undo"), TEXT), max_size=3).map(tuple),
     reference=st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple),
 )
@@ -83,3 +86,13 @@ def test_what_does_not_fit_is_said_to_be_missing() -> None:
     found: list[Any] = blocks(message)
     assert found[-1]["type"] == "context"
     assert "More was told by e-mail" in found[-2]["text"]["text"]
+
+
+def test_the_commands_are_there_however_much_else_is_told() -> None:
+    message = Message(
+        kind="awaiting", priority=Priority.NEEDS_YOU, headline="h", lead="l",
+        pastes=tuple((f"file {n}", "x" * 2_900) for n in range(40)),
+        commands=(("Approve", "headroom approve abc"),),
+    )  # fmt: skip
+    assert "headroom approve abc" in plain_text(message)
+    assert any("headroom approve abc" in text for text in texts(blocks(message)))
