@@ -10,6 +10,8 @@ import pytest
 
 from headroom.adapters.rds import RdsStorage
 from headroom.application.look import look
+from headroom.application.remediate import remediate
+from headroom.application.sweep import sweep
 from headroom.domain.databases import Database, DatabaseFacts, Engine
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.demand import Binding
@@ -18,11 +20,12 @@ from headroom.domain.outcome import Outcome
 from headroom.domain.policy import Mode
 from headroom.domain.records import Step
 from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
+from headroom.domain.signals import Claim, Signal
 from headroom.domain.verdicts import Guardrail
 from headroom.ports import StorageView
 from tests.adapters.rds_service import InstanceTypes, RdsService, db, refusal
 from tests.application.stage import Stage
-from tests.builders import ACCOUNT, REGION, activity, policy
+from tests.builders import ACCOUNT, NOW, REGION, activity, policy
 from tests.domain.databases import rds
 
 ORDERS = ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="orders")
@@ -272,3 +275,53 @@ class SmallClass(InstanceTypes):
         ebs = {"EbsOptimizedSupport": "default", "EbsOptimizedInfo": info}
         one = {"InstanceType": InstanceTypes[0], "Hypervisor": "nitro", "EbsInfo": ebs}
         return {"InstanceTypes": [one]}
+
+
+def signal(claim: Claim) -> Signal:
+    return Signal(
+        event_id="e", claim=claim, ref=ORDERS, alarm_name=None, claimed_at=NOW, muted=False,
+        detail="RDS-EVENT-0189",
+    )  # fmt: skip
+
+
+def test_an_alarm_and_an_event_about_the_same_thing_make_one_record() -> None:
+    for changes in ({}, {"PendingModifiedValues": {"DBInstanceClass": "db.m6gd.2xlarge"}}):
+        stage = Databases.of(spending(), **changes)
+        remediate(stage.ports, signal(Claim.PRESSURE), stage.now)
+        recorded, told = stage.steps(ORDERS), list(stage.told)
+        for _ in range(3):
+            stage.later(minutes=1)
+            remediate(stage.ports, signal(Claim.HINT), stage.now)
+        assert stage.steps(ORDERS) == recorded
+        assert stage.told == told
+        assert len(stage.service.changes) <= 1
+
+
+def test_an_event_alone_is_enough_to_act_on_what_a_look_finds() -> None:
+    stage = Databases.of(spending())
+    (decision,) = remediate(stage.ports, signal(Claim.HINT), stage.now)
+    assert isinstance(decision.answer, Act)
+    assert decision.trigger == "event"
+
+
+def test_an_event_about_a_database_that_is_gone_or_is_none_of_ours_does_nothing() -> None:
+    stage = Databases.of(spending(), Engine="aurora-mysql")
+    assert remediate(stage.ports, signal(Claim.HINT), stage.now) == ()
+    assert stage.steps(ORDERS) == []
+
+
+def test_the_sweep_finds_a_database_without_any_alarm() -> None:
+    stage = Databases.of(spending())
+    stage.volumes["orders"] = stage.view(ORDERS).volume  # for the metrics that are said
+    report = sweep(stage.ports, stage.now)
+    assert (report.scanned, report.acted) == (1, 1)
+    assert len(stage.service.changes) == 1
+
+
+def test_a_database_that_is_deleted_meanwhile_ends_its_chain() -> None:
+    stage = Databases.of(spending())
+    stage.look()
+    del stage.service.instances["orders"]
+    stage.later(minutes=12)
+    assert stage.look_on() is None
+    assert stage.steps(ORDERS)[-1] == "gone"
