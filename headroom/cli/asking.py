@@ -194,12 +194,12 @@ class _Seen:
 def _seen(here: Deployment, decision_id: str) -> _Seen:
     """The volume as it is, and as it would be; raises BadRequest where nothing can be set back."""
     try:
-        change = _change(here.ledger.decision(decision_id))
+        decision = here.ledger.decision(decision_id)
     except LookupError:
         raise BadRequest(f"There is no decision {decision_id} in {here.place}.") from None
     except ReadFailed as problem:
         raise Problem(f"The decision cannot be read: {problem}") from None
-    ref = here.ledger.decision(decision_id).observation.volume.ref
+    ref, change = decision.observation.volume.ref, _change(decision)
     if change is None:
         raise BadRequest(f"{decision_id} is not rolled back: it was no decision to act.")
     storage = EbsStorage(
