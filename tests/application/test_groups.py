@@ -283,8 +283,8 @@ def test_a_set_queues_until_there_are_places_for_all_of_it() -> None:
     assert [one.ref for one in stage.ledger.queue(9)] == [ref("vol-1")]
     for number in range(7):
         stage.loads[f"vol-other-{number}"] = calm()
-    for _ in range(40):
-        stage.later(minutes=1)
+    for _ in range(8):
+        stage.later(minutes=5)
         sweep(stage.ports, stage.now)
     assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
 
@@ -450,7 +450,7 @@ def test_a_worker_that_vanishes_in_the_middle_is_found_by_the_sweep() -> None:
         look(stage)
     stage.apply = apply  # type: ignore[method-assign]
     assert [one[-1] for one in steps(stage)] == ["applied", "applied", "intended", "intended"]
-    for _ in range(36):
+    for _ in range(12):
         stage.later(minutes=5)
         sweep(stage.ports, stage.now)
     assert [one[1:4] for one in steps(stage)[2:]] == [["intended", "unknown", "not_applied"]] * 2
