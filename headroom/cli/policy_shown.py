@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from headroom.cli.output import table
+from headroom.cli.output import table, utc
 from headroom.domain.groups import group_of
 from headroom.domain.limits import CodeOwned
 from headroom.domain.owners import CodeOwner, code_owner
@@ -72,6 +72,9 @@ def as_object(shown: Shown) -> dict[str, object]:
         "notes": list(shown.effective.notes),
         "limits": {name: {"value": value, "from": where} for name, value, where in rows(shown)},
         "account_price_increase_usd_per_month": float(shown.policy.account_increase_usd),
+        **{n: getattr(shown.policy, n) for n in (
+            "max_in_flight", "max_in_flight_per_az", "max_changes_per_hour",
+        )},
         "code_owner": None if shown.owner is None else str(shown.owner),
         "group": group_of(shown.policy, shown.volume),
     }  # fmt: skip
@@ -87,6 +90,17 @@ def show(shown: Shown, console: Console) -> None:
     _line(console, f"Policy version {shown.policy.version}; {fits} fits this volume.")
     increase = shown.policy.account_increase_usd
     _line(console, f"All increases in the account together: ${increase:,} a month.")
+    places = shown.policy.blast_radius
+    _line(
+        console,
+        f"Changes at once in the account: {places.max_in_flight} under way, "
+        f"{places.max_in_flight_per_az} in one zone, {places.max_changes_per_hour} begun an hour.",
+    )
+    for freeze in shown.policy.freezes:
+        why = f": {freeze.reason}" if freeze.reason else ""
+        _line(console, f"Frozen from {utc(freeze.begins)} until {utc(freeze.until)}{why}.")
+    if shown.policy.calendars:
+        _line(console, f"Calendars that must be open: {', '.join(shown.policy.calendars)}.")
     _line(console, f"Mode {effective.limits.mode.value}: {MEANS[effective.limits.mode]}.")
     if shown.owner is not None:
         handling = effective.limits.infrastructure_as_code

@@ -20,7 +20,9 @@ from headroom.domain.decision import Act
 from headroom.domain.resource_state import Reserved, ResourceState
 from headroom.domain.resources import VolumeType
 from headroom.domain.standing import OpenChain
-from headroom.serialization import Unreadable, decision_from_json
+from headroom.domain.traffic import Traffic
+from headroom.domain.waiting import Waiting
+from headroom.serialization import Unreadable, decision_from_json, from_json
 from tests.builders import NOW, ref
 
 STORED = Path(__file__).parents[1] / "stored"
@@ -92,3 +94,19 @@ def test_a_stored_state_still_tells_all_it_told() -> None:
 def test_every_field_of_a_state_may_be_missing() -> None:
     required = [f.name for f in fields(ResourceState) if f.default is MISSING]
     assert required == []
+
+
+def test_stored_traffic_still_tells_who_has_a_place() -> None:
+    traffic: Traffic = from_json((STORED / "traffic.json").read_text(), Traffic)
+    (mine,) = traffic.in_flight
+    assert (mine.resource, mine.decision_id, mine.since) == (ref().arn, "d1", NOW)
+    assert mine.counts == (("gp3_gib", 100),)
+    assert traffic.begun(NOW) == (NOW - timedelta(minutes=30), NOW)
+    assert traffic.taken("gp3_gib", "", NOW) == 400
+    assert traffic.refused_until([VolumeType.IO2], NOW) == NOW + timedelta(hours=1)
+
+
+def test_every_field_of_traffic_and_of_a_place_in_the_queue_may_be_missing() -> None:
+    assert from_json("{}", Traffic) == Traffic()
+    required = [f.name for f in fields(Waiting) if f.default is MISSING]
+    assert required == ["since"]
