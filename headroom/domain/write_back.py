@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from headroom.domain.owners import CodeOwner, Tool
 from headroom.domain.resources import Configuration, Volume
+from headroom.domain.write_back_rds import database_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,11 @@ class WriteBack:
 
 def write_back(volume: Volume, owner: CodeOwner, target: Configuration) -> tuple[WriteBack, ...]:
     """What `owner`'s files must say for `volume` to stay at `target`, the best way first."""
+    if target.database is not None:
+        language, where, text = database_text(
+            owner, volume.ref.resource_id.removeprefix("cluster:"), target
+        )
+        return (WriteBack(language=language, where=where, text=text),)
     match owner.tool:
         case Tool.CLOUDFORMATION:
             return (_cloudformation(owner, target),)
