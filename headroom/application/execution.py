@@ -63,7 +63,8 @@ def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datet
     approved = isinstance(decision.answer, Act) and decision.answer.approval is not None
     if approved and refusal.why not in ENDS_APPROVAL:  # it is tried again until the request expires
         ref = decision.observation.volume.ref
-        ports.standings.looked(ref, at=now, due_at=now + WITHDRAWN_DUE)
+        soon = NO_PLACE if refusal.why == WHY else WITHDRAWN_DUE
+        ports.standings.looked(ref, at=now, due_at=now + soon)
         return
     summary = f"withdrawn before acting: {refusal.detail}"
     with suppress(IllegalStep):  # a later decision may have withdrawn it already
