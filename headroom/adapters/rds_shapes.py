@@ -130,7 +130,8 @@ def _told(
             kind=Kind.RDS, account_id=account_id, region=region, resource_id=resource_id
         ),
         configuration=now,
-        availability_zone=shape.get("AvailabilityZone") or "",
+        availability_zone=shape.get("AvailabilityZone")
+        or ", ".join(sorted(shape.get("AvailabilityZones") or ())),
         state=facts.status,
         created_at=created_at.astimezone(UTC),
         instance_ids=facts.members[:1],

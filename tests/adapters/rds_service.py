@@ -44,6 +44,7 @@ def trio(**changes: Any) -> dict[str, Any]:
         "StorageType": "gp3", "Iops": 12_000, "StorageThroughput": 500,
         "ClusterCreateTime": NOW - timedelta(days=90), "MultiAZ": True,
         "DbClusterResourceId": "cluster-TRIO", "TagList": [],
+        "AvailabilityZones": ["us-east-1b", "us-east-1a", "us-east-1c"],
         "DBClusterMembers": [
             {"DBInstanceIdentifier": "trio-2", "IsClusterWriter": False},
             {"DBInstanceIdentifier": "trio-1", "IsClusterWriter": True},

@@ -107,6 +107,7 @@ def test_a_cluster_is_told_as_one_storage_under_its_own_name() -> None:
     assert view.volume.ref.arn == f"arn:aws:rds:{REGION}:{ACCOUNT}:cluster:trio"
     assert view.volume.facts is not None
     assert view.volume.facts.members == ("trio-1", "trio-2", "trio-3")  # the writer first
+    assert view.volume.availability_zone == "us-east-1a, us-east-1b, us-east-1c"
 
 
 def test_the_fleet_is_instances_and_clusters_and_nothing_that_has_other_storage() -> None:
