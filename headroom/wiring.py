@@ -260,20 +260,24 @@ def prices_from(
             table=settings.state_table,
             account_id=account_id,
         ),
-        price_list_from(session, region=region),
+        price_list_from(session, region=region, databases=settings.databases),
         clock=lambda: utc_now(),  # looked up at every call: the local endpoint replaces it
     )
 
 
 def price_list_from(
-    session: boto3.Session, *, region: str, endpoint_url: str | None = None
+    session: boto3.Session, *, region: str, endpoint_url: str | None = None, databases: bool = False
 ) -> PriceList | None:
-    """The Price List API as seen from `region`; None where no list is in USD."""
+    """The Price List API as seen from `region`; None where no list is in USD.
+
+    With `databases` it is asked for RDS's storage too.
+    """
     endpoint = endpoint_region(region, partition=session.get_partition_for_region(region))
     if endpoint is None:
         return None
     return PriceList(
         lambda: session.client(
             "pricing", region_name=endpoint, endpoint_url=endpoint_url, config=FEW
-        )
+        ),
+        databases=databases,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -14,9 +15,11 @@ from headroom.adapters.price_list_shapes import (
     ReadTable,
     read_table,
 )
+from headroom.adapters.rds_price_list_shapes import FAMILIES as DATABASE_FAMILIES
+from headroom.adapters.rds_price_list_shapes import read_databases
 from headroom.ports import ReadFailed
 
-SERVICE = "AmazonEC2"
+SERVICE, DATABASES = "AmazonEC2", "AmazonRDS"
 PAGE = 100
 """Products a page has at most."""
 PAGES = 20
@@ -39,25 +42,45 @@ def endpoint_region(region: str, *, partition: str) -> str | None:
 
 
 class PriceList:
-    """The Price List API through one client, which is made when it is first needed."""
+    """The Price List API through one client, which is made when it is first needed.
 
-    def __init__(self, client: Callable[[], Any]) -> None:
+    With `databases` it is asked for storage of RDS too.
+    """
+
+    def __init__(self, client: Callable[[], Any], *, databases: bool = False) -> None:
         self._client = client
+        self._databases = databases
 
     def read(self, region: str, today: date) -> ReadTable:
-        """The EBS prices of `region` in force `today`, all pages or nothing; raises ReadFailed."""
+        """The EBS prices of `region` in force `today`, all pages or nothing; raises ReadFailed.
+
+        Prices of databases that cannot be read hide nothing: they are missing, and passed over.
+        """
         try:
-            return read_table(self._products(region), region=region, today=today)
+            products = self._products(region, SERVICE, FAMILIES)
+            found = read_table(products, region=region, today=today)
         except PriceListUnreadable as problem:
             raise ReadFailed(f"the price list of {region}: {problem}") from problem
+        return self._with_databases(found, region, today) if self._databases else found
 
-    def _products(self, region: str) -> Iterator[str]:
+    def _with_databases(self, found: ReadTable, region: str, today: date) -> ReadTable:
+        try:
+            products = self._products(region, DATABASES, DATABASE_FAMILIES)
+            read = read_databases(products, region=region, today=today)
+        except (PriceListUnreadable, ReadFailed) as problem:
+            return replace(found, passed_over=(*found.passed_over, f"databases: {problem}"))
+        return ReadTable(
+            table=replace(found.table, databases=read.prices),
+            passed_over=(*found.passed_over, *read.passed_over),
+        )
+
+    def _products(self, region: str, service: str, families: tuple[str, ...]) -> Iterator[str]:
         with reading("the Price List endpoint"):
             client = self._client()
-        for family in FAMILIES:
+        for family in families:
             wanted = {"productFamily": family, "regionCode": region, "locationType": IN_REGION}
             request: dict[str, Any] = {
-                "ServiceCode": SERVICE,
+                "ServiceCode": service,
                 "FormatVersion": "aws_v1",
                 "MaxResults": PAGE,
                 "Filters": [

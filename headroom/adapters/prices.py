@@ -8,7 +8,13 @@ from datetime import datetime, timedelta
 
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_store import NOTHING_HELD, HeldPrices, PriceStore
-from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices, why_implausible
+from headroom.domain.pricing import (
+    PriceTable,
+    PriceUnknown,
+    catalogue_prices,
+    why_implausible,
+    with_databases,
+)
 from headroom.ports import ReadFailed
 
 FRESH = timedelta(days=1)
@@ -53,7 +59,7 @@ class ListedPrices:
         if region not in self._read:
             self._read[region] = self._ask(region)
         answer = self._read[region]
-        return _catalogue(region, answer) if isinstance(answer, str) else answer
+        return _catalogue(region, answer) if isinstance(answer, str) else with_databases(answer)
 
     def _ask(self, region: str) -> PriceTable | str:
         try:
@@ -92,7 +98,9 @@ class KeptPrices:
         """
         now = self._clock()
         answer = _judged(self._held(region, now), now)
-        return answer if isinstance(answer, PriceTable) else _catalogue(region, answer)
+        return (
+            with_databases(answer) if isinstance(answer, PriceTable) else _catalogue(region, answer)
+        )
 
     def knows(self, region: str) -> bool:
         """Whether `region` has prices at all."""

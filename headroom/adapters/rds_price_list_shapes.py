@@ -19,12 +19,13 @@ from typing import Any
 
 from headroom.adapters.price_list_shapes import (
     IN_REGION,
+    SOURCE,
     PriceListUnreadable,
     in_force,
     published_on,
 )
 from headroom.domain.databases import Deployment, Engine
-from headroom.domain.rds_pricing import RdsPrices
+from headroom.domain.rds_pricing import RdsPrices, why_implausible
 from headroom.domain.resources import VolumeType
 
 STORAGE = "Database Storage"
@@ -117,14 +118,16 @@ def read_databases(products: Iterable[str], *, region: str, today: date) -> Read
     clear = {place: next(iter(usd)) for place, usd in found.items() if len(usd) == 1}
     unclear = {place for place, usd in found.items() if len(usd) > 1}
     as_of = min(published)
-    made = (
-        _prices(engine, deployment, clear, unclear, as_of)
-        for deployment in Deployment
-        for engine in Engine
-    )
-    return ReadDatabases(
-        prices=tuple(prices for prices in made if prices.gib), passed_over=tuple(passed_over)
-    )
+    prices: list[RdsPrices] = []
+    for deployment in Deployment:
+        for engine in Engine:
+            made = _prices(engine, deployment, clear, unclear, as_of)
+            problem = why_implausible(made, region)
+            if problem is not None:
+                passed_over.append(f"{engine} {deployment.value.replace('_', '-')}: {problem}")
+            elif made.gib:
+                prices.append(made)
+    return ReadDatabases(prices=tuple(prices), passed_over=tuple(passed_over))
 
 
 def _relevant(text: str, region: str) -> Iterator[tuple[_Place, Mapping[str, Any]]]:
@@ -192,5 +195,5 @@ def _prices(
     return RdsPrices(
         engine=engine, deployment=deployment, as_of=as_of,
         gib=MappingProxyType(gib), iops=MappingProxyType(iops),
-        gp3_mibps=usd.get("GP3-Throughput"),
+        gp3_mibps=usd.get("GP3-Throughput"), source=SOURCE,
     )  # fmt: skip

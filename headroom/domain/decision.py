@@ -243,12 +243,19 @@ def case_of(
 
 def decision_id_of(evidence: Evidence, token: str = "") -> str:
     """The id that follows from the evidence and, if it is of a set, from that of the others."""
-    prices = evidence.prices
     policy, _ = _policy(evidence)
     return digest(
         evidence.trigger, evidence.observation, evidence.standing, policy.version,
-        "" if prices is None else f"{prices.source} {prices.as_of}", *((token,) if token else ()),
+        _priced_by(evidence, " ", ""), *((token,) if token else ()),
     )[:20]  # fmt: skip
+
+
+def _priced_by(evidence: Evidence, between: str, none: str) -> str:
+    """Where the price of what was observed is from, and its date; `none` without prices."""
+    if evidence.prices is None:
+        return none
+    source, as_of = evidence.prices.source_of(evidence.observation.volume.configuration)
+    return f"{source}{between}{as_of}"
 
 
 def concluded(
@@ -268,8 +275,7 @@ def concluded(
         standing=evidence.standing,
         policy_version=seen.policy.version,
         effective=effective,
-        price_source="none" if evidence.prices is None
-        else f"{evidence.prices.source}, {evidence.prices.as_of}",
+        price_source=_priced_by(evidence, ", ", "none"),
         current_usd=_price_now(evidence),
         demand=seen.demand,
         diagnosis=seen.diagnosis,

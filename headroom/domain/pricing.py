@@ -6,7 +6,7 @@ Source: EBS price list, us-east-1 and ap-northeast-1 checked 2026-09; a month is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
@@ -71,6 +71,14 @@ class PriceTable:
             price += self.io2_tier3 * max(0, iops - second)
         return price
 
+    def source_of(self, configuration: Configuration) -> tuple[str, date]:
+        """Where the price of `configuration` is from, and when it held."""
+        database = configuration.database
+        for prices in self.databases if database is not None else ():
+            if database is not None and prices.sells(database):
+                return prices.source, prices.as_of
+        return self.source, self.as_of
+
     def _of_database(self, configuration: Configuration, database: Database) -> Decimal:
         for prices in self.databases:
             if prices.sells(database):
@@ -130,6 +138,13 @@ def catalogue_prices(region: str) -> PriceTable:
         raise PriceUnknown(
             f"no EBS prices for Region {region}; the catalogue has {known}"
         ) from None
+
+
+def with_databases(table: PriceTable) -> PriceTable:
+    """The table, with the catalogue's prices of databases where it has none of its own."""
+    if table.databases:
+        return table
+    return replace(table, databases=CATALOGUE_RDS_PRICES.get(table.region, ()))
 
 
 PLAUSIBLE_FACTOR = 3

@@ -37,6 +37,7 @@ class RdsPrices:
     gib: Mapping[VolumeType, Decimal]
     iops: Mapping[VolumeType, Decimal]
     gp3_mibps: Decimal | None = None
+    source: str = "catalogue"
 
     def sells(self, database: Database) -> bool:
         """Whether these are the prices of `database`."""
@@ -114,6 +115,42 @@ CATALOGUE_RDS_PRICES: Mapping[str, tuple[RdsPrices, ...]] = MappingProxyType(
     }
 )
 """The dated fallback tables; magnetic storage pays by the request, which no table of ours tells."""
+
+
+PLAUSIBLE_FACTOR = 3
+"""Between Regions and engines prices differ by a factor below 2; a wrong unit is 1,000 or 1,024."""
+
+
+def why_implausible(prices: RdsPrices, region: str) -> str | None:
+    """One sentence on why these prices cannot be right, or None.
+
+    Each must be within PLAUSIBLE_FACTOR of what so many copies cost of the catalogue's engines, in the
+    Region or else in us-east-1.
+    """
+    known = CATALOGUE_RDS_PRICES.get(region) or CATALOGUE_RDS_PRICES["us-east-1"]
+    single = next(p for p in known if p.deployment is Deployment.SINGLE_AZ)
+    copies = COPIES[prices.deployment]
+    about = {
+        **{("GiB", kind): usd * copies for kind, usd in single.gib.items()},
+        **{("IOPS", kind): usd * copies for kind, usd in single.iops.items()},
+        ("MiB/s", VolumeType.GP3): copies * (single.gp3_mibps or Decimal(0)),
+    }
+    found = {
+        **{("GiB", kind): usd for kind, usd in prices.gib.items()},
+        **{("IOPS", kind): usd for kind, usd in prices.iops.items()},
+    }
+    if prices.gp3_mibps is not None:
+        found["MiB/s", VolumeType.GP3] = prices.gp3_mibps
+    for (unit, kind), usd in found.items():
+        near = about.get((unit, kind))
+        if near is None or not usd.is_finite():
+            return f"{unit} of {kind} costs {usd} USD, which nothing is known to compare with"
+        if not near / PLAUSIBLE_FACTOR <= usd <= near * PLAUSIBLE_FACTOR:
+            return (
+                f"{unit} of {kind} costs {usd.normalize():f} USD, more than {PLAUSIBLE_FACTOR} "
+                f"times off the {near.normalize():f} it should be about"
+            )
+    return None
 
 
 def unit_prices(prices: RdsPrices) -> dict[str, Decimal]:

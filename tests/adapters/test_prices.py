@@ -104,7 +104,7 @@ def test_a_region_is_read_apart_from_another(world: World) -> None:
     sweep.refresh(US)
     sweep.refresh(FRANKFURT)
     assert world.asked == 2
-    expected = replace(catalogue_prices(US), source="price list", as_of=PUBLISHED, databases=())
+    expected = replace(catalogue_prices(US), source="price list", as_of=PUBLISHED)
     assert sweep.table(US) == expected
     assert sweep.table(FRANKFURT).region == FRANKFURT
 

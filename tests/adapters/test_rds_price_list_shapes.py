@@ -1,17 +1,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
+from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_list_shapes import PriceListUnreadable
 from headroom.adapters.rds_price_list_shapes import ReadDatabases, read_databases
 from headroom.domain.databases import Deployment, Engine
-from headroom.domain.pricing import catalogue_prices
+from headroom.domain.pricing import catalogue_prices, why_implausible, with_databases
 from headroom.domain.rds_pricing import RdsPrices
 from headroom.domain.resources import VolumeType
+from tests.adapters.offers import RecordedPriceList
+from tests.domain.databases import rds
 
 TODAY = date(2026, 11, 21)
 GP2, GP3, IO1, IO2 = VolumeType.GP2, VolumeType.GP3, VolumeType.IO1, VolumeType.IO2
@@ -88,7 +94,7 @@ def test_the_list_says_what_the_catalogue_says(deployment: Deployment) -> None:
         for p in catalogue_prices("us-east-1").databases
         if (p.engine, p.deployment) == (Engine.POSTGRESQL, deployment)
     )
-    assert of(found, Engine.POSTGRESQL, deployment) == mine
+    assert of(found, Engine.POSTGRESQL, deployment) == replace(mine, source="price list")
     assert found.passed_over == ()
     assert len(found.prices) == 2
 
@@ -140,7 +146,9 @@ def test_a_unit_nobody_knows_leaves_the_price_unknown(strange: str, said: str) -
 
 
 def test_two_prices_for_one_thing_are_none() -> None:
-    found = read(*SINGLE, product("GP3-Storage", "0.2"), product("GP3-Storage", "9", engine="Any"))
+    found = read(
+        *SINGLE, product("GP3-Storage", "0.2"), product("GP3-Storage", "0.3", engine="Any")
+    )
     assert GP3 not in of(found, Engine.POSTGRESQL, Deployment.SINGLE_AZ).gib
     assert found.passed_over == ("GP3-Storage of postgres single-az: several prices, 0.115, 0.2",)
 
@@ -169,3 +177,58 @@ def test_what_is_no_product_is_no_list(text: str) -> None:
 def test_a_list_without_storage_is_not_believed() -> None:
     with pytest.raises(PriceListUnreadable, match="no prices of RDS storage"):
         read(DECOYS["Aurora's storage"])
+
+
+def test_a_price_in_the_wrong_unit_costs_its_engine_its_prices_and_nobody_else() -> None:
+    wrong = product("GP3-Storage", "117.76", engine="MySQL")
+    found = read(*SINGLE, wrong)
+    assert [p.engine for p in found.prices] == [Engine.POSTGRESQL]
+    assert found.passed_over == (
+        "mysql single-az: GiB of gp3 costs 117.76 USD, more than 3 times off the 0.115 it should "
+        "be about",
+    )
+
+
+class Listed(RecordedPriceList):
+    """The EBS list as it was recorded, and these products of RDS."""
+
+    def __init__(self, *databases: str, broken: bool = False) -> None:
+        super().__init__()
+        self.databases, self.broken = databases, broken
+
+    def get_products(self, **request: Any) -> dict[str, Any]:
+        if request["ServiceCode"] != "AmazonRDS":
+            return super().get_products(**request)
+        if self.broken:
+            raise EndpointConnectionError(endpoint_url="https://api.pricing.us-east-1")
+        wanted = {f["Field"]: f["Value"] for f in request["Filters"]}
+        return {
+            "PriceList": [
+                text
+                for text in self.databases
+                if json.loads(text)["product"]["productFamily"] == wanted["productFamily"]
+            ]
+        }
+
+
+def test_the_list_is_asked_for_databases_where_they_are_looked_after_and_nowhere_else() -> None:
+    client = Listed(*SINGLE)
+    plain = PriceList(lambda: client).read("us-east-1", TODAY)
+    assert plain.table.databases == ()
+    both = PriceList(lambda: client, databases=True).read("us-east-1", TODAY)
+    assert replace(both.table, databases=()) == plain.table
+    assert [p.engine for p in both.table.databases] == [Engine.POSTGRESQL]
+    assert both.table.source_of(rds(GP3, 300)) == ("price list", date(2026, 7, 28))
+
+
+@pytest.mark.parametrize("client", [Listed(broken=True), Listed(), Listed("{}")])
+def test_a_list_of_databases_that_cannot_be_read_hides_no_price_of_a_volume(
+    client: Listed,
+) -> None:
+    read = PriceList(lambda: client, databases=True).read("us-east-1", TODAY)
+    assert read.table.databases == ()
+    assert read.passed_over[-1].startswith("databases: ")
+    assert why_implausible(read.table) is None
+    served = with_databases(read.table)
+    assert served.source_of(rds(GP3, 300))[0] == "catalogue"
+    assert served.monthly(rds(GP3, 300)) == Decimal("34.5")
