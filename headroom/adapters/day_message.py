@@ -15,7 +15,7 @@ from headroom.adapters.messages import (
     one_line,
     told_counts,
 )
-from headroom.domain.day import Awaited, Change, Counted, Day, Observed
+from headroom.domain.day import MOST_QUEUED, Awaited, Change, Counted, Day, Observed
 from headroom.domain.message_rate import Priority
 from headroom.domain.records import Glimpse, Step
 from headroom.domain.stops import ENDLESS, Breaker
@@ -56,6 +56,7 @@ def of_day(day: Day) -> Message:
             "escalated": day.escalated.count,
             "awaiting": [one.decision_id for one in day.awaiting],
             "would_have_changed": {o.kind: o.volumes for o in day.observed},
+            "queued": day.queued,
             "open_breakers": len(_breakers(day)),
             "newest_breakers": [b.resource for b in _breakers(day)[-LISTED:]],
             "paused": day.pause is not None,
@@ -90,6 +91,9 @@ def _facts(day: Day) -> Iterator[tuple[str, str]]:
         )
     limit = "no limit can be read" if day.limit_usd is None else f"{_usd(day.limit_usd)} allowed"
     yield "Increases in force", f"{_usd(day.increase_usd)} a month, {limit}"
+    if day.queued:
+        least = "at least " if day.queued >= MOST_QUEUED else ""
+        yield "In the queue for a place or an hour", f"{least}{day.queued:,}"
     if day.withheld:
         yield "Withheld by the rate of messages", told_counts(day.withheld)
 

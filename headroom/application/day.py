@@ -108,6 +108,7 @@ def read_day(
         observed=days.grouped(observed), observed_read=len(observed),
         held=len(held), held_more=held_more,
         awaiting=tuple(_awaited(telling, g) for g in waits[:LISTED]), awaiting_count=len(waits),
+        queued=len(telling.standings.queue(days.MOST_QUEUED)),
         pause=in_force(stops.account.pause, now), account_breaker=stops.account.breaker,
         breakers=stops.breakers,
         increase_usd=telling.standings.standing(

@@ -22,6 +22,7 @@ LONGEST = timedelta(days=7)
 """The most that one message tells of, after days on which none could be sent."""
 LEASE = timedelta(minutes=5)
 """How long one function is the one that tells the day."""
+MOST_QUEUED = 1_000
 WENT_WRONG = (
     Step.REFUSED, Step.FAILED, Step.NOT_APPLIED, Step.INEFFECTIVE, Step.DIVERGED, Step.EXPIRED,
 )  # fmt: skip
@@ -91,6 +92,8 @@ class Day:
     held_more: bool = False
     awaiting: tuple[Awaited, ...] = ()
     awaiting_count: int = 0
+    queued: int = 0
+    """How many volumes wait for a place or an hour, up to MOST_QUEUED."""
     pause: Pause | None = None
     account_breaker: Breaker | None = None
     breakers: tuple[Breaker, ...] = ()
@@ -113,7 +116,7 @@ class Day:
         """Whether there is nothing to tell."""
         return not (
             self.stuck or self.changed.count or self.went_wrong.count or self.escalated.count
-            or self.observed or self.withheld
+            or self.observed or self.withheld or self.queued
         )  # fmt: skip
 
 

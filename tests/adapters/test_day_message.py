@@ -57,6 +57,7 @@ BUSY = replace(
     awaiting=(Awaited(decision_id="ab" * 10, summary="vol-9: gp3 -> io2, +$300.00 a month",
                       expires=NOW + timedelta(hours=3)),),
     awaiting_count=1,
+    queued=4,
     pause=Pause(until=ENDLESS, since=NOW, who="arn:aws:iam::1:user/ann", reason="migration"),
     breakers=(Breaker(resource=f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-5", opened_at=NOW,
                       failures=5, why="AWS refused (UnauthorizedOperation): no"),),
@@ -80,6 +81,7 @@ def test_a_busy_day_says_everything_in_the_order_of_what_needs_somebody() -> Non
     for said in (
         "Changes: 3 changes; 1 did not help; 1 helped",
         "Increases in force: 45.00 USD a month, 2,000.00 USD allowed",
+        "In the queue for a place or an hour: 4",
         "Withheld by the rate of messages: 7 messages (7 applied)",
         "paused without end by arn:aws:iam::1:user/ann: migration; headroom resume",
         "headroom breaker close vol-5 --region us-east-1",

@@ -19,9 +19,10 @@ from headroom.domain.message_rate import Priority, admit, ration_in
 from headroom.domain.message_rate import text_of as ration_text
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.records import Record, Step
+from headroom.domain.waiting import Waiting
 from headroom.ports import Delivery, Recorded, Telling
 from headroom.proving.memory import MemoryLedger
-from tests.builders import ACCOUNT, REGION, policy
+from tests.builders import ACCOUNT, REGION, policy, ref
 from tests.contracts.decisions import act, append, broken, escalate, hold, intended
 
 SEVEN = datetime(2026, 1, 6, 7, tzinfo=UTC)
@@ -288,3 +289,11 @@ def test_what_waits_for_a_person_is_told_until_somebody_answered() -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"told":"2026-01-01T07:00","lease_until":null}'])
 def test_what_is_no_mark_begins_anew(text: str) -> None:
     assert mark_in(text) == DayMark()
+
+
+def test_what_waits_in_the_queue_is_counted() -> None:
+    scene = Scene()
+    for name in ("q1", "q2"):
+        waiting = Waiting(since=BEFORE, starved_minutes=3)
+        scene.ledger.looked(ref(f"vol-{name}"), at=BEFORE, due_at=None, waiting=waiting)
+    assert scene.day().queued == 2
