@@ -20,7 +20,7 @@ from headroom.domain.budget import Budget, Holding
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.resource_state import micro_usd
-from headroom.domain.resources import Volume
+from headroom.domain.resources import Kind, Volume
 from headroom.ports import ReadFailed
 from headroom.settings import POLICY_PARAMETER
 
@@ -49,8 +49,11 @@ class Shown:
         return None if isinstance(policy, PolicyUnreadable) else policy.account_increase_usd
 
     def now_usd(self, holding: Holding) -> Decimal | str | None:
-        """The monthly price of the volume as it is, `gone`, or None where that is not known."""
-        if self.volumes is None:
+        """The monthly price of the volume as it is, `gone`, or None where that is not known.
+
+        Databases are not asked about here: theirs is not known.
+        """
+        if self.volumes is None or holding.ref.kind is not Kind.EBS:
             return None
         volume = self.volumes.get(holding.ref.resource_id)
         if volume is None:
@@ -102,7 +105,8 @@ def _read(here: Deployment) -> Shown:
     volumes: dict[str, Volume] | None = None
     try:
         volumes = named_volumes(
-            where.ec2, (each.ref.resource_id for each in found.holdings),
+            where.ec2,
+            (h.ref.resource_id for h in found.holdings if h.ref.kind is Kind.EBS),
             account_id=where.account_id, region=where.region,
         )  # fmt: skip
     except ReadFailed as problem:

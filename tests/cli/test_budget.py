@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import boto3
 import pytest
@@ -18,8 +19,12 @@ from headroom.adapters.ledger_budget import read_budget
 from headroom.adapters.ledger_items import wire
 from headroom.adapters.ledger_schema import BUDGET, RECORDS, STATE, account_key, create_table
 from headroom.adapters.ledger_state import SUM
+from headroom.cli.budget import Shown
 from headroom.cli.main import run
+from headroom.cli.stopping import Deployment
+from headroom.domain.budget import Budget, Holding
 from headroom.domain.records import Step
+from headroom.domain.resources import Kind, Volume
 from headroom.policy_text import canonical_json, default_policy
 from headroom.ports import Intent, ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
@@ -275,3 +280,15 @@ def test_a_budget_that_never_stands_still_is_not_told(ledger: DynamoLedger) -> N
     client = Paged(boto3.client("dynamodb", region_name=REGION), meanwhile=meanwhile)
     with pytest.raises(ReadFailed, match="the budget moved"):
         read(client)
+
+
+def test_a_database_is_never_called_gone_because_no_volume_has_its_name() -> None:
+    database = replace(ref("orders"), kind=Kind.RDS)
+    holding = cast(Holding, SimpleNamespace(ref=database))
+    volumes: dict[str, Volume] = {}
+    shown = Shown(
+        place=cast(Deployment, None), budget=cast(Budget, None), policy=default_policy(),
+        volumes=volumes, prices=None,
+    )  # fmt: skip
+    assert shown.now_usd(holding) is None
+    assert shown.now_usd(cast(Holding, SimpleNamespace(ref=ref("vol-1")))) == "gone"
