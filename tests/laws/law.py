@@ -100,6 +100,10 @@ class Law:
     approved: set[str] = field(default_factory=set)
     wished: set[str] = field(default_factory=set)
     """Changes that a person wants undone."""
+    under_way: dict[str, tuple[ResourceRef, datetime, str]] = field(default_factory=dict)
+    """Changes that were begun and have not ended, by decision."""
+    begun: dict[str, datetime] = field(default_factory=dict)
+    """Changes that were begun in the last hour and that AWS did not refuse."""
     rolled_back: dict[ResourceRef, datetime] = field(default_factory=dict)
     theirs: dict[ResourceRef, tuple[datetime, Configuration]] = field(default_factory=dict)
     """The latest modification by others that a decision was made with."""
@@ -145,12 +149,13 @@ class Law:
             case "ledger", "decided" if answer:
                 self._decided(served, args[0])
             case "ledger", "intend" if isinstance(answer, Intent):
-                self._intended(served, args[0])
+                self._intended(served, args[0], named["now"])
             case "ledger", "intend_together" if not isinstance(answer, NotIntended):
                 self._in_one(args[0])
                 for decision in args[0]:
-                    self._intended(served, decision)
+                    self._intended(served, decision, named["now"])
             case "ledger", "append":
+                self._ended(args[0], args[1])
                 self._appended(args[1], named)
 
     def _shown(self, served: Served, view: StorageView) -> None:
@@ -200,9 +205,12 @@ class Law:
         allowed = served.shown[decision.observation.volume.ref].allowed
         more = decision.answer.plan.price_change_usd
         found += self._alone(decision)
-        if decision.answer.approval is not None:
+        if decision.answer.approval is not None:  # asked by day for what is started at night
             self.asked_usd[decision.decision_id] = more
-        elif allowed.needs_a_person(more) and decision.rolls_back not in self.wished:
+            self._tell(decision, found)
+            return
+        found += allowed.closed(decision.at)
+        if allowed.needs_a_person(more) and decision.rolls_back not in self.wished:
             found.append("approval: a person must agree, and is not asked")
         self._tell(decision, found)
 
@@ -370,7 +378,7 @@ class Law:
         return found
 
     # Intents, outcomes, changes
-    def _intended(self, served: Served, decision: Decision) -> None:
+    def _intended(self, served: Served, decision: Decision, now: datetime) -> None:
         ref = decision.observation.volume.ref
         served.intents[ref] = decision.decision_id
         stopped = [s for s in self._stopped(ref) if s in ("pause", "breaker", "failures")]
@@ -378,6 +386,54 @@ class Law:
             raise Broken(
                 f"{stopped[0]}: stopped, and {decision.decision_id} is intended all the same"
             )
+        if not isinstance(decision.answer, Act):
+            raise Broken(f"intent: {decision.decision_id} is not to act")
+        found = self._against(served, decision, decision.answer) + self._alone(decision)
+        allowed = served.shown[ref].allowed
+        found += self._unagreed(decision, decision.answer, allowed) + allowed.closed(now)
+        if allowed.values is not None:
+            found += self._too_many(decision, allowed, now)
+        self._tell(decision, found)
+
+    def _unagreed(self, decision: Decision, act: Act, allowed: Permit) -> list[str]:
+        """What a person has not agreed to, or not at that price."""
+        name, more = decision.decision_id, act.plan.price_change_usd
+        if name not in self.asked_usd and not allowed.needs_a_person(more):
+            return []
+        if decision.rolls_back in self.wished:
+            return []
+        if name not in self.approved:
+            return ["approval: nobody agreed"]
+        if more > self.asked_usd[name]:
+            return [f"approval: ${more}, agreed was ${self.asked_usd[name]}"]
+        return []
+
+    def _too_many(self, decision: Decision, allowed: Permit, now: datetime) -> list[str]:
+        """Begun changes beyond those that may be under way at once; takes the place."""
+        volume, found = decision.observation.volume, []
+        mine = (volume.ref, now, volume.availability_zone)
+        self.under_way = {
+            name: held for name, held in self.under_way.items()
+            if held[0] != volume.ref and held[1] > now - 2 * DAY
+        }  # fmt: skip
+        self.under_way[decision.decision_id] = mine
+        self.begun = {n: at for n, at in self.begun.items() if at > now - timedelta(hours=1)}
+        self.begun[decision.decision_id] = now
+        here = sum(held[2] == mine[2] for held in self.under_way.values())
+        for name, many in (
+            ("max_in_flight", len(self.under_way)), ("max_in_flight_per_az", here),
+            ("max_changes_per_hour", len(self.begun)),
+        ):  # fmt: skip
+            if many > allowed.most(name):
+                found.append(f"{name}: {many} with this one")
+        return found
+
+    def _ended(self, decision_id: str, step: Step) -> None:
+        """A chain that ends gives its place back; what AWS refused was no change."""
+        if step not in (Step.APPLIED, Step.ALREADY_THERE, Step.UNKNOWN):
+            self.under_way.pop(decision_id, None)
+        if step in (Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.ALREADY_THERE):
+            self.begun.pop(decision_id, None)
 
     def _changed(self, served: Served, ref: ResourceRef, outcome: Outcome, starts: int) -> None:
         """After a call of ModifyVolume: if AWS took it, was it allowed by what is true now?"""

@@ -7,8 +7,8 @@ words of that page. Prices and what a type can do come from the catalogue, which
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +32,13 @@ CODE = ("leave", "tell", "act")
 MORE = ("slots_reserve", "give_back_after_days", "min_iops", "min_throughput_mibps")
 MOST_DURABLE = "io2"
 SLOTS = 4
+WINDOWS: Mapping[str, tuple[str, int, int]] = {
+    "Mon-Sun 00:00-12:30 UTC": ("0123456", 0, 750),
+    "Mon,Tue 12:00-14:00 UTC": ("01", 720, 840),
+    "Mon-Fri 13:00-13:30 Europe/Berlin": ("01234", 720, 750),  # it is winter there
+    "Sat,Sun 00:00-24:00 UTC": ("56", 0, 1_440),
+}
+"""Change windows that trials use, as days from Monday on and minutes of a UTC day."""
 EASILY = 1e-9
 Document = Mapping[str, Any]
 
@@ -42,6 +49,7 @@ class Permit:
 
     values: Mapping[str, Any] | None
     account_usd: Decimal = Decimal(0)
+    account: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         assert self.values is not None
@@ -49,6 +57,29 @@ class Permit:
 
     def span(self, name: str) -> timedelta:
         return span(self[name])
+
+    def closed(self, at: datetime) -> list[str]:
+        """Why nothing may be started at `at`, by windows, freezes and calendars."""
+        if self.values is None:
+            return []
+        found, windows = [], self.values.get("change_windows", [])
+        minute = at.hour * 60 + at.minute
+        spans = [WINDOWS[each] for each in windows]
+        if spans and not any(
+            str(at.weekday()) in days and begins <= minute < ends for days, begins, ends in spans
+        ):
+            found.append(f"change_window: {at:%a %H:%M} is in none of {windows}")
+        for each in self.account.get("freezes", []):
+            if datetime.fromisoformat(each["from"]) <= at < datetime.fromisoformat(each["until"]):
+                found.append(f"freeze: until {each['until']}")
+        if self.account.get("calendars"):
+            found.append("calendar: none can be read here")
+        return found
+
+    def most(self, name: str) -> int:
+        """The most changes at once, by its name in the account's section."""
+        usual = {"max_in_flight": 20, "max_changes_per_hour": 20, "max_in_flight_per_az": 10}
+        return int(self.account.get(name, usual[name]))
 
     def needs_a_person(self, more: Decimal) -> bool:
         """Whether a change that adds `more` USD a month waits for somebody to agree."""
@@ -79,8 +110,9 @@ def permit(document: Document | None, volume: Volume, asked: Mapping[str, Any] |
             values[name] = wanted
         else:
             values[name] = _tighter(name, values[name], wanted)
-    account = document.get("account", {}).get("price_increase_usd_per_month", ACCOUNT_USD)
-    return Permit(values=values, account_usd=Decimal(str(account)))
+    account = document.get("account", {})
+    most = account.get("price_increase_usd_per_month", ACCOUNT_USD)
+    return Permit(values=values, account_usd=Decimal(str(most)), account=account)
 
 
 def _fits(match: Mapping[str, Any], volume: Volume) -> bool:

@@ -24,6 +24,7 @@ from headroom.ports import IllegalStep, LostLease, ReadFailed
 from headroom.proving.rules import VolumeLifecycle
 from tests.builders import NOW, gp2, gp3, io, ref, volume
 from tests.laws.law import CODE_TAG, GROUP_TAG, Law
+from tests.laws.permits import WINDOWS
 from tests.laws.process import Crash, Process, Trouble
 from tests.laws.wild import wild_plans
 from tests.laws.world import DELAYS, Held, World
@@ -51,10 +52,11 @@ ASKED = {
     "infrastructure_as_code": ("act", "tell", "leave"), "revert_wait": ("0m", "300m", "10080m"),
     "approve_above_usd_per_month": (0, 1, 20), "approval_expires": ("30m", "480m"),
     "roll_back_ineffective": (True, False),
+    "change_windows": ([], [], *([each] for each in WINDOWS), list(WINDOWS)[:2]),
 }  # fmt: skip
 """Settings and what they may say in a trial."""
 BY_TAG = tuple(name for name in ASKED if name not in (
-    "headroom_percent", "relief_value_usd_per_minute"
+    "headroom_percent", "relief_value_usd_per_minute", "change_windows"
 ))  # fmt: skip
 ANSWERS = ("done", "denied", "throttled", "slots", "quota", "invalid", "other", "lost", "taken",
            "taken", "fails")  # fmt: skip
@@ -114,6 +116,20 @@ def _document(draw: Random) -> dict[str, Any]:
     if draw.random() < 0.5:
         most = draw.choice((0, 5, 20, 40, 100, 2_000))
         found["account"] = {"price_increase_usd_per_month": most}
+    if draw.random() < 0.3:
+        account = found.setdefault("account", {})
+        account["max_in_flight"] = draw.choice((1, 2))
+        account["max_changes_per_hour"] = draw.choice((1, 2, 3))
+        account["max_in_flight_per_az"] = draw.choice((1, 5))
+    if draw.random() < 0.15:
+        begins, hours = draw.choice((0, 1, 26)), draw.choice((1, 30))
+        limits = (NOW + timedelta(hours=begins), NOW + timedelta(hours=begins + hours))
+        freeze = {
+            name: each.isoformat() for name, each in zip(("from", "until"), limits, strict=True)
+        }
+        found.setdefault("account", {})["freezes"] = [freeze]
+    if draw.random() < 0.03:
+        found.setdefault("account", {})["calendars"] = ["year-end"]
     for _ in range(draw.choice((0, 0, 1, 2))):
         match = draw.choice(({"type": "gp2"}, {"type": "gp3"}, {"tags": {"team": "a"}}, {}))
         said = _settings(draw, 2) or {"max_iops": 4_000}
