@@ -8,7 +8,7 @@ from headroom.domain.decision import Act, Decision, Evidence
 from headroom.domain.observation import Observation
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.requests import ONE_BY_ITSELF, ROLLBACK_WAITS, RollbackAsked
-from headroom.domain.rolling_back import decide_rollback
+from headroom.domain.rolling_back import decide_rollback, still_used
 from headroom.ports import Ports
 
 THE_POLICY = "the policy (roll_back_ineffective)"
@@ -28,11 +28,14 @@ def by_itself(
     """The wish to undo a raise that did not help, where the policy has it; None elsewhere.
 
     Never of a rollback, and never soon after another one: there is no loop of raise and return.
+    Never of a raise that the load makes use of, though it wants still more.
     """
-    policy = ports.policies.current()
+    policy, answer = ports.policies.current(), decision.answer
     if decision.rolls_back is not None or not isinstance(policy, Policy):
         return None
     if not limits_for(policy, observation.volume).limits.roll_back_ineffective:
+        return None
+    if not isinstance(answer, Act) or still_used(observation, answer.plan.origin) is not None:
         return None
     last = ports.standings.standing(observation.volume.ref, now).rolled_back
     if last is not None and now < last.at + ONE_BY_ITSELF:

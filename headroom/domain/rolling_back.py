@@ -26,9 +26,11 @@ from headroom.domain.decision import (
 from headroom.domain.digest import digest
 from headroom.domain.guardrails import Case, judge
 from headroom.domain.guardrails.case import verdict_of
+from headroom.domain.observation import Observation
 from headroom.domain.planner import TIME_TO_EFFECT
 from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, Policy
+from headroom.domain.pressure import minutes
 from headroom.domain.pricing import PriceUnknown
 from headroom.domain.records import Step
 from headroom.domain.requests import ROLLBACK_WAITS, RollbackAsked
@@ -49,6 +51,10 @@ NOT_ASKED = frozenset(
     }
 )  # fmt: skip
 """Guardrails that have no say in a rollback; all others judge it as they judge any change."""
+IN_USE_WITHIN = timedelta(hours=1)
+IN_USE_MINUTES = 2
+IN_USE = 1.05
+"""Share of what a volume had before above which a minute needs what a raise added to it."""
 UNDONE_BY_NOBODY = frozenset({Step.FAILED, Step.GONE, Step.NOT_APPLIED})
 
 
@@ -98,6 +104,26 @@ def way_back(change: Plan, current: Configuration) -> Configuration | str:
     return back
 
 
+def still_used(observation: Observation, back: Configuration) -> str | None:
+    """What the load takes of late that `back` could not sustain, in words; None if nothing.
+
+    Nobody but a person takes away what is in use, whether or not it ended the pressure.
+    """
+    can, now = capability(back), capability(observation.volume.configuration)
+    seen = [
+        m
+        for m in minutes(observation.activity, now, observation.modification)
+        if m.at >= observation.at - IN_USE_WITHIN
+    ]
+    for unit, most, served in (
+        ("IOPS", can.sustained_iops, [m.iops for m in seen]),
+        ("MiB/s", can.sustained_mibps, [m.mibps for m in seen]),
+    ):
+        if sum(each > IN_USE * most for each in served) >= IN_USE_MINUTES:
+            return f"the load takes up to {max(served):,.0f} {unit}, {back} sustains {most:,.0f}"
+    return None
+
+
 def _performance(configuration: Configuration) -> Configuration:
     return replace(configuration, size_gib=1)
 
@@ -115,7 +141,12 @@ def decide_rollback(evidence: Evidence, asked: RollbackAsked, change: Plan) -> D
         return _told(base, asked, (), _no(why, "price_unknown", None))
     judgement = judge_rollback(base, evidence, plan, by_person=asked.by_person)
     answer: Answer
-    if judgement.allowed:
+    in_use = None if asked.by_person else still_used(evidence.observation, back)
+    if judgement.allowed and at >= asked.expires:
+        answer = _no("it expired before it could be done", "rollback_expired", plan)
+    elif in_use is not None:
+        answer = _no(in_use, "rollback_in_use", plan)
+    elif judgement.allowed:
         approval = None if asked.by_person else why_approval(limits, plan)
         expires = at + timedelta(minutes=limits.approval_expires_minutes)
         answer = Act(

@@ -19,8 +19,9 @@ lags; a person's clock that is further behind than this goes unheard."""
 LEASE = timedelta(minutes=3)
 """How long one function is the one that tells; then another may take over, and tell again what
 the first did not note."""
-MOST_KEPT = 5_000
-"""Keys kept of what was told; beyond them something may be told twice."""
+MOST_KEPT = 10_000
+"""Keys kept of what was told, 30 bytes each: more than are told within the overlap. Where more
+records than that are so close together, what comes late among them goes untold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +37,15 @@ class Tail:
     lease_until: datetime | None = None
 
     def since(self, now: datetime) -> datetime:
-        """From when on the record is read."""
-        return (self.cursor or now) - OVERLAP
+        """From when on the record is read: not from where the keys of what was told were dropped.
+
+        Else the oldest would be told for ever, and nothing after them.
+        """
+        start = (self.cursor or now) - OVERLAP
+        if self.cursor is None or len(self.told) < MOST_KEPT:
+            return start
+        known_from = datetime.fromtimestamp(self.told[0][0] + 1, UTC)
+        return max(start, min(self.cursor, known_from))
 
     def knows(self, key: str) -> bool:
         """Whether the record of that key was told."""

@@ -302,7 +302,47 @@ def starved_ever_after(stage: Stage) -> ResourceRef:
 
 
 def insatiable() -> VolumeActivity:
-    return activity([5_900.0] * 180, queue=900.0, iops_check=1.0)
+    """Bursts that reach any limit for a part of each minute."""
+    return activity([2_900.0] * 180, queue=900.0, iops_check=1.0)
+
+
+def test_a_raise_that_the_load_uses_up_is_not_taken_away_though_it_did_not_help(
+    stage: Stage,
+) -> None:
+    stage.rules = policy(mode=Mode.AUTO, roll_back_ineffective=True, max_iops=6_000)
+    ref = starved_ever_after(stage)
+    stage.loads[ref.resource_id] = activity([5_900.0] * 180, queue=900.0, iops_check=1.0)
+    minutes(stage, 60, each=15)
+    assert "ineffective" in stage.steps(ref)
+    assert now_is(stage, ref).iops == 6_000
+    assert not any(d.rolls_back for d in decisions(stage, ref))
+
+
+def test_a_load_that_grew_while_the_policys_wish_waited_ends_the_wish_and_people_hear_why(
+    stage: Stage,
+) -> None:
+    stage.rules = policy(mode=Mode.AUTO, roll_back_ineffective=True, max_iops=6_000)
+    ref = starved_ever_after(stage)
+    while "ineffective" not in stage.steps(ref):
+        stage.ledger.pause(None, at=stage.now, who="bob")
+        minutes(stage, 1, each=15)
+    assert stage.ledger.standing(ref, stage.now).rollback is not None
+    stage.loads[ref.resource_id] = activity([5_900.0] * 180, queue=900.0, iops_check=1.0)
+    stage.ledger.resume(at=stage.now, who="bob")
+    minutes(stage, 100, each=15)
+    assert now_is(stage, ref).iops == 6_000
+    assert any("the load takes up to 5,900 IOPS" in summary for _, _, summary in stage.told)
+
+
+def test_a_wish_older_than_a_day_is_not_granted_however_late_somebody_looks(stage: Stage) -> None:
+    ref, decision = changed(stage)
+    before = now_is(stage, ref)
+    ask(stage, decision)
+    stage.later(hours=25)  # as if nothing ran meanwhile
+    minutes(stage, 3)
+    assert now_is(stage, ref) == before
+    assert stage.ledger.standing(ref, stage.now).rollback is None
+    assert "nothing was rolled back: it expired before it could be done" in stage.told[0][2]
 
 
 def test_a_raise_that_did_not_help_is_undone_where_the_policy_says_so_and_once(

@@ -188,6 +188,24 @@ def test_a_large_day_is_told_in_parts() -> None:
     assert scene.tell(NOW + 2 * MINUTE).published == 0
 
 
+def test_more_records_at_once_than_keys_are_kept_hold_nothing_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headroom.domain.tail.MOST_KEPT", 50)
+    monkeypatch.setattr("headroom.application.tail.AT_ONCE", 10)
+    scene = Scene()
+    scene.tell(NOW)
+    for number in range(120):
+        at = NOW + timedelta(seconds=3 * number)
+        scene.ledger.decided(hold(f"h{number}", f"vol-{number}", at=at), due_at=None)
+    scene.ledger.pause(None, at=NOW + 7 * MINUTE, who="ann")
+    for minute in range(8, 22):
+        scene.tell(NOW + minute * MINUTE)
+    assert len(scene.bus.told) == len(set(scene.bus.told)) == 121
+    assert [r.step for r in scene.people.heard] == [Step.PAUSED]
+    assert scene.tell(NOW + 22 * MINUTE).published == 0
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_whatever_fails_and_whoever_dies_every_record_is_told(data: st.DataObject) -> None:
