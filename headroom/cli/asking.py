@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from headroom.adapters.ebs import EbsStorage
 from headroom.cli import source
 from headroom.cli.output import emit, money, out, table, utc
 from headroom.cli.problems import OK, BadRequest, Problem
+from headroom.cli.reading import read_storage
 from headroom.cli.source import DEFAULT_STACK
 from headroom.cli.stopping import (
     Deployment,
@@ -202,11 +202,8 @@ def _seen(here: Deployment, decision_id: str) -> _Seen:
     ref, change = decision.observation.volume.ref, _change(decision)
     if change is None:
         raise BadRequest(f"{decision_id} is not rolled back: it was no decision to act.")
-    storage = EbsStorage(
-        here.account.ec2, account_id=here.account.account_id, region=here.account.region
-    )
     try:
-        current = storage.view(ref).volume.configuration
+        current = read_storage(here.account, ref).volume.configuration
         known = here.ledger.standing(ref, here.account.now).modifications
     except ResourceGone:
         raise BadRequest(f"{decision_id} is not rolled back: {ref.resource_id} is gone.") from None
