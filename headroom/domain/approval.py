@@ -86,6 +86,16 @@ def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datet
     return max(waits, default=None)
 
 
+def refused_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
+    """Until when a person's no holds for `plan` though nobody need be asked for it; None for none.
+
+    Whoever said no to a raise does not see one like it done by itself minutes later, because the
+    load fell a little and it costs just less than what is asked for. Silence is no no.
+    """
+    said = [d.until for d in declined if d.rejected and at < d.until and alike(plan, d)]
+    return max(said, default=None) if plan.price_change_usd > 0 else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswerable:
     """Why an answer counts for nothing, in the words of ports.NotAnswered."""

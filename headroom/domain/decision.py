@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
-from headroom.domain.approval import asked_early, quiet_until, why_approval
+from headroom.domain.approval import asked_early, quiet_until, refused_until, why_approval
 from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
 from headroom.domain.diagnose import diagnose
 from headroom.domain.digest import digest
@@ -425,6 +425,9 @@ def _act(evidence: Evidence, effective: EffectiveLimits, reason: Reason, plan: P
     at, standing = evidence.observation.at, evidence.standing
     approval = why_approval(effective.limits, plan)
     if approval is None:
+        no_until = refused_until(standing.declined, plan, at)
+        if no_until is not None:
+            return Hold(reason=Reason.DECLINED, until=no_until, would_take=plan)
         return Act(reason=reason, plan=plan)
     if standing.asking is not None:
         until = max(at, standing.asking.expires)

@@ -19,13 +19,13 @@ from headroom.domain.approval import (
     unapproved,
     why_approval,
 )
-from headroom.domain.decision import Act, decide
+from headroom.domain.decision import Act, Hold, Reason, decide
 from headroom.domain.limits import Limits, Mode
 from headroom.domain.plans import Plan
 from headroom.domain.records import NEXT, Step
 from headroom.domain.requests import DAY, MOST_UNANSWERED, Asked, Declined
 from headroom.domain.resource_state import ResourceState
-from tests.builders import NOW, evidence, gp3, io
+from tests.builders import NOW, evidence, gp3, io, policy, standing
 
 HOURS = st.floats(0, 48).map(lambda h: timedelta(hours=h))
 MONEY = st.decimals(-100, 100, places=2)
@@ -195,3 +195,25 @@ def test_the_ledger_takes_what_was_approved_and_nothing_else(
     assert (said is None) if problem is None else (problem in (said or ""))
     assert unapproved(waiting(), plan, "d1", NOW) == "nobody approved it"
     assert unapproved(state, plan, "d2", NOW) == "nobody approved it"
+
+
+@pytest.mark.parametrize(
+    ("was", "rejected", "hours", "done"),
+    [
+        ("20", True, 0, False),
+        ("20", True, 23, False),
+        ("20", True, 24, True),
+        ("20", False, 0, True),  # nobody said no: it would have been done without asking
+        ("60", True, 0, True),  # clearly something else
+        ("-20", True, 0, True),
+    ],
+)
+def test_a_no_holds_for_what_is_like_it_and_just_cheap_enough_to_be_done_unasked(
+    was: str, rejected: bool, hours: int, done: bool
+) -> None:
+    said = declined(was, at=NOW - timedelta(hours=hours), rejected=rejected)
+    rules = policy(mode=Mode.AUTO, approve_above_usd=PLAN.price_change_usd)
+    answer = decide(evidence(rules=rules, stand=standing(declined=(said,)))).answer
+    assert isinstance(answer, Act) is done
+    if isinstance(answer, Hold):
+        assert (answer.reason, answer.until) == (Reason.DECLINED, said.until)
