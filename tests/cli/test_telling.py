@@ -29,7 +29,7 @@ def test_every_guardrail_speaks_and_those_that_block_speak_first() -> None:
     said = telling.guardrails(watched)
     every = len(watched.judgements[0].verdicts)
     assert said[0] == f"blocked by mode; {every - 1} of {every} allow"
-    assert said[1] == "mode: observe where it must be auto (from defaults)"
+    assert said[1] == "mode: observe is none of auto, approve (from defaults)"
     assert len(said) == 1 + every
 
 
