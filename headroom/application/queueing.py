@@ -62,8 +62,23 @@ def _may(one: InQueue, policy: Policy, traffic: Traffic, places: Room, now: date
     """Whether a look at it now could end in a change, as far as the queue itself tells."""
     if not one.waiting.may(now) or one.waiting.zone in places.full_zones:
         return False
+    if not _enough(one, policy, traffic, places, now):
+        return False
     return all(
         traffic.taken(name, one.ref.arn, now) + amount <= most(name, policy.quotas)
         for name, amount in one.waiting.counts
         if name in QUOTAS
     )
+
+
+def _enough(one: InQueue, policy: Policy, traffic: Traffic, places: Room, now: datetime) -> bool:
+    """Whether there are places for its whole set, or as many as there ever are.
+
+    A set that lacks one is not read by each of its volumes every minute.
+    """
+    if one.waiting.places == 1:
+        return True
+    here = sum(change.zone == one.waiting.zone for change in traffic.others("", now))
+    free = min(places.free, policy.max_in_flight_per_az - here)
+    ever = min(policy.max_in_flight, policy.max_in_flight_per_az, policy.max_changes_per_hour)
+    return free >= min(one.waiting.places, ever)

@@ -39,6 +39,8 @@ class Waiting:
     """It is passed over until then: its change window opens, or AWS may be asked again."""
     counts: tuple[tuple[str, int], ...] = ()
     """What its change would take of AWS's regional quotas, see traffic.counted."""
+    places: int = 1
+    """Places it needs at once: as many as its striped set has volumes."""
 
     @property
     def rank(self) -> str:
@@ -67,6 +69,7 @@ def waiting_of(decision: Decision) -> Waiting | None:
         zone=decision.observation.volume.availability_zone,
         not_before=_not_before(blocking),
         counts=counted(plan.origin, plan.target),
+        places=1 if decision.group is None else max(1, len(decision.group.members)),
     )
 
 

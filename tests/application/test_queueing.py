@@ -24,7 +24,7 @@ from headroom.domain.windows import parse_window
 from headroom.ports import ReadFailed, StorageView
 from tests.application.stage import Stage, calm
 from tests.application.test_next_look import idle_stage
-from tests.builders import NOW, activity, io, policy, ref, volume
+from tests.builders import NOW, activity, instance, io, policy, ref, volume
 
 MINUTE = timedelta(minutes=1)
 NEVER_SCANNED = 10**9
@@ -465,3 +465,29 @@ def test_passing_over_many_costs_one_look_at_the_places(monkeypatch: pytest.Monk
     sweep_until(stage, stage.now + MINUTE)
     assert len(counts) == 1
     assert len(queued(stage)) == 30
+
+
+def test_a_set_gets_its_turn_when_there_is_room_for_all_of_it_and_costs_no_look_before() -> None:
+    stage = Stage(rules=rules(max_in_flight=4, max_in_flight_per_az=4, limits={"mode": Mode.AUTO}))
+    stage.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
+    others = [
+        stage.add(volume(ref=ref(f"vol-{n}"), tags=(), instance_ids=(f"i-{n + 2}",)))
+        for n in range(2)
+    ]
+    for each in others:
+        asked(stage, each)
+    tags = (("headroom:group", "data"),)
+    members = [stage.add(volume(ref=ref(f"vol-of-set-{n}"), tags=tags)) for n in range(3)]
+    for each in members:
+        asked(stage, each)
+    stage.ledger.claim_scan(stage.now, NEVER_SCANNED)
+    assert [one.waiting.places for one in stage.ledger.queue(9)] == [3, 3, 3]
+    stage.unmeasured = {each.resource_id for each in members}  # whoever looks now fails
+    sweep_until(stage, stage.now + 8 * MINUTE)
+    assert not any(began(stage, each) for each in members)
+    stage.unmeasured = set()
+    for each in others:
+        stage.loads[each.resource_id] = relieved()
+    sweep_until(stage, stage.now + 30 * MINUTE)
+    assert len({tuple(began(stage, each)) for each in members}) == 1
+    assert all(began(stage, each) for each in members)
