@@ -77,7 +77,12 @@ def _on_all_cores(
     views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules, processes: int
 ) -> Iterator[Replayed | Missed]:
     # Tables are read-only views, which do not travel between processes; plain ones do.
-    prices = replace(rules.prices, gib=dict(rules.prices.gib), iops=dict(rules.prices.iops))
+    databases = tuple(
+        replace(one, gib=dict(one.gib), iops=dict(one.iops)) for one in rules.prices.databases
+    )
+    prices = replace(
+        rules.prices, gib=dict(rules.prices.gib), iops=dict(rules.prices.iops), databases=databases
+    )
     rules = replace(rules, prices=prices)
     running: deque[Future[Replayed | Missed] | Missed] = deque()
     # Started afresh, not forked: clients hold threads and locks that do not survive a fork.
