@@ -16,7 +16,7 @@ from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.records import Step
 from headroom.domain.resources import ModificationState, ResourceRef
-from headroom.domain.standing import WINDOW, KnownModification, Standing
+from headroom.domain.standing import KEPT, WINDOW, KnownModification, Standing
 from headroom.domain.waiting import waiting_of
 from headroom.ports import Ports, ResourceGone, StorageView
 
@@ -164,15 +164,21 @@ def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: boo
 def note_modifications(
     ports: Ports, view: StorageView, standing: Standing, prices: PriceTable | None, now: datetime
 ) -> Standing:
-    """Count a modification nobody told the ledger of; the owner's own one resets the price base."""
-    change = view.modification
-    if change is None or change.started_at <= now - WINDOW:
+    """Count a modification nobody told the ledger of; the owner's own one resets the price base.
+
+    One that uses no slot any more still does, if nobody looked for a day. Without any prices it is
+    left for a look that has them: nothing is done without.
+    """
+    change, enrolled = view.modification, standing.enrolment_usd is not None
+    if change is None or change.started_at <= now - (KEPT if enrolled else WINDOW):
         return standing
     landed = change.state is not ModificationState.FAILED
+    if prices is None and landed and enrolled:
+        return standing
     if any(abs(change.started_at - m.started_at) <= SAME_START for m in standing.modifications):
         return standing
     price = None
-    if prices is not None and landed and standing.enrolment_usd is not None:
+    if prices is not None and landed and enrolled:
         try:
             price = prices.monthly(change.target)
         except PriceUnknown:

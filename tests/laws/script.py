@@ -91,11 +91,17 @@ def script(seed: int) -> Script:
         _, *alike = _volume(draw, "")
         alike[5] = "striped"
         volumes = [(name, *alike) for name in names]
+    if draw.random() < 0.06:  # AWS refuses for good, again and again
+        first = (("answers", ("denied",) * 12),)
+        names, volumes = names[:1], volumes[:1]
+        events = tuple(e for _ in range(9) for e in (("alarm", names[0], 0, QUIET), ("wait", 370)))
+    else:
+        events = tuple(_event(draw, names) for _ in range(many))
     return Script(
         seed=seed,
         document=document,
         volumes=tuple(volumes),
-        events=(*first, ("sweep", QUIET), *(_event(draw, names) for _ in range(many))),
+        events=(*first, ("sweep", QUIET), *events),
         wild=seed % 2 == 1,
     )
 
@@ -105,7 +111,18 @@ def _settings(draw: Random, most: int) -> dict[str, Any]:
     return {name: draw.choice(ASKED[name]) for name in names}
 
 
+OPEN: dict[str, Any] = {
+    "mode": "auto", "types": ["gp3", "gp2", "io1", "io2"], "max_iops": 64_000,
+    "max_throughput_mibps": 2_000, "max_size_gib": 16_384, "growth": True, "largest_step": 20,
+    "price_increase_usd_per_month": 5_000, "slots_reserve": 0, "give_back_after_days": 0,
+    "relief_value_usd_per_minute": 100,
+}  # fmt: skip
+"""A policy that allows nearly everything, so that one limit alone stands in the way."""
+
+
 def _document(draw: Random) -> dict[str, Any]:
+    if draw.random() < 0.4:
+        return _open_but_for_one(draw)
     defaults = _settings(draw, draw.choice((1, 3, 6)))
     defaults["mode"] = draw.choice(MODES)
     if draw.random() < 0.7:
@@ -135,6 +152,15 @@ def _document(draw: Random) -> dict[str, Any]:
         said = _settings(draw, 2) or {"max_iops": 4_000}
         found["rules"].append({"match": match, "set": said})
     return found
+
+
+def _open_but_for_one(draw: Random) -> dict[str, Any]:
+    name = draw.choice(sorted(ASKED))
+    most = draw.choice((50_000, 50_000, 50_000, 40))
+    return {
+        "defaults": {**OPEN, name: draw.choice(ASKED[name])}, "rules": [],
+        "account": {"price_increase_usd_per_month": most},
+    }  # fmt: skip
 
 
 def _asked(draw: Random) -> dict[str, Any] | None:

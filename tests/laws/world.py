@@ -284,7 +284,8 @@ class World:
             throughput_exceeded=series(5), burst_balance_percent=series(6) if bursts else none,
         )  # fmt: skip
         beside = [] if not held.volume.instance_ids else self._beside(held)
-        return seen, self._together(seen, beside) if len(beside) > 1 else None
+        told = len(beside) > 1 and held.on != "unknown"
+        return seen, self._together(seen, beside) if told else None
 
     def _together(self, seen: VolumeActivity, beside: Sequence[str]) -> InstanceActivity:
         """What volumes that are loaded alike do to their instance: so many times the same."""
