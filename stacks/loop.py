@@ -111,7 +111,7 @@ class HeadroomLoop(Stack):
         )
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
-        own.on_loop(settings, calendars=bool(policy.calendars))
+        own.on_loop(settings)
         Annotations.of(self).add_info(price_note(config))
         self._tell_of_prices()
         CfnOutput(self, "DetectionPrice", value=short_price(config))

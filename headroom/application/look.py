@@ -17,7 +17,7 @@ from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.records import Step
 from headroom.domain.resources import ModificationState, ResourceRef
 from headroom.domain.standing import KEPT, WINDOW, KnownModification, Standing
-from headroom.domain.waiting import waiting_of
+from headroom.domain.waiting import Waiting, waiting_of
 from headroom.ports import Ports, ResourceGone, StorageView
 
 NEAR_A_LIMIT = timedelta(minutes=5)
@@ -38,6 +38,8 @@ AHEAD = timedelta(minutes=10)
 SAME_START = timedelta(seconds=1)
 QUEUED = timedelta(minutes=60)
 """After how long at least one in the queue is looked at again, should its turn not come before."""
+CLOSED = timedelta(hours=6)
+"""The same while it is known that nothing may start: until then at most."""
 
 
 def look(
@@ -240,14 +242,22 @@ def next_look(decision: Decision) -> datetime | None:
     deleted, nobody else would tell, and its increase would count for ever.
     """
     found = [at for at in (_next_look(decision), _planned(decision)) if at is not None]
-    if waiting_of(decision) is not None:
-        found = [decision.at + QUEUED + _spread(decision)]
+    waiting = waiting_of(decision)
+    if waiting is not None:
+        found = [_in_queue(decision, waiting)]
     standing = decision.standing
     if standing.own_increase_usd > 0:
         found.append(decision.at + DAILY)
     waits = (one.expires for one in (standing.asking, standing.rollback) if one is not None)
     found += [max(at, decision.at) for at in waits]
     return min(found, default=None)
+
+
+def _in_queue(decision: Decision, waiting: Waiting) -> datetime:
+    """When one that queues is looked at whatever the queue does: seldom while nothing can start."""
+    soon, spread = decision.at + QUEUED, _spread(decision)
+    opens = min(waiting.not_before or soon, decision.at + CLOSED)
+    return max(soon, opens) + spread
 
 
 def _spread(decision: Decision) -> timedelta:

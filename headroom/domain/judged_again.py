@@ -7,10 +7,12 @@ from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.decision import Act, Decision, Evidence, Hold, Reason, decide
+from headroom.domain.demand import Binding, Shape
 from headroom.domain.digest import digest
 from headroom.domain.guardrails import judge
 from headroom.domain.guardrails.case import verdict_of
 from headroom.domain.plans import Plan
+from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.pricing import PriceUnknown
 from headroom.domain.requests import Asked
 from headroom.domain.rolling_back import case_of, judge_rollback
@@ -56,6 +58,9 @@ def judge_again(evidence: Evidence, decision: Decision, asked: Asked) -> Again:
     if evidence.observation.volume.configuration != asked.origin:
         return Withdraw(why="the volume was changed meanwhile", judgement=None)
     base = decide(replace(evidence, also=asked.target))
+    passing = _passing(evidence, base)
+    if passing is not None:
+        return Wait(decision=_waiting(base, asked, answer.plan, None, passing))
     plan = _fresh(evidence, base, answer.plan)
     if plan is None:
         return Withdraw(why="no price is known for it any more", judgement=None)
@@ -70,6 +75,17 @@ def judge_again(evidence: Evidence, decision: Decision, asked: Asked) -> Again:
         return Withdraw(why=f"judged again, it is blocked by {names}", judgement=judgement)
     until = max(known) if len(known) == len(judgement.blocking) else None
     return Wait(decision=_waiting(base, asked, plan, until, names))
+
+
+def _passing(evidence: Evidence, base: Decision) -> str | None:
+    """What keeps anything from being judged just now; a person's word outlasts it until it expires."""
+    if isinstance(evidence.policy, PolicyUnreadable):
+        return "a policy that can be read"
+    if evidence.prices is None:
+        return "prices"
+    if base.demand.shape is Shape.UNKNOWN or base.diagnosis.binding is Binding.UNKNOWN:
+        return "measurements"
+    return None
 
 
 def _waiting(

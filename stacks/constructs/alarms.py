@@ -99,11 +99,8 @@ class OwnAlarms(Construct):
             function.metric_throttles(period=minute, statistic="Sum"),
         )
 
-    def on_loop(self, settings: FunctionSettings, *, calendars: bool = False) -> None:
-        """What runs or reads no more, what fails or falls behind, and what nobody was told.
-
-        `calendars` says whether the policy names Change Calendars.
-        """
+    def on_loop(self, settings: FunctionSettings) -> None:
+        """What runs or reads no more, what fails or falls behind, and what nobody was told."""
 
         def said(metric: str, *, minutes: int = 5, statistic: str = "Sum") -> cloudwatch.Metric:
             return cloudwatch.Metric(
@@ -144,12 +141,12 @@ class OwnAlarms(Construct):
             "the policy cannot be read: nothing is changed until it can",
             said("PolicyUnreadable"),
         )
-        if calendars:
-            self._alarm(
-                "calendar-unreadable",
-                "a Change Calendar that the policy names cannot be read: nothing is changed",
-                said("CalendarUnreadable"),
-            )
+        self._alarm(
+            # Also where the policy names none yet: one may be written into it by hand.
+            "calendar-unreadable",
+            "a Change Calendar that the policy names cannot be read: nothing is changed",
+            said("CalendarUnreadable"),
+        )
         self._alarm(
             "looks-failing",
             "volumes could not be looked at in two of the last three scans; the sweep's log says "

@@ -10,12 +10,14 @@ import pytest
 from headroom.application import look, sweep
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.limits import Mode
+from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.windows import parse_window
 from headroom.ports import NotAnswered
 from tests.application.stage import Stage, calm
-from tests.builders import gp3, policy, volume
+from tests.builders import activity, gp3, policy, volume
 
 WHO = "arn:aws:iam::123456789012:user/alice"
 
@@ -216,6 +218,30 @@ def test_a_pause_keeps_an_approved_change_waiting_and_it_is_done_when_it_ends(st
     assert stage.steps(ref).count("hold") <= 2
     minutes(stage, 2)
     assert stage.steps(ref)[-2:] == ["intended", "applied"]
+
+
+@pytest.mark.parametrize("fault", ["policy", "metrics", "prices"])
+def test_a_fault_that_passes_does_not_lose_what_a_person_approved(
+    stage: Stage, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref, decision = asked(stage)
+    answer(stage, decision, Step.APPROVED)
+    with monkeypatch.context() as meanwhile:
+        if fault == "policy":
+            meanwhile.setattr(stage, "rules", PolicyUnreadable(reason="not JSON"))
+        elif fault == "metrics":
+            meanwhile.setitem(stage.loads, ref.resource_id, activity([None] * 180))
+        else:
+            meanwhile.setattr(Stage, "table", _no_prices)
+        minutes(stage, 3)
+        assert "withdrawn" not in stage.steps(ref)
+        assert "intended" not in stage.steps(ref)
+    minutes(stage, 65)
+    assert [s for s in stage.steps(ref) if s in ("intended", "applied")] == ["intended", "applied"]
+
+
+def _no_prices(_: Stage, region: str) -> PriceTable:
+    raise PriceUnknown(f"no prices of {region} just now")
 
 
 def test_a_pause_that_outlasts_the_request_ends_it(stage: Stage) -> None:
