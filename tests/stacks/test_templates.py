@@ -159,7 +159,7 @@ def test_headroom_is_watched(shipped: Synthesised) -> None:
         "signals-dead-letters", "sweep-dead-letters", "signals-waiting", "signals-errors",
         "sweep-errors", "signals-throttled", "sweep-throttled", "sweep-not-running",
         "policy-unreadable", "looks-failing", "signals-rejected", "scan-not-completing",
-        "due-overdue", "not-told", "breaker-open", "events-not-published",
+        "due-overdue", "not-told", "breaker-open", "events-not-published", "calendar-unreadable",
     }  # fmt: skip
 
 
