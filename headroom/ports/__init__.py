@@ -1,0 +1,44 @@
+"""What the application needs from outside, as small Protocols, one file for each face.
+
+Every implementation, fake or real, is held to the same contract tests (tests/contracts).
+Instants are timezone-aware UTC; `now` is always an argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headroom.domain.standing import Signature
+from headroom.ports.archive import Archive, Glimpses
+from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
+from headroom.ports.metrics import Glance, Metrics
+from headroom.ports.owners import Calendars, NoCalendars, Policies, Prices
+from headroom.ports.people import NotAnswered, Requests, Switches
+from headroom.ports.standings import Due, FleetScan, InQueue, Queue, Scan, Standings
+from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
+from headroom.ports.telling import Announcer, Delivery, Events, Notes, Notifier, Recorded, Telling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """All of them, wired. The ledger's four faces are usually one object."""
+
+    storage: Storage
+    metrics: Metrics
+    ledger: Ledger
+    standings: Standings
+    scan: FleetScan
+    archive: Archive
+    policies: Policies
+    prices: Prices
+    notifier: Notifier
+    calendars: Calendars = NoCalendars()  # noqa: RUF009 - without state
+
+
+__all__ = [
+    "Announcer", "Archive", "Calendars", "Delivery", "Due", "Events", "FleetScan", "Glance",
+    "Glimpses", "IllegalStep", "InQueue", "Intent", "Ledger", "LostLease", "Metrics", "NoCalendars",
+    "NotAnswered", "NotIntended", "Notes", "Notifier", "Policies", "Ports", "Prices", "Queue",
+    "ReadFailed", "Recorded", "Requests", "ResourceGone", "Scan", "Signature", "Standings",
+    "Storage", "StorageView", "Switches", "Telling",
+]  # fmt: skip

@@ -1,0 +1,41 @@
+"""What is read back from the records: by resource, time and outcome, and in passing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from headroom.domain.records import Glimpse, Record
+
+
+class Archive(Protocol):
+    """Queries over all chains, newest first, for audit and explain."""
+
+    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records of one resource."""
+
+    def by_time(self, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records of all resources."""
+
+    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records whose `outcome` is this one (act, hold, escalate, applied, relieved, ...)."""
+
+    def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
+        """Record an event nobody understood, once per event id."""
+
+
+class Glimpses(Protocol):
+    """The record in passing: what its indexes show, and whole records by key."""
+
+    def glimpses(
+        self, *, since: datetime, until: datetime, outcome: str | None = None,
+        oldest_first: bool = False,
+    ) -> Iterable[Glimpse]:  # fmt: skip
+        """Records in [since, until], of one outcome if it is given, newest first unless told.
+
+        Read from an index that is a moment late.
+        """
+
+    def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
+        """The whole records of these ids and sequences, in order; what is none is left out."""

@@ -1,0 +1,46 @@
+"""What CloudWatch has published of a volume, its instance and the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from headroom.domain.observation import InstanceActivity, VolumeActivity
+from headroom.domain.resources import ResourceRef
+from headroom.ports.storage import StorageView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """The few numbers a fleet scan reads per volume, over the last half hour.
+
+    None means nothing was published: never taken for zero.
+    """
+
+    iops_exceeded_minutes: int | None
+    throughput_exceeded_minutes: int | None
+    lowest_burst_balance_percent: float | None
+    longest_queue: float | None
+    peak_iops: float | None = None
+    """Busiest minute's operations/s; read only where AWS publishes no Exceeded check."""
+    peak_mibps: float | None = None
+
+
+class Metrics(Protocol):
+    """Reads what CloudWatch has published until `now`."""
+
+    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        """A Glance for every volume by resource id, in batches of 500 metrics a call."""
+
+    def activity(
+        self, view: StorageView, now: datetime
+    ) -> tuple[VolumeActivity, InstanceActivity | None]:
+        """The last 3 hours at one-minute periods, of the volume and of its instance."""
+
+    def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published."""
+
+    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
+        """Volumes that contribute to this alarm's ALARM state right now."""

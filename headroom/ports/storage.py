@@ -1,0 +1,67 @@
+"""What is read of storage, and the only write to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from headroom.domain.outcome import Outcome
+from headroom.domain.rds_catalogue import ValidStorage
+from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
+
+
+class ResourceGone(LookupError):
+    """The resource does not exist (any more)."""
+
+
+class ReadFailed(RuntimeError):
+    """A read did not answer; the decision cannot be made now and is tried again later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageView:
+    """A volume, its latest modification and the instance it hangs on, read together.
+
+    `modification` is None for a never-modified volume; `instance` is None when the volume is
+    detached, attached to more than one instance, or the instance is not ours to see.
+    """
+
+    volume: Volume
+    modification: Modification | None
+    instance: Instance | None
+    valid: tuple[ValidStorage, ...] = ()
+    """What AWS says a database's storage may be set to; empty where it was not asked."""
+
+
+class Storage(Protocol):
+    """Reads volumes; `apply` is the only write to storage in the whole project."""
+
+    def fleet(self) -> Iterator[StorageView]:
+        """Every volume of the account and Region, page by page (instances may be left None)."""
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        """One volume with its instance; raises ResourceGone, ReadFailed."""
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        """Every volume attached to one instance, each with its latest modification and instance.
+
+        Empty for an instance there is not. Raises ReadFailed, also where one of the volumes
+        cannot be understood: what is not seen may belong to a set that is.
+        """
+
+    def apply(
+        self,
+        ref: ResourceRef,
+        *,
+        expected: Configuration,
+        seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:
+        """Change the volume to `target` if it is still as the decision saw it.
+
+        `expected` is the configuration and `seen` the start of the latest modification that the
+        decision saw. Looks again first: AlreadyThere without a call if the target is in force,
+        Stale if anything moved, Unknown on a time-out.
+        """
