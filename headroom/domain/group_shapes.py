@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import mean
 
-from headroom.domain.catalogue import capability
+from headroom.domain.catalogue import LIMITS, capability
 from headroom.domain.decision import Assessed
 from headroom.domain.demand import Binding
 from headroom.domain.groups import Shape, shape, shaped
@@ -82,20 +82,29 @@ def _shapes(members: Sequence[Assessed]) -> list[Shape]:
         ] = None
     shapes = list(best)[:MOST_SHAPES]
     left = left_for(members)
-    shapes += [cut for like in shapes if (cut := _cut_down(like, left, len(members))) != like]
-    shapes += [shape(m.evidence.observation.volume.configuration) for m in members]
+    have = [shape(m.evidence.observation.volume.configuration) for m in members]
+    shapes += [cut for like in shapes if (cut := _cut_down(like, left, have)) != like]
+    shapes += have
     return list(dict.fromkeys(shapes))
 
 
-def _cut_down(like: Shape, left: tuple[float, float] | None, count: int) -> Shape:
-    """The shape with each member's even share of what the instance has for the set, at most."""
+def _cut_down(like: Shape, left: tuple[float, float] | None, have: Sequence[Shape]) -> Shape:
+    """The shape with each member's even share of what the instance has for the set, at most.
+
+    Never below what the type has at least, nor below what one of them has already: a share that
+    is smaller in one of the two would take it away, or be no volume of that type.
+    """
     kind, iops, mibps = like
     if left is None:
         return like
+    limits = LIMITS[kind]
+    alike = [each for each in have if each[0] is kind]
     if iops is not None:
-        iops = min(iops, max(1, int(left[0] / count)))
+        floor = max((limits.iops or (1, 1))[0], *(each[1] or 0 for each in alike), 1)
+        iops = min(iops, max(floor, int(left[0] / len(have))))
     if mibps is not None:
-        mibps = min(mibps, max(1, int(left[1] / count)))
+        floor = max((limits.throughput_mibps or (1, 1))[0], *(each[2] or 0 for each in alike), 1)
+        mibps = min(mibps, max(floor, int(left[1] / len(have))))
     return kind, iops, mibps
 
 

@@ -274,6 +274,23 @@ def test_if_one_may_not_nobody_moves_and_the_record_says_who(
     assert stage.steps(ref("vol-1")) == ["hold" if passes else "escalate"]
 
 
+@pytest.mark.parametrize(
+    ("count", "iops", "mibps", "each"),
+    [
+        (3, 12_000, 312.5, gp3(100, 4000, 125)),
+        (3, 15_000, 312.5, gp3(100, 5000, 125)),
+        (2, 7_000, 250.0, gp3(100, 3500, 125)),
+    ],
+)
+def test_a_set_too_large_for_its_instance_gets_the_share_that_the_instance_can_serve(
+    count: int, iops: int, mibps: float, each: Configuration
+) -> None:
+    stage = striped(count)
+    stage.instance = instance(baseline_iops=iops, baseline_mibps=mibps)
+    assert isinstance(look(stage).answer, Act)
+    assert {now(stage, f"vol-{n}") for n in range(1, count + 1)} == {each}
+
+
 def test_a_set_queues_until_there_are_places_for_all_of_it() -> None:
     stage = striped()
     places_taken(stage)
