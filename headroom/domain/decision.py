@@ -482,15 +482,17 @@ def _blocked(
     lasting = [v for v in others if not v.temporary]
     if lasting:
         names = "+".join(map(_cause, lasting))
-        remedy = f"the owner could change: {', '.join(v.guardrail.value for v in lasting)}"
+        changeable = [v.guardrail.value for v in lasting if v.guardrail is not Guardrail.GROUP]
+        said = [f"the owner could change: {', '.join(changeable)}"] if changeable else []
         if plan.full_copy:
-            remedy = (
+            said = [
                 f"a person may make it {plan.target} for ${plan.price_change_usd:.2f} a month more, "
                 "for which RDS copies all data for hours and never back"
-            )
-        remedy += "".join(f"; {v.detail}" for v in lasting if v.guardrail in EXPLAINED)
+            ]
+        said += [v.detail for v in lasting if v.guardrail in EXPLAINED]
         if demand.shape is Shape.CLOSED_LOOP:
-            remedy += "; a closed loop like this has no natural demand and would use up any limit"
+            said.append("a closed loop like this has no natural demand and would use up any limit")
+        remedy = "; ".join(said)
         return _told_once(evidence, effective, Reason.BLOCKED_FOR_GOOD, names, remedy, plan)
     if {v.guardrail for v in others} - WAITED_FOR == {Guardrail.WORTH_IT}:
         if demand.shape is Shape.CLOSED_LOOP:
