@@ -61,15 +61,10 @@ def account(
 
     With `local` it is the endpoint that `headroom local up` started here, and its clock counts.
     """
-    if local and (endpoint_url or profile):
-        raise BadRequest("--local names an endpoint by itself; leave --endpoint-url and --profile.")
-    now, keys = utc_now(), dict[str, Any]()
-    if local:
-        endpoint_url, now = _local_endpoint()
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        region = region or "us-east-1"
     try:
-        session = boto3.Session(profile_name=profile, region_name=region, **keys)
+        session, endpoint_url, now = opened(
+            region=region, profile=profile, endpoint_url=endpoint_url, local=local
+        )
         if session.region_name is None:
             raise BadRequest("No AWS Region is set: give --region, or set AWS_REGION.")
         asked: dict[str, Any] = {"endpoint_url": endpoint_url, "config": PATIENT}
@@ -105,6 +100,25 @@ def _client(session: Any, endpoint_url: str | None, service: str) -> Any:
 def _prices(session: boto3.Session, endpoint_url: str | None) -> Prices:
     listed = price_list_from(session, region=session.region_name, endpoint_url=endpoint_url)
     return CataloguePrices() if listed is None else ListedPrices(listed, clock=utc_now)
+
+
+def opened(
+    *, region: str | None, profile: str | None, endpoint_url: str | None, local: bool
+) -> tuple[boto3.Session, str | None, datetime]:
+    """A session, the endpoint that it asks if not AWS's own, and the instant it is there.
+
+    Raises BadRequest where --local is given with what names another place, or nothing runs here.
+    """
+    if not local:
+        return boto3.Session(profile_name=profile, region_name=region), endpoint_url, utc_now()
+    if endpoint_url or profile:
+        raise BadRequest("--local names an endpoint by itself; leave --endpoint-url and --profile.")
+    url, now = _local_endpoint()
+    session = boto3.Session(
+        region_name=region or "us-east-1", aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
+    )  # fmt: skip
+    return session, url, now
 
 
 def _local_endpoint() -> tuple[str, datetime]:

@@ -48,22 +48,22 @@ def audit(
     profile: places.ProfileOption = None,
     stack: places.StackOption = None,
     records_table: places.TableOption = None,
+    local: places.LocalOption = False,
 ) -> int:
     """List records: every decision, and everything that came of it."""
     if outcome is not None and outcome not in OUTCOMES:
         raise BadRequest(f"There is no outcome {outcome!r}; there are {', '.join(OUTCOMES)}.")
     if decision is not None and (resource or outcome or since or until):
         raise BadRequest("--decision names one chain; it takes no other filter.")
-    first, last = _span(since, until, whole=file is not None)
     where = Where(
         file=file, endpoint_url=endpoint_url, region=region, profile=profile, stack=stack,
-        records_table=records_table,
+        records_table=records_table, local=local,
     )  # fmt: skip
+    _span(since, until, datetime.now(UTC), whole=False)  # what is written wrongly is told first
     opened = places.source(where)
     if decision is not None:
         return _chain(opened, decision, as_json)
-    if opened.account_id is None and since is None:
-        first = _EARLIEST
+    first, last = _span(since, until, opened.now, whole=opened.account_id is None)
     found = tuple(islice(_ask(opened, resource, outcome, first, last), limit))
     if not as_json:
         _tell_stops(opened)
@@ -82,7 +82,7 @@ def _tell_stops(opened: Source) -> None:
     """A remark on what is paused or broken now, where that can be known."""
     with suppress(ReadFailed):
         stops = None if opened.stops is None else opened.stops()
-        for line in () if stops is None else lines(stops, datetime.now(UTC)):
+        for line in () if stops is None else lines(stops, opened.now):
             err().print(line, markup=False, soft_wrap=True, style="bold")
 
 
@@ -136,8 +136,9 @@ def _listing(title: str, found: Iterable[Record]) -> object:
     return table(title, ("When", "Resource", "Outcome", "Decision", "What"), rows)
 
 
-def _span(since: str | None, until: str | None, *, whole: bool) -> tuple[datetime, datetime]:
-    now = datetime.now(UTC)
+def _span(
+    since: str | None, until: str | None, now: datetime, *, whole: bool
+) -> tuple[datetime, datetime]:
     last = now if until is None else _instant("--until", until, now)
     if since is not None:
         first = _instant("--since", since, now)

@@ -35,11 +35,12 @@ def explain(
     profile: places.ProfileOption = None,
     stack: places.StackOption = None,
     records_table: places.TableOption = None,
+    local: places.LocalOption = False,
 ) -> int:
     """Tell one decision: what was seen, considered, said, done, and whether it worked."""
     where = Where(
         file=file, endpoint_url=endpoint_url, region=region, profile=profile, stack=stack,
-        records_table=records_table,
+        records_table=records_table, local=local,
     )  # fmt: skip
     opened = places.source(where)
     chain = opened.records.chain(decision_id)

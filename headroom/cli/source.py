@@ -13,12 +13,14 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.ledger import DynamoLedger
+from headroom.cli.account import opened
 from headroom.cli.output import err
 from headroom.cli.problems import BadRequest, Problem
 from headroom.cli.records_file import DEMO_RECORDS, RecordsFile
 from headroom.domain.records import Record
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.stops import Stops
+from headroom.wiring import utc_now
 
 FileOption = Annotated[
     Path | None, typer.Option("--file", help="Read record chains from this file.")
@@ -30,6 +32,9 @@ RegionOption = Annotated[str | None, typer.Option("--region", help="AWS Region o
 ProfileOption = Annotated[str | None, typer.Option("--profile", help="AWS profile to use.")]
 StackOption = Annotated[
     str | None, typer.Option("--stack", help="CloudFormation stack that holds the tables.")
+]
+LocalOption = Annotated[
+    bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
 ]
 TableOption = Annotated[
     str | None, typer.Option("--records-table", help="Name of the records table, if not by stack.")
@@ -63,11 +68,13 @@ class Where:
     profile: str | None = None
     stack: str | None = None
     records_table: str | None = None
+    local: bool = False
 
     @property
     def names_an_account(self) -> bool:
         """Whether any option speaks of tables."""
-        return any((self.endpoint_url, self.region, self.profile, self.stack, self.records_table))
+        said = (self.endpoint_url, self.region, self.profile, self.stack, self.records_table)
+        return self.local or any(said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +85,8 @@ class Source:
     name: str
     account_id: str | None
     region: str | None
+    now: datetime
+    """The instant it is there: a local endpoint has a clock of its own."""
     stops: Callable[[], Stops] | None = None
     """What is paused or broken there; None where the state table is not known."""
 
@@ -113,18 +122,25 @@ def source(where: Where) -> Source:
             "account's own tables.", style="dim",
         )  # fmt: skip
     if path is not None:
-        return Source(records=RecordsFile(path), name=str(path), account_id=None, region=None)
+        return Source(
+            records=RecordsFile(path), name=str(path), account_id=None, region=None, now=utc_now()
+        )
     return _tables(where)
 
 
 def _tables(where: Where) -> Source:
     try:
-        session = boto3.Session(profile_name=where.profile, region_name=where.region)
+        session, url, now = opened(
+            region=where.region,
+            profile=where.profile,
+            endpoint_url=where.endpoint_url,
+            local=where.local,
+        )
         if session.region_name is None:
             raise BadRequest("No AWS Region is set: give --region, or --file for a demo's records.")
-        account = session.client("sts", endpoint_url=where.endpoint_url).get_caller_identity()
-        table, state = _discover(session, where)
-        client = session.client("dynamodb", endpoint_url=where.endpoint_url)
+        account = session.client("sts", endpoint_url=url).get_caller_identity()
+        table, state = _discover(session, where, url)
+        client = session.client("dynamodb", endpoint_url=url)
     except (BotoCoreError, ClientError) as problem:
         raise Problem(f"The records table cannot be found: {problem}") from None
     ledger = DynamoLedger(
@@ -136,16 +152,16 @@ def _tables(where: Where) -> Source:
     )
     return Source(
         records=ledger, name=table, account_id=account["Account"], region=session.region_name,
-        stops=None if state is None else ledger.stops,
+        now=now, stops=None if state is None else ledger.stops,
     )  # fmt: skip
 
 
-def _discover(session: boto3.Session, where: Where) -> tuple[str, str | None]:
+def _discover(session: boto3.Session, where: Where, url: str | None) -> tuple[str, str | None]:
     """Names of the records table and, where the stack tells it, the state table."""
     if where.records_table is not None:
         return where.records_table, None
     stack = where.stack or DEFAULT_STACK
-    formation = session.client("cloudformation", endpoint_url=where.endpoint_url)
+    formation = session.client("cloudformation", endpoint_url=url)
     found = formation.describe_stacks(StackName=stack)["Stacks"][0]
     outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])}
     if "RecordsTable" in outputs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import boto3
@@ -99,3 +100,30 @@ def test_an_explanation_tells_limits_that_are_the_volumes_own_and_where_from(
     assert "mode auto (from tag)" in told
     assert "max_iops 8000 (from tag headroom:max-iops)" in told
     assert "tag headroom:growth asks for true where the policy allows false" in told
+
+
+@pytest.fixture
+def at_home(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local endpoint an hour after the decision, and nothing else that names an account."""
+    account.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(f"AWS_{name}")
+    found = (None, NOW + timedelta(hours=1))  # None: whatever AWS is in this process
+    monkeypatch.setattr("headroom.cli.account._local_endpoint", lambda: found)
+
+
+def test_the_local_endpoint_is_asked_by_its_own_clock(
+    at_home: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "--local", "--since", "2h", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+    assert run(["audit", "--local", "--since", "30m", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert run(["explain", DECISION.decision_id, "--local"]) == 0
+
+
+def test_the_local_endpoint_is_no_profile_and_no_file(
+    at_home: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "--local", "--profile", "x"]) == 2
+    assert run(["audit", "--local", "--file", "records.json"]) == 2
