@@ -16,14 +16,13 @@ from headroom.domain.aurora import (
     units,
 )
 from headroom.domain.aurora_bill import (
-    HOURS_PER_MONTH,
-    MILLION,
     AuroraPrices,
     Usage,
     aurora_prices,
     bills,
 )
 from headroom.domain.pricing import PriceUnknown
+from headroom.proving.aurora_load import steady
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, load_yaml, shown
 from headroom.proving.loads import START
@@ -161,8 +160,7 @@ def _steady(block: Block) -> float | None:
         raise block.wrong("", "needs exactly one of io_millions_per_month and trace")
     if block.has("trace"):
         return None
-    millions = block.number("io_millions_per_month", low=0, high=1e7)
-    return millions * MILLION / (HOURS_PER_MONTH * 12)
+    return steady(block.number("io_millions_per_month", low=0, high=1e7))
 
 
 def _members(block: Block, key: str) -> tuple[Member, ...]:

@@ -23,15 +23,13 @@ from headroom.domain.aurora_decision import AuroraAct, AuroraDecision, decide
 from headroom.domain.aurora_demand import GIB, LOOK_BACK
 from headroom.domain.observation import Series
 from headroom.domain.resources import Kind, ResourceRef
+from headroom.proving.aurora_load import PERIOD, READ_SHARE, traced_ios
 from headroom.proving.aurora_scenario import AuroraScenario, usage_of
 
-PERIOD = timedelta(minutes=5)
 PER_DAY = 288
 ACCOUNT = "123456789012"
 LOOKS_AT = timedelta(hours=1)
 """When in a day Headroom looks: yesterday's last metrics are there."""
-READS = 0.5
-"""Share of reads in a steady load; the bill does not tell them apart."""
 
 Json = Mapping[str, object]
 
@@ -199,7 +197,7 @@ class _Cluster:
         there = [None if n is None else 1.0 for n in ios]
         halves = {
             name: [None if n is None else n * share for n in ios]
-            for name, share in (("reads", READS), ("writes", 1 - READS))
+            for name, share in (("reads", READ_SHARE), ("writes", 1 - READ_SHARE))
         }
         every = [1.0] * len(ios) if scenario.trace is None else there
 
@@ -270,14 +268,7 @@ def _counts(scenario: AuroraScenario) -> Iterator[float | None]:
         yield from [scenario.steady_ios] * (scenario.days * PER_DAY)
         return
     for number in range(scenario.days * PER_DAY):
-        begin, end = number * 300.0, (number + 1) * 300.0
-        total, measured = 0.0, 0.0
-        for segment in scenario.trace.segments(begin, end):
-            if segment.load is not None:
-                seconds = min(end, segment.end_s) - max(begin, segment.start_s)
-                total += segment.load.ops_per_s * seconds
-                measured += seconds
-        yield total if measured > 299 else None
+        yield traced_ios(scenario.trace, number * PERIOD.total_seconds())
 
 
 def _money(value: Decimal) -> float:

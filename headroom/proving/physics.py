@@ -82,6 +82,18 @@ class VolumePhysics:
         """Operations that wait now."""
         return self._station.backlog
 
+    def hang_on(self, attachment: Attachment) -> None:
+        """Hang the volume on another instance, whose balances are full; what waits goes on waiting."""
+        self.attachment = attachment
+        self._station.instance = attachment.share()
+        free = attachment.share()
+        if free is None:
+            self._free = None
+        elif self._free is None:
+            self._free = Station(free)
+        else:
+            self._free.instance = free
+
     def minute(self, start: datetime, lifecycle: VolumeLifecycle) -> MinuteFacts:
         """Advance over the clock minute that begins at `start`; minutes come in order."""
         tally = Tally(self._queue_limit)
