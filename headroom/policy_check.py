@@ -13,9 +13,11 @@ from types import MappingProxyType
 
 from headroom.domain.catalogue import DURABILITY_PERCENT, LIMITS, MAX_MODIFICATIONS
 from headroom.domain.daily import zone_of
+from headroom.domain.enrolment import defaults_for
 from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.policy import MODE_TAG, EffectiveLimits, Policy, Rule, Selector, limits_for
 from headroom.domain.policy_fields import FRIENDLY, TARGET_TYPES, PolicyError, written
+from headroom.domain.policy_kinds import overrides, remarks_on_kinds
 from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
 from headroom.domain.tags import PREFIX
 from headroom.domain.windows import never_opens
@@ -113,7 +115,7 @@ def _overriders(policy: Policy, number: int) -> dict[str, int]:
     rule = policy.rules[number - 1]
     found: dict[str, int] = {}
     for later, other in enumerate(policy.rules[number:], number + 1):
-        if covers(other.selector, rule.selector):
+        if covers(other.selector, rule.selector) and overrides(other.selector, rule.selector):
             found |= {name: later for name, _ in other.settings if name in dict(rule.settings)}
     return found
 
@@ -246,13 +248,16 @@ def _remarks(policy: Policy) -> Iterator[str]:
             yield f"Rule {number} matches every resource; write it under defaults instead."
         for name, value in rule.settings:
             earlier = [r for r in policy.rules[: number - 1] if name in dict(r.settings)]
-            if not earlier and getattr(policy.defaults, name) == value:
+            usual = defaults_for(rule.selector.kind or Kind.EBS, policy.defaults)
+            without = {getattr(usual, name), getattr(policy.defaults, name)}
+            if not earlier and without == {value}:
                 yield (
                     f"Rule {number} sets {NAMES[name]} to what holds without it "
                     f"({_shown(name, value)})."
                 )
         yield from _of_tags(policy, number, rule)
         yield from _idle(policy, number, rule)
+    yield from remarks_on_kinds(policy)
 
 
 def _of_tags(policy: Policy, number: int, rule: Rule) -> Iterator[str]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from headroom.domain.decision import Evidence
 from headroom.domain.observation import InstanceActivity, Observation, Series, VolumeActivity
-from headroom.domain.policy import Limits, Mode, Policy, PolicyUnreadable
+from headroom.domain.policy import Limits, Mode, Policy, PolicyUnreadable, Rule, Selector
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import (
     Configuration,
@@ -171,6 +171,13 @@ def standing(**changes: object) -> Standing:
 
 def policy(**limits: object) -> Policy:
     return Policy(version="test", defaults=replace(Limits(), **limits))  # type: ignore[arg-type]
+
+
+def database_policy(**limits: object) -> Policy:
+    """A policy that names databases, which is what anything they may do takes."""
+    settings = tuple(sorted(limits.items()))
+    rule = Rule(selector=Selector(kind=Kind.RDS), settings=settings)
+    return replace(policy(), rules=(rule,))
 
 
 def evidence(

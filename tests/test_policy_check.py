@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headroom.domain.policy import Policy, Selector, limits_for
-from headroom.domain.resources import VolumeType
+from headroom.domain.resources import Kind, VolumeType
 from headroom.policy_check import check, check_file, covers, first_problem, specimen
 from headroom.policy_text import PolicyError, default_policy, parse_policy
 from tests.builders import NOW
@@ -31,7 +31,7 @@ def remarks(policy: Policy) -> str:
     return "\n".join(check(policy).remarks)
 
 
-@pytest.mark.parametrize("policy", [default_policy(), made(({"type": "gp2"}, AUTO))])
+@pytest.mark.parametrize("policy", [default_policy(), made(({"kind": "ebs", "type": "gp2"}, AUTO))])
 def test_a_policy_that_makes_sense_is_told_nothing(policy: Policy) -> None:
     assert (check(policy).problems, check(policy).remarks) == ((), ())
 
@@ -184,10 +184,61 @@ def test_a_rule_said_to_have_no_effect_has_none(document: object) -> None:
         number = int(problem.split()[1])
         rules = policy.rules[: number - 1] + policy.rules[number:]
         without = Policy(version="", defaults=policy.defaults, rules=rules)
+        of_volumes = policy.rules[number - 1].selector.kind is None
         for rule in policy.rules:
+            if of_volumes and rule.selector.kind not in (None, Kind.EBS):
+                continue  # what names no kind is read for volumes; databases it only narrows
             for kind in rule.selector.volume_types or tuple(VolumeType):
                 volume = specimen(rule.selector, kind)
                 assert limits_for(policy, volume).limits == limits_for(without, volume).limits
+
+
+RDS = {"kind": "rds"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "defaults", "says"),
+    [
+        ([], AUTO, "The defaults section enrols volumes and no database"),
+        ([], {"mode": "approve"}, "The defaults section enrols volumes and no database"),
+        ([({"type": "gp2"}, AUTO)], AUTO, "The defaults section and rule 1 enrol volumes and no"),
+        ([({"type": "gp2"}, AUTO)], {}, "Rule 1 enrols volumes and no database, which takes a tag"),
+        ([(RDS, {"max_iops": 9_000})], AUTO, "a rule that names kind: rds"),
+        ([(RDS, AUTO)], {"max_iops": 64_000, "growth": True},
+         "The defaults section widens max_iops, growth for volumes"),
+        ([(RDS, AUTO), ({"type": "gp3"}, {"types": ["gp3", "io1"]})], {},
+         "Rule 2 widens types for volumes"),
+    ],
+)  # fmt: skip
+def test_what_somebody_may_think_is_said_of_databases_is_remarked(
+    rules: list[tuple[dict[str, object], dict[str, object]]], defaults: dict[str, object], says: str
+) -> None:
+    policy = made(*rules, defaults=defaults)
+    assert says in remarks(policy)
+    assert problems(policy) == ""
+
+
+@pytest.mark.parametrize(
+    ("rules", "defaults"),
+    [
+        ([(RDS, {"mode": "observe"})], AUTO),
+        ([(RDS, AUTO)], AUTO),
+        ([(RDS, {**AUTO, "max_iops": 64_000})], {"max_iops": 32_000}),
+        ([(RDS, AUTO)], {"max_iops": 8_000}),
+        ([], {"max_iops": 64_000, "growth": True}),
+        ([({"tags": {"a": "b"}}, {"mode": "off"})], {}),
+    ],
+)
+def test_who_names_databases_or_leaves_them_alone_hears_nothing_of_kinds(
+    rules: list[tuple[dict[str, object], dict[str, object]]], defaults: dict[str, object]
+) -> None:
+    assert "database" not in remarks(made(*rules, defaults=defaults))
+    assert "holds without it" not in remarks(made(*rules, defaults=defaults))
+
+
+def test_a_rule_that_names_databases_is_not_made_void_by_one_that_does_not() -> None:
+    assert "no effect" not in problems(made((RDS, AUTO), ({}, {"mode": "observe"})))
+    assert "Rule 1 has no effect" in problems(made((RDS, AUTO), (RDS, {"mode": "off"})))
 
 
 SELECTORS = DOCUMENTS.map(lambda d: parse_policy(d, source="p").rules).filter(bool)

@@ -79,10 +79,15 @@ CHECKED = {
         [({"type": "gp2"}, {"slots_reserve": 4})],
     ],
     "remarks": [
-        [({}, {"mode": "auto"})],
+        [({}, {"max_iops": 8000})],
         [({"type": "gp2"}, {"max_iops": 16000})],
         [({"tags": {"headroom": "auto"}}, {"mode": "auto"})],
         [({"type": "gp2"}, {"max_size_gib": 500})],
+        [({"type": "gp2"}, {"mode": "auto"})],
+        [
+            ({"type": "gp2"}, {"max_iops": 32000}),
+            ({"kind": "rds", "tags": {"environment": "test"}}, {"mode": "auto"}),
+        ],
     ],
 }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from headroom.domain.daily import TimeOfDay
+from headroom.domain.enrolment import Reading
 from headroom.domain.freezes import Freeze
 from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.owners import DEFAULT_CODE_TAGS
@@ -99,39 +101,50 @@ class EffectiveLimits:
 
     limits: Limits
     mode_from: str
-    """`defaults`, `rule N`, or `tag`."""
+    """`defaults`, `rule N`, or `tag`; and why not more, where the kind was not named."""
     enrolled: bool
-    """Whether a person asked for more than watching: by tag, or by a rule that sets the mode."""
+    """Whether a person asked for more than watching this resource, of this kind."""
     problem: str | None
     """Why the tags on the resource could not be understood, None when they could."""
     origins: tuple[tuple[str, str], ...] = ()
     """Fields of Limits that are not from the defaults, and where from: `rule N`, `tag KEY`."""
     notes: tuple[str, ...] = ()
-    """What the resource's tags asked for and did not get, a sentence each."""
+    """What was asked for and not given, a sentence each: by its tags, or without its kind."""
 
 
 def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
-    """The limits of `policy` for `volume`: defaults, then rules in order, then its own tags."""
-    limits, origins = policy.defaults, dict[str, str]()
+    """The limits of `policy` for `volume`: defaults, then rules in order, then its own tags.
+
+    For a database only what names its kind allows anything; see enrolment.py.
+    """
+    reading = Reading(kind=volume.ref.kind, limits=Limits())
+    reading.defaults(policy.defaults)
     for number, rule in enumerate(policy.rules, start=1):
         if rule.selector.matches(volume):
-            limits = replace(limits, **dict(rule.settings))  # type: ignore[arg-type]
-            origins |= {name: f"rule {number}" for name, _ in rule.settings}
-    own = followed(limits, volume.tags)
-    limits = own.limits
-    origins |= dict(own.origins)
+            reading.rule(number, rule.settings, rule.selector.kind)
+    own = followed(reading.limits, volume.tags)
+    limits, origins = own.limits, reading.origins | dict(own.origins)
     if own.problem is not None:
         limits = replace(limits, mode=min(limits.mode, Mode.OBSERVE, key=list(Mode).index))
         origins["mode"] = "tag"
-    mode_from = origins.get("mode", "defaults")
+    notes = reading.notes(limits, [name for name, where in origins.items() if where[:3] == "tag"])
     return EffectiveLimits(
         limits=limits,
-        mode_from="tag" if mode_from.startswith("tag") else mode_from,
+        mode_from=_mode_from(origins, reading),
         enrolled=limits.mode in (Mode.APPROVE, Mode.AUTO),
         problem=own.problem,
         origins=tuple(sorted(origins.items())),
-        notes=own.notes,
+        notes=(*notes, *own.notes),
     )
+
+
+def _mode_from(origins: Mapping[str, str], reading: Reading) -> str:
+    where = origins.get("mode", "defaults")
+    if where.startswith("tag"):
+        return "tag"
+    if "mode" in reading.withheld:
+        return f"{where}; nothing that enrols it names kind: {reading.kind.value}"
+    return where
 
 
 def narrowed(policy: Policy, account_id: str | None, region: str | None) -> Policy:

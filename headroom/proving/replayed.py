@@ -60,7 +60,7 @@ def as_if_auto(policy: Policy, volume: Volume) -> Policy:
         return tuple(sorted((plain | {"mode": mode, "approve_above_usd": None}).items()))
 
     rules = tuple(
-        Rule(selector=Selector(volume_types=(kind,)), settings=settings(kind))
+        Rule(selector=Selector(kind=volume.ref.kind, volume_types=(kind,)), settings=settings(kind))
         for kind in VolumeType
     )
     return replace(policy, defaults=replace(policy.defaults, mode=Mode.AUTO), rules=rules)

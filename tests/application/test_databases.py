@@ -25,7 +25,7 @@ from headroom.domain.verdicts import Guardrail
 from headroom.ports import StorageView
 from tests.adapters.rds_service import InstanceTypes, RdsService, db, refusal
 from tests.application.stage import Stage
-from tests.builders import ACCOUNT, NOW, REGION, activity, policy
+from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy
 from tests.domain.databases import rds
 
 ORDERS = ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="orders")
@@ -53,7 +53,7 @@ class Databases(Stage):
     @classmethod
     def of(cls, load: VolumeActivity, *types: str, **changes: Any) -> Databases:
         made = cls(
-            rules=policy(
+            rules=database_policy(
                 mode=Mode.AUTO, max_iops=64_000, max_throughput_mibps=4_000, largest_step=16.0
             )
         )

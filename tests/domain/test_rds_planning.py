@@ -24,12 +24,12 @@ from tests.builders import (
     NOW,
     REGION,
     activity,
+    database_policy,
     evidence,
     gp2,
     gp3,
     instance,
     observation,
-    policy,
     volume,
 )
 from tests.domain.databases import rds
@@ -59,7 +59,7 @@ def starved(configuration: Configuration, limit: float, **changes: object) -> Ob
 
 def decided(seen: Observation, **limits: object) -> Decision:
     wide = {"max_iops": 64_000, "types": (GP3, IO1, IO2), "price_increase_usd": Decimal(5_000)}
-    rules = replace(policy(**{**wide, **limits}), account_increase_usd=Decimal(10_000))
+    rules = replace(database_policy(**{**wide, **limits}), account_increase_usd=Decimal(10_000))
     return decide(evidence(seen, rules=rules))
 
 

@@ -1,0 +1,76 @@
+"""What a policy may be thought to say of databases, and does not: see docs/policy.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from types import MappingProxyType
+
+from headroom.domain.enrolment import at_most, must_be_named
+from headroom.domain.limits import MODES, Limits, Mode
+from headroom.domain.policy import Policy, Selector
+from headroom.domain.policy_fields import FRIENDLY
+from headroom.domain.resources import GOVERNED
+from headroom.domain.tags import MODE_TAG
+
+NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
+DATABASES = tuple(kind for kind in GOVERNED if must_be_named(kind))
+_KINDS = " or ".join(f"kind: {kind.value}" for kind in DATABASES)
+
+
+def overrides(later: Selector, rule: Selector) -> bool:
+    """Whether what a later rule sets takes the place of what `rule` set, where both fit.
+
+    What names no kind only narrows what was said of databases by name.
+    """
+    named = rule.kind is not None and must_be_named(rule.kind)
+    return not named or later.kind is rule.kind
+
+
+def remarks_on_kinds(policy: Policy) -> Iterator[str]:
+    """Where somebody might expect databases to be changed, and they are not."""
+    named: set[str] = set()
+    for rule in policy.rules:
+        if rule.selector.kind in DATABASES:
+            named |= {name for name, _ in rule.settings}
+    if "mode" not in named:
+        enrol = [where for where, said in _unnamed(policy) if _enrols(said.get("mode"))]
+        if enrol:
+            yield (
+                f"{_listed(enrol)} {'enrols' if len(enrol) == 1 else 'enrol'} volumes and no "
+                f"database, which takes a tag of its own or a rule that names {_KINDS}; a rule "
+                "that names kind: ebs says the same without this remark."
+            )
+    if not named:
+        return  # nobody expects a policy that says nothing of databases to widen their limits
+    usual = Limits()
+    for where, said in _unnamed(policy):
+        wider = [
+            NAMES[name] for name, value in said.items()
+            if name != "mode" and name not in named
+            and at_most(name, getattr(usual, name), value) != value
+        ]  # fmt: skip
+        if wider:
+            yield (
+                f"{where} widens {', '.join(wider)} for volumes; for a database it stays as it is "
+                f"unless a rule that names {_KINDS} sets it."
+            )
+
+
+def _enrols(mode: object) -> bool:
+    return isinstance(mode, Mode) and MODES.index(mode) > MODES.index(Mode.OBSERVE)
+
+
+def _unnamed(policy: Policy) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Places that set something without naming a kind, and what they set."""
+    yield "The defaults section", {f.name: getattr(policy.defaults, f.name) for f in fields(Limits)}
+    for number, rule in enumerate(policy.rules, 1):
+        by_mode = any(key.strip().lower() == MODE_TAG for key, _ in rule.selector.tags)
+        if rule.selector.kind is None and not by_mode:  # such a tag enrols whatever carries it
+            yield f"Rule {number}", dict(rule.settings)
+
+
+def _listed(places: list[str]) -> str:
+    first, *others = places
+    listed = [first, *(place.lower() for place in others)]
+    return first if not others else f"{', '.join(listed[:-1])} and {listed[-1]}"
