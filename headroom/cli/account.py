@@ -55,10 +55,12 @@ class Account:
 
 
 def account(
-    *, region: str | None, profile: str | None, endpoint_url: str | None, local: bool
-) -> Account:
+    *, region: str | None, profile: str | None, endpoint_url: str | None, local: bool,
+    databases: bool = False,
+) -> Account:  # fmt: skip
     """The account that the options and the AWS environment name; raises BadRequest, Problem.
 
+    With `databases` the price list is asked for storage of RDS too.
     With `local` it is the endpoint that `headroom local up` started here, and its clock counts.
     """
     try:
@@ -77,7 +79,7 @@ def account(
             now=now,
             ec2=session.client("ec2", **asked),
             cloudwatch=session.client("cloudwatch", **asked),
-            prices=_prices(session, endpoint_url),
+            prices=_prices(session, endpoint_url, databases),
             client=partial(_client, session, endpoint_url),
         )
     except NoCredentialsError:
@@ -97,8 +99,10 @@ def _client(session: Any, endpoint_url: str | None, service: str) -> Any:
     return session.client(service, endpoint_url=endpoint_url, config=READS)
 
 
-def _prices(session: boto3.Session, endpoint_url: str | None) -> Prices:
-    listed = price_list_from(session, region=session.region_name, endpoint_url=endpoint_url)
+def _prices(session: boto3.Session, endpoint_url: str | None, databases: bool) -> Prices:
+    listed = price_list_from(
+        session, region=session.region_name, endpoint_url=endpoint_url, databases=databases
+    )
     return CataloguePrices() if listed is None else ListedPrices(listed, clock=utc_now)
 
 

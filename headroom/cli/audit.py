@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from headroom.cli import source as places
+from headroom.cli.naming import short
 from headroom.cli.output import emit, err, out, table, utc
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Source, Where
@@ -28,7 +29,8 @@ _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 def audit(
     resource: Annotated[
-        str | None, typer.Option("--resource", help="Volume id or ARN to ask about.")
+        str | None,
+        typer.Option("--resource", help="vol-ID, db:NAME, cluster:NAME or ARN to ask about."),
     ] = None,
     since: Annotated[
         str | None, typer.Option(help="From when: an instant, or 24h, 7d back. Default 30d.")
@@ -95,7 +97,7 @@ def _ask(
             found = opened.records.by_resource(arn, since=since, until=until)
         else:
             every = opened.records.by_time(since=since, until=until)
-            found = (r for r in every if r.resource.endswith(f"/{arn}"))
+            found = (r for r in every if short(r.resource) == arn)
         return (r for r in found if outcome in (None, r.outcome))
     if outcome is not None:
         return opened.records.by_outcome(outcome, since=since, until=until)
@@ -129,10 +131,7 @@ def as_object(record: Record) -> dict[str, object]:
 
 
 def _listing(title: str, found: Iterable[Record]) -> object:
-    rows = [
-        (utc(r.at), r.resource.rsplit("/", 1)[-1][:40], r.outcome, r.decision_id, r.summary)
-        for r in found
-    ]
+    rows = [(utc(r.at), short(r.resource)[:40], r.outcome, r.decision_id, r.summary) for r in found]
     return table(title, ("When", "Resource", "Outcome", "Decision", "What"), rows)
 
 

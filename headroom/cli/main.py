@@ -20,6 +20,7 @@ from headroom.cli import (
     demo,
     explain,
     local,
+    plan,
     policy,
     replay,
     simulate,
@@ -45,6 +46,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
+app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
 app.add_typer(local.app, name="local")
 app.add_typer(policy.app, name="policy")

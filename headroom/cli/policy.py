@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import policy_shown, source
 from headroom.cli.account import Account, account
+from headroom.cli.naming import named, short
 from headroom.cli.output import emit, err, out
 from headroom.cli.policy_shown import Shown
 from headroom.cli.problems import BAD_INPUT, FAILED, OK, BadRequest, Problem
+from headroom.cli.reading import read_storage
 from headroom.domain.catalogue import LIMITS, why_invalid
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.policy_fields import PolicyError
@@ -128,7 +128,7 @@ def show(
             raise BadRequest("A volume of an account has its own tags; leave --tag away.")
         where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
         volume = _described(where, resource)
-        rules, name = _in_force(where, policy)
+        rules, name = in_force(where, policy)
     else:
         ref = ResourceRef(kind=Kind.EBS, account_id=account_id, region=region or "us-east-1",
                           resource_id="a made-up volume")  # fmt: skip
@@ -199,22 +199,17 @@ def _typical(kind: VolumeType, size: int) -> Configuration:
 
 
 def _described(where: Account, resource: str) -> Volume:
-    name = resource.rsplit("/", 1)[-1]
-    if not re.fullmatch(r"vol-[0-9a-f]+", name):
-        raise BadRequest(f"{resource!r} is no volume's id; one looks like vol-0123456789abcdef0.")
-    ref = ResourceRef(
-        kind=Kind.EBS, account_id=where.account_id, region=where.region, resource_id=name
-    )
-    storage = EbsStorage(where.ec2, account_id=where.account_id, region=where.region)
+    ref = named(resource, account_id=where.account_id, region=where.region)
+    what = "volume" if ref.kind is Kind.EBS else "database"
     try:
-        return storage.view(ref).volume
+        return read_storage(where, ref).volume
     except ResourceGone:
-        raise BadRequest(f"There is no volume {name} in {where.region}.") from None
+        raise BadRequest(f"There is no {what} {short(ref.arn)} in {where.region}.") from None
     except ReadFailed as problem:
-        raise Problem(f"The volume cannot be read: {problem}") from None
+        raise Problem(f"The {what} cannot be read: {problem}") from None
 
 
-def _in_force(where: Account, file: Path | None) -> tuple[Policy, str]:
+def in_force(where: Account, file: Path | None) -> tuple[Policy, str]:
     """The policy of a file as it would be published there, or the published one."""
     if file is not None:
         return published(load_policy_file(file), where.account_id, where.region), str(file)

@@ -5,25 +5,56 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.every_kind import EveryMetrics, EveryStorage
 from headroom.adapters.rds import RdsStorage
 from headroom.cli.account import Account
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import StorageView
+from headroom.ports import Metrics, Notes, Storage, StorageView
 
 T = TypeVar("T")
 
 
 class Unnoted:
-    """Notes of one command: what it saw of a database is forgotten with it."""
+    """Notes of one command: what it saw of a database is forgotten with it.
+
+    What functions noted before is known where `noted` reads it, and stays as it is.
+    """
+
+    def __init__(self, noted: Notes | None = None) -> None:
+        self._noted = noted
+        self._own: dict[str, str] = {}
 
     def note(self, name: str) -> str:
-        """Nothing was ever noted."""
-        return ""
+        """What the functions noted, or else nothing."""
+        if name in self._own or self._noted is None:
+            return self._own.get(name, "")
+        return self._noted.note(name)
 
     def amend(self, name: str, change: Callable[[str], tuple[str, T]]) -> T:
-        """What `change` makes of nothing."""
-        return change("")[1]
+        """What `change` makes of the note, kept for this command alone."""
+        self._own[name], result = change(self.note(name))
+        return result
+
+
+def storage_of(account: Account, *, noted: Notes | None = None) -> Storage:
+    """Storage of every kind there."""
+    account_id, region = account.account_id, account.region
+    databases = RdsStorage(
+        account.client("rds"), account.ec2, notes=Unnoted(noted), clock=lambda: account.now,
+        account_id=account_id, region=region,
+    )  # fmt: skip
+    volumes = EbsStorage(account.ec2, account_id=account_id, region=region)
+    return EveryStorage({Kind.EBS: volumes, Kind.RDS: databases})
+
+
+def metrics_of(account: Account) -> Metrics:
+    """Metrics of every kind there."""
+    client = account.cloudwatch
+    volumes = CloudWatchMetrics(client, account_id=account.account_id, region=account.region)
+    return EveryMetrics(volumes, {Kind.RDS: CloudWatchRdsMetrics(client)})
 
 
 def read_storage(account: Account, ref: ResourceRef) -> StorageView:
@@ -31,11 +62,4 @@ def read_storage(account: Account, ref: ResourceRef) -> StorageView:
 
     A database's latest change is told only while it is under way.
     """
-    account_id, region = account.account_id, account.region
-    if ref.kind is Kind.RDS:
-        databases = RdsStorage(
-            account.client("rds"), account.ec2, notes=Unnoted(), clock=lambda: account.now,
-            account_id=account_id, region=region,
-        )  # fmt: skip
-        return databases.view(ref)
-    return EbsStorage(account.ec2, account_id=account_id, region=region).view(ref)
+    return storage_of(account).view(ref)

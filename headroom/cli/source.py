@@ -14,11 +14,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.account import opened
+from headroom.cli.naming import named, short
 from headroom.cli.output import err
 from headroom.cli.problems import BadRequest, Problem
 from headroom.cli.records_file import DEMO_RECORDS, RecordsFile
 from headroom.domain.records import Record
-from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.stops import Stops
 from headroom.wiring import utc_now
 
@@ -91,19 +91,15 @@ class Source:
     """What is paused or broken there; None where the state table is not known."""
 
     def arn(self, resource: str) -> str:
-        """The ARN of `resource`: one already, a volume's id, or `db:NAME` and `cluster:NAME`."""
+        """The ARN of `resource`, or what people call it where no account is known.
+
+        It is an ARN already, or a name that `named` understands; raises BadRequest for others.
+        """
         if resource.startswith("arn:"):
             return resource
         if self.account_id is None or self.region is None:
-            return resource
-        database = resource.startswith(("db:", "cluster:"))
-        ref = ResourceRef(
-            kind=Kind.RDS if database else Kind.EBS,
-            account_id=self.account_id,
-            region=self.region,
-            resource_id=resource.lower().removeprefix("db:") if database else resource,
-        )
-        return ref.arn
+            return short(named(resource, account_id="", region="").arn)
+        return named(resource, account_id=self.account_id, region=self.region).arn
 
 
 def source(where: Where) -> Source:

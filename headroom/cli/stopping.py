@@ -20,7 +20,7 @@ from headroom.adapters.ledger_budget import account_sum
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import source, traffic_told
 from headroom.cli.account import Account, account
-from headroom.cli.naming import named
+from headroom.cli.naming import named, short
 from headroom.cli.output import emit, money, out, utc
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.source import DEFAULT_STACK
@@ -184,7 +184,10 @@ def breakers(
 
 @app.command()
 def close(
-    volume: Annotated[str | None, typer.Argument(help="Volume whose breaker is open.")] = None,
+    volume: Annotated[
+        str | None,
+        typer.Argument(metavar="RESOURCE", help="Whose breaker is open: vol-ID, db:NAME."),
+    ] = None,
     whole_account: Annotated[
         bool, typer.Option("--account", help="Close the breaker of the whole account.")
     ] = False,
@@ -196,15 +199,17 @@ def close(
     stack: StackOption = DEFAULT_STACK,
     local: LocalOption = False,
 ) -> int:
-    """Let Headroom change a volume, or the account's volumes, again after repeated failures."""
+    """Let Headroom change a volume, a database or the whole account again after failures."""
     if (volume is None) != whole_account:
-        raise BadRequest("Name a volume, or say --account for the breaker of the whole account.")
+        raise BadRequest(
+            "Name a volume or database, or say --account for the breaker of the whole account."
+        )
     reason = plain_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     ref = None if volume is None else here.ref(volume)
     now, who = here.account.now, here.account.caller
     closed = written(lambda: here.ledger.close_breaker(ref, at=now, who=who, reason=reason))
-    name = here.place if ref is None else ref.resource_id
+    name = here.place if ref is None else short(ref.arn)
     if as_json:
         emit({"closed": closed, "resource": name})
     elif closed:
@@ -321,7 +326,7 @@ def _until(until: datetime) -> str:
 
 
 def _broken(breaker: Breaker) -> str:
-    name = breaker.resource.rsplit("/", 1)[-1]
+    name = short(breaker.resource)
     close = f"`headroom breaker close {name}`"
     if name.startswith("account#"):
         name, close = "the whole account", "`headroom breaker close --account`"

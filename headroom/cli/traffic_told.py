@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from headroom.cli.naming import short
 from headroom.cli.output import utc
 from headroom.domain.freezes import CalendarSeen, frozen_until
 from headroom.domain.policy import Policy
@@ -129,7 +130,7 @@ def _closed(one: CalendarSeen) -> str:
 
 def _next(queue: Sequence[InQueue]) -> str:
     return ", ".join(
-        f"{one.ref.resource_id} ({one.waiting.starved_minutes} starved minutes, since "
+        f"{short(one.ref.arn)} ({one.waiting.starved_minutes} starved minutes, since "
         f"{utc(one.waiting.since)})"
         for one in queue[:QUEUE_TOLD]
     )

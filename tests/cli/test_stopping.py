@@ -166,8 +166,8 @@ def test_the_accounts_breaker_is_closed_by_name_only(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["close"], "Name a volume, or say --account"),
-        (["close", VOLUME, "--account"], "Name a volume, or say --account"),
+        (["close"], "Name a volume or database, or say --account"),
+        (["close", VOLUME, "--account"], "Name a volume or database, or say --account"),
         (["close", "db-1"], "is no volume's id"),
     ],
 )

@@ -1,0 +1,258 @@
+"""What one look would decide now: the same reads and the same decision, and nothing is written.
+
+Whatever it is given, its storage cannot be changed and its ledger cannot be written: what a look
+would note down is kept here, and forgotten with the answer. What the storage itself notes of a
+database is the caller's to forget (cli/reading.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import NoReturn
+
+from headroom.application import groups, rollback
+from headroom.application.look import note_modifications, observe
+from headroom.domain.bookkeeping import after_modifications
+from headroom.domain.decision import Decision, Evidence
+from headroom.domain.outcome import Outcome
+from headroom.domain.policy import Policy
+from headroom.domain.pricing import PriceUnknown
+from headroom.domain.records import Record, Step
+from headroom.domain.resource_state import ResourceState
+from headroom.domain.resources import Configuration, ResourceRef
+from headroom.domain.standing import KnownModification, Standing
+from headroom.domain.traffic import Traffic
+from headroom.domain.waiting import Waiting
+from headroom.ports import (
+    Archive,
+    Due,
+    InQueue,
+    Intent,
+    Ledger,
+    NotIntended,
+    Ports,
+    Scan,
+    Standings,
+    Storage,
+    StorageView,
+)
+
+
+class NothingIsWritten(RuntimeError):
+    """A dry run was about to write: a mistake of ours, and nothing was written."""
+
+
+def _refuse(what: str) -> NoReturn:
+    raise NothingIsWritten(f"a dry run never calls {what}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What a look would decide, and what a look would do before it came to that."""
+
+    decision: Decision
+    remarks: tuple[str, ...]
+
+
+def foresee(ports: Ports, ref: ResourceRef, now: datetime) -> Foreseen:
+    """What a look at `ref` would decide at `now`.
+
+    Raises ResourceGone, ReadFailed, and LookupError when a rollback waits of what is not known.
+    """
+    ports = _dry(ports)
+    policy = ports.policies.current()
+    try:
+        prices = ports.prices.table(ref.region)
+    except PriceUnknown:
+        prices = None
+
+    def read(each: StorageView) -> Evidence:
+        known = ports.standings.standing(each.volume.ref, now)
+        known = note_modifications(ports, each, known, prices, now)
+        if isinstance(policy, Policy) and policy.calendars:
+            known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))
+        return Evidence(
+            trigger="person",
+            observation=observe(ports, each, now, earlier_days=True),
+            standing=known,
+            policy=policy,
+            prices=prices,
+        )
+
+    evidence = read(ports.storage.view(ref))
+    standing = evidence.standing
+    if standing.rollback is not None:
+        decision = rollback.consider(ports, evidence, standing.rollback)
+    else:
+        decision = groups.consider(ports, evidence, read).looked_at
+    return Foreseen(decision=decision, remarks=tuple(_remarks(standing)))
+
+
+def _remarks(standing: Standing) -> Iterator[str]:
+    chain, asking = standing.open_chain, standing.asking
+    if chain is not None:
+        yield (
+            f"a change of ours is not over ({chain.decision_id}, {chain.phase}): a look goes on "
+            "with that one first"
+        )
+    if asking is not None:
+        yield f"a request waits for a person ({asking.decision_id}): a look settles that one first"
+    if standing.rollback is not None:
+        yield f"a rollback of {standing.rollback.decision_id} waits, and goes before anything else"
+
+
+def _dry(ports: Ports) -> Ports:
+    return replace(
+        ports,
+        storage=_Untouched(ports.storage),
+        standings=_Overlaid(ports.standings),
+        ledger=_Unwritten(ports.ledger),
+        scan=_Unscanned(),
+        archive=_Unrejected(ports.archive),
+        notifier=_Silent(),
+    )
+
+
+class _Untouched:
+    """Storage that is only read."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def fleet(self) -> Iterator[StorageView]:
+        return self._storage.fleet()
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        return self._storage.view(ref)
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        return self._storage.attached(instance_id)
+
+    def apply(
+        self,
+        ref: ResourceRef,
+        *,
+        expected: Configuration,
+        seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:
+        _refuse("apply")
+
+
+class _Overlaid:
+    """Standings that are only read; modifications seen here are known until the answer is given."""
+
+    def __init__(self, standings: Standings) -> None:
+        self._standings = standings
+        self._seen: dict[ResourceRef, Standing] = {}
+
+    def standing(self, ref: ResourceRef, now: datetime) -> Standing:
+        return self._seen.get(ref) or self._standings.standing(ref, now)
+
+    def saw_modifications(
+        self,
+        ref: ResourceRef,
+        seen: Sequence[KnownModification],
+        *,
+        now: datetime,
+        full_until: datetime | None = None,
+        owner_price: Decimal | None = None,
+    ) -> None:
+        before = self.standing(ref, now)
+        state = ResourceState(modifications=before.modifications)
+        known = after_modifications(state, seen, now=now, full_until=None, owner_price=None)
+        found = replace(
+            before, modifications=known.modifications,
+            slots_full_until=full_until or before.slots_full_until,
+        )  # fmt: skip
+        if owner_price is not None:  # the increase in force is the owner's own now
+            found = replace(
+                found, enrolment_usd=owner_price, own_increase_usd=Decimal(0),
+                account_increase_usd=before.account_increase_usd - before.own_increase_usd,
+            )  # fmt: skip
+        self._seen[ref] = found
+
+    def traffic(self) -> Traffic:
+        return self._standings.traffic()
+
+    def queue(self, limit: int) -> tuple[InQueue, ...]:
+        return self._standings.queue(limit)
+
+    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+        return self._standings.due(now, limit)
+
+    def looked(
+        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
+        waiting: Waiting | None = None,
+    ) -> None:  # fmt: skip
+        _refuse("looked")
+
+    def forget(self, ref: ResourceRef, *, at: datetime) -> None:
+        _refuse("forget")
+
+
+class _Unwritten:
+    """A ledger that is only read."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def chain(self, decision_id: str) -> tuple[Record, ...]:
+        return self._ledger.chain(decision_id)
+
+    def decision(self, decision_id: str) -> Decision:
+        return self._ledger.decision(decision_id)
+
+    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+        _refuse("decided")
+
+    def intend(
+        self, decision: Decision, *, lease_until: datetime, now: datetime
+    ) -> Intent | NotIntended:
+        _refuse("intend")
+
+    def intend_together(
+        self, decisions: Sequence[Decision], *, lease_until: datetime, now: datetime
+    ) -> tuple[Intent, ...] | NotIntended:
+        _refuse("intend_together")
+
+    def append(
+        self, decision_id: str, step: Step, *, ref: ResourceRef, at: datetime, summary: str,
+        body: Mapping[str, object], fencing: int | None, due_at: datetime | None,
+    ) -> Record:  # fmt: skip
+        _refuse("append")
+
+
+class _Unrejected:
+    """Records that are only read."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        return self._archive.by_resource(arn, since=since, until=until)
+
+    def by_time(self, *, since: datetime, until: datetime) -> Iterable[Record]:
+        return self._archive.by_time(since=since, until=until)
+
+    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        return self._archive.by_outcome(outcome, since=since, until=until)
+
+    def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
+        _refuse("reject")
+
+
+class _Unscanned:
+    def claim_scan(self, now: datetime, every_s: int) -> Scan:
+        _refuse("claim_scan")
+
+
+class _Silent:
+    def tell(self, decision: Decision, step: Step, summary: str) -> None:
+        _refuse("tell")
+
+
+__all__ = ["Foreseen", "NothingIsWritten", "foresee"]

@@ -1,0 +1,241 @@
+"""What a plan looks like to people and scripts: what binds, what it costs, what holds it, what is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from rich.console import Console
+
+from headroom.cli import described, telling
+from headroom.cli.naming import short
+from headroom.cli.output import money, number, table, utc
+from headroom.domain.decision import Act, Decision, Escalate
+from headroom.domain.offers import Offer
+from headroom.domain.plans import Plan
+from headroom.domain.rds_changes import operation, parameters
+from headroom.domain.verdicts import PlanJudgement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A decision that was not made, with every type priced for what is needed."""
+
+    decision: Decision
+    policy: str
+    """Which policy it was decided under, in words."""
+    remarks: tuple[str, ...]
+    need: tuple[float, float]
+    """IOPS and MiB/s that `offers` are priced for."""
+    offers: tuple[Offer, ...]
+
+
+def show(what: Planned, console: Console) -> None:
+    """For people."""
+    decision = what.decision
+    observation = decision.observation
+    name = short(observation.volume.ref.arn)
+    _say(
+        console, f"{telling.kind(decision).upper()} (nothing was done) {name} at {utc(decision.at)}"
+    )
+    _say(console, decision.summary)
+    for remark in what.remarks:
+        _say(console, f"Note: {remark}.")
+    _say(console, described.was(observation.volume))
+    for line in described.lines(observation):
+        _say(console, f"  {line}")
+    _say(console, f"Seen: {telling.seen(decision)}")
+    if decision.judgements:
+        console.print(
+            table("What could be done, best first", _COLUMNS, _plans(decision), lines=True)
+        )
+    else:
+        _say(
+            console,
+            "There is no plan: nothing that could be done would help, or nothing has to be.",
+        )
+    iops, mibps = what.need
+    title = f"Every type at its cheapest for {number(iops)} IOPS and {number(mibps)} MiB/s"
+    console.print(table(title, ("Type", "Would be", "A month", "Change", ""), _offers(what.offers)))
+    for line in _sending(decision):
+        _say(console, line)
+    if isinstance(decision.answer, Escalate):
+        _say(console, f"What you can do: {decision.answer.remedy}.")
+    limits = decision.effective
+    _say(
+        console,
+        f"Under {what.policy}, version {decision.policy_version}, mode {limits.limits.mode.value} "
+        f"(from {limits.mode_from}); prices from {decision.price_source}.",
+    )
+
+
+def as_object(what: Planned) -> dict[str, object]:
+    """For scripts: one JSON object."""
+    decision = what.decision
+    observation = decision.observation
+    iops, mibps = what.need
+    plan = telling.chosen(decision)
+    return {
+        "resource": observation.volume.ref.arn,
+        "at": decision.at.isoformat(),
+        "answer": telling.kind(decision),
+        "reason": decision.answer.reason.value,
+        "summary": decision.summary,
+        "configuration": str(observation.volume.configuration),
+        "database": described.as_object(observation),
+        "usd_per_month": _usd(decision.current_usd),
+        "binding": decision.diagnosis.binding.value,
+        "seen": telling.seen(decision),
+        "chosen": None if plan is None else str(plan.target),
+        "plans": [_plan_object(judgement) for judgement in decision.judgements],
+        "need": {"iops": round(iops, 1), "mibps": round(mibps, 1)},
+        "types": [_offer_object(offer) for offer in what.offers],
+        "would_send": _sent(decision),
+        "policy": what.policy,
+        "policy_version": decision.policy_version,
+        "mode": decision.effective.limits.mode.value,
+        "prices": decision.price_source,
+        "remarks": list(what.remarks),
+    }
+
+
+_COLUMNS = ("Would be", "A month", "Change", "Worth a day", "What it means", "Held by")
+
+
+def _plans(decision: Decision) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(plan.target),
+            money(plan.monthly_usd),
+            telling.change_of_price(plan),
+            money(plan.value_usd_per_day, signed=True),
+            "; ".join(_means(plan)) or "-",
+            "\n".join(telling.verdict_line(v) for v in judged.blocking) or "nothing",
+        )
+        for judged in decision.judgements
+        for plan in (judged.plan,)
+    ]
+
+
+def _means(plan: Plan) -> Iterator[str]:
+    if plan.full_copy:
+        yield "full copy: hours, and never back"
+    elif not plan.reversible:
+        yield "grows, which cannot be undone"
+    if not plan.meets_need:
+        yield "short of the need"
+    if plan.capped_from is not None:
+        yield f"cut down from {plan.capped_from}"
+    if plan.lowers:
+        yield "gives back"
+
+
+def _offers(offers: tuple[Offer, ...]) -> list[tuple[str, ...]]:
+    return [
+        (
+            offer.volume_type.value,
+            "-" if offer.target is None else str(offer.target),
+            "?" if offer.monthly_usd is None else money(offer.monthly_usd),
+            "?" if offer.price_change_usd is None else money(offer.price_change_usd, signed=True),
+            _remark(offer),
+        )
+        for offer in offers
+    ]
+
+
+def _remark(offer: Offer) -> str:
+    if offer.target is None:
+        return "cannot do it after one change"
+    if offer.full_copy:
+        return "full copy: hours, and never back"
+    return "grows, which cannot be undone" if offer.grows else ""
+
+
+def _sending(decision: Decision) -> Iterator[str]:
+    sent = _sent(decision)
+    if sent is None:
+        yield "Nothing would be sent."
+        return
+    words = ", ".join(f"{key}={value}" for key, value in sent["parameters"].items())
+    held = "Would be sent" if sent["now"] else "Would be sent if nothing held it"
+    yield f"{held}: {sent['operation']}({words})"
+
+
+def _sent(decision: Decision) -> dict[str, Any] | None:
+    """The one call that the chosen plan is, and whether it would be made now."""
+    plan = telling.chosen(decision)
+    if plan is None:
+        return None
+    answer, volume = decision.answer, decision.observation.volume
+    try:
+        call, said = _call(volume.ref.resource_id, plan, decision)
+    except ValueError as problem:
+        return {"operation": f"nothing: {problem}", "parameters": {}, "now": False}
+    return {
+        "operation": call,
+        "parameters": dict(said),
+        "now": isinstance(answer, Act) and answer.approval is None,
+    }
+
+
+def _call(name: str, plan: Plan, decision: Decision) -> tuple[str, Mapping[str, str | int | bool]]:
+    target, valid = plan.target, decision.observation.valid
+    if target.database is not None:
+        identifier = name.removeprefix("cluster:")
+        return operation(target), parameters(identifier, plan.origin, target, valid=valid)
+    said: dict[str, str | int | bool] = {"VolumeId": name, "VolumeType": target.volume_type.value}
+    for key, value, needed in (
+        ("Size", target.size_gib, target.size_gib > plan.origin.size_gib),
+        ("Iops", target.iops, True),
+        ("Throughput", target.throughput_mibps, True),
+    ):
+        if needed and value is not None:
+            said[key] = value
+    return "ModifyVolume", said
+
+
+def _plan_object(judged: PlanJudgement) -> dict[str, object]:
+    plan = judged.plan
+    return {
+        "target": str(plan.target),
+        "type": plan.target.volume_type.value,
+        "usd_per_month": _usd(plan.monthly_usd),
+        "price_change_usd_per_month": _usd(plan.price_change_usd),
+        "worth_usd_per_day": plan.value_usd_per_day,
+        "meets_need": plan.meets_need,
+        "reversible": plan.reversible,
+        "full_copy": plan.full_copy,
+        "allowed": judged.allowed,
+        "held_by": [
+            {"guardrail": v.guardrail.value, "said": telling.verdict_line(v),
+             "clears_at": None if v.clears_at is None else v.clears_at.isoformat()}
+            for v in judged.blocking
+        ],
+    }  # fmt: skip
+
+
+def _offer_object(offer: Offer) -> dict[str, object]:
+    can = offer.can
+    return {
+        "type": offer.volume_type.value,
+        "target": None if offer.target is None else str(offer.target),
+        "sustained_iops": None if can is None else can.sustained_iops,
+        "sustained_mibps": None if can is None else can.sustained_mibps,
+        "usd_per_month": _usd(offer.monthly_usd),
+        "price_change_usd_per_month": _usd(offer.price_change_usd),
+        "grows": offer.grows,
+        "full_copy": offer.full_copy,
+    }
+
+
+def _usd(amount: Decimal | None) -> float | None:
+    return None if amount is None else float(amount)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)
+
+
+__all__ = ["Planned", "as_object", "show"]

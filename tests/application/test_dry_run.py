@@ -1,0 +1,158 @@
+"""A dry run decides what a look would decide, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, NoReturn
+
+import pytest
+
+from headroom.adapters.rds import RdsStorage
+from headroom.application.dry_run import NothingIsWritten, _dry, foresee
+from headroom.application.look import look
+from headroom.cli.reading import Unnoted
+from headroom.domain.decision import Act, Hold
+from headroom.domain.policy import Mode
+from headroom.domain.records import Step
+from headroom.domain.resources import VolumeType
+from headroom.domain.standing import KnownModification
+from tests.adapters.rds_service import InstanceTypes
+from tests.application.stage import Stage, calm
+from tests.application.test_databases import ORDERS, Databases, spending
+from tests.builders import ACCOUNT, REGION, gp3, policy, volume
+
+
+class Tripwire(Stage):
+    """The stage, whose storage is never to be changed."""
+
+    def apply(self, *_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("storage was changed")
+
+
+class DryDatabases(Databases):
+    """Databases that are never to be changed, and of which nothing is to be noted."""
+
+    def apply(self, *_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("storage was changed")
+
+    def keep_nothing(self) -> DryDatabases:
+        self.rds = RdsStorage(
+            self.service, InstanceTypes(), notes=Unnoted(self.ledger),  # type: ignore[arg-type]
+            clock=lambda: self.now, account_id=ACCOUNT, region=REGION,
+        )  # fmt: skip
+        return self
+
+
+def kept(stage: Stage) -> dict[str, Any]:
+    """All that the ledger holds."""
+    return deepcopy({name: held for name, held in vars(stage.ledger).items() if name != "_lock"})
+
+
+def starved(**limits: Any) -> Tripwire:
+    return Tripwire(rules=policy(**({"mode": Mode.AUTO} | limits)))
+
+
+def test_a_dry_run_of_a_volume_decides_as_the_look_does_and_writes_nothing() -> None:
+    stage = starved()
+    ref = stage.add(volume(gp3(400)))
+    before = kept(stage)
+    found = foresee(stage.ports, ref, stage.now)
+    assert kept(stage) == before
+    assert stage.told == []
+    real = Stage(rules=stage.rules)
+    real.add(volume(gp3(400)))
+    done = look(real.ports, ref, real.now, trigger="alarm", must_record=True)
+    assert done is not None
+    assert isinstance(done.answer, Act)
+    assert (found.decision.answer, found.decision.judgements) == (done.answer, done.judgements)
+    assert found.remarks == ()
+
+
+def test_a_dry_run_of_a_database_decides_as_the_look_does_and_notes_nothing() -> None:
+    stage = DryDatabases.of(spending())
+    assert isinstance(stage, DryDatabases)
+    stage.keep_nothing()
+    before = kept(stage)
+    decision = foresee(stage.ports, ORDERS, stage.now).decision
+    assert kept(stage) == before
+    assert stage.service.changes == []
+    assert decision.answer == Databases.of(spending()).look().answer
+    kinds = {judged.plan.target.volume_type for judged in decision.judgements}
+    assert {VolumeType.GP3, VolumeType.IO1} <= kinds
+
+
+def test_what_somebody_else_just_changed_is_counted_though_it_is_not_written_down() -> None:
+    """Four changes of others that no look saw would be four slots: a dry run knows the latest."""
+    stage = starved()
+    ref = stage.add(volume(gp3(400)))
+    for hours in (5, 9, 13):
+        stage.ledger.saw_modifications(
+            ref, [KnownModification(started_at=stage.now - timedelta(hours=hours), by="other")],
+            now=stage.now,
+        )  # fmt: skip
+    stage.lifecycles[ref.resource_id].modify(
+        stage.now - timedelta(hours=3), volume_type=VolumeType.GP3, size_gib=400, iops=3_100,
+        throughput_mibps=125,
+    )  # fmt: skip
+    before = kept(stage)
+    decision = foresee(stage.ports, ref, stage.now).decision
+    assert kept(stage) == before
+    assert len(decision.standing.modifications) == 4
+    assert isinstance(decision.answer, Hold)
+
+
+def test_the_owners_own_change_is_the_price_to_compare_with_in_a_dry_run_too() -> None:
+    stage = starved()
+    ref = stage.add(volume(gp3(400)), load=calm())
+    look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    stage.later(hours=2)
+    Stage.change(stage, ref, gp3(400, 6_000))
+    stage.later(hours=2)
+    decision = foresee(stage.ports, ref, stage.now).decision
+    assert decision.standing.enrolment_usd == Decimal("47.00")
+    assert stage.ledger.standing(ref, stage.now).enrolment_usd == Decimal("32.00")
+
+
+def test_a_change_of_ours_that_is_not_over_is_said() -> None:
+    real = Stage(rules=policy(mode=Mode.AUTO))
+    ref = real.add(volume(gp3(400)))
+    done = look(real.ports, ref, real.now, trigger="alarm", must_record=True)
+    assert done is not None
+    found = foresee(real.ports, ref, real.later(minutes=1))
+    (said,) = found.remarks
+    assert said.startswith(f"a change of ours is not over ({done.decision_id}, applied)")
+    assert not isinstance(found.decision.answer, Act)
+
+
+def test_every_way_to_write_is_shut() -> None:
+    stage = starved()
+    ref = stage.add(volume(gp3(400)))
+    decision = foresee(stage.ports, ref, stage.now).decision
+    ports, now = _dry(stage.ports), stage.now
+    shut: tuple[Any, ...] = (
+        lambda: ports.storage.apply(ref, expected=gp3(), seen=None, target=gp3()),
+        lambda: ports.ledger.decided(decision, due_at=None),
+        lambda: ports.ledger.intend(decision, lease_until=now, now=now),
+        lambda: ports.ledger.intend_together([decision], lease_until=now, now=now),
+        lambda: ports.ledger.append("d", Step.GONE, ref=ref, at=now, summary="", body={},
+                                    fencing=None, due_at=None),
+        lambda: ports.standings.looked(ref, at=now, due_at=None),
+        lambda: ports.standings.forget(ref, at=now),
+        lambda: ports.scan.claim_scan(now, 900),
+        lambda: ports.archive.reject("e", reason="", excerpt="", at=now),
+        lambda: ports.notifier.tell(decision, Step.DECIDED, ""),
+    )  # fmt: skip
+    for write in shut:
+        with pytest.raises(NothingIsWritten):
+            write()
+
+
+def test_calendars_are_asked_as_the_look_asks_them() -> None:
+    stage = starved()
+    stage.rules = replace(policy(mode=Mode.AUTO), calendars=("freeze",))
+    ref = stage.add(volume(gp3(400)))
+    decision = foresee(stage.ports, ref, stage.now).decision
+    assert [calendar.name for calendar in decision.standing.calendars] == ["freeze"]
