@@ -13,6 +13,7 @@ from headroom.localaws.metrics.store import MetricStore
 
 if TYPE_CHECKING:
     from headroom.localaws.alarms.book import AlarmBook
+    from headroom.localaws.databases import DatabaseBook
     from headroom.localaws.functions.fleet import FunctionFleet
     from headroom.localaws.metrics.insights import TagsOf
     from headroom.localaws.volumes import VolumeBook
@@ -50,7 +51,7 @@ class Options:
 
 @dataclass(slots=True, kw_only=True)
 class Cloud:
-    """The clock, the identifiers and, for each place, metrics, alarms and volumes."""
+    """The clock, the identifiers and, for each place, metrics, alarms, volumes and databases."""
 
     options: Options
     clock: Clock
@@ -59,6 +60,7 @@ class Cloud:
     metrics: dict[Place, MetricStore] = field(default_factory=dict)
     alarms: dict[Place, AlarmBook] = field(default_factory=dict)
     volumes: dict[Place, VolumeBook] = field(default_factory=dict)
+    databases: dict[Place, DatabaseBook] = field(default_factory=dict)
     functions: FunctionFleet | None = None
 
     def store(self, place: Place) -> MetricStore:
@@ -92,11 +94,23 @@ class Cloud:
             present = self.volumes[place] = VolumeBook(self, place)
         return present
 
+    def database_book(self, place: Place) -> DatabaseBook:
+        """The databases of a place and what RDS's rules know of them."""
+        present = self.databases.get(place)
+        if present is None:
+            from headroom.localaws.databases import DatabaseBook
+
+            present = self.databases[place] = DatabaseBook(self, place)
+        return present
+
     def tags_of(self, place: Place) -> TagsOf:
-        """Resource tags for Metrics Insights: a volume's before an instance's."""
+        """Resource tags for Metrics Insights: a volume's before an instance's, a database's."""
         from moto.ec2 import ec2_backends
 
         def tags(namespace: str, dimensions: Mapping[str, str]) -> Mapping[str, str]:
+            of_database = self.database_book(place).tags(dimensions)
+            if of_database is not None:
+                return of_database
             backend = ec2_backends[place.account][place.region]
             for name in ("VolumeId", "InstanceId"):
                 if name in dimensions:

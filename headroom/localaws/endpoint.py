@@ -25,7 +25,7 @@ from headroom.localaws.ids import Identifiers
 from headroom.localaws.loads import Loads
 from headroom.localaws.lockstep import Pacer
 
-_DIRECT = frozenset({"cloudwatch", "dynamodb", "ec2", "events", "sns", "sqs", "ssm", "sts"})
+_DIRECT = frozenset({"cloudwatch", "dynamodb", "ec2", "events", "rds", "sns", "sqs", "ssm", "sts"})
 """Services whose every operation is a POST to `/`."""
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from headroom.localaws import bus, queue_metrics
+from headroom.localaws import bus, queue_metrics, rds_events
 from headroom.localaws.cloud import Cloud
 from headroom.localaws.functions.mappings import MappingPoller
 from headroom.localaws.loads import LoadedMinute, Loads
@@ -71,6 +71,10 @@ class Pacer:
                     self._cloud, place, volume_id, event="modifyVolume", result=result,
                     request_id=request_id, at=at,
                 )  # fmt: skip
+        for databases in list(self._cloud.databases.values()):
+            databases.move_on()
+            for happening, name in databases.happenings(end):
+                rds_events.happened(databases, name, happening.event_id, happening.at)
         for alarms in list(self._cloud.alarms.values()):
             alarms.evaluate_all()
         self.drain()

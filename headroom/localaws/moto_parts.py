@@ -18,6 +18,7 @@ import moto.cloudwatch.urls
 import moto.core.responses as core_responses
 import moto.ec2.urls
 import moto.events.urls
+import moto.rds.urls
 from moto.awslambda import models as lambda_models
 from moto.awslambda import urls as lambda_urls
 from moto.events import models as events_models
@@ -34,6 +35,7 @@ from headroom.localaws.cloudformation.registry import register_all
 from headroom.localaws.cloudwatch_api import CloudWatchApi
 from headroom.localaws.ec2_api import Ec2Api
 from headroom.localaws.events_api import EventsApi
+from headroom.localaws.rds_api import RdsApi
 from headroom.localaws.schedule_backends import LocalEvents, LocalScheduler
 
 _CLOCKED = {
@@ -140,6 +142,7 @@ def install(cloud: Cloud) -> None:
     moto.cloudwatch.urls.url_paths["{0}/service/.*"] = CloudWatchApi.dispatch
     moto.ec2.urls.url_paths["{0}/"] = Ec2Api.dispatch
     moto.events.urls.url_paths["{0}/"] = EventsApi.dispatch
+    moto.rds.urls.url_paths["{0}/$"] = RdsApi.dispatch
     moto.cloudformation.urls.url_paths["{0}/$"] = CloudFormationApi.dispatch
     sqs_models.sqs_backends.backend = LocalSqs
     lambda_models.lambda_backends.backend = LocalLambda

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from headroom.domain.catalogue import MAX_MODIFICATIONS
+from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration, Modification, ModificationState
 from headroom.proving import rds_targets
 from headroom.proving.targets import ModificationRefused, target_of
@@ -41,6 +42,7 @@ class _Change:
     start: datetime
     origin: Configuration
     target: Configuration
+    delays: Delays
 
 
 class VolumeLifecycle:
@@ -48,6 +50,7 @@ class VolumeLifecycle:
 
     `history` are starts of modifications from before this lifecycle: they count as slots and
     the latest of them is what `modification` tells; they changed nothing that is still visible.
+    `copying` is how long a database's full copy takes, `delays` when None.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class VolumeLifecycle:
         *,
         created_at: datetime,
         delays: Delays | None = None,
+        copying: Delays | None = None,
         volume_id: str = "vol-0123456789abcdef0",
         multi_attach: bool = False,
         root: bool = False,
@@ -65,6 +69,7 @@ class VolumeLifecycle:
     ) -> None:
         self.created_at = _aware(created_at)
         self.delays = delays or Delays()
+        self._copying = copying or self.delays
         self.volume_id = volume_id
         self.multi_attach = multi_attach
         self.root = root
@@ -72,7 +77,9 @@ class VolumeLifecycle:
         self.names_instant = names_instant
         self._first = configuration
         self._changes = [
-            _Change(start=_aware(start), origin=configuration, target=configuration)
+            _Change(
+                start=_aware(start), origin=configuration, target=configuration, delays=self.delays
+            )
             for start in sorted(history)
         ]
         self._starts = [change.start for change in self._changes]
@@ -121,7 +128,8 @@ class VolumeLifecycle:
             )
         self._refuse_while_in_flight(now)
         self._refuse_without_slot(now)
-        self._changes.append(_Change(start=now, origin=origin, target=target))
+        delays = self._copying if full_copy(origin, target) else self.delays
+        self._changes.append(_Change(start=now, origin=origin, target=target, delays=delays))
         self._starts.append(now)
         return self._told(self._changes[-1], now)
 
@@ -146,7 +154,7 @@ class VolumeLifecycle:
         change = self._latest(now)
         if change is None:
             return self._first
-        there = now >= change.start + self.delays.modifying
+        there = now >= change.start + change.delays.modifying
         return change.target if there else change.origin
 
     def billed(self, now: datetime) -> Configuration:
@@ -163,14 +171,14 @@ class VolumeLifecycle:
         change = self._latest(now)
         if change is None:
             return self._first
-        return change.target if now >= change.start + self.delays.effect else change.origin
+        return change.target if now >= change.start + change.delays.effect else change.origin
 
     def usable_size_gib(self, now: datetime) -> int:
         """Size the instance sees: the target's once the modification is `optimizing`."""
         change = self._latest(now)
         if change is None:
             return self._first.size_gib
-        there = now >= change.start + self.delays.modifying
+        there = now >= change.start + change.delays.modifying
         return (change.target if there else change.origin).size_gib
 
     def next_change(self, after: datetime) -> datetime | None:
@@ -178,15 +186,16 @@ class VolumeLifecycle:
         change = self._latest(after)
         if change is None:
             return None
-        delays = (self.delays.modifying, self.delays.effect, self.delays.completed)
-        return min((t for d in delays if (t := change.start + d) > after), default=None)
+        delays = change.delays
+        ends = (delays.modifying, delays.effect, delays.completed)
+        return min((t for d in ends if (t := change.start + d) > after), default=None)
 
     def _latest(self, now: datetime) -> _Change | None:
         index = bisect_right(self._starts, now)
         return self._changes[index - 1] if index else None
 
     def _told(self, change: _Change, now: datetime) -> Modification:
-        age, delays = now - change.start, self.delays
+        age, delays = now - change.start, change.delays
         state, progress, ended = ModificationState.COMPLETED, 100, change.start + delays.completed
         if age < delays.modifying:
             state, progress = ModificationState.MODIFYING, 0

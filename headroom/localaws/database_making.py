@@ -1,0 +1,282 @@
+"""Making and deleting databases: one set of rules for CreateDB* and for CloudFormation.
+
+Source: RDS API 2014-10-31, CreateDBInstance, CreateDBCluster, DeleteDBInstance and DeleteDBCluster
+(checked 2026-11).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from headroom.domain.aurora import StorageMode
+from headroom.domain.databases import Database, Deployment
+from headroom.localaws import rds_events
+from headroom.localaws.aws_error import AwsError
+from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
+from headroom.proving.aurora_rules import AuroraLife
+from headroom.proving.rds_creation import maximum, storage_made
+from headroom.proving.rds_engines import AURORA, OTHERS, PORTS, VERSIONS, engine_of, family
+from headroom.proving.rds_rules import DatabaseLife
+from headroom.proving.rds_settings import WINDOW, Settings, next_window
+from headroom.proving.targets import ModificationRefused
+
+_NAME = re.compile(r"[a-z](?:-?[a-z0-9]){0,62}")
+_MEMBERS = 3
+_IGNORED = (
+    "MasterUsername", "MasterUserPassword", "ManageMasterUserPassword", "DBSubnetGroupName",
+    "VpcSecurityGroupIds", "DBName", "DatabaseName", "DBParameterGroupName", "PubliclyAccessible",
+    "PreferredBackupWindow", "MonitoringInterval", "MonitoringRoleArn", "LicenseModel",
+    "AutoMinorVersionUpgrade", "CopyTagsToSnapshot", "OptionGroupName", "EngineMode",
+    "EnablePerformanceInsights", "AvailabilityZones", "CACertificateIdentifier", "PromotionTier",
+    "EnableCloudwatchLogsExports", "EnableIAMDatabaseAuthentication", "StorageEncrypted",
+    "KmsKeyId", "NetworkType", "MasterUserSecretKmsKeyId", "DatabaseInsightsMode",
+)  # fmt: skip
+"""What has no bearing on storage; it is taken and, where it is told, told as it was given."""
+_STORAGE = ("AllocatedStorage", "StorageType", "Iops", "StorageThroughput")
+_SETTINGS = ("EngineVersion", "BackupRetentionPeriod", "Port")
+_INSTANCE = (
+    *_STORAGE, *_SETTINGS, *_IGNORED, "DBInstanceIdentifier", "DBInstanceClass", "Engine",
+    "MultiAZ", "MaxAllocatedStorage", "DBClusterIdentifier", "AvailabilityZone", "Tags",
+    "PreferredMaintenanceWindow", "DeletionProtection", "DedicatedLogVolume",
+    "AdditionalStorageVolumes", "SourceDBInstanceIdentifier",
+)  # fmt: skip
+_CLUSTER = (
+    *_STORAGE, *_SETTINGS, *_IGNORED, "DBClusterIdentifier", "DBClusterInstanceClass", "Engine",
+    "Tags", "PreferredMaintenanceWindow", "DeletionProtection", "DBClusterParameterGroupName",
+    "ServerlessV2ScalingConfiguration",
+)  # fmt: skip
+
+
+def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
+    """One CreateDBInstance, or CreateDBInstanceReadReplica where a source is named; AwsError."""
+    refuse_unknown(request, _INSTANCE)
+    source = request.get("SourceDBInstanceIdentifier")
+    if source is not None:
+        request = _as_source(book, str(source).lower(), request)
+    name = _new_name(request, "DBInstanceIdentifier", book.instances, "DBInstanceAlreadyExists")
+    engine = _required(request, "Engine")
+    settings = _settings(request, engine, DBInstanceClass=_required(request, "DBInstanceClass"))
+    cluster = request.get("DBClusterIdentifier")
+    made = DbInstance(
+        name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
+        resource_id=_resource_id(book, "db"), tags=_tags(request), told=_told(request),
+        life=None if cluster else _life(book, request, engine, settings),
+        cluster=_joined(book, str(cluster).lower(), engine) if cluster else None,
+    )  # fmt: skip
+    made.told |= _where(book, request, len(book.instances))
+    if source is not None:
+        made.told["ReadReplicaSourceDBInstanceIdentifier"] = str(source).lower()
+    with book.lock:
+        book.instances[name] = made
+        if made.cluster:
+            book.clusters[made.cluster].members.append(name)
+    rds_events.instance_happened(book, name, "RDS-EVENT-0005")
+    return made
+
+
+def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
+    """One CreateDBCluster; a Multi-AZ DB cluster comes with its three members. Raises AwsError."""
+    refuse_unknown(request, _CLUSTER)
+    name = _new_name(request, "DBClusterIdentifier", book.clusters, "DBClusterAlreadyExistsFault")
+    engine = _required(request, "Engine")
+    own_storage = engine not in (*AURORA, *OTHERS)
+    of_members = _required(request, "DBClusterInstanceClass") if own_storage else None
+    classes = {"DBClusterInstanceClass": str(of_members)} if own_storage else {}
+    settings = _settings(request, engine, **classes)
+    group = f"default.{engine}{'8.0' if engine == 'aurora-mysql' else ''}"
+    made = DbCluster(
+        name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
+        resource_id=_resource_id(book, "cluster"), tags=_tags(request), told=_told(request),
+        parameter_group=str(request.get("DBClusterParameterGroupName") or group),
+        aurora=AuroraLife(_mode(request), settings=settings) if engine in AURORA else None,
+        life=_life(book, request, engine, settings, cluster=True) if own_storage else None,
+    )  # fmt: skip
+    with book.lock:
+        book.clusters[name] = made
+        if own_storage:
+            _with_members(book, made)
+    rds_events.cluster_happened(book, name, "RDS-EVENT-0170")
+    return made
+
+
+def delete_instance(book: DatabaseBook, name: str) -> DbInstance:
+    """Gone at once; raises AwsError for what is protected or a member of a Multi-AZ DB cluster."""
+    found = instance_of(book, name)
+    if found.told.get("DeletionProtection"):
+        raise _combination(
+            "Cannot delete protected DB Instance, please disable deletion protection and try again."
+        )
+    with book.lock:
+        del book.instances[found.name]
+        if found.cluster:
+            book.clusters[found.cluster].members.remove(found.name)
+    rds_events.instance_happened(book, found.name, "RDS-EVENT-0003")
+    return found
+
+
+def delete_cluster(book: DatabaseBook, name: str) -> DbCluster:
+    """Gone at once; refused while an Aurora cluster has members."""
+    found = cluster_of(book, name)
+    if found.told.get("DeletionProtection"):
+        raise _combination(
+            "Cannot delete protected Cluster, please disable deletion protection and try again."
+        )
+    if found.life is None and found.members:
+        raise AwsError(
+            "InvalidDBClusterStateFault",
+            "Cluster cannot be deleted, it still contains DB instances.",
+        )
+    with book.lock:
+        for member in found.members:
+            del book.instances[member]
+        del book.clusters[found.name]
+    rds_events.cluster_happened(book, found.name, "RDS-EVENT-0171")
+    return found
+
+
+def instance_of(book: DatabaseBook, name: str) -> DbInstance:
+    """By name, however it is spelled; raises AwsError DBInstanceNotFound."""
+    found = book.instances.get(name.lower())
+    if found is None:
+        raise AwsError("DBInstanceNotFound", f"DBInstance {name} not found.")
+    return found
+
+
+def cluster_of(book: DatabaseBook, name: str) -> DbCluster:
+    """By name, however it is spelled; raises AwsError DBClusterNotFoundFault."""
+    found = book.clusters.get(name.lower())
+    if found is None:
+        raise AwsError("DBClusterNotFoundFault", f"DBCluster {name} not found.")
+    return found
+
+
+def refuse_unknown(request: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """Raise NotImplementedError, which is answered 501, for what would be silently left out."""
+    unknown = sorted(set(request) - set(known))
+    if unknown:
+        raise NotImplementedError(f"Parameter {unknown[0]} is not part of this endpoint.")
+
+
+def _life(
+    book: DatabaseBook, request: Mapping[str, Any], engine: str, settings: Settings,
+    *, cluster: bool = False,
+) -> DatabaseLife:  # fmt: skip
+    known = engine_of(engine)
+    if known is None:
+        raise AwsError("InvalidParameterValue", f"Invalid DB engine: {engine}")
+    deployment = Deployment.CLUSTER if cluster else Deployment.SINGLE_AZ
+    if request.get("MultiAZ"):
+        deployment = Deployment.MULTI_AZ
+    try:
+        storage = storage_made(request, Database(engine=known, deployment=deployment))
+        most = maximum(request.get("MaxAllocatedStorage"), storage.size_gib)
+    except ModificationRefused as refused:
+        raise AwsError(refused.code, refused.message) from refused
+    code = "InvalidDBClusterStateFault" if cluster else "InvalidDBInstanceState"
+    return DatabaseLife(
+        storage, created_at=book.cloud.clock.now(), settings=settings, state_code=code,
+        max_allocated_gib=most, delays=book.delays,
+    )  # fmt: skip
+
+
+def _settings(request: Mapping[str, Any], engine: str, **classes: str) -> Settings:
+    window = str(request.get("PreferredMaintenanceWindow") or WINDOW).lower()
+    try:
+        next_window(window, datetime(2026, 1, 1, tzinfo=UTC))
+    except ValueError as wrong:
+        raise AwsError("InvalidParameterValue", f"{wrong}.") from wrong
+    values: dict[str, object] = {
+        "EngineVersion": str(request.get("EngineVersion") or VERSIONS.get(family(engine), "")),
+        "BackupRetentionPeriod": int(request.get("BackupRetentionPeriod", 1)),
+        "Port": int(request.get("Port") or PORTS.get(family(engine), 0)),
+        **classes,
+    }
+    return Settings(values, window=window)
+
+
+def _with_members(book: DatabaseBook, cluster: DbCluster) -> None:
+    for number in range(1, _MEMBERS + 1):
+        name = f"{cluster.name}-instance-{number}"
+        member = DbInstance(
+            name=name, engine=cluster.engine, created_at=cluster.created_at, life=None,
+            settings=cluster.settings, resource_id=_resource_id(book, "db"), cluster=cluster.name,
+            tags=dict(cluster.tags), told=_where(book, {}, number - 1),
+        )  # fmt: skip
+        book.instances[name] = member
+        cluster.members.append(name)
+
+
+def _joined(book: DatabaseBook, name: str, engine: str) -> str:
+    cluster = cluster_of(book, name)
+    if cluster.life is not None or cluster.engine != engine:
+        raise _combination(f"An instance of engine {engine} cannot be made in cluster {name}.")
+    return cluster.name
+
+
+def _as_source(book: DatabaseBook, source: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """A read replica begins as its source is."""
+    found = instance_of(book, source)
+    if found.life is None:
+        raise _combination(f"{source} is a member of a cluster.")
+    now = book.cloud.clock.now()
+    storage = found.life.lifecycle.described(now)
+    given = {
+        "AllocatedStorage": storage.size_gib, "StorageType": storage.volume_type.value,
+        "Iops": storage.iops, "StorageThroughput": storage.throughput_mibps,
+        "DBInstanceClass": found.settings.value("DBInstanceClass", now), "Engine": found.engine,
+    }  # fmt: skip
+    return {k: v for k, v in given.items() if v is not None} | dict(request)
+
+
+def _mode(request: Mapping[str, Any]) -> StorageMode:
+    kind = str(request.get("StorageType") or StorageMode.STANDARD)
+    if kind not in set(StorageMode):
+        raise AwsError("InvalidParameterValue", f"Invalid storage type: {kind}")
+    return StorageMode(kind)
+
+
+def _where(book: DatabaseBook, request: Mapping[str, Any], number: int) -> dict[str, object]:
+    zone = request.get("AvailabilityZone") or f"{book.place.region}{'abc'[number % 3]}"
+    return {"AvailabilityZone": zone}
+
+
+def _told(request: Mapping[str, Any]) -> dict[str, object]:
+    names = (
+        "MasterUsername", "DeletionProtection", "DedicatedLogVolume", "AdditionalStorageVolumes",
+        "StorageEncrypted", "PromotionTier", "ServerlessV2ScalingConfiguration",
+    )  # fmt: skip
+    return {name: request[name] for name in names if name in request}
+
+
+def _tags(request: Mapping[str, Any]) -> dict[str, str]:
+    return {str(tag["Key"]): str(tag.get("Value", "")) for tag in request.get("Tags") or ()}
+
+
+def _resource_id(book: DatabaseBook, kind: str) -> str:
+    return f"{kind}-{book.cloud.ids.hexadecimal(kind, 26).upper()}"
+
+
+def _new_name(
+    request: Mapping[str, Any], parameter: str, present: Mapping[str, object], code: str
+) -> str:
+    name = str(_required(request, parameter)).lower()
+    if not _NAME.fullmatch(name):
+        raise AwsError(
+            "InvalidParameterValue", f"The parameter {parameter} is not a valid identifier."
+        )
+    if name in present:
+        raise AwsError(code, f"{name} already exists")
+    return name
+
+
+def _required(request: Mapping[str, Any], name: str) -> Any:
+    if request.get(name) in (None, ""):
+        raise AwsError("MissingParameter", f"The request must contain the parameter {name}.")
+    return request[name]
+
+
+def _combination(message: str) -> AwsError:
+    return AwsError("InvalidParameterCombination", message)

@@ -1,0 +1,150 @@
+"""ModifyDBInstance and ModifyDBCluster: which rules a request falls under, and what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headroom.domain.aurora import StorageMode
+from headroom.localaws import database_shapes as shapes
+from headroom.localaws.aws_error import AwsError
+from headroom.localaws.database_making import cluster_of, instance_of, refuse_unknown
+from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
+from headroom.proving.rds_creation import maximum
+from headroom.proving.rds_rules import FIELDS
+from headroom.proving.rds_settings import WAITING
+from headroom.proving.rds_targets import COMBINATION
+from headroom.proving.targets import ModificationRefused
+
+_AT_ONCE_ALWAYS = (
+    "DeletionProtection", "PreferredMaintenanceWindow", "CopyTagsToSnapshot",
+    "AutoMinorVersionUpgrade", "PreferredBackupWindow", "MasterUserPassword",
+    "ServerlessV2ScalingConfiguration", "DBClusterParameterGroupName", "AllowMajorVersionUpgrade",
+)  # fmt: skip
+_COMMON = (*FIELDS, *WAITING, *_AT_ONCE_ALWAYS, "ApplyImmediately")
+PARALLEL_QUERY = "aurora_parallel_query"
+
+
+def modify_instance(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, Any]:
+    """One ModifyDBInstance, answering its DBInstance; raises AwsError and then changes nothing."""
+    refuse_unknown(request, (*_COMMON, "DBInstanceIdentifier", "MaxAllocatedStorage"))
+    one = instance_of(book, str(request.get("DBInstanceIdentifier")))
+    with book.lock:
+        try:
+            if one.life is None:
+                _modify_member(book, one, request)
+            else:
+                _modify_own(book, one, request)
+        except ModificationRefused as refused:
+            raise AwsError(refused.code, refused.message) from refused
+        _apply_at_once(one, request)
+        return shapes.instance(book, one)
+
+
+def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, Any]:
+    """One ModifyDBCluster, answering its DBCluster; raises AwsError and then changes nothing."""
+    refuse_unknown(request, (*_COMMON, "DBClusterIdentifier"))
+    one = cluster_of(book, str(request.get("DBClusterIdentifier")))
+    now, at_once = book.cloud.clock.now(), bool(request.get("ApplyImmediately"))
+    storage, others = _parts(request)
+    with book.lock:
+        try:
+            if one.life is not None:
+                one.life.modify(now, storage=storage, others=others, at_once=at_once)
+            elif one.aurora is not None:
+                _refuse_sizes(storage)
+                mode = _mode(storage.get("StorageType"))
+                one.aurora.modify(now, mode=mode, others=others, at_once=at_once)
+            elif storage or others:
+                raise NotImplementedError(f"Changes of {one.engine} are not part of this endpoint.")
+        except ModificationRefused as refused:
+            raise AwsError(refused.code, refused.message) from refused
+        _apply_at_once(one, request)
+        if request.get("DBClusterParameterGroupName"):
+            one.parameter_group = str(request["DBClusterParameterGroupName"])
+        return shapes.cluster(book, one)
+
+
+def cluster_parameters(book: DatabaseBook, backend: Any, group: str) -> list[dict[str, Any]]:
+    """Parameters of a cluster parameter group that bear on storage; raises AwsError."""
+    engines = {one.engine for one in book.clusters.values() if one.parameter_group == group}
+    own = getattr(backend, "db_cluster_parameter_groups", {}).get(group)
+    if own is None and not group.startswith("default."):
+        raise AwsError("DBParameterGroupNotFound", f"DBClusterParameterGroup not found: {group}")
+    family = str(getattr(own, "family", "") or getattr(own, "db_parameter_group_family", ""))
+    if "aurora-mysql" not in f"{group} {family} {' '.join(engines)}":
+        return []
+    return [
+        {
+            "ParameterName": PARALLEL_QUERY,
+            "ParameterValue": book.parameters.get((group, PARALLEL_QUERY), "OFF"),
+            "Description": "Enables use of parallel query.",
+            "Source": "user" if (group, PARALLEL_QUERY) in book.parameters else "engine-default",
+            "ApplyType": "dynamic", "DataType": "boolean", "AllowedValues": "ON,OFF",
+            "IsModifiable": True, "ApplyMethod": "pending-reboot",
+        }
+    ]  # fmt: skip
+
+
+def _modify_own(book: DatabaseBook, one: DbInstance, request: Mapping[str, Any]) -> None:
+    assert one.life is not None
+    storage, others = _parts(request)
+    now, life = book.cloud.clock.now(), one.life
+    most = request.get("MaxAllocatedStorage")
+    size = max(int(storage.get("AllocatedStorage", 0)), life.lifecycle.described(now).size_gib)
+    found = maximum(most, size)
+    at_once = bool(request.get("ApplyImmediately"))
+    if storage or others or at_once:
+        life.modify(now, storage=storage, others=others, at_once=at_once)
+    if most is not None:
+        life.max_allocated_gib = found
+
+
+def _modify_member(book: DatabaseBook, one: DbInstance, request: Mapping[str, Any]) -> None:
+    storage, others = _parts(request)
+    now = book.cloud.clock.now()
+    cluster = book.clusters[str(one.cluster)]
+    if storage or cluster.life is not None:
+        raise ModificationRefused(
+            COMBINATION,
+            "The specified DB Instance is a member of a cluster. Modify the DB cluster instead of "
+            "the DB instance.",
+        )
+    if shapes.status_of(book, one, now) != "available":
+        raise ModificationRefused(
+            "InvalidDBInstanceState", "Database instance is not in available state."
+        )
+    one.settings.ask(others, now)
+    if request.get("ApplyImmediately"):
+        one.settings.flush(now)
+
+
+def _parts(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is of the storage, and what else waits for a window unless it is asked for at once."""
+    storage = {name: request[name] for name in FIELDS if name in request}
+    return storage, {name: request[name] for name in WAITING if name in request}
+
+
+def _apply_at_once(one: DbInstance | DbCluster, request: Mapping[str, Any]) -> None:
+    if "DeletionProtection" in request:
+        one.told["DeletionProtection"] = bool(request["DeletionProtection"])
+    if "ServerlessV2ScalingConfiguration" in request:
+        one.told["ServerlessV2ScalingConfiguration"] = request["ServerlessV2ScalingConfiguration"]
+    if "PreferredMaintenanceWindow" in request:
+        one.settings.window = str(request["PreferredMaintenanceWindow"]).lower()
+
+
+def _refuse_sizes(storage: Mapping[str, Any]) -> None:
+    wrong = sorted(set(storage) - {"StorageType"})
+    if wrong:
+        raise ModificationRefused(
+            COMBINATION, f"Aurora DB clusters don't take the parameter {wrong[0]}."
+        )
+
+
+def _mode(name: object) -> StorageMode | None:
+    if name is None:
+        return None
+    if name not in set(StorageMode):
+        raise ModificationRefused("InvalidParameterValue", f"Invalid storage type: {name}")
+    return StorageMode(str(name))

@@ -1,0 +1,54 @@
+"""RDS's own storage autoscaling, and what happens to a database without free space.
+
+Source: RDS User Guide, "Managing capacity automatically with Amazon RDS storage autoscaling"
+(checked 2026-11).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from math import ceil
+
+LOW_SHARE = 0.10
+"""Free space at or below this share of the allocated is low."""
+LOW_FOR = timedelta(minutes=5)
+_LEAST_GIB = 10
+_AHEAD_HOURS = 7
+GIB = 1_024**3
+
+
+def grown(size_gib: int, *, most_gib: int, gib_per_hour: float = 0.0) -> int | None:
+    """The size autoscaling goes to, or None where that is beyond `most_gib`.
+
+    The larger of 10 GiB, a tenth, and what the growth of the last hour makes of seven.
+    """
+    more = max(_LEAST_GIB, ceil(size_gib / 10), ceil(gib_per_hour * _AHEAD_HOURS))
+    size = size_gib + more
+    return size if size <= most_gib else None
+
+
+class FreeSpace:
+    """What is left on the storage, minute by minute, and since when that is too little."""
+
+    def __init__(self) -> None:
+        self._low_since: datetime | None = None
+        self._told_used = False
+        self.full = False
+
+    def see(self, now: datetime, free_gib: float, size_gib: int) -> tuple[str, ...]:
+        """Take in the free space of a minute; ids of events that RDS sends about it."""
+        low = free_gib <= LOW_SHARE * size_gib
+        self._low_since = (self._low_since or now) if low else None
+        told: list[str] = []
+        if low and not self._told_used:
+            told.append("RDS-EVENT-0089")
+        self._told_used = low
+        full = free_gib <= 0
+        if full and not self.full:
+            told += ["RDS-EVENT-0221", "RDS-EVENT-0007"]
+        self.full = full
+        return tuple(told)
+
+    def calls_for_growth(self, now: datetime) -> bool:
+        """Whether it has been low for long enough."""
+        return self._low_since is not None and now - self._low_since >= LOW_FOR
