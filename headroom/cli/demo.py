@@ -14,6 +14,7 @@ import typer
 
 from headroom.cli import play, report, showing, stage
 from headroom.cli.display import Display
+from headroom.cli.ended_volumes import of_volume
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.showing import Outcome
@@ -45,7 +46,7 @@ def demo(
         emit(showing.as_object(outcome, into))
     else:
         showing.print_all(outcome, into, out())
-    return OK if all(ending.ok for ending in outcome.endings) else FAILED
+    return OK if all(story.ending.ok for story in outcome.stories) else FAILED
 
 
 def perform(into: Path, *, sweep_only: bool, seed: int, display: Display) -> Outcome:
@@ -66,9 +67,9 @@ def perform(into: Path, *, sweep_only: bool, seed: int, display: Display) -> Out
         play.play(where, cast, lambda minute: display.minute(minute, play.counted(book, minute)))
         display.phase("Reading the record")
         chains = play.chains(book)
-        played = play.ended(where, cast, chains)
+        stories = [of_volume(played) for played in play.ended(where, cast, chains)]
     (into / "records.jsonl").write_text("".join(play.lines(chains)), encoding="utf-8")
-    return showing.outcome(played, chains, sweep_only=sweep_only, seed=seed)
+    return showing.outcome(stories, chains, sweep_only=sweep_only, seed=seed)
 
 
 def clear(folder: Path) -> None:

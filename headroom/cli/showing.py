@@ -10,14 +10,11 @@ from pathlib import Path
 from rich.console import Console
 
 from headroom.cli import brief, telling
-from headroom.cli.endings import ending
+from headroom.cli.ended import Ended
 from headroom.cli.output import money, table, utc
 from headroom.cli.play import digest
-from headroom.cli.played import Ending, Played
-from headroom.cli.report import Report, Section
+from headroom.cli.report import Report
 from headroom.cli.stories import END_MINUTE, START
-from headroom.cli.timeline import Mark, timeline
-from headroom.domain.decision import Act
 from headroom.domain.records import Record
 
 NOTES = (
@@ -31,10 +28,9 @@ NOTES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The whole demo: every story with its ending, and the hash over all records."""
+    """The whole demo: every story at its end, and the hash over all records."""
 
-    played: tuple[Played, ...]
-    endings: tuple[Ending, ...]
+    stories: tuple[Ended, ...]
     records: int
     digest: str
     sweep_only: bool
@@ -42,12 +38,11 @@ class Outcome:
 
 
 def outcome(
-    played: Sequence[Played], chains: Sequence[Sequence[Record]], *, sweep_only: bool, seed: int
+    stories: Sequence[Ended], chains: Sequence[Sequence[Record]], *, sweep_only: bool, seed: int
 ) -> Outcome:
-    """The stories, judged."""
+    """The stories with what was recorded of them."""
     return Outcome(
-        played=tuple(played),
-        endings=tuple(ending(each) for each in played),
+        stories=tuple(stories),
         records=sum(len(chain) for chain in chains),
         digest=digest(chains),
         sweep_only=sweep_only,
@@ -59,11 +54,11 @@ def print_all(what: Outcome, folder: Path, console: Console) -> None:
     """The table of decisions, then the stories in a line each, then where the rest is."""
     console.print(_decisions(what))
     console.print()
-    for number, (played, end) in enumerate(zip(what.played, what.endings, strict=True), start=1):
-        sign = "[green]as told[/]" if end.ok else "[red]NOT as told[/]"
-        console.print(f"{number}. {played.story.title} ({sign})", soft_wrap=True)
-        console.print(f"   {end.line}", markup=False, soft_wrap=True)
-        for claim in end.amiss:
+    for number, story in enumerate(what.stories, start=1):
+        sign = "[green]as told[/]" if story.ending.ok else "[red]NOT as told[/]"
+        console.print(f"{number}. {story.title} ({sign})", soft_wrap=True)
+        console.print(f"   {story.ending.line}", markup=False, soft_wrap=True)
+        for claim in story.ending.amiss:
             console.print(f"   It is not so that {claim}.", markup=False, style="red")
     console.print()
     console.print(f"Records: {what.records}, digest {what.digest[:16]} (seed {what.seed})")
@@ -73,17 +68,17 @@ def print_all(what: Outcome, folder: Path, console: Console) -> None:
 
 
 def _decisions(what: Outcome) -> object:
-    stories = [(t, played) for played in what.played for t in played.told]
-    stories.sort(key=lambda each: (each[0].decision.at, each[1].story.key))
+    stories = [(t, story) for story in what.stories for t in story.told]
+    stories.sort(key=lambda each: (each[0].decision.at, each[1].key))
     rows = [
         (
-            f"{told.decision.at:%d %H:%M} {played.story.key}\n"
+            f"{told.decision.at:%d %H:%M} {story.key}\n"
             f"{telling.kind(told.decision)} {told.decision.decision_id[:8]}",
             f"{brief.seen(told.decision)}\n{brief.considered(told.decision)}",
             brief.guardrails(told.decision),
             f"{brief.change(told.decision)}\n{_outcome(told)}",
         )
-        for told, played in stories
+        for told, story in stories
     ]
     columns = ("When, volume\ndecision", "Seen\nconsidered, USD a month", "Guardrails",
                "From -> to\nprice change, what came of it")  # fmt: skip
@@ -98,7 +93,7 @@ def _outcome(told: telling.Told) -> str:
 
 def page(what: Outcome) -> Report:
     """The report of the whole demo."""
-    starved = sum(len(played.starved) for played in what.played)
+    starved = sum(story.starved_minutes for story in what.stories)
     return Report(
         title="Nine volumes, one deployment",
         lead=(
@@ -109,45 +104,15 @@ def page(what: Outcome) -> Report:
         facts=(
             ("from", utc(START)),
             ("detection", "sweep only" if what.sweep_only else "alarms and sweep"),
-            ("decisions on record", str(sum(len(p.told) for p in what.played))),
-            ("changes made", str(sum(len(p.applied) for p in what.played))),
+            ("decisions on record", str(sum(len(s.told) for s in what.stories))),
+            ("changes made", str(sum(s.changes for s in what.stories))),
             ("starved minutes", f"{starved:,}"),
-            ("price of all nine", f"{money(sum((p.price_change for p in what.played), 0), signed=True)} a month"),
+            ("price of all nine", f"{money(sum((s.price_change for s in what.stories), 0), signed=True)} a month"),
             ("seed", str(what.seed)),
             ("digest of the records", what.digest[:16]),
         ),
-        sections=tuple(
-            _section(played, end) for played, end in zip(what.played, what.endings, strict=True)
-        ),
+        sections=tuple(story.section for story in what.stories),
         notes=NOTES,
-    )  # fmt: skip
-
-
-def _section(played: Played, end: Ending) -> Section:
-    others = (
-        Mark(at=at, kind="other", label="Another program", lines=("It changed the volume.",))
-        for at in played.changed_by_others
-    )
-    own = (mark for told in played.told for mark in telling.marks(told))
-    first, last = played.minutes[0], played.minutes[-1]
-    start = first.at
-    return Section(
-        key=played.story.key,
-        title=played.story.title,
-        ending=end.line + "".join(f" It is not so that {claim}." for claim in end.amiss),
-        ok=end.ok,
-        facts=(
-            ("volume", played.volume_id),
-            ("at first", str(played.story.volume)),
-            ("at last", str(played.final)),
-            ("instance", played.story.instance_type),
-            ("starved minutes", f"{len(played.starved):,}"),
-            ("price", f"{money(first.usd_per_month)} to {money(last.usd_per_month)} a month"),
-            ("messages to people", str(played.messages)),
-        ),
-        timeline=timeline(played.minutes),
-        marks=tuple(sorted((m for m in (*others, *own) if m.at >= start), key=lambda m: m.at)),
-        decisions=tuple(telling.row(told) for told in played.told),
     )  # fmt: skip
 
 
@@ -160,18 +125,5 @@ def as_object(what: Outcome, folder: Path) -> dict[str, object]:
         "digest": what.digest,
         "report": str(folder / "report.html"),
         "records_file": str(folder / "records.jsonl"),
-        "stories": [
-            {
-                "key": played.story.key,
-                "title": played.story.title,
-                "volume": played.volume_id,
-                "as_told": end.ok,
-                "ending": end.line,
-                "amiss": list(end.amiss),
-                "starved_minutes": len(played.starved),
-                "changes": sum(1 for t in played.told if isinstance(t.decision.answer, Act)),
-                "decisions": [t.decision.decision_id for t in played.told],
-            }
-            for played, end in zip(what.played, what.endings, strict=True)
-        ],
+        "stories": [story.to_json() for story in what.stories],
     }

@@ -77,10 +77,10 @@ class Control:
 
     def _load(self, body: dict[str, Any]) -> dict[str, Any]:
         self._loads.attach(body)
-        return {"loaded": self._loads.volume_ids}
+        return {"loaded": self._loads.names}
 
     def _unload(self, body: dict[str, Any]) -> dict[str, Any]:
-        return {"unloaded": self._loads.detach(str(body["volume_id"]))}
+        return {"unloaded": self._loads.detach(body)}
 
     def _history(self, body: dict[str, Any]) -> dict[str, Any]:
         """Modifications of a volume from before anybody looked: they count as slots."""
@@ -109,7 +109,7 @@ class Control:
             "pid": os.getpid(),
             "url": self._cloud.url,
             "state_dir": str(self._cloud.options.state_dir),
-            "loads": self._loads.volume_ids,
+            "loads": self._loads.names,
             "alarms": {
                 f"{place.region}/{alarm.name}": alarm.state.value.value
                 for place, book in sorted(self._cloud.alarms.items())

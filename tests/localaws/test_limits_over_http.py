@@ -78,7 +78,7 @@ def test_a_service_nobody_plays_is_told_at_once(program: Program) -> None:
     [
         ("clock", {"seed": 1}, "The request must contain 'set'."),
         ("history", {"volume_id": "vol-0", "starts": []}, "There is no volume vol-0"),
-        ("unload", {"volume": 1}, "The request must contain 'volume_id'."),
+        ("unload", {"volume": 1}, "load: volume_id is missing"),
         ("tick", {"minutes": [1]}, "The request has a value of the wrong kind"),
     ],
 )

@@ -1,0 +1,153 @@
+"""Loads played on the storage of databases by the proving ground's physics, and what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from headroom.domain.resources import InstanceLimits
+from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.database_names import members_of
+from headroom.localaws.load_requests import (
+    PHYSICS,
+    LoadedMinute,
+    Request,
+    check,
+    physics_of,
+    place_of,
+    put,
+)
+from headroom.proving.errors import BadInput
+from headroom.proving.filling import Filling
+from headroom.proving.instances import BOUNDLESS, instance_limits
+from headroom.proving.physics import Attachment, VolumePhysics
+from headroom.proving.publish_rds import database_datapoints
+
+FILLING = ("free_storage_gib", "fill_gib_per_hour")
+KNOWN = ("database_id", *PHYSICS, *FILLING)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A database with a load on it; `instance_class` is the one whose limits hold now."""
+
+    place: Place
+    name: str
+    physics: VolumePhysics
+    filling: Filling | None
+    instance_class: str
+    follows_class: bool
+    """False where the request gave an attachment of its own."""
+    free_gib: float | None = None
+
+
+class DatabaseLoads:
+    """Loads on DB instances and Multi-AZ DB clusters (`cluster:NAME`)."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._loaded: dict[tuple[Place, str], _Loaded] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Databases with a load."""
+        return [loaded.name for loaded in self._loaded.values()]
+
+    def attach(self, request: Request) -> None:
+        """Put a load on a database's storage, in place of any other; raises BadInput."""
+        check(request, known=KNOWN, needed=("database_id", "workload"))
+        place, name = place_of(request), str(request["database_id"])
+        book = self._cloud.database_book(place)
+        if name not in book.names():
+            raise BadInput(f"load: no database {name} in {place.region}")
+        own, held = request.get("attachment"), book.instance_class(name)
+        known = limits_of(held) is not BOUNDLESS
+        usual = {"instance_type": held.removeprefix("db.")} if known else None
+        self._loaded[(place, name)] = _Loaded(
+            place=place,
+            name=name,
+            physics=physics_of(self._cloud, request, usual if own is None else own),
+            filling=self._filling(place, name, request),
+            instance_class=held,
+            follows_class=own is None,
+        )
+
+    def detach(self, name: str) -> bool:
+        """Take the load off a database; False when it had none."""
+        found = [key for key in self._loaded if key[1] == name]
+        for key in found:
+            del self._loaded[key]
+        return bool(found)
+
+    def run(self, start: datetime) -> list[LoadedMinute]:
+        """Play the minute that begins at `start` on the storage of every loaded database."""
+        played = []
+        for key, loaded in list(self._loaded.items()):
+            book = self._cloud.database_book(loaded.place)
+            if loaded.name not in book.names():
+                del self._loaded[key]
+                continue
+            self._follow_class(loaded, book.instance_class(loaded.name))
+            lifecycle = book.lifecycle(loaded.name)
+            facts = loaded.physics.minute(start, lifecycle)
+            configuration = lifecycle.described(start)
+            if loaded.filling is not None:
+                loaded.free_gib = loaded.filling.minute(lifecycle.usable_size_gib(start))
+            played.append(LoadedMinute(loaded.name, configuration, facts, kind="database"))
+        return played
+
+    def publish(self, played: Iterable[LoadedMinute], end: datetime) -> None:
+        """Put what CloudWatch would publish into the metrics, readable after the metric delay."""
+        by_name = {loaded.name: loaded for loaded in self._loaded.values()}
+        for minute in played:
+            loaded = by_name.get(minute.resource_id)
+            if loaded is None or minute.kind != "database":
+                continue
+            book = self._cloud.database_book(loaded.place)
+            if loaded.filling is not None and loaded.free_gib is not None:
+                book.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
+            attachment = loaded.physics.attachment
+            points = database_datapoints(
+                minute.facts,
+                members=members_of(self._cloud, loaded.place, loaded.name),
+                configuration=minute.configuration,
+                limits=BOUNDLESS if attachment is None else attachment.limits,
+                free_gib=loaded.free_gib,
+            )
+            for point in points:
+                put(self._cloud, loaded.place, point, ends=end)
+
+    def _follow_class(self, loaded: _Loaded, held: str) -> None:
+        """A class that was changed brings its own limits, and full balances."""
+        if held != loaded.instance_class and loaded.follows_class:
+            loaded.physics.hang_on(Attachment(limits=limits_of(held)))
+        loaded.instance_class = held
+
+    def _filling(self, place: Place, name: str, request: Request) -> Filling | None:
+        """What of the storage is used; None where the request does not say."""
+        if request.get("free_storage_gib") is None:
+            if request.get("fill_gib_per_hour") is not None:
+                raise BadInput("load: fill_gib_per_hour is given without free_storage_gib")
+            return None
+        lifecycle = self._cloud.database_book(place).lifecycle(name)
+        size = lifecycle.usable_size_gib(self._cloud.clock.now())
+        free, rate = (_number(request, key) for key in FILLING)
+        if not 0 <= free <= size:
+            raise BadInput(f"load: free_storage_gib is {free:g}; {name} has {size} GiB")
+        return Filling(used_gib=size - free, gib_per_hour=rate)
+
+
+def limits_of(instance_class: str) -> InstanceLimits:
+    """EBS limits of a class, those of its EC2 type; BOUNDLESS where they are not known."""
+    try:
+        return instance_limits(instance_class.removeprefix("db."))
+    except BadInput:
+        return BOUNDLESS
+
+
+def _number(request: Request, key: str) -> float:
+    try:
+        return float(request.get(key) or 0)
+    except (TypeError, ValueError):
+        raise BadInput(f"load: {key} is {request[key]!r}; it must be a number") from None

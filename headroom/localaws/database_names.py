@@ -1,0 +1,45 @@
+"""How metrics name databases and Aurora clusters: by their DB instances, the writer's first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from headroom.domain.aurora import StorageMode
+from headroom.localaws.cloud import Cloud, Place
+from headroom.proving.publish_aurora import AuroraMembers
+from headroom.proving.publish_rds import DbMember
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedCluster:
+    """An Aurora cluster as its metrics name it, its mode, and when I/O-Optimized opens again."""
+
+    named: AuroraMembers
+    mode: StorageMode
+    opens: datetime | None
+
+
+def members_of(cloud: Cloud, place: Place, name: str) -> list[DbMember]:
+    """The DB instances that a database's metrics are published of."""
+    book = cloud.database_book(place)
+    engine = book.engine(name)
+    held = book.instance_class(name)
+    return [
+        DbMember(identifier=one, instance_class=held, engine=engine) for one in book.members(name)
+    ]
+
+
+def cluster_of(cloud: Cloud, place: Place, name: str) -> NamedCluster:
+    """An Aurora cluster with its members."""
+    book = cloud.database_book(place)
+    found = book.aurora(name)
+    members = [
+        DbMember(identifier=each.name, instance_class=each.instance_class, engine=found.engine)
+        for each in found.members
+    ]
+    return NamedCluster(
+        named=AuroraMembers(cluster=name, engine=found.engine, members=members),
+        mode=found.mode,
+        opens=found.next_allowed_at,
+    )

@@ -1,0 +1,111 @@
+"""What a request of the control API says about a load: where it is, what it hangs on, its physics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from headroom.domain.resources import Configuration
+from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.metrics.store import MetricKey, minutes
+from headroom.proving.errors import BadInput
+from headroom.proving.facts import MinuteFacts
+from headroom.proving.physics import VolumePhysics
+from headroom.proving.publish import Datapoint
+from headroom.proving.scenario import parse_attachment, parse_workload
+from headroom.proving.workload import minute_floor
+
+PHYSICS = (
+    "account", "region", "workload", "attachment", "burst_balance_percent", "base", "start",
+    "idle_outside",
+)  # fmt: skip
+"""Keys of a load that is played by the physics."""
+
+Request = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMinute:
+    """A minute of what has a load; `configuration` is what its service told at the start of it."""
+
+    resource_id: str
+    configuration: Configuration
+    facts: MinuteFacts
+    kind: Literal["volume", "database"] = "volume"
+
+
+def check(request: Request, *, known: Sequence[str], needed: Iterable[str]) -> None:
+    """Raise BadInput for a key nobody knows, or one that is missing."""
+    unknown = sorted(set(request) - set(known))
+    if unknown:
+        raise BadInput(f"load: unknown key {unknown[0]!r}; known are {', '.join(known)}")
+    for name in needed:
+        if name not in request:
+            raise BadInput(f"load: {name} is missing")
+
+
+def place_of(request: Request) -> Place:
+    """The account and Region of a request, the usual ones where it names none."""
+    return Place(
+        str(request.get("account") or Place().account), str(request.get("region") or Place().region)
+    )
+
+
+def start_of(request: Request) -> datetime | None:
+    """When the load starts; None where the request does not say."""
+    start = request.get("start")
+    return datetime.fromisoformat(str(start)) if start else None
+
+
+def physics_of(cloud: Cloud, request: Request, attachment: object) -> VolumePhysics:
+    """The physics that play the request's workload; raises BadInput."""
+    hung = parse_attachment(attachment, source="load")
+    workload = parse_workload(
+        request["workload"], source="load", base=Path(str(request.get("base") or ".")),
+        start=start_of(request) or minute_floor(cloud.clock.now()),
+    )  # fmt: skip
+    return VolumePhysics(
+        workload,
+        burst_balance_percent=float(request.get("burst_balance_percent", 100)),
+        queue_limit=hung.queue_limit,
+        attachment=hung.attachment,
+        idle_outside=bool(request.get("idle_outside", True)),
+    )
+
+
+def put(cloud: Cloud, place: Place, point: Datapoint, *, ends: datetime) -> None:
+    """Publish a datapoint, readable once the metric delay has passed since its period ended."""
+    cloud.store(place).put(
+        key_of(point), point.timestamp, total=point.sum, samples=point.samples,
+        minimum=point.minimum, maximum=point.maximum,
+        visible_at=ends + minutes(cloud.options.metric_delay_minutes),
+    )  # fmt: skip
+
+
+def key_of(point: Datapoint) -> MetricKey:
+    """The metric that a datapoint belongs to."""
+    return MetricKey.of(point.namespace, point.name, point.dimensions)
+
+
+def as_json(minute: LoadedMinute) -> dict[str, Any]:
+    """A minute as plain values for plots: every fact but the latencies one by one."""
+    facts, configuration = minute.facts, minute.configuration
+    told: dict[str, Any] = {
+        f.name: getattr(facts, f.name) for f in fields(facts) if f.name != "latencies"
+    }
+    told |= {
+        "start": facts.start.isoformat(),
+        f"{minute.kind}_id": minute.resource_id,
+        "unknown": facts.unknown,
+        "starved": facts.starved,
+        "ebs_iops": facts.ebs_iops,
+        "latency_ms_avg": facts.latency_ms_avg,
+        "type": configuration.volume_type.value,
+        "size_gib": configuration.size_gib,
+        "iops": configuration.iops,
+        "throughput_mibps": configuration.throughput_mibps,
+    }
+    return told
