@@ -37,6 +37,7 @@ from headroom.domain.policy import (
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import WINDOW, Signature, Standing
+from headroom.domain.trades import only_unused
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 from headroom.domain.waiting import PLACES, WAITED_FOR
 from headroom.domain.way_back import lowered_from
@@ -405,7 +406,8 @@ def reason_of(seen: Assessed, plan: Plan) -> Reason:
 
 
 def _why(demand: Demand, diagnosis: Diagnosis, plan: Plan) -> Reason:
-    if plan.gives_back(draining=diagnosis.binding is Binding.BURST_CREDITS):
+    lowers = plan.gives_back(draining=diagnosis.binding is Binding.BURST_CREDITS)
+    if lowers and not only_unused(plan, demand, spare=1.0):
         return Reason.GIVING_BACK
     if demand.pressed_minutes > 0:
         return Reason.STARVED

@@ -23,6 +23,7 @@ from headroom.domain.policy import Limits
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.trades import only_unused, plain_gp3
 
 STEPS = (1.5, 2.0, 4.0)
 """Multiples of a censored demand worth considering; the ceiling comes on top."""
@@ -110,6 +111,8 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
         for volume_type in TARGETS:
             for plan in _of_type(situation, volume_type):
                 found.setdefault(plan.target, plan)
+        for plan in _plain(situation):
+            found.setdefault(plan.target, plan)
     for plan in _of_past(situation):
         found.setdefault(plan.target, plan)
     back = situation.lowered_from
@@ -122,6 +125,14 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
         if plan_also is not None:
             found.setdefault(plan_also.target, plan_also)
     return tuple(found.values())
+
+
+def _plain(situation: Situation) -> Iterator[Plan]:
+    """gp3 as a database has it below its striping threshold, of its size and with nothing to set."""
+    target = plain_gp3(situation.current, situation.observation.valid)
+    plan = None if target is None else _plan(situation, target, 1.0, capped_from=None)
+    if plan is not None and _relieves(situation, plan):
+        yield plan
 
 
 def _of_past(situation: Situation) -> Iterator[Plan]:
@@ -322,18 +333,19 @@ def plan_to(situation: Situation, target: Configuration) -> Plan | None:
 
 
 def relieves(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan raises what binds this volume and lowers nothing."""
+    """Whether a plan raises what binds this volume and lowers nothing that is of use."""
     return _relieves(situation, plan)
 
 
 def _relieves(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan raises what binds and lowers nothing."""
+    """Whether a plan raises what binds and lowers nothing that is of use."""
     now, then = capability(situation.current), plan.capability
-    return (
-        then.sustained_iops >= now.sustained_iops
-        and then.sustained_mibps >= now.sustained_mibps
-        and _raises(situation.diagnosis.binding, now, then)
-    )
+    if not _raises(situation.diagnosis.binding, now, then):
+        return False
+    if then.sustained_iops >= now.sustained_iops and then.sustained_mibps >= now.sustained_mibps:
+        return True
+    spare = 1 + situation.limits.headroom_percent / 100
+    return only_unused(plan, situation.demand, spare=spare)
 
 
 def _raises(binding: Binding, now: Capability, then: Capability) -> bool:

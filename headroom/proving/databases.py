@@ -6,7 +6,7 @@ from headroom.domain.databases import STRIPED_FROM_GIB, Database, Deployment, En
 from headroom.domain.rds_catalogue import band_of, why_invalid
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.errors import BadInput
-from headroom.proving.fields import Block
+from headroom.proving.fields import Block, shown
 from headroom.proving.loads import Hung, parse_attachment
 
 DATABASE = (
@@ -35,7 +35,9 @@ def storage_of(block: Block) -> Configuration:
     for key in ("iops", "storage_throughput_mibps"):
         if band is not None and not band.iops and block.has(key):
             why = f"below {threshold} GiB" if gp3 else f"with {plain.volume_type}"
-            raise block.wrong(key, f"is {block.raw(key)}; {database.engine} takes none {why}")
+            raise block.wrong(
+                key, f"is {shown(block.raw(key))}; {database.engine} takes none {why}"
+            )
     settable = band is not None and bool(band.iops)
     found = Configuration(
         volume_type=plain.volume_type,

@@ -9,6 +9,7 @@ from headroom.domain.demand import Binding
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.planner import CALM_MINUTES, step_of
 from headroom.domain.standing import WINDOW
+from headroom.domain.trades import only_unused
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.way_back import OURS
 
@@ -82,6 +83,10 @@ def give_back_calm(case: Case) -> Verdict:
         return verdict_of(
             Guardrail.GIVE_BACK_CALM, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
+    spare = 1 + case.effective.limits.headroom_percent / 100
+    if only_unused(case.plan, case.demand, spare=spare):
+        unused = "lowers throughput no load came near to"
+        return verdict_of(Guardrail.GIVE_BACK_CALM, Relation.IS, unused, unused, "")
     return verdict_of(
         Guardrail.GIVE_BACK_CALM, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,
         "clear minutes", temporary=True,
