@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headroom.domain.resources import InstanceLimits
+from headroom.localaws import rds_events
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.database_names import members_of
 from headroom.localaws.load_requests import (
@@ -26,6 +27,8 @@ from headroom.proving.publish_rds import database_datapoints
 
 FILLING = ("free_storage_gib", "fill_gib_per_hour")
 KNOWN = ("database_id", *PHYSICS, *FILLING)
+CREDITS_LOW_PERCENT = 10.0
+"""Balance below which RDS sends its event 0189; AWS does not say which it is."""
 
 
 @dataclass(slots=True)
@@ -40,6 +43,7 @@ class _Loaded:
     follows_class: bool
     """False where the request gave an attachment of its own."""
     free_gib: float | None = None
+    credits_low: bool = False
 
 
 class DatabaseLoads:
@@ -107,6 +111,7 @@ class DatabaseLoads:
             book = self._cloud.database_book(loaded.place)
             if loaded.filling is not None and loaded.free_gib is not None:
                 book.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
+            self._tell_of_credits(loaded, minute.facts.burst_balance_percent)
             attachment = loaded.physics.attachment
             points = database_datapoints(
                 minute.facts,
@@ -117,6 +122,14 @@ class DatabaseLoads:
             )
             for point in points:
                 put(self._cloud, loaded.place, point, ends=end)
+
+    def _tell_of_credits(self, loaded: _Loaded, percent: float | None) -> None:
+        """An event of RDS when gp2's credits get low, one until they are not."""
+        low = percent is not None and percent < CREDITS_LOW_PERCENT
+        if low and not loaded.credits_low:
+            book = self._cloud.database_book(loaded.place)
+            rds_events.happened(book, loaded.name, "RDS-EVENT-0189")
+        loaded.credits_low = low
 
     def _follow_class(self, loaded: _Loaded, held: str) -> None:
         """A class that was changed brings its own limits, and full balances."""

@@ -145,40 +145,66 @@ def test_free_space_shrinks_as_the_storage_fills(program: Program) -> None:
     assert [round((v or 0) / 1024**3, 6) for v in free] == [49, 48, 47, 46]
 
 
-def test_the_alarm_that_is_deployed_tells_which_database_runs_out_of_credits(
-    program: Program,
+@pytest.mark.parametrize(
+    ("query_name", "held", "minutes"),
+    [("rds-burst-balance", "db.m6i.8xlarge", 8), ("rds-io-balance", "db.t3.medium", 70)],
+)
+def test_the_alarm_that_is_deployed_tells_which_database_runs_out(
+    program: Program, query_name: str, held: str, minutes: int
 ) -> None:
-    query = next(
-        q for q in database_queries(DeploymentConfig(kinds="ebs,rds"))
-        if q.name == "rds-burst-balance"
-    )  # fmt: skip
-    cloudwatch, events = program.client("cloudwatch"), program.client("events")
-    cloudwatch.put_metric_alarm(
-        AlarmName="rds-burst-balance", Threshold=query.threshold, EvaluationPeriods=2,
-        DatapointsToAlarm=2, ComparisonOperator="LessThanThreshold",
+    config = DeploymentConfig(kinds="ebs,rds")
+    query = next(q for q in database_queries(config) if q.name == query_name)
+    program.client("cloudwatch").put_metric_alarm(
+        AlarmName=query_name, Threshold=query.threshold, EvaluationPeriods=config.alarm_periods,
+        DatapointsToAlarm=config.alarm_datapoints, ComparisonOperator="LessThanThreshold",
         TreatMissingData="notBreaching",
         Metrics=[{"Id": "worst", "Expression": query.text(None), "Period": query.period_s,
                   "ReturnData": True}],
     )  # fmt: skip
-    url, arn = program.queue("credits")
-    pattern = {"source": ["aws.cloudwatch"], "detail": {"alarmName": ["rds-burst-balance"]}}
-    events.put_rule(Name="credits", EventPattern=json.dumps(pattern))
-    events.put_targets(Rule="credits", Targets=[{"Id": "q", "Arn": arn}])
-    full, short = database(program, "full"), database(program, "short")
-    for name, percent in ((full, 100), (short, query.threshold / 2)):
+    url = heard(program, query_name, {"detail": {"alarmName": [query_name]}})
+    short, full = (
+        database(program, f"{which}-{query_name[4:6]}", DBInstanceClass=held, AllocatedStorage=500)
+        for which in ("short", "full")
+    )
+    storage = query_name == "rds-burst-balance"
+    for name, percent, iops in ((short, 4, 8_000), (full, 100, 300)):
         program.aws.control(
-            "load", {"database_id": name, "workload": BUSY, "burst_balance_percent": percent}
-        )
-    program.tick(8)
-    told = [
-        signal
-        for body in program.messages(url)
-        for signal in _signals(json.loads(body))
-        if signal.claim is Claim.PRESSURE
-    ]
+            "load",
+            {
+                "database_id": name, "burst_balance_percent": percent if storage else 100,
+                "workload": {"steps": [{"for": "3h", "iops": iops, "io_kib": 4}]},
+            },
+        )  # fmt: skip
+    program.tick(minutes)
+    told = [signal for signal in signals(program, url) if signal.claim is Claim.PRESSURE]
     named = {signal.ref.resource_id for signal in told if signal.ref is not None}
     assert short in named
     assert full not in named
+
+
+def test_rds_tells_once_that_credits_are_low(program: Program) -> None:
+    url = heard(program, "low", {"source": ["aws.rds"], "detail": {"EventID": ["RDS-EVENT-0189"]}})
+    name = database(program, "low")
+    program.aws.control(
+        "load", {"database_id": name, "workload": BUSY, "burst_balance_percent": 10.1}
+    )
+    program.tick(20)
+    told = signals(program, url)
+    assert [(s.claim, s.ref.resource_id if s.ref else None) for s in told] == [(Claim.HINT, name)]
+
+
+def heard(program: Program, name: str, pattern: dict[str, Any]) -> str:
+    """A queue that hears every event of a pattern."""
+    url, arn = program.queue(name)
+    events = program.client("events")
+    events.put_rule(Name=name, EventPattern=json.dumps(pattern))
+    events.put_targets(Rule=name, Targets=[{"Id": "q", "Arn": arn}])
+    return url
+
+
+def signals(program: Program, url: str) -> list[Signal]:
+    """What the deployed reader of events makes of those in a queue."""
+    return [s for body in program.messages(url) for s in _signals(json.loads(body))]
 
 
 def _signals(event: Mapping[str, Any]) -> tuple[Signal, ...]:
