@@ -11,6 +11,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from headroom.localaws.clock import ClockRefused
 from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.control_databases import DatabaseControl
 from headroom.localaws.loads import Loads, as_json
 from headroom.localaws.lockstep import Pacer
 from headroom.proving.errors import BadInput
@@ -35,6 +36,7 @@ class Control:
             ("POST", "unload"): self._unload,
             ("POST", "history"): self._history,
             ("POST", "tick"): self._tick,
+            **DatabaseControl(cloud).routes(),
         }
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

@@ -15,7 +15,7 @@ from headroom.localaws import bus
 from headroom.localaws.databases import CLUSTER, DatabaseBook
 
 _CONFIGURATION = "configuration change"
-_MESSAGES: Mapping[str, tuple[str, str]] = {
+MESSAGES: Mapping[str, tuple[str, str]] = {
     "RDS-EVENT-0003": ("deletion", "DB instance deleted"),
     "RDS-EVENT-0005": ("creation", "DB instance created"),
     "RDS-EVENT-0006": ("availability", "DB instance restarted"),
@@ -82,7 +82,7 @@ def _put(
     book: DatabaseBook, kind: str, name: str, event_id: str, tags: Mapping[str, str],
     detail_type: str, source_type: str, at: datetime | None,
 ) -> None:  # fmt: skip
-    category, message = _MESSAGES[event_id]
+    category, message = MESSAGES[event_id]
     at = at or book.cloud.clock.now()
     detail: dict[str, Any] = {
         "EventCategories": [category],

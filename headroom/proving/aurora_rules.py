@@ -82,6 +82,10 @@ class AuroraLife:
         last = TAKES - timedelta(minutes=1)
         return any(at + last <= now < at + TAKES for at, _ in self._changes)
 
+    def remember_switch(self, at: datetime) -> None:
+        """It went to I/O-Optimized at `at`, before anybody looked."""
+        self._switched_at = at
+
     def move_on(self, now: datetime) -> None:
         """Apply what waits where its maintenance window has begun."""
         since = self._waiting_since

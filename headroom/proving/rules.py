@@ -76,12 +76,7 @@ class VolumeLifecycle:
         self.on_outpost = on_outpost
         self.names_instant = names_instant
         self._first = configuration
-        self._changes = [
-            _Change(
-                start=_aware(start), origin=configuration, target=configuration, delays=self.delays
-            )
-            for start in sorted(history)
-        ]
+        self._changes = self._past(configuration, history)
         self._starts = [change.start for change in self._changes]
 
     @property
@@ -132,6 +127,13 @@ class VolumeLifecycle:
         self._changes.append(_Change(start=now, origin=origin, target=target, delays=delays))
         self._starts.append(now)
         return self._told(self._changes[-1], now)
+
+    def remember(self, starts: Sequence[datetime]) -> None:
+        """Give storage that was never modified here modifications from before; ValueError."""
+        if self._changes:
+            raise ValueError("It has modifications already.")
+        self._changes = self._past(self._first, starts)
+        self._starts = [change.start for change in self._changes]
 
     def modification(self, now: datetime) -> Modification | None:
         """The latest modification that had started at `now`; None when there was none."""
@@ -189,6 +191,14 @@ class VolumeLifecycle:
         delays = change.delays
         ends = (delays.modifying, delays.effect, delays.completed)
         return min((t for d in ends if (t := change.start + d) > after), default=None)
+
+    def _past(self, configuration: Configuration, starts: Sequence[datetime]) -> list[_Change]:
+        return [
+            _Change(
+                start=_aware(start), origin=configuration, target=configuration, delays=self.delays
+            )
+            for start in sorted(starts)
+        ]
 
     def _latest(self, now: datetime) -> _Change | None:
         index = bisect_right(self._starts, now)

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from headroom.adapters.aurora_price_list_shapes import read_aurora
 from headroom.adapters.price_list import PriceList
+from headroom.domain.aurora_bill import AURORA_PRICES
 from headroom.domain.pricing import CATALOGUE_PRICES, catalogue_prices
+from headroom.domain.rds_pricing import CATALOGUE_RDS_PRICES
 from headroom.ports import ReadFailed
 from tests.builders import NOW
 from tests.localaws.conftest import Program
@@ -55,7 +58,7 @@ def test_pages_together_hold_every_product_once_with_its_neighbours_in_local_zon
 @pytest.mark.parametrize(
     ("request_", "code"),
     [
-        ({"ServiceCode": "AmazonRDS"}, "NotFoundException"),
+        ({"ServiceCode": "AmazonSNS"}, "NotFoundException"),
         ({"ServiceCode": "AmazonEC2", "NextToken": "x"}, "InvalidNextTokenException"),
         ({"ServiceCode": "AmazonEC2", "MaxResults": 101}, "InvalidParameterException"),
         (
@@ -79,3 +82,38 @@ def test_another_operation_is_not_there(program: Program) -> None:
     with pytest.raises(ClientError) as caught:
         program.client("pricing").describe_services()
     assert caught.value.response["Error"]["Code"] == "NotImplemented"
+
+
+def test_storage_of_databases_costs_what_the_catalogue_says(program: Program) -> None:
+    read = PriceList(lambda: program.client("pricing"), databases=True).read(
+        "us-east-1", NOW.date()
+    )
+    assert not read.passed_over
+    told = {(p.engine, p.deployment): p for p in read.table.databases}
+    for known in CATALOGUE_RDS_PRICES["us-east-1"]:
+        found = told[known.engine, known.deployment]
+        assert dict(found.gib) == dict(known.gib)
+        assert dict(found.iops) == dict(known.iops)
+        assert found.gp3_mibps == known.gp3_mibps
+
+
+@pytest.mark.parametrize("engine", ["aurora-mysql", "aurora-postgresql"])
+def test_both_bills_of_aurora_are_priced_as_the_catalogue_says(
+    program: Program, engine: str
+) -> None:
+    pages = (
+        program.client("pricing")
+        .get_paginator("get_products")
+        .paginate(
+            ServiceCode="AmazonRDS",
+            Filters=[{"Type": "TERM_MATCH", "Field": "regionCode", "Value": "us-east-1"}],
+        )
+    )
+    products = [text for page in pages for text in page["PriceList"]]
+    read = read_aurora(products, region="us-east-1", engine=engine, today=NOW.date())
+    assert not read.passed_over
+    known = AURORA_PRICES["us-east-1"]
+    assert dict(read.prices.hour) == dict(known.hour)
+    assert read.prices.gib == known.gib
+    assert read.prices.million_ios == known.million_ios
+    assert read.prices.acu_hour == known.acu_hour

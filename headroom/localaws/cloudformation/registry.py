@@ -17,12 +17,13 @@ def register_all() -> None:
     """Register every model of this package."""
     from headroom.localaws.cloudformation import (
         compute,
+        databases,
         messaging,
         observing,
         storing,
         volumes,
     )
 
-    for module in (compute, messaging, observing, storing, volumes):
+    for module in (compute, databases, messaging, observing, storing, volumes):
         for model in module.MODELS:
             register(model)

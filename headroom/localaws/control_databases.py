@@ -1,0 +1,151 @@
+"""What others do to databases, by the control API: changes, space, reservations, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from headroom.localaws import rds_events
+from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.databases import CLUSTER, DatabaseBook
+from headroom.localaws.rds_changes import PARALLEL_QUERY
+from headroom.proving.errors import BadInput
+from headroom.proving.rds_rules import FIELDS, DatabaseLife
+from headroom.proving.rds_settings import WAITING
+from headroom.proving.targets import ModificationRefused
+
+Handler = Callable[[dict[str, Any]], Any]
+
+
+class DatabaseControl:
+    """Answers for databases; errors are BadInput, KeyError of what the request lacks, ValueError."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def routes(self) -> Mapping[tuple[str, str], Handler]:
+        """Requests by method and path."""
+        return {
+            ("POST", "database-history"): self._history,
+            ("POST", "pending"): self._pending,
+            ("POST", "autoscale"): self._autoscale,
+            ("POST", "free-space"): self._free_space,
+            ("POST", "database-event"): self._event,
+            ("POST", "reserved"): self._reserved,
+            ("POST", "cluster-parameter"): self._parameter,
+        }
+
+    def _history(self, body: dict[str, Any]) -> Any:
+        """Changes from before anybody looked; of an Aurora cluster its last to I/O-Optimized."""
+        book, name = self._book(body), str(body["database_id"])
+        if name in book.aurora_names():
+            at = _instant(body["switched_at"])
+            aurora = book.clusters[name].aurora
+            assert aurora is not None
+            aurora.remember_switch(at)
+            return {"database_id": name, "switched_at": at.isoformat()}
+        starts = [_instant(at) for at in body["starts"]]
+        _life(book, name).lifecycle.remember(starts)
+        return {"database_id": name, "starts": [at.isoformat() for at in starts]}
+
+    def _pending(self, body: dict[str, Any]) -> Any:
+        """Somebody's change that waits for its window, or that they take back."""
+        book, name = self._book(body), str(body["database_id"])
+        life, now = _life(book, name), self._cloud.clock.now()
+        values = dict(body.get("values") or {})
+        unknown = sorted(set(values) - {*FIELDS, *WAITING})
+        if unknown:
+            raise BadInput(f"{unknown[0]} is no setting that waits for a window here.")
+        storage = {key: value for key, value in values.items() if key in FIELDS}
+        others = {key: value for key, value in values.items() if key in WAITING}
+        with book.lock:
+            life.withdraw(tuple(str(each) for each in body.get("withdraw") or ()))
+            if values:
+                _refused_as_input(
+                    lambda: life.modify(now, storage=storage, others=others, at_once=False)
+                )
+            return {"database_id": name, "pending": life.pending(now)}
+
+    def _autoscale(self, body: dict[str, Any]) -> Any:
+        """RDS's own autoscaling begins now, by default by a tenth and at least 10 GiB."""
+        book, name = self._book(body), str(body["database_id"])
+        life, now = _life(book, name), self._cloud.clock.now()
+        size = life.lifecycle.described(now).size_gib
+        to_gib = int(body.get("size_gib") or size + max(10, -(-size // 10)))
+        with book.lock:
+            _refused_as_input(lambda: life.scale(now, to_gib))
+        return {"database_id": name, "size_gib": to_gib}
+
+    def _free_space(self, body: dict[str, Any]) -> Any:
+        book, name = self._book(body), str(body["database_id"])
+        _life(book, name)
+        book.free_space(name, float(body["free_gib"]), float(body.get("gib_per_hour", 0.0)))
+        return {"database_id": name}
+
+    def _event(self, body: dict[str, Any]) -> Any:
+        """One event of RDS about a database, by its id."""
+        book, name = self._book(body), str(body["database_id"])
+        known = {*book.instances, *(CLUSTER + cluster for cluster in book.clusters)}
+        if name not in known:
+            raise BadInput(f"There is no database {name} in {book.place.region}.")
+        event_id = str(body["event_id"])
+        if event_id not in rds_events.MESSAGES:
+            raise BadInput(f"{event_id} is not among the events that are told here.")
+        rds_events.happened(book, name, event_id)
+        return {"database_id": name, "event_id": event_id}
+
+    def _reserved(self, body: dict[str, Any]) -> Any:
+        """Reservations of the account: `{"class": ..., "count": ..., "product": ...}` each."""
+        book, now = self._book(body), self._cloud.clock.now()
+        book.reserved = [
+            {
+                "ReservedDBInstanceId": f"reserved-{number}",
+                "DBInstanceClass": str(one["class"]),
+                "DBInstanceCount": int(one.get("count", 1)),
+                "ProductDescription": str(one["product"]),
+                "State": "active",
+                "StartTime": now - timedelta(days=30),
+                "Duration": 31_536_000,
+                "MultiAZ": bool(one.get("multi_az", False)),
+                "OfferingType": "No Upfront",
+                "CurrencyCode": "USD",
+            }
+            for number, one in enumerate(body["instances"], start=1)
+        ]
+        return {"reserved": len(book.reserved)}
+
+    def _parameter(self, body: dict[str, Any]) -> Any:
+        """aurora_parallel_query of a cluster parameter group: ON or OFF."""
+        value = str(body["value"])
+        if value not in ("ON", "OFF"):
+            raise BadInput(f"value is {value!r}; it must be ON or OFF.")
+        self._book(body).parameters[str(body["group"]), PARALLEL_QUERY] = value
+        return {"group": body["group"], PARALLEL_QUERY: value}
+
+    def _book(self, body: Mapping[str, Any]) -> DatabaseBook:
+        there = Place(
+            str(body.get("account") or Place().account), str(body.get("region") or Place().region)
+        )
+        return self._cloud.database_book(there)
+
+
+def _life(book: DatabaseBook, name: str) -> DatabaseLife:
+    try:
+        return book.life(name)
+    except KeyError:
+        raise BadInput(
+            f"There is no database {name} with storage of its own in {book.place.region}."
+        ) from None
+
+
+def _refused_as_input(change: Callable[[], object]) -> None:
+    try:
+        change()
+    except ModificationRefused as refused:
+        raise BadInput(str(refused)) from refused
+
+
+def _instant(text: object) -> datetime:
+    at = datetime.fromisoformat(str(text))
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
