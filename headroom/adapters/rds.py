@@ -7,26 +7,24 @@ is noted, and the latest change is told from two looks (domain/rds_operations.py
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from headroom.adapters import ebs_shapes
 from headroom.adapters import rds_shapes as shapes
-from headroom.adapters.errors import code_of, reading
+from headroom.adapters.errors import reading
+from headroom.adapters.rds_classes import InstanceClasses
 from headroom.adapters.rds_errors import rds_refusal_of
-from headroom.domain.databases import Deployment
+from headroom.adapters.rds_reads import LEAVING, RdsClient, RdsReads, name_of
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
-from headroom.domain.rds_catalogue import ValidStorage
+from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.rds_changes import Parameters, parameters
 from headroom.domain.rds_operations import Attempt, Remembered, accepted, remember
 from headroom.domain.resources import (
     Configuration,
     Instance,
-    InstanceLimits,
     Kind,
     Modification,
     ResourceRef,
@@ -39,31 +37,14 @@ if TYPE_CHECKING:
 
 PAGE = 100
 """Databases a page, the most RDS takes."""
-_GONE = ("DBInstanceNotFound", "DBInstanceNotFoundFault", "DBClusterNotFoundFault")
-_LEAVING = ("deleting", "deleted")
 _log = logging.getLogger(__name__)
-
-
-class RdsClient(Protocol):
-    """What is called of boto3's client of RDS."""
-
-    def get_paginator(self, operation_name: str) -> Any: ...
-    def describe_db_instances(self, *, DBInstanceIdentifier: str) -> Mapping[str, Any]: ...
-    def describe_db_clusters(self, *, DBClusterIdentifier: str) -> Mapping[str, Any]: ...
-    def list_tags_for_resource(self, *, ResourceName: str) -> Mapping[str, Any]: ...
-    def describe_valid_db_instance_modifications(
-        self, *, DBInstanceIdentifier: str
-    ) -> Mapping[str, Any]: ...
-    def modify_db_instance(self, **sent: Any) -> Mapping[str, Any]: ...
-    def modify_db_cluster(self, **sent: Any) -> Mapping[str, Any]: ...
 
 
 class RdsStorage:
     """The storage of the databases of one account and Region.
 
     `modify_client` must not retry by itself: a repeated call could use a second slot. `notes` keep
-    what was seen of each database, `clock` says when. Limits of instance classes are kept as long
-    as the object, since AWS does not change them.
+    what was seen of each database, `clock` says when.
     """
 
     def __init__(
@@ -78,13 +59,13 @@ class RdsStorage:
         modify_client: RdsClient | None = None,
     ) -> None:
         self._rds = rds_client
-        self._ec2 = ec2_client
+        self._reads = RdsReads(rds_client, account_id=account_id, region=region)
+        self._classes = InstanceClasses(ec2_client)
         self._modify = modify_client or rds_client
         self._notes = notes
         self._clock = clock
         self._account_id = account_id
         self._region = region
-        self._limits: dict[str, InstanceLimits | None] = {}
 
     def fleet(self) -> Iterator[StorageView]:
         """Every database whose storage may be set, instances left None; raises ReadFailed.
@@ -105,7 +86,7 @@ class RdsStorage:
                 if page is None:
                     break
                 for told in found:
-                    if told is not None and told.facts.status not in _LEAVING:
+                    if told is not None and told.facts.status not in LEAVING:
                         yield StorageView(
                             volume=told.volume, modification=self._at_work(told), instance=None
                         )
@@ -120,10 +101,10 @@ class RdsStorage:
             modification=modification,
             instance=Instance(
                 instance_id=facts.members[0] if facts.members else ref.resource_id,
-                limits=self._class_limits(facts.instance_class),
+                limits=self._classes.limits(facts.instance_class),
                 volume_ids=(ref.resource_id,),
             ),
-            valid=self._valid(told),
+            valid=self._reads.valid(told),
         )
 
     def attached(self, instance_id: str) -> tuple[StorageView, ...]:
@@ -148,11 +129,12 @@ class RdsStorage:
         """Change the storage to `target` if it still is as the decision saw it.
 
         One call at most, never one that changes nothing, and never one that would apply somebody
-        else's pending changes with it. What is about to be sent is noted first.
+        else's pending changes with it. What is about to be sent is noted first, and nothing is
+        done between a last look and the call.
         """
         try:
-            told, modification = self._look(ref)
-            valid = self._valid(told)
+            told, modification = self._look(ref, acting=True)
+            valid = self._reads.valid(told)
         except ResourceGone as gone:
             return _declined(Refusal.GONE, str(gone))
         except ReadFailed as failed:
@@ -165,11 +147,11 @@ class RdsStorage:
         if found != expected or started != seen:
             said = f"is {found}, last modified {started}; decided on {expected}, {seen}"
             return Stale(expected=expected, found=found, detail=said)
-        why = _why_not_now(told, busy=busy)
+        why = _why_not_now(told, busy=busy) or _why_never(told, target)
         if why is not None:
             return why
         try:
-            sent = parameters(_name(ref), found, target, valid=valid)
+            sent = parameters(name_of(ref), found, target, valid=valid)
         except ValueError as problem:
             return _declined(Refusal.INVALID, str(problem))
         return self._send(ref, told, target, sent)
@@ -182,72 +164,78 @@ class RdsStorage:
             self._amend(ref, lambda r: None if r is None else replace(r, attempt=attempt))
         except Exception as failed:  # what could not be told from somebody else's is not sent
             return _declined(Refusal.OTHER, f"could not note the change first: {failed}")
+        moved = self._moved(ref, told)
+        if moved is not None:
+            self._withdraw(ref, attempt)
+            return moved
         cluster = "DBClusterIdentifier" in sent
         try:
             if cluster:
-                self._modify.modify_db_cluster(**sent)
+                answer = self._modify.modify_db_cluster(**sent)
             else:
-                self._modify.modify_db_instance(**sent)
+                answer = self._modify.modify_db_instance(**sent)
         except Exception as error:  # once it may have been sent, anything is an outcome
             return rds_refusal_of(error)
         try:
             self._amend(ref, lambda r: accepted(r, told.seen, attempt))
         except Exception as failed:  # the next look finds it by what was noted before
             _log.warning("%s was changed, which was not noted: %r", ref.resource_id, failed)
-        return Applied(started_at=attempt.at)
+        flushed = shapes.applied_with(answer)
+        if not flushed:
+            return Applied(started_at=attempt.at)
+        names = ", ".join(flushed)
+        return Applied(
+            started_at=attempt.at,
+            detail=f"RDS applies {names} with it, which somebody left pending at that very moment",
+        )
 
-    def _look(self, ref: ResourceRef) -> tuple[shapes.Told, Modification | None]:
-        """What RDS shows now, laid beside what was noted of the last look."""
-        told = self._told(ref)
-        at = self._clock()
-        noted = self._amend(ref, lambda before: remember(before, told.seen, at))
+    def _moved(self, ref: ResourceRef, told: shapes.Told) -> Outcome | None:
+        """What keeps the call from being sent that was not there a moment ago; None if nothing.
+
+        RDS takes no condition: whatever is left pending after this look is applied with ours.
+        """
+        try:
+            now = self._reads.told(ref)
+        except ResourceGone as gone:
+            return _declined(Refusal.GONE, str(gone))
+        except ReadFailed as failed:
+            return _declined(Refusal.OTHER, f"could not look once more: {failed}")
+        if now == told:
+            return None
+        found = now.volume.configuration
+        expected = told.volume.configuration
+        said = "the database or its tags changed while the change was being noted"
+        return _why_not_now(now, busy=False) or Stale(expected=expected, found=found, detail=said)
+
+    def _withdraw(self, ref: ResourceRef, attempt: Attempt) -> None:
+        """Take back the note of a call that was not sent; left there it only lasts an hour."""
+        with suppress(ReadFailed):
+            self._amend(
+                ref,
+                lambda r: r if r is None or r.attempt != attempt else replace(r, attempt=None),
+            )
+
+    def _look(
+        self, ref: ResourceRef, *, acting: bool = False
+    ) -> tuple[shapes.Told, Modification | None]:
+        """What RDS shows now, laid beside what was noted of the last look.
+
+        Another database under the name of one that was known is first told as gone, so that
+        nothing of the old one is in force for it: its price at enrolment, a chain, an approval.
+        """
+        told = self._reads.told(ref)
+        at, another = self._clock(), False
+
+        def laid_beside(before: Remembered | None) -> Remembered | None:
+            nonlocal another
+            another = before is not None and before.identity != told.seen.identity
+            return before if another and acting else remember(before, told.seen, at)
+
+        noted = self._amend(ref, laid_beside)
+        if another:
+            raise ResourceGone(f"{name_of(ref)} is another database of that name now")
         modification = None if noted is None else noted.modification
         return _with_pending(told, modification), modification
-
-    def _told(self, ref: ResourceRef) -> shapes.Told:
-        name, cluster = _name(ref), ref.resource_id.startswith(shapes.CLUSTER)
-        call = "DescribeDBClusters" if cluster else "DescribeDBInstances"
-        with reading(f"{call} {name}"):
-            try:
-                if cluster:
-                    found = self._rds.describe_db_clusters(DBClusterIdentifier=name)["DBClusters"]
-                else:
-                    answer = self._rds.describe_db_instances(DBInstanceIdentifier=name)
-                    found = answer["DBInstances"]
-            except ClientError as error:
-                if code_of(error) in _GONE:
-                    raise ResourceGone(f"{name} does not exist") from error
-                raise
-            if not found:
-                raise ResourceGone(f"{name} does not exist")
-            if not shapes.ours(found[0]):
-                raise ResourceGone(f"{name} has no storage of its own that RDS sets")
-            shape = found[0]
-            if "TagList" not in shape:  # no tags told are not no tags: one may forbid everything
-                arn = shape["DBClusterArn" if cluster else "DBInstanceArn"]
-                shape = {**shape, **self._rds.list_tags_for_resource(ResourceName=arn)}
-                shape["TagList"]  # it raises where even that tells none
-            read = shapes.cluster if cluster else shapes.instance
-            try:
-                told = read(shape, account_id=self._account_id, region=self._region)
-            except AttributeError as problem:
-                raise ReadFailed(f"{call} {name}: {problem!r}") from problem
-        if told.volume.ref != ref:  # a name spelled otherwise would be kept in two books
-            raise ResourceGone(f"{name} is called {told.volume.ref.resource_id}")
-        if told.facts.status in _LEAVING:
-            raise ResourceGone(f"{name} does not exist")
-        return told
-
-    def _valid(self, told: shapes.Told) -> tuple[ValidStorage, ...]:
-        """What RDS takes now; not asked of clusters, nor while the database is not at rest."""
-        database = told.volume.configuration.database
-        if database is None or database.deployment is Deployment.CLUSTER or not told.seen.settled:
-            return ()
-        name = told.volume.ref.resource_id
-        with reading(f"DescribeValidDBInstanceModifications {name}"):
-            return shapes.valid_storage(
-                self._rds.describe_valid_db_instance_modifications(DBInstanceIdentifier=name)
-            )
 
     def _amend(
         self, ref: ResourceRef, change: Callable[[Remembered | None], Remembered | None]
@@ -273,32 +261,6 @@ class RdsStorage:
         except shapes.MALFORMED as error:
             _log.warning("database %s is not understood: %r", name, error)
             return None
-
-    def _class_limits(self, instance_class: str) -> InstanceLimits | None:
-        if instance_class not in self._limits:
-            self._limits[instance_class] = self._told_limits(instance_class)
-        return self._limits[instance_class]
-
-    def _told_limits(self, instance_class: str) -> InstanceLimits | None:
-        """The EBS limits of the EC2 type behind the class; None where EC2 knows no such type."""
-        name = shapes.class_type(instance_class)
-        if name is None:
-            return None
-        with reading(f"DescribeInstanceTypes {name}"):
-            try:
-                answer = self._ec2.describe_instance_types(InstanceTypes=[name])  # type: ignore[list-item]
-            except ClientError as error:
-                if code_of(error) == "InvalidInstanceType":
-                    return None
-                raise
-            found = answer["InstanceTypes"]
-            if not found or found[0].get("EbsInfo", {}).get("EbsOptimizedSupport") != "default":
-                return None
-            return ebs_shapes.instance_limits(found[0])
-
-
-def _name(ref: ResourceRef) -> str:
-    return ref.resource_id.removeprefix(shapes.CLUSTER)
 
 
 def _remembered(text: str) -> Remembered | None:
@@ -337,6 +299,16 @@ def _why_not_now(told: shapes.Told, *, busy: bool) -> Refused | None:
         return _declined(Refusal.IN_FLIGHT, f"the database is {facts.status}, not available")
     if facts.unusual is not None:
         return _declined(Refusal.UNSUPPORTED, f"its storage is unusual: {facts.unusual}")
+    return None
+
+
+def _why_never(told: shapes.Told, target: Configuration) -> Refused | None:
+    """What no call of ours may do, whatever was decided: copy all data, or grow beside RDS."""
+    found = told.volume.configuration
+    if full_copy(found, target):
+        return _declined(Refusal.INVALID, f"RDS would copy all data from {found} to {target}")
+    if target.size_gib > found.size_gib and told.facts.grows_by_itself:
+        return _declined(Refusal.UNSUPPORTED, "RDS's storage autoscaling grows it by now")
     return None
 
 

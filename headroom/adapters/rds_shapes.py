@@ -110,6 +110,46 @@ def cluster(shape: Shape, *, account_id: str, region: str) -> Told:
     )  # fmt: skip
 
 
+def cluster_of_member(shape: Shape) -> str | None:
+    """The Multi-AZ DB cluster that a DB instance is a member of; None for any other."""
+    cluster = shape.get("DBClusterIdentifier")
+    member = "DBInstanceIdentifier" in shape and str(shape.get("Engine", "")) in _FAMILIES
+    return str(cluster) if member and cluster else None
+
+
+def with_members(told: Told, members: Iterable[Shape]) -> Told:
+    """A cluster with what only its members tell: a class left pending, work on their storage.
+
+    Source: RDS API 2014-10-31; ClusterPendingModifiedValues has no DBInstanceClass. Raises
+    ValueError when RDS tells of fewer members than the cluster has.
+    """
+    found = list(members)
+    missing = set(told.facts.members) - {each["DBInstanceIdentifier"] for each in found}
+    if missing or not found:
+        raise ValueError(f"RDS tells nothing of {', '.join(sorted(missing)) or 'any member'}")
+    pending = set(told.facts.pending)
+    for each in found:  # their storage is the cluster's own, which tells it itself
+        names = flushed(each.get("PendingModifiedValues") or {})
+        pending |= {name for name in names if name not in _STORAGE}
+    statuses = (told.facts.status, *(each["DBInstanceStatus"] for each in found))
+    status = next((s for s in statuses if s != AVAILABLE), AVAILABLE)
+    operations = (told.facts.operation, *(each.get("StorageOperationStatus") for each in found))
+    operation = next((o for o in operations if o is not None), None)
+    working = operation is not None or any(s in _WORKING for s in statuses)
+    facts = replace(told.facts, status=status, operation=operation, pending=tuple(sorted(pending)))
+    return Told(
+        volume=replace(told.volume, facts=facts, state=status),
+        seen=replace(told.seen, working=working, settled=status == AVAILABLE and not working),
+    )
+
+
+def applied_with(answer: Shape) -> tuple[str, ...]:
+    """Names of changes not of the storage that RDS answers to apply with ours; sorted."""
+    shape = answer.get("DBInstance") or answer.get("DBCluster") or {}
+    pending = shape.get("PendingModifiedValues") or {}
+    return tuple(name for name in flushed(pending) if name not in _STORAGE)
+
+
 def _told(
     shape: Shape, resource_id: str, deployment: Deployment, facts: DatabaseFacts, *,
     account_id: str, region: str, identity: str, created_at: datetime,

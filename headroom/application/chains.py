@@ -10,9 +10,11 @@ from headroom.application import rollback
 from headroom.application.breakers import tell_if_opened
 from headroom.application.execution import LEASE, VERIFY_AFTER, known
 from headroom.application.groups import tell_ended
-from headroom.domain.assess import assess, assess_return
+from headroom.domain.assess import GIVE_UP, assess, assess_return
 from headroom.domain.decision import Act, Decision
+from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.observation import Observation
+from headroom.domain.rds_operations import SETTLES
 from headroom.domain.records import Step
 from headroom.domain.resources import ModificationState
 from headroom.domain.standing import OpenChain
@@ -32,6 +34,8 @@ from headroom.ports import Ports
 CLOCK_SKEW = timedelta(minutes=1)
 GIVE_AWS = timedelta(minutes=5)
 """How long after a call without an answer AWS may still show its effect."""
+GIVE_RDS = SETTLES + timedelta(minutes=5)
+"""The same for RDS, which may show nothing of a change it accepted for a while."""
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
     NotMissed: Step.RELIEVED,
@@ -78,8 +82,9 @@ def _resolve(
         mine = known(decision, change.started_at)
         ports.standings.saw_modifications(observation.volume.ref, [mine], now=now)
         return False
-    if now < chain.since + GIVE_AWS:
-        _wait(ports, observation, chain, now, until=chain.since + GIVE_AWS)
+    until = _too_early(observation, chain, now)
+    if until is not None:
+        _wait(ports, observation, chain, now, until=until)
         return False
     _append(ports, decision, chain, Step.NOT_APPLIED, now,
             "AWS shows no such change: it was not accepted",
@@ -87,6 +92,21 @@ def _resolve(
     if decision.group is not None:
         tell_ended(ports, decision, Step.NOT_APPLIED, "it was not accepted", now)
     return True
+
+
+def _too_early(observation: Observation, chain: OpenChain, now: datetime) -> datetime | None:
+    """Until when AWS may still come to show the change; None when it would show by now.
+
+    A database that RDS is at work on may be at work on this very change without naming it.
+    """
+    facts = observation.volume.facts
+    if facts is None:
+        until = chain.since + GIVE_AWS
+        return until if now < until else None
+    if now < chain.since + GIVE_RDS:
+        return chain.since + GIVE_RDS
+    at_work = facts.status != AVAILABLE and now < chain.since + GIVE_UP
+    return now + GIVE_AWS if at_work else None
 
 
 def _verify(

@@ -131,8 +131,9 @@ def known(decision: Decision, started_at: datetime) -> KnownModification:
 
 def _told(outcome: Outcome, now: datetime) -> tuple[Step, str, datetime]:
     match outcome:
-        case Applied():
-            return Step.APPLIED, "AWS accepted the change", now + VERIFY_AFTER
+        case Applied(detail=detail):
+            said = f"AWS accepted the change; {detail}" if detail else "AWS accepted the change"
+            return Step.APPLIED, said, now + VERIFY_AFTER
         case AlreadyThere():
             return Step.ALREADY_THERE, "the volume already had the target", now + VERIFY_AFTER
         case Stale(detail=detail):

@@ -53,7 +53,9 @@ def look(
         view = ports.storage.view(ref)
     except ResourceGone as gone:
         _let_go(ports, ref, now, str(gone))
-        return None
+        if gone.instead is None or gone.instead == ref:
+            return None
+        return look(ports, gone.instead, now, trigger=trigger, must_record=must_record)
     standing = ports.standings.standing(ref, now)
     policy = ports.policies.current()
     if standing.open_chain is not None:

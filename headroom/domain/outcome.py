@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import LATER, Configuration
 
 
 class Refusal(StrEnum):
@@ -30,6 +30,8 @@ class Applied:
     """AWS accepted the change and started it at `started_at`."""
 
     started_at: datetime
+    detail: str = field(default="", metadata=LATER)
+    """What else came of the call that nobody planned; empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

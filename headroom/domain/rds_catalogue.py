@@ -205,11 +205,20 @@ def _as_told(band: Band, told: ValidStorage, threshold: int | None) -> Iterator[
     yield replace(
         band,
         size_gib=sizes,
-        iops=(told.iops or band.iops) if band.iops else (),
-        mibps=(told.mibps or band.mibps) if band.mibps else (),
+        iops=(_from(band, told.iops, band.iops) or band.iops) if band.iops else (),
+        mibps=(_from(band, told.mibps, band.mibps) or band.mibps) if band.mibps else (),
         iops_per_gib=_highest(told.iops_per_gib) or band.iops_per_gib,
         mibps_per_iops=_highest(told.mibps_per_iops) or band.mibps_per_iops,
     )
+
+
+def _from(band: Band, told: Spans, table: Spans) -> Spans:
+    """AWS's range, which is of all sizes: what striped gp3 includes is the least it can have."""
+    if band.stripes == 1 or not band.mibps:
+        return told
+    floor = min(span.low for span in table)
+    lows = ((span, span.least(floor)) for span in told)
+    return tuple(replace(span, low=low) for span, low in lows if low is not None)
 
 
 def _highest(ratios: tuple[tuple[float, float], ...]) -> tuple[float, float] | None:

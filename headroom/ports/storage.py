@@ -13,7 +13,14 @@ from headroom.domain.resources import Configuration, Instance, Modification, Res
 
 
 class ResourceGone(LookupError):
-    """The resource does not exist (any more)."""
+    """The resource does not exist (any more).
+
+    `instead` is what has its storage, where that is known: of a member its cluster.
+    """
+
+    def __init__(self, message: str, *, instead: ResourceRef | None = None) -> None:
+        super().__init__(message)
+        self.instead = instead
 
 
 class ReadFailed(RuntimeError):

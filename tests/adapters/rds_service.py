@@ -5,7 +5,7 @@ Answers are checked against botocore's model of RDS, so that no test reads a sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -74,6 +74,10 @@ class RdsService:
     """By ARN, for shapes that tell none."""
     fails_with: Exception | None = None
     """Raised by the next change, before it takes effect."""
+    looks: int = 0
+    """How often instances were asked for by name or cluster."""
+    before_look: Callable[[int], None] = lambda _: None
+    """What somebody else does before such a look is answered."""
     times_out: bool = False
     """Whether the next change takes effect and its answer is lost."""
 
@@ -98,11 +102,28 @@ class RdsService:
 
         return Pages()
 
-    def describe_db_instances(self, *, DBInstanceIdentifier: str) -> Mapping[str, Any]:
+    def describe_db_instances(
+        self, *, DBInstanceIdentifier: str | None = None,
+        Filters: Sequence[Mapping[str, Any]] = (),
+    ) -> Mapping[str, Any]:  # fmt: skip
+        self.looks += 1
+        self.before_look(self.looks)
+        if DBInstanceIdentifier is None:
+            return checked("describe_db_instances", {"DBInstances": self._members(Filters)})
         if DBInstanceIdentifier not in self.instances:
             raise refusal("DBInstanceNotFound", status=404)
         found = self.instances[DBInstanceIdentifier]
         return checked("describe_db_instances", {"DBInstances": [found]})
+
+    def _members(self, filters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Members of clusters: as they stand among the instances, else at rest."""
+        (names,) = [f["Values"] for f in filters if f["Name"] == "db-cluster-id"]
+        return [
+            self.instances.get(one["DBInstanceIdentifier"])
+            or db(DBInstanceIdentifier=one["DBInstanceIdentifier"], DBClusterIdentifier=name)
+            for name in names
+            for one in self.clusters[name]["DBClusterMembers"]
+        ]
 
     def describe_db_clusters(self, *, DBClusterIdentifier: str) -> Mapping[str, Any]:
         if DBClusterIdentifier not in self.clusters:

@@ -383,6 +383,8 @@ def test_another_database_of_the_same_name_has_no_past() -> None:
     place.service.settles()
     place.view()
     place.service.instances["orders"] = db(DbiResourceId="db-NEW", AllocatedStorage=100)
+    with pytest.raises(ResourceGone, match="another database of that name"):
+        place.view()
     assert place.view().modification is None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headroom.adapters.rds import RdsStorage
+from headroom.adapters.rds_classes import InstanceClasses
 from headroom.application.look import look
 from headroom.application.remediate import remediate
 from headroom.application.sweep import sweep
@@ -136,8 +137,32 @@ def test_a_call_that_never_arrived_ends_the_chain_and_may_be_tried_again() -> No
     for _ in range(4):
         stage.later(minutes=3)
         stage.look_on()
+    assert stage.steps(ORDERS) == ["act", "intended", "unknown"]  # RDS may yet come to show it
+    stage.later(minutes=4)
+    stage.look_on()
     assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
     assert len(stage.service.changes) <= 1
+
+
+def test_a_lost_call_that_rds_is_at_work_on_without_naming_it_is_waited_for() -> None:
+    stage = Databases.of(spending())
+    stage.service.times_out = True
+    stage.look()
+    shape = stage.service.instances["orders"]
+    wanted, shape["PendingModifiedValues"] = dict(shape["PendingModifiedValues"]), {}
+    for _ in range(3):  # `modifying`, and nothing pending that would tell what
+        stage.later(minutes=20)
+        stage.look_on()
+        assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
+    shape["PendingModifiedValues"] = wanted
+    stage.service.optimizes()
+    stage.later(minutes=5)
+    stage.look_on()
+    assert stage.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
+    assert len(stage.service.changes) == 1
+    known = stage.ledger.standing(ORDERS, stage.now).modifications
+    assert [m.by for m in known] == ["headroom"]  # the owner's price base is not moved by it
+    assert stage.ledger.standing(ORDERS, stage.now).own_increase_usd >= 0
 
 
 def test_a_pending_change_of_somebody_else_holds_everything_and_says_so() -> None:
@@ -177,7 +202,7 @@ def test_money_is_not_spent_where_the_class_is_the_limit() -> None:
         at_the_limit(12_000.0), StorageType="gp3", Iops=12_000, StorageThroughput=500,
         DBInstanceClass="db.r6g.large",
     )  # fmt: skip
-    stage.rds._ec2 = SmallClass()  # type: ignore[assignment]
+    stage.rds._classes = InstanceClasses(SmallClass())  # type: ignore[arg-type]
     decision = stage.look()
     assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
     assert isinstance(decision.answer, Hold | Escalate)

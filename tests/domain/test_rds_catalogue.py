@@ -240,6 +240,18 @@ def test_aws_tells_no_parameter_into_being_below_the_threshold() -> None:
     assert (large.size_gib[0].low, large.stripes) == (400, 4)
 
 
+def test_striped_gp3_is_never_set_below_what_its_four_volumes_include() -> None:
+    of_all_sizes = ValidStorage(
+        volume_type=GP3, size_gib=(Span(low=20, high=65_536),),
+        iops=(Span(low=3_000, high=64_000, step=1_000),), mibps=(Span(low=125, high=4_000),),
+    )  # fmt: skip
+    assert why_invalid_of(rds(GP3, 500, 11_000, 500), of_all_sizes) is not None
+    assert why_invalid_of(rds(GP3, 500, 12_000, 499), of_all_sizes) is not None
+    assert why_invalid_of(rds(GP3, 500, 12_000, 500), of_all_sizes) is None
+    of_sql = why_invalid_of(rds(GP3, 500, 4_000, 200, engine=SQL), of_all_sizes)
+    assert of_sql is None
+
+
 def test_the_present_size_stays_valid_whatever_aws_tells_to_grow_to() -> None:
     grow = told(GP3, size=(Span(low=550, high=65_536),))
     origin = rds(GP3, 500, 12_000, 500)
