@@ -252,11 +252,10 @@ def _by_tag(converter: Converter, members: tuple[type, ...]) -> Callable[[Any, A
 
 
 def _tagged(converter: Converter, member: type) -> Callable[[Any], dict[str, Any]]:
-    fields: Callable[[Any], dict[str, Any]] = make_dict_unstructure_fn(member, converter)
-    tag = _tag(member)
+    written, tag = _without_later(converter, member), _tag(member)
 
     def unstructure(value: Any) -> dict[str, Any]:
-        return {TAG: tag, **fields(value)}
+        return {TAG: tag, **written(value)}
 
     return unstructure
 
