@@ -176,6 +176,11 @@ class Evidence:
     """A target to weigh beside those that the planner finds; not part of the decision's id."""
 
 
+LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
+LARGER_CLASS = (
+    "use a larger DB instance class, or spread the load; faster storage would change nothing"
+)
+
 EXPLAINED = frozenset(
     {
         Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.GROUP,
@@ -376,10 +381,10 @@ def _answer(
     if diagnosis.binding is Binding.NOTHING:
         return _in_calm(evidence, effective, judgements, best)
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+        database = evidence.observation.volume.configuration.database
         return _told_once(
             evidence, effective, Reason.INSTANCE_IS_THE_LIMIT, diagnosis.binding.value,
-            "use a larger instance, or spread the load; a faster volume would change nothing",
-            None,
+            LARGER_INSTANCE if database is None else LARGER_CLASS, None,
         )  # fmt: skip
     if _price_now(evidence) is None:
         return _told_once(

@@ -6,6 +6,7 @@ from datetime import timedelta
 from statistics import mean
 
 from headroom.domain.catalogue import Capability, capability
+from headroom.domain.class_limit import class_pressed
 from headroom.domain.demand import BalanceForecast, Binding, Demand, Diagnosis
 from headroom.domain.estimate import LEAD_TIME
 from headroom.domain.instance_balance import forecast, imminent, told
@@ -14,7 +15,6 @@ from headroom.domain.pressure import Minute, minutes
 
 RECENT = timedelta(minutes=15)
 RECENT_MINUTES = 15
-FULL_PERCENT = 99.0
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 TOLERANCE = 1.1
 """An instance that leaves a volume hardly more than it has is the limit all the same."""
@@ -53,17 +53,6 @@ def _instance_balance(
     return forecast(observation, seen, minutes(observation.history, can, observation.modification))
 
 
-def _earlier(observation: Observation, can: Capability) -> tuple[Minute, ...]:
-    """Earlier days, told only where the instance's balance is being used up."""
-    history, activity = observation.history, observation.instance_activity
-    if history is None or activity is None:
-        return ()
-    balances = activity.io_balance_percent, activity.byte_balance_percent
-    if all((last := one.last()) is None or last >= FULL_PERCENT for one in balances):
-        return ()
-    return minutes(history, can, observation.modification)
-
-
 def _binding(
     observation: Observation,
     demand: Demand,
@@ -88,6 +77,9 @@ def _binding(
         return _pressed(can, recent, limit, left)
     if stolen is not None and not volume_is_next:
         return stolen, "the instance's own EBS check reads 1 while the volume's does not"
+    of_class = class_pressed(observation, recent)
+    if of_class is not None and not volume_is_next:
+        return of_class
     credits = demand.credits
     empty_at = None if credits is None else credits.empty_at
     if credits is not None and empty_at is not None and empty_at - observation.at <= LEAD_TIME:
