@@ -38,8 +38,9 @@ from headroom.domain.aurora_verification import (
     ModeVerification,
 )
 from headroom.domain.decision import Act, Answer, Decision, Escalate, Hold
-from headroom.domain.observation import Observation
+from headroom.domain.observation import Observation, VolumeActivity
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
+from headroom.domain.plans import Plan
 from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
 from headroom.domain.resources import Configuration, Volume
 from headroom.domain.verdicts import Quantity
@@ -330,10 +331,11 @@ def _converter() -> Converter:
     converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
     converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
     converter.register_structure_hook(Rule, _rule_in(converter))
-    for grown in (Configuration, Volume, Observation):
+    for grown in (Configuration, Volume, VolumeActivity, Observation, Plan):
         converter.register_unstructure_hook(grown, _without_later(converter, grown))
     for union, members in UNIONS:
         for member in members:
             converter.register_unstructure_hook(member, _tagged(converter, member))
         converter.register_structure_hook(union, _by_tag(converter, members))
+    converter.register_unstructure_hook(Decision, _without_later(converter, Decision))
     return converter

@@ -18,9 +18,9 @@ USD_PER_METRIC_READ = Decimal("0.01") / 1_000
 MINUTES_PER_MONTH = 730 * 60
 METRICS_PER_GLANCE = 4
 """Metrics the sweep's fleet scan reads per volume: both checks, credits, queue."""
-METRICS_PER_DATABASE = 6
-"""Metrics the scan reads per DB instance: reads and writes in operations and bytes, queue, and the
-credits of gp2."""
+METRICS_PER_DATABASE = 7
+"""Metrics the scan reads per DB instance: reads and writes in operations and bytes, queue, free space,
+and the credits of gp2."""
 METRICS_PER_LOOK = (22, 30)
 """Metrics one full look reads: of a gp3 volume alone on an instance that does not burst; of a gp2
 volume beside a root volume on one that does. Each further volume of the instance adds 4."""

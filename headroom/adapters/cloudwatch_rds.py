@@ -34,8 +34,8 @@ class CloudWatchRdsMetrics:
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """A Glance at the last half hour of every database, by resource id; raises ReadFailed.
 
-        Five metrics of each instance, six on gp2, three times that of a cluster: a scan every 15
-        minutes costs $146 a month per 1,000 gp3 databases, $175 per 1,000 on gp2 (2,920 scans,
+        Six metrics of each instance, seven on gp2, three times that of a cluster: a scan every 15
+        minutes costs $175 a month per 1,000 gp3 databases, $204 per 1,000 on gp2 (2,920 scans,
         $0.01 per 1,000 metrics).
         """
         span = window(now, length=self._glance, period_s=60)

@@ -17,7 +17,9 @@ from headroom.domain.resources import Instance, Volume, VolumeType
 from headroom.ports import Glance
 
 _MIB = 1024 * 1024
+_GIB = 1024**3
 _MS_PER_S = 1_000
+_FREE = "FreeStorageSpace"
 _RATES = ("ReadIOPS", "WriteIOPS", "ReadThroughput", "WriteThroughput")
 _WAITS = ("ReadLatency", "WriteLatency", "DiskQueueDepth")
 _BALANCES = ("EBSIOBalance%", "EBSByteBalance%")
@@ -40,13 +42,14 @@ def _balance(volume: Volume, member: str) -> tuple[Query, ...]:
 
 
 def glance_queries(volume: Volume) -> tuple[Query, ...]:
-    """What a Glance needs: 5 metrics of each member, 6 where there are credits."""
+    """What a Glance needs: 6 metrics of each member, 7 where there are credits."""
     return tuple(
         query
         for one in members(volume)
         for query in (
             *(_of(one, metric) for metric in _RATES),
             _of(one, "DiskQueueDepth"),
+            _of(one, _FREE, "Minimum"),
             *_balance(volume, one),
         )
     )
@@ -60,6 +63,7 @@ def storage_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
         for query in (
             *(_of(one, metric) for metric in (*_RATES, *_WAITS)),
             *(_of(one, metric, "Maximum") for metric in _RATES if period_s > 60),
+            _of(one, _FREE, "Minimum"),
             *_balance(volume, one),
         )
     )
@@ -84,6 +88,7 @@ def glance_of(volume: Volume, found: Mapping[Query, Series], span: Window) -> Gl
         return max((v for each in seen for v in series(each).known()), default=None)
 
     balances = (v for each in seen for v in each.burst_balance_percent.known())
+    free = [() if each.free_gib is None else each.free_gib.known() for each in seen]
     return Glance(
         iops_exceeded_minutes=None,
         throughput_exceeded_minutes=None,
@@ -91,6 +96,8 @@ def glance_of(volume: Volume, found: Mapping[Query, Series], span: Window) -> Gl
         longest_queue=highest(lambda a: a.queue_length),
         peak_iops=highest(lambda a: _added(a.read_iops, a.write_iops)),
         peak_mibps=highest(lambda a: _added(a.read_mibps, a.write_mibps)),
+        lowest_free_gib=min((v for one in free for v in one), default=None),
+        filled_gib=max((one[0] - one[-1] for one in free if one), default=None),
     )
 
 
@@ -147,6 +154,7 @@ def _activity(
         throughput_exceeded=span.nothing(),
         busiest_iops=_busiest(reads, writes, peaks[0], peaks[1]) if longer else None,
         busiest_mibps=_busiest(read, written, peaks[2], peaks[3]) if longer else None,
+        free_gib=of(_FREE, "Minimum", _GIB),
     )
 
 
@@ -173,7 +181,9 @@ def _busiest_member(seen: Sequence[VolumeActivity], span: Window) -> VolumeActiv
             return None
         return _alike(known[0], tuple(known[one].values[i] for i, one in enumerate(chosen)))
 
-    return VolumeActivity(**{f.name: pick(f.name) for f in fields(VolumeActivity)})  # type: ignore[arg-type]
+    chosen_of = {f.name: pick(f.name) for f in fields(VolumeActivity) if f.name != "free_gib"}
+    free = _lowest(each.free_gib for each in seen if each.free_gib is not None)
+    return VolumeActivity(**chosen_of, free_gib=free)  # type: ignore[arg-type]
 
 
 def _latency(*directions: tuple[Series, Series]) -> Series:

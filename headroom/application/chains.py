@@ -121,7 +121,8 @@ def _verify(
     step = ENDED[type(verification)]
     detail = _detail(verification)
     undo = None
-    if isinstance(verification, Ineffective) and decision.group is None:
+    grew = act.plan.growth is not None  # space it brought, or not, cannot be taken back
+    if isinstance(verification, Ineffective) and decision.group is None and not grew:
         undo = rollback.by_itself(ports, decision, observation, now)
     if undo is not None:
         detail += "; the policy has it undone"

@@ -9,6 +9,7 @@ from hashlib import sha256
 from headroom.application import approvals, groups, rollback
 from headroom.application.chains import advance
 from headroom.application.execution import execute
+from headroom.application.space import space_look
 from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason
 from headroom.domain.observation import Observation
 from headroom.domain.planner import CALM_MINUTES
@@ -243,7 +244,8 @@ def next_look(decision: Decision) -> datetime | None:
     and while it costs more than when it was enrolled once a day whatever happens: were it
     deleted, nobody else would tell, and its increase would count for ever.
     """
-    found = [at for at in (_next_look(decision), _planned(decision)) if at is not None]
+    looks = (_next_look(decision), _planned(decision), space_look(decision))
+    found = [at for at in looks if at is not None]
     waiting = waiting_of(decision)
     if waiting is not None:
         found = [_in_queue(decision, waiting)]

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from headroom.application.look import NEAR_A_LIMIT, look
 from headroom.application.queueing import turns
+from headroom.application.space import may_fill_up
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
@@ -250,6 +251,8 @@ def suspect(view: StorageView, glance: Glance | None, now: datetime, fresh: time
     """
     change = view.modification
     if change is not None and change.started_at > now - fresh:
+        return True
+    if may_fill_up(view, glance):
         return True
     if glance is None:
         return False

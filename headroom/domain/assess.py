@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from headroom.domain.assess_space import assess_space
 from headroom.domain.catalogue import Capability, capability
 from headroom.domain.demand import Binding, Diagnosis
 from headroom.domain.diagnose import diagnose
@@ -44,6 +45,10 @@ def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verifi
     landing = _landing(observation, plan, applied_at)
     if landing is not None:
         return landing
+    if plan.growth is not None:
+        space = assess_space(observation, plan, applied_at)
+        if plan.growth.alone or not isinstance(space, Relieved):
+            return space
     return _pressure_after(observation, plan, applied_at, observation.modification)
 
 

@@ -21,6 +21,8 @@ from headroom.domain.requests import (
 )
 from headroom.domain.resource_state import Reserved, ResourceState, usd
 from headroom.domain.resources import ModificationState
+from headroom.domain.space_answer import CAUSE as SPACE
+from headroom.domain.space_answer import still_short
 from headroom.domain.standing import KEPT, KnownModification, OpenChain, Standing
 from headroom.domain.stops import CAUSE, FAILS, MAX_FAILURES, AccountStops, Breaker, is_failure
 from headroom.domain.traffic import Traffic
@@ -60,7 +62,9 @@ def after_decided(
         enrolment = decision.current_usd  # while one lands AWS still describes what was before it
     if decision.diagnosis.binding is Binding.NOTHING:
         # What somebody undid lasts longer than an episode of load: it is told once all the same.
-        causes = tuple(c for c in causes if c.startswith(Guardrail.REVERTED.value))
+        causes = tuple(c for c in causes if c.startswith((Guardrail.REVERTED.value, SPACE)))
+    if not still_short(decision.space, decision.observation.volume.facts):
+        causes = tuple(c for c in causes if not c.startswith(SPACE))
     escalates = isinstance(decision.answer, Escalate) and decision.rolls_back is None
     if isinstance(decision.answer, Escalate) and escalates and decision.answer.cause not in causes:
         causes = (*causes, decision.answer.cause)[-KEPT_CAUSES:]

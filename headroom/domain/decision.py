@@ -6,18 +6,20 @@ Escalate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
 from headroom.domain.approval import asked_early, quiet_until, refused_until, why_approval
+from headroom.domain.blocking import clear_at, distance
 from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
 from headroom.domain.diagnose import diagnose
 from headroom.domain.digest import digest
 from headroom.domain.estimate import estimate
+from headroom.domain.free_space import SpaceForecast, space_forecast
 from headroom.domain.groups import GroupSeen, GroupStanding
 from headroom.domain.guardrails import MIN_KNOWN_MINUTES, Case, judge
 from headroom.domain.limits import CodeOwned
@@ -35,7 +37,9 @@ from headroom.domain.policy import (
     limits_for,
 )
 from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import LATER, Configuration, VolumeType
+from headroom.domain.space_answer import Grow, Tell, Wait, for_this_owner, on_space
+from headroom.domain.space_plans import with_space
 from headroom.domain.standing import WINDOW, Signature, Standing
 from headroom.domain.trades import only_unused
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
@@ -70,6 +74,10 @@ class Reason(StrEnum):
     """A change is undone because somebody, or the policy, wants it."""
     OBSERVE_ONLY = "observe_only"
     DATA_TOO_THIN = "data_too_thin"
+    SPACE_RUNS_OUT = "space_runs_out"
+    """A database's storage is about to be full, or less is free than its owner wants."""
+    SPACE_UNCLEAR = "space_unclear"
+    """It may be filling, but that is too young, or too little measured, to grow it for good."""
     POLICY_UNREADABLE = "policy_unreadable"
     PRICE_UNKNOWN = "price_unknown"
 
@@ -144,6 +152,8 @@ class Decision:
     """The chain whose change this decision is about to undo."""
     group: GroupSeen | None = None
     """The striped set that it was decided with; None for a volume of none."""
+    space: SpaceForecast | None = field(default=None, metadata=LATER)
+    """What is expected of a database's free space; None where nothing is told of it."""
 
     @property
     def signature(self) -> Signature:
@@ -157,10 +167,14 @@ class Decision:
         blocking = tuple(g.value for g in said if g not in PLACES) or (("places",) if said else ())
         return Signature(
             answer=type(answer).__name__.lower(),
-            binding=self.diagnosis.binding.value,
+            binding=self.diagnosis.binding.value + self._tight,
             plan="" if plan is None else str(plan.target),
             blocking=blocking,
         )
+
+    @property
+    def _tight(self) -> str:
+        return "" if self.space is None or self.space.eased else "+space"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +218,7 @@ class Assessed:
     situation: Situation | None
     """None where no price is known."""
     weighed: Weighed
+    space: SpaceForecast | None = None
 
 
 def decide(evidence: Evidence, *, group: GroupStanding | None = None) -> Decision:
@@ -227,12 +242,18 @@ def assessed(evidence: Evidence) -> Assessed:
     demand = estimate(observation)
     diagnosis = diagnose(observation, demand)
     situation, weighed = None, NOTHING_WEIGHED
+    space = for_this_owner(
+        space_forecast(observation, evidence.standing.modifications, effective.limits),
+        effective.limits, observation.at,
+    )  # fmt: skip
     if evidence.prices is not None:
         situation = _situation(evidence, evidence.prices, effective, demand, diagnosis)
         weighed = weighed if situation is None else weigh(situation)
+    if situation is not None and space is not None:
+        weighed = replace(weighed, plans=with_space(situation, space, weighed.plans))
     return Assessed(
         evidence=evidence, policy=policy, effective=effective, demand=demand,
-        diagnosis=diagnosis, situation=situation, weighed=weighed,
+        diagnosis=diagnosis, situation=situation, weighed=weighed, space=space,
     )  # fmt: skip
 
 
@@ -244,6 +265,7 @@ def case_of(
         plan=plan, observation=seen.evidence.observation, demand=seen.demand,
         diagnosis=seen.diagnosis, standing=standing, policy=seen.policy,
         effective=seen.effective, known_days=seen.weighed.known_days, group=group,
+        space=seen.space,
     )  # fmt: skip
 
 
@@ -271,7 +293,10 @@ def concluded(
     """The decision that follows from what every guardrail said; `answer` is a set's own."""
     evidence, effective = seen.evidence, seen.effective
     observation = evidence.observation
-    answer = answer or _answer(evidence, effective, seen.demand, seen.diagnosis, judgements)
+    answer = answer or _for_space(seen, judgements) or _answer(
+        evidence, effective, seen.demand, seen.diagnosis,
+        tuple(j for j in judgements if j.plan.growth is None),
+    )  # fmt: skip
     owner = code_owner(observation.volume.tags, seen.policy.code_tags)
     return Decision(
         decision_id=decision_id_of(evidence, token),
@@ -287,12 +312,53 @@ def concluded(
         diagnosis=seen.diagnosis,
         judgements=judgements,
         answer=answer,
-        summary=_summary(observation, seen.diagnosis, answer),
+        summary=_summary(observation, _seen(seen), answer),
         next_change_at=seen.weighed.next_change,
         code_owner=owner,
         write_back=_write_back(observation, effective, owner, answer),
         group=group,
+        space=seen.space,
     )  # fmt: skip
+
+
+def _seen(seen: Assessed) -> str:
+    """What was found of the load, and of free space where that matters, in words."""
+    space, said = seen.space, seen.diagnosis.explanation
+    unclear = space is not None and space.unclear and seen.effective.limits.grow_space
+    if space is None or not (space.short or unclear):
+        return said
+    calm = seen.diagnosis.binding is Binding.NOTHING
+    return space.explanation if calm else f"{space.explanation}; {said}"
+
+
+def _for_space(seen: Assessed, judgements: tuple[PlanJudgement, ...]) -> Answer | None:
+    """The answer that free space asks for: a database that is full stops, whatever its load."""
+    evidence, effective = seen.evidence, seen.effective
+    if isinstance(evidence.policy, PolicyUnreadable):
+        return None
+    calm = seen.diagnosis.binding is Binding.NOTHING
+    asked = on_space(
+        seen.space, evidence.observation.volume.facts, effective.limits, judgements,
+        evidence.observation.at, priced=_price_now(evidence) is not None,
+    )  # fmt: skip
+    match asked:
+        case None:
+            return None
+        case Grow(plan=plan):
+            return _act(evidence, effective, Reason.SPACE_RUNS_OUT, plan)
+        case Wait(unclear=True):
+            hold = Hold(reason=Reason.SPACE_UNCLEAR, until=None, would_take=None)
+            return hold if calm else None
+        case Wait(plan=plan, observed=True):
+            return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=plan)
+        case Wait(plan=plan, until=until):
+            return Hold(reason=Reason.BLOCKED_FOR_NOW, until=until, would_take=plan)
+        case Tell(cause=cause, remedy=remedy, plan=plan):
+            answer = _told_once(
+                evidence, effective, Reason.SPACE_RUNS_OUT, cause, remedy, plan
+            )  # fmt: skip
+            # Told already: what the load wants is seen to, as far as it does not keep space out.
+            return answer if calm or isinstance(answer, Escalate) else None
 
 
 def _write_back(
@@ -400,7 +466,7 @@ def _answer(
         )  # fmt: skip
     if best is not None:
         return _act(evidence, effective, _why(demand, diagnosis, best.plan), best.plan)
-    return _blocked(evidence, effective, demand, min(judgements, key=_distance))
+    return _blocked(evidence, effective, demand, min(judgements, key=distance))
 
 
 def reason_of(seen: Assessed, plan: Plan) -> Reason:
@@ -456,27 +522,19 @@ def _in_calm(
     worth_it = [j for j in judgements if not _worthless(j)]
     if not worth_it:
         return Hold(reason=Reason.NO_PRESSURE, until=None, would_take=None)
-    nearest = min(worth_it, key=_distance)
+    nearest = min(worth_it, key=distance)
     if any(v.guardrail is Guardrail.MODE for v in nearest.blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=nearest.plan)
     for_now = all(v.temporary for v in nearest.blocking)
     return Hold(
         reason=Reason.BLOCKED_FOR_NOW if for_now else Reason.NO_PRESSURE,
-        until=_clear_at(nearest.blocking) if for_now else None,
+        until=clear_at(nearest.blocking) if for_now else None,
         would_take=nearest.plan if for_now else None,
     )
 
 
 def _worthless(judgement: PlanJudgement) -> bool:
     return any(v.guardrail is Guardrail.WORTH_IT for v in judgement.blocking)
-
-
-def _distance(judgement: PlanJudgement) -> tuple[int, int, int]:
-    """How far a plan is from being allowed; one worth taking comes before any that is not."""
-    blocking = [v for v in judgement.blocking if v.guardrail is not Guardrail.MODE]
-    for_good = sum(not v.temporary for v in blocking)
-    worthless = sum(v.guardrail is Guardrail.WORTH_IT for v in blocking)
-    return worthless, for_good, len(blocking)
 
 
 def _blocked(
@@ -513,17 +571,7 @@ def _blocked(
     thin = {v.guardrail for v in others} - WAITED_FOR == {Guardrail.DATA}
     if thin or demand.known_minutes < MIN_KNOWN_MINUTES:
         return Hold(reason=Reason.DATA_TOO_THIN, until=None, would_take=plan)
-    return Hold(reason=Reason.BLOCKED_FOR_NOW, until=_clear_at(others), would_take=plan)
-
-
-def _clear_at(blocking: Sequence[Verdict]) -> datetime | None:
-    """When all of them have cleared, None if that is not known of one.
-
-    Nobody knows when a place is free: where more is against a plan, places are asked for then.
-    """
-    lasting = [v for v in blocking if v.guardrail not in PLACES] or blocking
-    known = [v.clears_at for v in lasting if v.clears_at is not None]
-    return max(known).astimezone(UTC) if known and len(known) == len(lasting) else None
+    return Hold(reason=Reason.BLOCKED_FOR_NOW, until=clear_at(others), would_take=plan)
 
 
 def _cause(verdict: Verdict) -> str:
@@ -556,7 +604,7 @@ _WHY: Mapping[Reason, str] = MappingProxyType(
 """What a summary says of an act that no pressure explains."""
 
 
-def _summary(observation: Observation, diagnosis: Diagnosis, answer: Answer) -> str:
+def _summary(observation: Observation, seen: str, answer: Answer) -> str:
     name = observation.volume.ref.resource_id
     match answer:
         case Act(reason=why, plan=plan):
@@ -565,13 +613,13 @@ def _summary(observation: Observation, diagnosis: Diagnosis, answer: Answer) -> 
             if answer.approval is not None:
                 because = f"{because}a person must agree ({answer.approval}): "
             return (
-                f"{name}: {diagnosis.explanation}; {because}{plan.origin} -> {plan.target}, "
+                f"{name}: {seen}; {because}{plan.origin} -> {plan.target}, "
                 f"{sign}${abs(plan.price_change_usd):.2f} a month"
             )
         case Hold(reason=reason, until=until, would_take=plan):
-            text = f"{name}: {diagnosis.explanation}; held ({reason.value.replace('_', ' ')})"
+            text = f"{name}: {seen}; held ({reason.value.replace('_', ' ')})"
             if until is not None:
                 text += f" until {until:%Y-%m-%d %H:%M} UTC"
             return text if plan is None else f"{text}; would take {plan.target}"
         case Escalate(cause=cause, remedy=remedy):
-            return f"{name}: {diagnosis.explanation}; {cause.replace('_', ' ')}: {remedy}"
+            return f"{name}: {seen}; {cause.replace('_', ' ')}: {remedy}"

@@ -54,7 +54,7 @@ class Limits:
     max_throughput_mibps: int = 1_000
     max_size_gib: int = 16_384
     growth: bool = False
-    """Whether size may grow at all; it can never be undone."""
+    """Whether size may grow for the sake of IOPS or throughput; it can never be undone."""
     largest_step: float = 4.0
     price_increase_usd: Decimal = Decimal(250)
     """Most the monthly price may exceed the price at enrolment."""
@@ -86,6 +86,12 @@ class Limits:
     """Whether a raise that proved not to help is undone by itself."""
     change_windows: Windows = ()
     """When changes may be started; at any time if there are none."""
+    grow_space: bool = False
+    """Whether a database's storage may grow before it is full; it can never be undone."""
+    free_space_percent: int = 10
+    """Share of a database's storage that should stay free."""
+    space_horizon_days: int = 14
+    """For how many days growth should be enough."""
     tags_may: TagsMay = TagsMay.ENROL
     """What the resource's own tags may do to all of the above."""
 
@@ -129,6 +135,9 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "approval_expires_minutes": min,
         "roll_back_ineffective": lambda one, other: one and other,
         "change_windows": both,
+        "grow_space": lambda one, other: one and other,
+        "free_space_percent": min,
+        "space_horizon_days": min,
     }
 )
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""

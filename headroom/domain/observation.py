@@ -77,6 +77,8 @@ class VolumeActivity:
     busiest_iops: Series | None = None
     """In periods longer than a minute: operations/s of the busiest one; None when not read."""
     busiest_mibps: Series | None = None
+    free_gib: Series | None = field(default=None, metadata=LATER)
+    """Lowest free space of a database's storage; None for a volume, of which nobody tells it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 
 from headroom.domain.catalogue import Capability, capability
 from headroom.domain.rds_catalogue import full_copy
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import LATER, Configuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForSpace:
+    """What a plan grows a database for when its free space is short. Sizes in GiB."""
+
+    needed_gib: int
+    """Size with which the owner's reserve stays free over the owner's horizon."""
+    enough_gib: int
+    """The smallest size RDS takes that is at least that."""
+    free_gib: float
+    """What was free when it was planned."""
+    alone: bool
+    """Whether nothing else is changed but what the size brings along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +49,8 @@ class Plan:
     value_usd_per_day: float
     capped_from: Configuration | None
     """The plan this one was cut down from by a ceiling, None if it was not."""
+    growth: ForSpace | None = field(default=None, metadata=LATER)
+    """Why the storage grows, where it is for free space; None where it is not."""
 
     @property
     def lowers(self) -> bool:
@@ -62,6 +78,11 @@ class Plan:
     def grows(self) -> bool:
         """Whether the volume gets bigger, which AWS can never undo."""
         return self.target.size_gib > self.origin.size_gib
+
+    @property
+    def only_for_space(self) -> bool:
+        """Whether it is for free space and nothing else."""
+        return self.growth is not None and self.growth.alone
 
     @property
     def full_copy(self) -> bool:

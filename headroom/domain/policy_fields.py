@@ -311,7 +311,9 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "max_throughput_mibps", 1, MOST_MIBPS, "Ceiling on throughput in MiB/s."
         ),
         "max_size_gib": _integer("max_size_gib", 1, MOST_GIB, "Ceiling on size in GiB."),
-        "growth": _boolean("growth", "Whether size may grow at all; AWS can never undo it."),
+        "growth": _boolean(
+            "growth", "Whether size may grow for IOPS or throughput; AWS can never undo it."
+        ),
         "largest_step": Setting(
             name="largest_step",
             read=_real(1, 1_000, "a factor above 1 and at most 1,000", above=True),
@@ -379,6 +381,16 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             name="change_windows", read=_windows, schema=WINDOWS_SCHEMA,
             meaning="When changes may be started, such as Mon-Fri 22:00-06:00 Europe/Berlin; "
             "at any time if the list is empty.",
+        ),
+        "grow_space": _boolean(
+            "grow_space",
+            "Whether a database's storage may grow before it is full; AWS can never undo it.",
+        ),
+        "free_space_percent": _integer(
+            "free_space_percent", 1, 50, "Share of a database's storage that should stay free."
+        ),
+        "space_horizon_days": _integer(
+            "space_horizon_days", 1, 90, "For how many days a growth of storage should be enough."
         ),
         "tags_may": Setting(
             name="tags_may", read=_tags_may, schema=_one_of(TagsMay),

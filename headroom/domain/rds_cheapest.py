@@ -71,6 +71,25 @@ def most(
     return None
 
 
+def at_size(
+    origin: Configuration, volume_type: VolumeType, size_gib: int, *, iops: float, mibps: float,
+    valid: tuple[ValidStorage, ...] = (),
+) -> Configuration | None:  # fmt: skip
+    """The cheapest storage of `volume_type` of at least `size_gib` that may have such settings.
+
+    The smallest size that one change from `origin` leads to; None when there is none, or its ratios
+    do not let it. Types that derive their IOPS ignore `iops` and `mibps`.
+    """
+    if origin.database is None:
+        raise ValueError(f"{origin} is not storage of a database")
+    for band in bands(origin.database, volume_type, valid):
+        size = _least(band.size_gib, least_size(origin, size_gib))
+        found = None if size is None else _at(origin, volume_type, band, size, iops, mibps)
+        if found is not None and why_refused(origin, found, valid) is None:
+            return found
+    return None
+
+
 def _most_mibps(band: Band, iops: int) -> int | None:
     bound = floor(band.mibps_per_iops[1] * iops)
     allowed = (span.most(bound) for span in band.mibps)

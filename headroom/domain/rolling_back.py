@@ -190,7 +190,7 @@ def case_of(
     return Case(
         plan=plan, observation=base.observation, demand=base.demand, diagnosis=base.diagnosis,
         standing=base.standing, effective=effective, approved_usd=approved_usd,
-        policy=policy if isinstance(policy, Policy) else NOTHING_ALLOWED,
+        policy=policy if isinstance(policy, Policy) else NOTHING_ALLOWED, space=base.space,
     )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ class Guardrail(StrEnum):
     DATABASE_STATE = "database_state"
     PENDING_CHANGES = "pending_changes"
     SIZE_OWNER = "size_owner"
+    FREE_SPACE = "free_space"
     GROUP = "group"
     INSTANCE_LIMIT = "instance_limit"
     DATA = "data"

@@ -7,7 +7,7 @@ starved goes first, then who has waited longest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from headroom.domain.traffic import counted
@@ -26,6 +26,7 @@ WAITED_FOR = PLACES | {
 SEEN_TO = PLACES | {Guardrail.FREEZE, Guardrail.CALENDAR}
 """Guardrails that the sweep looks at itself before it gives anybody a turn."""
 MOST_MINUTES = 99_999
+NEARLY_FULL = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +66,20 @@ def waiting_of(decision: Decision) -> Waiting | None:
     since = decision.standing.waiting_since
     return Waiting(
         since=decision.at if since is None else since,
-        starved_minutes=decision.demand.pressed_minutes,
+        starved_minutes=max(decision.demand.pressed_minutes, _short_of_space(decision)),
         zone=decision.observation.volume.availability_zone,
         not_before=_not_before(blocking),
         counts=counted(plan.origin, plan.target),
         places=1 if decision.group is None else max(1, len(decision.group.members)),
     )
+
+
+def _short_of_space(decision: Decision) -> int:
+    """How long a database will have been nearer than a day to being full, in minutes."""
+    full_at = None if decision.space is None else decision.space.full_at
+    if full_at is None:
+        return 0
+    return max(0, int((decision.at + NEARLY_FULL - full_at).total_seconds() // 60))
 
 
 def _not_before(blocking: tuple[Verdict, ...]) -> datetime | None:

@@ -26,6 +26,10 @@ class Glance:
     peak_iops: float | None = None
     """Busiest minute's operations/s; read only where AWS publishes no Exceeded check."""
     peak_mibps: float | None = None
+    lowest_free_gib: float | None = None
+    """Least free space of a database; None for a volume, of which nobody tells it."""
+    filled_gib: float | None = None
+    """By how much less was free at the end than at the beginning."""
 
 
 class Metrics(Protocol):

@@ -118,7 +118,7 @@ def test_only_gp2_is_asked_for_its_credits() -> None:
     gp3 = view(rds(VolumeType.GP3, 500, 12_000, 500)).volume
     assert "BurstBalance" not in {q.metric for q in storage_queries(gp3)}
     assert "BurstBalance" in {q.metric for q in storage_queries(view().volume)}
-    assert (len(glance_queries(gp3)), len(glance_queries(view().volume))) == (5, 6)
+    assert (len(glance_queries(gp3)), len(glance_queries(view().volume))) == (6, 7)
 
 
 def test_a_class_that_never_bursts_is_not_asked_for_a_balance() -> None:
@@ -174,3 +174,47 @@ def test_a_database_without_a_member_is_not_measured_and_not_guessed() -> None:
     told, _ = metrics({})
     with pytest.raises(ReadFailed):
         told.activity(view(members=()), NOW)
+
+
+GIB = 1024**3
+
+
+def test_free_space_is_told_in_gib_and_never_zero_where_nothing_was_published() -> None:
+    cloudwatch, published = metrics({**LOAD, ("orders", "FreeStorageSpace"): 25.5 * GIB})
+    own, _ = cloudwatch.activity(view(), NOW)
+    assert own.free_gib is not None
+    assert set(own.free_gib.known()) == {25.5}
+    past = cloudwatch.history(view(), NOW)
+    assert past is not None
+    assert past.free_gib is not None
+    assert set(past.free_gib.known()) == {25.5}
+    asked = [q["MetricStat"] for q in published.asked]
+    assert {s["Stat"] for s in asked if s["Metric"]["MetricName"] == "FreeStorageSpace"} == {
+        "Minimum"
+    }
+    nothing, _ = metrics(LOAD)[0].activity(view(), NOW)
+    assert nothing.free_gib is not None
+    assert nothing.free_gib.known() == ()
+
+
+def test_a_glance_tells_the_least_that_is_free_and_how_much_was_filled() -> None:
+    falling = [(30.0 - 0.1 * i) * GIB for i in range(30)]
+    glance = metrics({("orders", "FreeStorageSpace"): falling})[0].glance([view()], NOW)["orders"]
+    assert glance.lowest_free_gib == pytest.approx(27.1)
+    assert glance.filled_gib == pytest.approx(2.9)
+    nothing = metrics(LOAD)[0].glance([view()], NOW)["orders"]
+    assert (nothing.lowest_free_gib, nothing.filled_gib) == (None, None)
+
+
+def test_a_cluster_is_as_full_as_its_fullest_member() -> None:
+    of = view(members=("a", "b"))
+    found = metrics(
+        {
+            ("a", "ReadIOPS"): 900.0, ("b", "ReadIOPS"): 100.0,
+            ("a", "FreeStorageSpace"): 40.0 * GIB, ("b", "FreeStorageSpace"): 30.0 * GIB,
+        }
+    )[0]  # fmt: skip
+    own, _ = found.activity(of, NOW)
+    assert own.free_gib is not None
+    assert set(own.free_gib.known()) == {30.0}
+    assert found.glance([of], NOW)["orders"].lowest_free_gib == 30.0

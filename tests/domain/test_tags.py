@@ -42,6 +42,9 @@ TEXTS = {
     "approve_above_usd_per_month": st.sampled_from(["never", "0", "12.5", "1000"]),
     "approval_expires": st.integers(1, 10_080).map(lambda m: f"{m}m"),
     "roll_back_ineffective": st.sampled_from(["true", "false"]),
+    "grow_space": st.sampled_from(["true", "false"]),
+    "free_space_percent": st.integers(1, 50).map(str),
+    "space_horizon_days": st.integers(1, 90).map(str),
     "change_windows": st.lists(st.sampled_from(WINDOWS), min_size=1, max_size=2).map("; ".join),
 }
 NOISE = st.sampled_from(["Name", "team", "headroom:max-iop", "headroom:group", "headroom-auto"])

@@ -73,7 +73,7 @@ def test_the_settings_a_page_names_are_settings_of_the_policy(name: Guardrail) -
 
 def test_every_limit_of_the_policy_moves_some_guardrail_or_what_is_planned() -> None:
     """What neither blocks nor is planned with would be a setting without effect."""
-    planned_with = {"headroom_percent"}
+    planned_with = {"headroom_percent", "free_space_percent", "space_horizon_days"}
     named = {setting for page in PAGES.values() for setting in page.settings}
     assert set(FRIENDLY) - named == planned_with
 

@@ -90,9 +90,9 @@ def test_the_sweep_alone_needs_no_alarm() -> None:
 def test_the_price_of_databases_is_what_is_asked_for_times_its_price() -> None:
     gp2 = glance_queries(view(rds(VolumeType.GP2, 500)).volume)
     assert len(gp2) == METRICS_PER_DATABASE
-    # 3 alarms at $0.10, 2,920 scans of 6 metrics at $0.00001
-    assert databases_usd(WITH, 100) == Decimal("30") + Decimal("17.52")
-    assert "100 databases add up to $47.52" in price_note(WITH)
+    # 3 alarms at $0.10, 2,920 scans of 7 metrics at $0.00001
+    assert databases_usd(WITH, 100) == Decimal("30") + Decimal("20.44")
+    assert "100 databases add up to $50.44" in price_note(WITH)
     assert "databases" not in price_note(DeploymentConfig())
 
 

@@ -13,6 +13,7 @@ from headroom.domain.guardrails import (
     owner,
     owners,
     sense,
+    space,
     together,
     traffic,
 )
@@ -41,6 +42,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.DATABASE_STATE, databases.database_state),
     (Guardrail.PENDING_CHANGES, databases.pending_changes),
     (Guardrail.SIZE_OWNER, databases.size_owner),
+    (Guardrail.FREE_SPACE, space.space_first),
     (Guardrail.GROUP, together.together),
     (Guardrail.VALID, aws.valid),
     (Guardrail.NEVER_SHRINK, aws.never_shrink),

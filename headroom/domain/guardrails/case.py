@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.demand import Demand, Diagnosis
+from headroom.domain.free_space import SpaceForecast
 from headroom.domain.groups import GroupStanding
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
@@ -32,6 +33,8 @@ class Case:
     """What the striped set says that the volume belongs to; None where none was looked at."""
     approved_usd: Decimal | None = None
     """The price change a person agreed to, USD per month, when an approved plan is judged again."""
+    space: SpaceForecast | None = None
+    """What is expected of a database's free space; None where nothing is told of it."""
 
 
 def verdict_of(

@@ -60,13 +60,14 @@ def types(case: Case) -> Verdict:
     """The target type must be one the owner allows; staying in the present type is allowed."""
     allowed = tuple(t.value for t in case.effective.limits.types)
     current, target = case.plan.origin.volume_type, case.plan.target.volume_type
-    if target is current and target is not VolumeType.GP2 and current.value not in allowed:
+    stays = target is not VolumeType.GP2 or case.plan.only_for_space
+    if target is current and stays and current.value not in allowed:
         allowed += (current.value,)
     return verdict_of(Guardrail.TYPES, Relation.ONE_OF, target.value, allowed, "")
 
 
 def growth(case: Case) -> Verdict:
-    """Size grows only where the owner allows what can never be undone."""
+    """Size grows only where the owner allows what can never be undone, and only for that."""
     plan = case.plan
     if plan.full_copy:
         return verdict_of(
@@ -74,10 +75,16 @@ def growth(case: Case) -> Verdict:
             "RDS would copy all data for hours, beside the load that is starved already, and "
             "never back: that is for a person to begin",
         )  # fmt: skip
-    limit = 1_000_000 if case.effective.limits.growth else plan.origin.size_gib
+    limits = case.effective.limits
+    limit = 1_000_000 if limits.growth else plan.origin.size_gib
+    if plan.growth is not None:  # for free space: as much as that wants, where it is allowed
+        enough = plan.growth.enough_gib if limits.grow_space else plan.origin.size_gib
+        limit = enough if plan.only_for_space else max(limit, enough)
     detail = "growing cannot be undone; the file system is not touched" if plan.grows else ""
     if plan.grows and plan.origin.database is not None:
         detail = "growing cannot be undone"  # RDS extends the file system by itself
+        if plan.growth is not None and not limits.grow_space:
+            detail += "; grow_space is not set, which would let it grow for free space"
     return verdict_of(
         Guardrail.GROWTH, Relation.AT_MOST, plan.target.size_gib, limit, "GiB", detail
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.demand import Binding
+from headroom.domain.free_space import SpaceBasis, SpaceForecast
 from headroom.domain.freezes import CalendarSeen, Freeze
 from headroom.domain.groups import GroupStanding
 from headroom.domain.guardrails.case import Case
@@ -70,6 +71,15 @@ def _target(**changes: Any) -> Callable[[Case], Case]:
         return replace(case, plan=replace(case.plan, target=replace(case.plan.target, **changes)))
 
     return made
+
+
+def _nearly_full(case: Case) -> Case:
+    space = SpaceForecast(
+        size_gib=400, free_gib=4.0, reserve_gib=40.0, lowest_gib=-10.0, fill_gib_per_day=48.0,
+        full_at=case.observation.at + timedelta(hours=2), needed_gib=480, basis=SpaceBasis.SURGE,
+        short=True, explanation="4.0 of 400 GiB are free; 2.0 GiB an hour more for the last hour",
+    )  # fmt: skip
+    return replace(case, space=space)
 
 
 def _less_durable(case: Case) -> Case:
@@ -237,6 +247,13 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             example="a target of 440 GiB for a database that RDS grows by itself up to 1,000 GiB",
             blocked=lambda case: _target(size_gib=440)(_database(max_allocated_gib=1_000)(case)),
         ),
+        Guardrail.FREE_SPACE: Page(
+            clears="when enough is free again, or the plan adds space",
+            do="see [free space](../free-space.md): let it grow, make room, or grow it yourself; an "
+            "EBS volume publishes no free space and is not held for it",
+            example="4 of 400 GiB are free, and it would be full in two hours",
+            blocked=_nearly_full,
+        ),
         Guardrail.GROUP: Page(
             settings=("account.group_tag",),
             clears="when what stops the others clears, if that clears by itself",
@@ -256,7 +273,7 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             do=ON_PURPOSE, example="from io2 to gp3", blocked=_less_durable,
         ),
         Guardrail.GROWTH: Page(
-            settings=("growth",), do="set `growth: true` where size may grow",
+            settings=("growth", "grow_space"), do="set `growth: true` where size may grow",
             example="a target of 101 GiB for a volume of 100 GiB", blocked=_target(size_gib=101),
         ),
         Guardrail.TYPES: Page(

@@ -18,7 +18,9 @@ def instance_limit(case: Case) -> Verdict:
     diagnosis = case.diagnosis
     binding = diagnosis.binding
     value, detail = "volume", ""
-    if binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+    if case.plan.only_for_space:
+        detail = "it is for free space, which no instance limits"
+    elif binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
         value, detail = binding.value, diagnosis.explanation
     elif None in (diagnosis.instance_iops_left, diagnosis.instance_mibps_left):
         activity = case.observation.instance_activity
@@ -35,7 +37,13 @@ def instance_limit(case: Case) -> Verdict:
 
 
 def data(case: Case) -> Verdict:
-    """Enough fresh data to spend money on."""
+    """Enough fresh data to spend money on; for free space alone what is told of that is enough."""
+    if case.plan.only_for_space:
+        known = case.space is not None and case.space.short
+        return verdict_of(
+            Guardrail.DATA, Relation.IS, "measured" if known else "not measured", "measured", "",
+            "free space", temporary=True,
+        )  # fmt: skip
     return verdict_of(
         Guardrail.DATA, Relation.AT_LEAST, case.demand.known_minutes, MIN_KNOWN_MINUTES,
         "measured minutes of 30", temporary=True,

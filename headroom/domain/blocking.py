@@ -1,0 +1,27 @@
+"""What stands against a plan, compared and in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
+from headroom.domain.waiting import PLACES
+
+
+def distance(judgement: PlanJudgement) -> tuple[int, int, int]:
+    """How far a plan is from being allowed; one worth taking comes before any that is not."""
+    blocking = [v for v in judgement.blocking if v.guardrail is not Guardrail.MODE]
+    for_good = sum(not v.temporary for v in blocking)
+    worthless = sum(v.guardrail is Guardrail.WORTH_IT for v in blocking)
+    return worthless, for_good, len(blocking)
+
+
+def clear_at(blocking: Sequence[Verdict]) -> datetime | None:
+    """When all of them have cleared, None if that is not known of one.
+
+    Nobody knows when a place is free: where more is against a plan, places are asked for then.
+    """
+    lasting = [v for v in blocking if v.guardrail not in PLACES] or blocking
+    known = [v.clears_at for v in lasting if v.clears_at is not None]
+    return max(known).astimezone(UTC) if known and len(known) == len(lasting) else None

@@ -1,0 +1,158 @@
+"""How full a database's storage was, hour by hour and minute by minute, and how fast it fills.
+
+Free space alone misleads: it jumps when storage grows. So everything is told of what is used, in
+GiB: the size there was less what was free. Slopes are medians over all pairs of points (Theil-Sen):
+no single load, delete or temporary file moves them much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import median
+
+from headroom.domain.observation import Series
+from headroom.domain.standing import KnownModification
+
+HOUR_S = 3_600
+DAY_HOURS = 24
+SEEN_WITHIN = timedelta(hours=12)
+"""How long after its start a growth may take to show in what is free."""
+SHOWS = 0.5
+"""Share of what was added that a single rise of free space must have to be the growth."""
+
+Point = tuple[datetime, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """Storage that grew by `added_gib`; `landed_at` is None while free space does not show it."""
+
+    started_at: datetime
+    added_gib: int
+    landed_at: datetime | None
+
+
+def growths(
+    modifications: Iterable[KnownModification], free: Sequence[Point], until: datetime
+) -> tuple[Growth, ...]:
+    """The growths that are known of, oldest first, each with when free space rose by it."""
+    found = []
+    for change in modifications:
+        if change.origin is None or change.target is None or change.started_at > until:
+            continue
+        added = change.target.size_gib - change.origin.size_gib
+        if added > 0:
+            found.append(
+                Growth(
+                    started_at=change.started_at, added_gib=added,
+                    landed_at=_landed(free, change.started_at, added, until),
+                )
+            )  # fmt: skip
+    return tuple(sorted(found, key=lambda one: one.started_at))
+
+
+def _landed(
+    free: Sequence[Point], started_at: datetime, added: int, until: datetime
+) -> datetime | None:
+    """When the largest rise since then shows the growth; of what was not measured, its start.
+
+    One that does not show in time is not waited for: what is free then is all there is.
+    """
+    if not free or free[0][0] > started_at + SEEN_WITHIN:
+        return started_at
+    near = [p for p in free if started_at - timedelta(minutes=10) <= p[0]]
+    near = [p for p in near if p[0] <= started_at + SEEN_WITHIN]
+    rises = [(after[1] - before[1], after[0]) for before, after in pairwise(near)]
+    most = max(rises, default=None)
+    if most is not None and most[0] >= SHOWS * added:
+        return most[1]
+    return started_at + SEEN_WITHIN if until > started_at + SEEN_WITHIN else None
+
+
+def used(free: Sequence[Point], size_gib: int, grown: Sequence[Growth]) -> tuple[Point, ...]:
+    """What was used at each point: the size in effect then less what was free."""
+    return tuple(
+        (
+            at,
+            size_gib
+            - sum(g.added_gib for g in grown if g.landed_at is None or g.landed_at > at)
+            - gib,
+        )
+        for at, gib in free
+    )
+
+
+def merged(history: Series | None, recent: Series | None) -> tuple[Point, ...]:
+    """All points of both, oldest first; where they overlap the finer one counts."""
+    fine = () if recent is None else tuple(recent.points())
+    coarse = () if history is None else tuple(history.points())
+    if not fine:
+        return coarse
+    return tuple(p for p in coarse if p[0] < fine[0][0]) + fine
+
+
+def by_hour(points: Iterable[Point], now: datetime) -> dict[int, float]:
+    """The most that was used in each hour before `now`; hour 1 is the latest, hours without data
+    are left out."""
+    found: dict[int, float] = {}
+    for at, gib in points:
+        hour = int((now - at).total_seconds() // HOUR_S) + 1
+        if hour >= 1:
+            found[hour] = max(found.get(hour, gib), gib)
+    return found
+
+
+def slope(points: Sequence[Point]) -> float | None:
+    """GiB per hour, the median over all pairs; None with fewer than three points."""
+    if len(points) < 3:
+        return None
+    slopes = [
+        (later - earlier) / (seconds / HOUR_S)
+        for i, (begin, earlier) in enumerate(points)
+        for end, later in points[i + 1 :]
+        if (seconds := (end - begin).total_seconds()) > 0
+    ]
+    return median(slopes) if slopes else None
+
+
+def thinned(points: Sequence[Point], every: timedelta) -> tuple[Point, ...]:
+    """Medians over stretches of `every`, each at the middle instant of what was measured in it."""
+    if not points:
+        return ()
+    groups: dict[int, list[Point]] = {}
+    for at, gib in points:
+        groups.setdefault(int((at - points[0][0]) / every), []).append((at, gib))
+    return tuple(
+        (group[len(group) // 2][0], median(gib for _, gib in group)) for group in groups.values()
+    )
+
+
+def daily_slope(hours: Mapping[int, float], now: datetime) -> float | None:
+    """GiB per day over the days before, of their highest hours; None below three whole days."""
+    days: dict[int, list[float]] = {}
+    for hour, gib in hours.items():
+        days.setdefault((hour - 1) // DAY_HOURS, []).append(gib)
+    tops = [
+        (now - timedelta(days=day), max(values))
+        for day, values in sorted(days.items(), reverse=True)
+        if len(values) >= DAY_HOURS * 3 // 4
+    ]
+    found = slope(tops)
+    return None if found is None else found * DAY_HOURS
+
+
+def rises(hours: Mapping[int, float], over: int) -> tuple[float, ...]:
+    """By how much it filled in the `over` hours after this hour of each earlier day, at its highest.
+
+    One for each day of which this hour and most of those after it were measured; never negative.
+    """
+    found = []
+    for day in range(1, 15):
+        here = day * DAY_HOURS + 1
+        after = [hours[h] for h in range(here - over, here) if h in hours]
+        if here in hours and len(after) >= (3 * over + 3) // 4:
+            found.append(max(0.0, max(after) - hours[here]))
+    return tuple(found)

@@ -1,0 +1,276 @@
+"""When a database's storage is full, and the size with which it would not be. Pure.
+
+Three things are believed: what earlier days did after this hour, how their highest hours rose, and
+for some hours the pace of the last one where it is steady and no earlier day explains it. What only
+began, or what there is too little data of, is called unclear, and nothing is grown for it.
+
+Source: RDS User Guide, "Managing capacity automatically with Amazon RDS storage autoscaling"
+(checked 2026-11), for how far ahead RDS itself believes the last hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from math import ceil
+from statistics import median
+
+from headroom.domain.fill import (
+    Point,
+    by_hour,
+    daily_slope,
+    growths,
+    merged,
+    rises,
+    slope,
+    thinned,
+    used,
+)
+from headroom.domain.limits import Limits
+from headroom.domain.observation import Observation, Series
+from headroom.domain.standing import KnownModification
+
+LEAD_HOURS = 24
+"""How long before space gets short it is grown: a change before it may block the next for a day."""
+FRESH = timedelta(minutes=30)
+LEAST_MINUTES = 15
+"""Measured minutes of the last hour below which nothing is said of it."""
+SURGE_HOURS = 7.0
+"""How long the pace of the last hour is believed to go on, as RDS's autoscaling does."""
+SURGE_LEAD_HOURS = 3.0
+"""How near full a surge must come before storage grows for it: many end by themselves."""
+USUAL = 1.2
+"""A rise that is at most so many times the largest of earlier days at this hour is theirs."""
+LEAST_DAYS = 2
+"""Earlier days from which on they tell what comes."""
+LEAST_HOURS = 6
+EASED = 1.2
+"""Times the reserve that must be left before a shortage counts as over."""
+
+
+class SpaceBasis(StrEnum):
+    """What a forecast of free space rests on."""
+
+    EARLIER_DAYS = "earlier_days"
+    RECENT_HOURS = "recent_hours"
+    """Less than two days were seen: no further ahead is foreseen than was seen."""
+    SURGE = "surge"
+    LEVEL = "level"
+    """Less than the reserve has been free for an hour."""
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceForecast:
+    """Free space of a database now and ahead, in GiB of one copy of its storage."""
+
+    size_gib: int
+    free_gib: float
+    """Free now; growth that AWS accepted counts before it shows."""
+    reserve_gib: float
+    """What the owner wants to stay free of this size."""
+    lowest_gib: float
+    """Least expected within a day; below zero once it would be full."""
+    fill_gib_per_day: float
+    full_at: datetime | None
+    """When nothing would be free; None where that is not foreseen within the horizon."""
+    needed_gib: int
+    """Size with which the reserve stays free over the owner's horizon; the present one if enough."""
+    basis: SpaceBasis
+    short: bool
+    """Whether storage should grow now."""
+    explanation: str
+
+    @property
+    def unclear(self) -> bool:
+        """Whether too little is known to grow anything for good."""
+        return self.basis is SpaceBasis.UNCLEAR
+
+    @property
+    def eased(self) -> bool:
+        """Whether a shortage that was told of is over, and not just by a little."""
+        plenty = self.lowest_gib >= EASED * self.reserve_gib
+        return not self.short and not self.unclear and plenty and self.full_at is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ahead:
+    """What is used now and by how much it is expected to rise, in GiB."""
+
+    now_gib: float
+    day_rise: float
+    per_day: float
+    surge_per_hour: float
+    """0 where there is none."""
+    sudden: bool
+    """Whether it fills fast, but too shortly to believe it."""
+    hours_seen: int
+    days_seen: int
+
+
+def space_forecast(
+    observation: Observation, modifications: Sequence[KnownModification], limits: Limits
+) -> SpaceForecast | None:
+    """When the storage is full; None for a volume, whose free space nobody publishes, and where
+    nothing was ever published of it."""
+    configuration = observation.volume.configuration
+    recent, history = _free_series(observation)
+    if configuration.database is None or recent is None:
+        return None
+    free, at = merged(history, recent), observation.at
+    if not free:
+        return None
+    grown = growths(modifications, free, at)
+    taken = used(free, configuration.size_gib, grown)
+    fresh = [p for p in taken if p[0] > at - FRESH]
+    lately = [p for p in taken if p[0] > at - timedelta(hours=1)]
+    if not fresh or len(lately) < LEAST_MINUTES:
+        return _unclear(configuration.size_gib, limits, taken[-1][1], "too little was measured")
+    ahead = _ahead(taken, lately, at, float(configuration.size_gib))
+    return _forecast(configuration.size_gib, limits, ahead, lately, at)
+
+
+def _free_series(observation: Observation) -> tuple[Series | None, Series | None]:
+    history = observation.history
+    return observation.activity.free_gib, None if history is None else history.free_gib
+
+
+def _ahead(taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: float) -> _Ahead:
+    hours = by_hour(taken, at)
+    now_gib = median(gib for _, gib in lately[-5:])
+    days = rises(hours, LEAD_HOURS)
+    per_day = daily_slope(hours, at) or 0.0
+    if len(days) >= LEAST_DAYS:
+        day_rise = median(days)
+    else:
+        day_rise, seen = _of_recent_hours(hours, at)
+        per_day = max(per_day, 0.0) or (day_rise / seen * LEAD_HOURS if seen else 0.0)
+    surge, sudden = _surge(lately, hours, now_gib, size)
+    return _Ahead(
+        now_gib=now_gib, day_rise=max(0.0, day_rise), per_day=per_day, surge_per_hour=surge,
+        sudden=sudden, hours_seen=len(hours), days_seen=len(days),
+    )  # fmt: skip
+
+
+def _of_recent_hours(hours: Mapping[int, float], at: datetime) -> tuple[float, int]:
+    """The rise over as many hours as were seen, a day at most, and how many those are."""
+    recent = [(at - timedelta(hours=h), hours[h]) for h in sorted(hours, reverse=True)]
+    recent = recent[-LEAD_HOURS:]
+    per_hour = slope(recent)
+    if per_hour is None or len(recent) < LEAST_HOURS:
+        return 0.0, 0
+    return max(0.0, per_hour) * len(recent), len(recent)
+
+
+def _surge(
+    lately: Sequence[Point], hours: Mapping[int, float], now_gib: float, size: float
+) -> tuple[float, bool]:
+    """GiB per hour of a steady rise of the last hour that no earlier day explains, and whether
+    there may be one that is too young to tell."""
+    latest = lately[-1][0]
+    hour = slope(thinned(lately, timedelta(minutes=5)))
+    half = slope([p for p in lately if p[0] > latest - timedelta(minutes=30)][::3])
+    if half is None or hour is None or half <= 0 or now_gib + half * SURGE_LEAD_HOURS < size:
+        return 0.0, False
+    days = rises(hours, int(SURGE_LEAD_HOURS))
+    usual = max(days, default=0.0) if len(days) >= LEAST_DAYS else 0.0
+    if half * SURGE_LEAD_HOURS <= USUAL * usual and now_gib + USUAL * usual < size:
+        return 0.0, False
+    steady = min(half, hour)
+    if steady > 0 and now_gib + steady * SURGE_LEAD_HOURS >= size:
+        return steady, False
+    return 0.0, True
+
+
+def _forecast(
+    size: int, limits: Limits, ahead: _Ahead, lately: Sequence[Point], at: datetime
+) -> SpaceForecast:
+    reserve = size * limits.free_space_percent / 100
+    surge = ahead.surge_per_hour * SURGE_HOURS
+    peak = ahead.now_gib + max(ahead.day_rise, min(surge, ahead.surge_per_hour * LEAD_HOURS))
+    basis = _basis(size, reserve, ahead, lately)
+    full_at = _full_at(size, ahead, at, limits.space_horizon_days)
+    short = basis is not None and basis is not SpaceBasis.UNCLEAR
+    more = max(0.0, ahead.per_day) * max(0.0, limits.space_horizon_days - 1)
+    most = max(ahead.now_gib + ahead.day_rise + more, ahead.now_gib + surge)
+    needed = ceil(round(most / (1 - limits.free_space_percent / 100), 6)) if short else size
+    told = basis or (
+        SpaceBasis.EARLIER_DAYS if ahead.days_seen >= LEAST_DAYS else SpaceBasis.RECENT_HOURS
+    )
+    return SpaceForecast(
+        size_gib=size,
+        free_gib=round(size - ahead.now_gib, 3),
+        reserve_gib=round(reserve, 3),
+        lowest_gib=round(size - peak, 3),
+        fill_gib_per_day=round(max(ahead.per_day, ahead.surge_per_hour * 24), 3),
+        full_at=full_at,
+        needed_gib=max(size + 1 if short else size, needed),
+        basis=told,
+        short=short,
+        explanation=_explained(size, ahead, told, full_at, reserve, short=short),
+    )
+
+
+def _basis(size: int, reserve: float, ahead: _Ahead, lately: Sequence[Point]) -> SpaceBasis | None:
+    """Why storage should grow now, UNCLEAR where it may have to, None where it need not."""
+    if ahead.surge_per_hour > 0:
+        return SpaceBasis.SURGE
+    if ahead.sudden:
+        return SpaceBasis.UNCLEAR
+    below = [size - gib < reserve for _, gib in lately]
+    if all(below):
+        trend = slope(thinned(lately, timedelta(minutes=5)))
+        falling_back = trend is not None and trend < -0.001 * size
+        return SpaceBasis.UNCLEAR if falling_back else SpaceBasis.LEVEL
+    if ahead.day_rise > 0 and size - ahead.now_gib - ahead.day_rise < reserve:
+        few = ahead.days_seen < LEAST_DAYS
+        return SpaceBasis.RECENT_HOURS if few else SpaceBasis.EARLIER_DAYS
+    return None
+
+
+def _full_at(size: int, ahead: _Ahead, at: datetime, horizon_days: int) -> datetime | None:
+    """When it is full by what is believed of the coming hours and days, if within the horizon."""
+    left, found = size - ahead.now_gib, []
+    if left <= 0:
+        return at
+    if ahead.surge_per_hour > 0:
+        found.append(left / ahead.surge_per_hour)
+    if ahead.day_rise >= left:
+        found.append(LEAD_HOURS * left / ahead.day_rise)
+    elif ahead.per_day > 0:
+        found.append(LEAD_HOURS * (1 + (left - ahead.day_rise) / ahead.per_day))
+    hours = min(found, default=None)
+    if hours is None or hours > LEAD_HOURS * horizon_days:
+        return None
+    return at + timedelta(minutes=int(hours * 60))
+
+
+def _explained(
+    size: int, ahead: _Ahead, basis: SpaceBasis, full_at: datetime | None, reserve: float, *,
+    short: bool,
+) -> str:  # fmt: skip
+    free = f"{size - ahead.now_gib:.1f} of {size} GiB are free"
+    end = "" if full_at is None else f", full by {full_at:%Y-%m-%d %H:%M} UTC"
+    match basis:
+        case SpaceBasis.SURGE:
+            return f"{free}; {ahead.surge_per_hour:.1f} GiB an hour more for the last hour{end}"
+        case SpaceBasis.UNCLEAR:
+            return f"{free}; what became of it in the last hour is not clear yet"
+        case SpaceBasis.LEVEL:
+            return f"{free}, less than the reserve of {reserve:.1f} for an hour{end}"
+        case _:
+            rate = f"{ahead.day_rise:.1f} GiB more expected within a day"
+            below = ", which leaves less than the reserve of " if short else ", the reserve is "
+            return f"{free}; {rate}{below}{reserve:.1f}{end}"
+
+
+def _unclear(size: int, limits: Limits, gib: float, why: str) -> SpaceForecast:
+    reserve = size * limits.free_space_percent / 100
+    return SpaceForecast(
+        size_gib=size, free_gib=round(size - gib, 3), reserve_gib=round(reserve, 3),
+        lowest_gib=round(size - gib, 3), fill_gib_per_day=0.0, full_at=None, needed_gib=size,
+        basis=SpaceBasis.UNCLEAR, short=False,
+        explanation=f"free space is not known well enough: {why}",
+    )  # fmt: skip

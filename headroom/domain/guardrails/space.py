@@ -1,0 +1,25 @@
+"""Guardrail for databases about to be full: nothing else is changed meanwhile."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.verdicts import Guardrail, Relation, Verdict
+
+NEAR = timedelta(hours=24)
+"""How long RDS may work on a change, in which neither anybody nor its autoscaling adds space."""
+
+
+def space_first(case: Case) -> Verdict:
+    """A database about to be full is not changed but to add space, which a change would keep out."""
+    space = case.space
+    full_at = None if space is None else space.full_at
+    near = full_at is not None and full_at <= case.observation.at + NEAR
+    if case.plan.growth is not None or space is None or full_at is None or not near:
+        return verdict_of(Guardrail.FREE_SPACE, Relation.IS, "enough", "enough", "")
+    return verdict_of(
+        Guardrail.FREE_SPACE, Relation.IS, "about to be full", "enough", "",
+        f"{space.explanation}; RDS may work on a change for a day, in which nobody adds space",
+        temporary=True,
+    )  # fmt: skip

@@ -1,0 +1,163 @@
+"""Plans that give a database more space: growth alone, or together with what its load wants. Pure.
+
+One change does both where both are wanted: each uses one of four a day, and may block the next for
+hours. Storage keeps its type where it only grows; IOPS follow only where RDS's ratios ask for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from headroom.domain.databases import DatabaseFacts
+from headroom.domain.free_space import SpaceForecast
+from headroom.domain.planner import Situation, plan_to, within
+from headroom.domain.plans import ForSpace, Plan
+from headroom.domain.rds_catalogue import full_copy, least_size
+from headroom.domain.rds_cheapest import at_size
+from headroom.domain.resources import Configuration
+
+TOGETHER = 3
+"""Plans for the load that are weighed with growth, best first."""
+AUTOSCALING_ADDS_GIB = 10
+"""The least that RDS's autoscaling adds; a tenth of the size where that is more."""
+
+
+def with_space(
+    situation: Situation, space: SpaceForecast, plans: Sequence[Plan]
+) -> tuple[Plan, ...]:
+    """`plans` and, before them, those that add the space that is short; all of them if none is.
+
+    Of the plans for the load those worth taking are made larger by what space wants; behind them
+    growth alone, as much as is needed and as much as the limits let through.
+    """
+    if not space.short or rds_grows_it(situation.observation.volume.facts):
+        return tuple(plans)
+    alone = tuple(_alone(situation, space))
+    if not alone:
+        return tuple(plans)
+    asked = tuple(
+        _asked(plan, alone[0])
+        for plan in plans
+        if plan.target == situation.also and plan.grows and not plan.lowers
+    )
+    others = tuple(plan for plan in plans if plan.target not in [one.target for one in asked])
+    worth_it = [
+        plan
+        for plan in others
+        if plan.value_usd_per_day > 0 and not plan.lowers and not plan.full_copy
+    ][:TOGETHER]
+    found: dict[Configuration, Plan] = {}
+    for plan in (*_together(situation, worth_it, alone), *asked, *alone, *others):
+        found.setdefault(plan.target, plan)
+    return tuple(found.values())
+
+
+def rds_grows_it(facts: DatabaseFacts | None) -> bool:
+    """Whether RDS's own autoscaling owns the size."""
+    return facts is not None and facts.grows_by_itself
+
+
+def autoscaling_can_add(size_gib: int, most_gib: int) -> bool:
+    """Whether RDS's autoscaling has room for its next step: it takes none beyond its maximum."""
+    return size_gib + max(AUTOSCALING_ADDS_GIB, -(-size_gib // 10)) <= most_gib
+
+
+def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
+    """Growth alone to all that is needed and, if the limits do not let that, to what they let."""
+    current = situation.current
+    full = _grown(situation, current, space.needed_gib)
+    plan = None if full is None else plan_to(situation, full)
+    if plan is None or full is None:
+        return
+    enough = full.size_gib
+    yield _for_space(plan, space, enough, alone=True)
+    if _fits(situation, full):
+        return
+    size = _largest(situation, enough)
+    less = None if size is None else _grown(situation, current, size)
+    capped = None if less is None else plan_to(situation, less)
+    if capped is not None:
+        capped = replace(capped, capped_from=full)
+        yield _for_space(capped, space, enough, alone=True)
+
+
+def _largest(situation: Situation, below_gib: int) -> int | None:
+    """The largest size under `below_gib` that the owner's limits let through without a full copy."""
+    current = situation.current
+    low, high = least_size(current, current.size_gib + 1), below_gib - 1
+
+    def fits(size: int) -> bool:
+        target = _grown(situation, current, size)
+        return target is not None and target.size_gib < below_gib and _fits(situation, target)
+
+    if low > high or not fits(low):
+        return None
+    while low < high:  # what fits is a stretch from `low` on: price and size only rise
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def _fits(situation: Situation, target: Configuration) -> bool:
+    return (
+        target.size_gib <= situation.limits.max_size_gib
+        and not full_copy(situation.current, target)
+        and within(situation, target)
+    )
+
+
+def _grown(situation: Situation, kept: Configuration, size_gib: int) -> Configuration | None:
+    """`kept` with at least `size_gib`, as one change from the present storage leads to it."""
+    return at_size(
+        situation.current, kept.volume_type, max(size_gib, kept.size_gib),
+        iops=kept.iops or 0, mibps=kept.throughput_mibps or 0, valid=situation.observation.valid,
+    )  # fmt: skip
+
+
+def _together(situation: Situation, plans: Sequence[Plan], alone: Sequence[Plan]) -> Iterator[Plan]:
+    """Plans for the load at the sizes that growth alone would lead to, what they are worth kept.
+
+    The price of the growth is not weighed against starvation: a database that is full stops.
+    """
+    for plan in plans:
+        for growth in alone:
+            target = _grown(situation, plan.target, growth.target.size_gib)
+            larger = None if target is None else plan_to(situation, target)
+            if larger is None or growth.growth is None or larger.full_copy != growth.full_copy:
+                continue
+            yield replace(
+                larger, why=f"{plan.why}; {growth.why}", meets_need=plan.meets_need,
+                wanted_iops=plan.wanted_iops, wanted_mibps=plan.wanted_mibps,
+                ended_minutes_per_day=plan.ended_minutes_per_day,
+                value_usd_per_day=plan.value_usd_per_day, capped_from=growth.capped_from,
+                growth=replace(growth.growth, alone=False),
+            )  # fmt: skip
+
+
+def _for_space(plan: Plan, space: SpaceForecast, enough_gib: int, *, alone: bool) -> Plan:
+    cut = "" if plan.target.size_gib >= enough_gib else f" of the {enough_gib} GiB it needs"
+    why = plan.why
+    if not plan.full_copy:
+        why = f"grow to {plan.target.size_gib} GiB{cut} for free space; cannot be undone"
+    return replace(
+        plan,
+        why=why,
+        ended_minutes_per_day=0.0,
+        value_usd_per_day=0.0,
+        growth=ForSpace(
+            needed_gib=space.needed_gib, enough_gib=enough_gib, free_gib=space.free_gib,
+            alone=alone,
+        ),
+    )  # fmt: skip
+
+
+def _asked(plan: Plan, full: Plan) -> Plan:
+    """A plan that is weighed because a person agreed to it, as one for space."""
+    alone = (
+        plan.target.volume_type is plan.origin.volume_type and plan.capability == full.capability
+    )
+    return replace(
+        plan, value_usd_per_day=max(0.0, plan.value_usd_per_day),
+        growth=None if full.growth is None else replace(full.growth, alone=alone),
+    )  # fmt: skip

@@ -1,0 +1,120 @@
+"""A database that runs out of space, from the scan to the proof, through RDS's own API."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from headroom.application import sweep
+from headroom.application.space import may_fill_up, space_look
+from headroom.domain.decision import Act, Hold, Reason
+from headroom.domain.limits import Mode
+from headroom.domain.observation import VolumeActivity
+from headroom.domain.records import Step
+from headroom.ports import Glance, StorageView
+from tests.application.test_databases import ORDERS, Databases
+from tests.builders import NOW, activity, policy
+from tests.domain.filling import Free, filling, free_series, steadily
+
+
+def calm(free: Free) -> VolumeActivity:
+    """A quiet database, free GiB by hours before now."""
+    quiet = activity([500.0] * 180, iops_check=None, mibps_check=None, balance=100.0)
+    return replace(quiet, free_gib=free_series(free, period_s=60, count=180))
+
+
+class Filling(Databases):
+    """The stage, with the days before beside the last hours."""
+
+    free: Free
+
+    @classmethod
+    def at(cls, free: Free, **changes: object) -> Filling:
+        made = cls.of(calm(free), **changes)
+        made.free = free
+        made.rules = policy(mode=Mode.AUTO, grow_space=True)
+        return made
+
+    def history(self, view: StorageView, now: object) -> VolumeActivity | None:
+        past = activity([500.0] * 2880, iops_check=None, mibps_check=None, period_s=300)
+        end = self.now
+        return replace(past, free_gib=free_series(self.free, period_s=300, count=2880, at=end))
+
+
+def test_storage_grows_once_before_it_is_full_and_is_seen_to_have() -> None:
+    stage = Filling.at(steadily(51.0, 5.0))
+    decision = stage.look()
+    assert isinstance(decision.answer, Act), decision.summary
+    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+    (sent,) = stage.service.changes
+    assert sent == {
+        "DBInstanceIdentifier": "orders", "ApplyImmediately": True, "AllocatedStorage": 577,
+    }  # fmt: skip
+    stage.later(minutes=12)
+    stage.service.optimizes()
+    stage.look_on()
+    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
+    stage.free = lambda hours: 51.0 if hours > 0.1 else 128.0
+    stage.loads["orders"] = calm(stage.free)
+    stage.later(minutes=5)
+    stage.look_on()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+    stage.service.settles()
+    for _ in range(3):
+        stage.later(hours=2)
+        stage.look_on()
+    assert len(stage.service.changes) == 1
+
+
+def test_growth_that_brings_no_space_is_told_and_not_tried_again() -> None:
+    stage = Filling.at(steadily(51.0, 5.0))
+    stage.look()
+    stage.service.settles()
+    for _ in range(6):
+        stage.later(minutes=15)
+        stage.look_on()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "ineffective"]
+    assert Step.INEFFECTIVE in {step for _, step, _ in stage.told}
+    assert len(stage.service.changes) == 1
+
+
+def test_a_scan_looks_at_a_database_that_fills_and_at_no_other() -> None:
+    view = StorageView(volume=filling().volume, modification=None, instance=None)
+
+    def glanced(free: float | None, filled: float | None = 0.0) -> bool:
+        glance = Glance(
+            iops_exceeded_minutes=None, throughput_exceeded_minutes=None,
+            lowest_burst_balance_percent=None, longest_queue=None, lowest_free_gib=free,
+            filled_gib=filled,
+        )  # fmt: skip
+        return may_fill_up(view, glance)
+
+    assert glanced(20.0)
+    assert not glanced(20.1)
+    assert glanced(90.0, 2.0)
+    assert not glanced(100.0, 2.0)
+    assert not glanced(None, None)
+    assert not may_fill_up(view, None)
+
+
+def test_the_next_look_is_when_space_gets_short_if_that_is_within_a_day() -> None:
+    stage = Filling.at(steadily(57.0, 5.0))
+    decision = stage.look()
+    assert isinstance(decision.answer, Hold)
+    at = space_look(decision)
+    assert at is not None
+    assert timedelta(hours=6) < at - NOW < timedelta(hours=12)
+    assert space_look(Filling.at(steadily(90.0, 5.0)).look()) is None
+
+
+def test_without_permission_the_owner_is_told_and_nothing_is_sent() -> None:
+    stage = Filling.at(steadily(10.0, 5.0))
+    stage.rules = policy(mode=Mode.AUTO)
+    stage.look()
+    assert stage.service.changes == []
+    ((whom, step, said),) = stage.told
+    assert (whom, step) == ("orders", Step.DECIDED)
+    assert "grow_space" in said
+    for _ in range(4):
+        sweep(stage.ports, stage.later(minutes=16))
+    assert len(stage.told) == 1

@@ -1,0 +1,164 @@
+"""When a database is full, and with what size it would not be, from what was free before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.domain.free_space import SpaceBasis, SpaceForecast, space_forecast
+from headroom.domain.limits import Limits
+from headroom.domain.observation import Observation
+from headroom.domain.standing import KnownModification
+from tests.builders import NOW, observation
+from tests.domain.databases import rds
+from tests.domain.filling import GP3, Free, filling, steadily
+
+LIMITS = Limits(grow_space=True)
+DAY = 24.0
+
+
+def seen(free: Free, **changes: object) -> SpaceForecast:
+    found = space_forecast(filling(free=free, **changes), (), LIMITS)  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def test_a_volume_has_no_free_space_that_anybody_publishes() -> None:
+    assert space_forecast(observation(), (), LIMITS) is None
+
+
+def test_a_database_that_fills_by_two_gib_a_day_grows_a_day_before_its_reserve_is_touched() -> None:
+    found = seen(steadily(21.9, 2.0))
+    assert found.short
+    assert found.basis is SpaceBasis.EARLIER_DAYS
+    assert found.fill_gib_per_day == pytest.approx(2.0, rel=0.05)
+    # 178.1 used and 14 days of 2 GiB more are nine tenths of 229.
+    assert found.needed_gib == pytest.approx(229, abs=1)
+    assert found.full_at is not None
+    assert found.full_at - NOW == pytest.approx(timedelta(days=10.95), abs=timedelta(hours=6))
+    assert not seen(steadily(23.0, 2.0)).short
+
+
+@pytest.mark.parametrize(
+    ("name", "free"),
+    [
+        ("it stays as it is", lambda h: 60.0),
+        ("it gets emptier", lambda h: 60.0 - h / 24),
+        ("a load that ended days ago", lambda h: 60.0 if h < 100 else 120.0),
+        ("files of half an hour every night", lambda h: 25.0 if h % DAY < 0.5 and h > 1 else 60.0),
+        ("deleted and filled every day", lambda h: 40.0 + 2.0 * (h % DAY)),
+        ("files that are gone again", lambda h: 5.0 if 0.5 < h < 1.2 else 60.0),
+        ("a jump up that nobody knows of", lambda h: 60.0 if h < 48 else 30.0),
+    ],
+)
+def test_enough_is_left_where(name: str, free: Free) -> None:
+    found = seen(free)
+    assert not found.short, found.explanation
+    assert found.needed_gib == found.size_gib
+
+
+def test_a_night_that_fills_more_than_is_left_is_seen_by_day() -> None:
+    def free(hours: float) -> float:
+        return 30.0 - (20.0 if 12 <= hours % DAY < 14 else 0.0)
+
+    found = seen(free)
+    assert found.short, found.explanation
+    assert found.lowest_gib == pytest.approx(10.0, abs=0.5)
+
+
+def test_less_than_the_reserve_for_an_hour_is_short_though_nothing_fills() -> None:
+    found = seen(lambda _: 15.0)
+    assert (found.short, found.basis, found.full_at) == (True, SpaceBasis.LEVEL, None)
+    assert found.needed_gib == 206  # 185 used are nine tenths of it
+
+
+def test_a_load_that_began_an_hour_ago_is_believed_for_seven_hours_once_full_is_near() -> None:
+    def load(free_now: float) -> Free:
+        return lambda h: free_now + 20.0 * min(h, 1.0)
+
+    assert not seen(load(100.0)).short  # five hours to go: it may end by itself
+    found = seen(load(50.0))
+    assert (found.short, found.basis) == (True, SpaceBasis.SURGE)
+    assert found.full_at is not None
+    assert found.full_at - NOW == pytest.approx(timedelta(hours=2.5), abs=timedelta(minutes=5))
+    assert found.needed_gib == pytest.approx((150 + 140) / 0.9, rel=0.02)
+
+
+def test_a_load_of_a_few_minutes_is_not_believed_and_said_to_be_unclear() -> None:
+    found = seen(lambda h: 60.0 - max(0.0, (0.25 - h) * 200))
+    assert (found.short, found.unclear) == (False, True)
+
+
+def test_a_load_that_comes_every_night_and_goes_again_is_no_surge() -> None:
+    def nightly(hours: float) -> float:
+        into = (1.0 - hours) % DAY  # it began an hour ago, and on every day before
+        return 70.0 - (15.0 * min(into, 2.0) if into < 3.0 else 0.0)
+
+    found = seen(nightly)
+    assert not found.short, found.explanation
+    assert not found.unclear
+
+
+def test_what_was_not_measured_lately_is_unclear_and_never_zero() -> None:
+    quiet = filling(free=lambda h: None if h < 1.5 else 5.0)
+    found = space_forecast(quiet, (), LIMITS)
+    assert found is not None
+    assert (found.short, found.unclear) == (False, True)
+    nothing = filling(free=lambda _: None)
+    assert space_forecast(nothing, (), LIMITS) is None
+
+
+def grown(hours_ago: float, before: int, after: int) -> KnownModification:
+    return KnownModification(
+        started_at=NOW - timedelta(hours=hours_ago), by="headroom", origin=rds(GP3, before),
+        target=rds(GP3, after),
+    )  # fmt: skip
+
+
+def test_growth_does_not_hide_how_fast_it_fills() -> None:
+    def free(hours: float) -> float:
+        return 45.0 + 2.0 * hours / DAY - (40.0 if hours > 71.5 else 0.0)
+
+    found = space_forecast(filling(rds(GP3, 240), free), (grown(72.0, 200, 240),), LIMITS)
+    assert found is not None
+    assert found.fill_gib_per_day == pytest.approx(2.0, rel=0.05)
+    assert not found.short
+
+
+def test_growth_that_does_not_show_yet_counts_as_there_for_half_a_day() -> None:
+    fast = steadily(8.0, 4.0)
+    assert seen(fast).short
+    for hours, short in ((1.0, False), (11.0, False), (13.0, True)):
+        found = space_forecast(filling(rds(GP3, 260), fast), (grown(hours, 200, 260),), LIMITS)
+        assert found is not None
+        assert found.short is short, hours
+
+
+def test_a_young_database_is_not_foreseen_further_than_it_was_seen() -> None:
+    found = seen(steadily(24.0, 24.0), days=0.5)
+    assert (found.short, found.basis) == (True, SpaceBasis.RECENT_HOURS)
+    assert not seen(steadily(35.0, 24.0), days=0.5).short
+    assert not seen(steadily(24.0, 24.0), days=0.2).short
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    free=st.floats(0.0, 190.0), daily=st.floats(-5.0, 40.0), days=st.sampled_from([0.2, 1.0, 5.0]),
+    percent=st.integers(1, 50), horizon=st.integers(1, 90),
+)  # fmt: skip
+def test_what_is_needed_leaves_the_reserve_and_is_never_less_than_there_is(
+    free: float, daily: float, days: float, percent: int, horizon: int
+) -> None:
+    limits = replace(LIMITS, free_space_percent=percent, space_horizon_days=horizon)
+    at: Observation = filling(free=lambda h: min(200.0, max(0.0, free + daily * h / 24)), days=days)
+    found = space_forecast(at, (), limits)
+    assert found is not None
+    assert found.needed_gib >= found.size_gib
+    assert found.short == (found.needed_gib > found.size_gib)
+    if found.short:
+        used = found.size_gib - found.free_gib
+        assert used <= found.needed_gib * (1 - percent / 100) + 1

@@ -1,0 +1,217 @@
+"""What is decided when a database runs out of space."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from headroom.domain.bookkeeping import after_decided
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.limits import Mode
+from headroom.domain.observation import Observation
+from headroom.domain.resource_state import ResourceState
+from headroom.domain.resources import ModificationState
+from headroom.domain.standing import Standing
+from headroom.domain.verdicts import Guardrail
+from headroom.domain.windows import parse_window
+from headroom.serialization import decision_from_json, decision_to_json
+from tests.builders import NOW, activity, evidence, modification, policy, standing
+from tests.domain.databases import rds
+from tests.domain.filling import GP3, facts, filling, steadily
+
+GROW = {"mode": Mode.AUTO, "grow_space": True}
+
+
+def decided(
+    seen: Observation | None = None, stand: Standing | None = None, **limits: object
+) -> Decision:
+    rules = policy(**{**GROW, **limits})
+    return decide(evidence(seen or filling(), rules=rules, stand=stand))
+
+
+def blocking(decision: Decision) -> set[Guardrail]:
+    assert isinstance(decision.answer, Hold | Escalate), decision.summary
+    plan = decision.answer.would_take
+    judged = next(j for j in decision.judgements if j.plan == plan)
+    return {v.guardrail for v in judged.blocking}
+
+
+def test_a_database_that_fills_is_grown_once_for_the_horizon_and_nothing_else_is_changed() -> None:
+    decision = decided()
+    assert isinstance(decision.answer, Act), decision.summary
+    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+    plan = decision.answer.plan
+    assert plan.target == rds(GP3, 231)
+    assert plan.price_change_usd == pytest.approx(Decimal("3.565"))
+    assert not plan.reversible
+    assert plan.only_for_space
+    assert "20.5 of 200 GiB are free" in decision.summary
+    kept = decision_from_json(decision_to_json(decision))
+    assert (kept.space, kept.answer) == (decision.space, decision.answer)
+
+
+def test_without_the_owners_word_nothing_grows_and_the_owner_hears_of_it_when_it_is_near() -> None:
+    far = decided(grow_space=False)
+    assert isinstance(far.answer, Hold)
+    assert far.answer.reason is Reason.NO_PRESSURE
+    near = decided(filling(free=steadily(4.0, 2.0)), grow_space=False)
+    assert isinstance(near.answer, Escalate), near.summary
+    assert near.answer.cause == "space_growth"
+    assert "grow_space is not set" in near.answer.remedy
+    # Permission to grow for IOPS is none to grow for space.
+    also = decided(filling(free=steadily(4.0, 2.0)), grow_space=False, growth=True)
+    assert isinstance(also.answer, Escalate)
+
+
+def test_in_observe_it_is_shown_what_would_be_done() -> None:
+    decision = decided(mode=Mode.OBSERVE)
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.OBSERVE_ONLY
+    assert decision.answer.would_take is not None
+    assert decision.answer.would_take.target.size_gib == 231
+
+
+def test_space_is_told_once_until_there_is_enough_again() -> None:
+    tight = filling(free=steadily(4.0, 2.0))
+    first = decided(tight, grow_space=False)
+    state = after_decided(ResourceState(), first, None)
+    assert state.escalated_causes == ("space_growth",)
+    told = standing(escalated_causes=state.escalated_causes)
+    again = decided(tight, told, grow_space=False)
+    assert isinstance(again.answer, Hold)
+    assert again.answer.reason is Reason.SPACE_RUNS_OUT
+    assert after_decided(state, again, None).escalated_causes == ("space_growth",)
+    enough = decided(filling(free=lambda _: 60.0), told, grow_space=False)
+    assert after_decided(state, enough, None).escalated_causes == ()
+
+
+@pytest.mark.parametrize(
+    ("size", "free", "limits", "target", "capped"),
+    [
+        (200, 4.0, {"max_size_gib": 225}, 225, True),
+        (200, 4.0, {"price_increase_usd": Decimal(3)}, 226, True),
+        (340, 20.0, {"free_space_percent": 20}, 399, True),  # 400 would be a full copy
+        (300, 20.0, {}, 343, False),
+    ],
+)
+def test_as_much_as_the_limits_let_is_grown(
+    size: int, free: float, limits: dict[str, object], target: int, capped: bool
+) -> None:
+    decision = decided(filling(rds(GP3, size), steadily(free, 2.0)), **limits)
+    assert isinstance(decision.answer, Act), decision.summary
+    assert decision.answer.plan.target.size_gib == target
+    assert (decision.answer.plan.capped_from is not None) == capped
+
+
+@pytest.mark.parametrize(
+    ("seen", "limits", "guardrails"),
+    [
+        (filling(), {"max_size_gib": 210}, {"max_size"}),
+        (filling(), {"price_increase_usd": Decimal(1)}, {"price_per_resource"}),
+        (filling(rds(GP3, 370), steadily(20, 2)), {}, {"growth"}),
+        (filling(about=facts(pending=("DBInstanceClass",))), {}, {"pending_changes"}),
+    ],
+)
+def test_what_stands_in_the_way_for_good_is_told(
+    seen: Observation, limits: dict[str, object], guardrails: set[str]
+) -> None:
+    decision = decided(seen, **limits)
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+    assert {g.value for g in blocking(decision)} == guardrails
+    assert "full by" in decision.summary
+
+
+def test_a_full_copy_is_priced_and_left_to_a_person() -> None:
+    decision = decided(filling(rds(GP3, 370), steadily(20, 2)))
+    assert isinstance(decision.answer, Escalate)
+    plan = decision.answer.would_take
+    assert plan is not None
+    assert plan.full_copy
+    assert (plan.target.size_gib, plan.target.iops) == (420, 12_000)
+    assert "copy all data" in decision.answer.remedy
+
+
+def test_where_rds_grows_the_storage_nothing_is_planned_until_its_maximum_is_near() -> None:
+    room = decided(filling(about=facts(max_allocated_gib=300)))
+    assert isinstance(room.answer, Hold)
+    assert room.answer.reason is Reason.NO_PRESSURE
+    assert not any(j.plan.grows for j in room.judgements)
+    near = decided(filling(about=facts(max_allocated_gib=215)))
+    assert isinstance(near.answer, Escalate), near.summary
+    assert near.answer.cause == "space_autoscaling_maximum"
+    assert "215 GiB" in near.answer.remedy
+
+
+def test_a_full_database_is_for_a_person_and_loud() -> None:
+    full = filling(free=lambda _: 0.1, about=facts(status="storage-full"))
+    decision = decided(full)
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert decision.answer.cause == "space_storage_full"
+    silent = filling(free=lambda _: None, about=facts(status="storage-full"))
+    assert isinstance(decided(silent).answer, Escalate)
+
+
+def test_a_window_holds_growth_and_the_owner_hears_if_it_opens_too_late() -> None:
+    sunday = parse_window("Sun 00:00-04:00 UTC")  # it is Monday noon
+    slow = decided(filling(free=steadily(20.5, 2.0)), change_windows=(sunday,))
+    assert isinstance(slow.answer, Hold), slow.summary
+    assert slow.answer.reason is Reason.BLOCKED_FOR_NOW
+    assert slow.answer.until is not None
+    fast = decided(filling(free=steadily(8.0, 2.0)), change_windows=(sunday,))
+    assert isinstance(fast.answer, Escalate), fast.summary
+    assert fast.answer.cause == "space_change_window_too_late"
+    assert "2026-01-11 00:00" in fast.answer.remedy
+
+
+def test_approval_is_asked_for_before_it_grows() -> None:
+    decision = decided(mode=Mode.APPROVE)
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.approval is not None
+
+
+STARVED = activity(
+    [6_000.0] * 150 + [12_000.0] * 30, queue=[1.0] * 150 + [900.0 + 600 * i for i in range(30)],
+    iops_check=None, mibps_check=None, latency_ms=[1.0] * 150 + [300.0] * 30,
+)  # fmt: skip
+WIDE = {"max_iops": 64_000, "max_throughput_mibps": 4_000, "price_increase_usd": Decimal(900)}
+
+
+def starving(free: float, gib_per_day: float) -> Observation:
+    return filling(rds(GP3, 500, 12_000, 500), steadily(free, gib_per_day), load=STARVED)
+
+
+def test_one_change_gives_both_space_and_what_the_load_wants() -> None:
+    decision = decided(starving(20.0, 4.0), **WIDE)
+    assert isinstance(decision.answer, Act), decision.summary
+    target = decision.answer.plan.target
+    assert target.size_gib > 550
+    assert (target.iops or 0) > 12_000
+    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+
+
+def test_nothing_but_space_is_changed_while_a_database_is_about_to_be_full() -> None:
+    told = standing(escalated_causes=("space_max_size",))
+    decision = decided(starving(3.0, 8.0), told, max_size_gib=500, **WIDE)
+    assert isinstance(decision.answer, Hold), decision.summary
+    assert all(
+        Guardrail.FREE_SPACE in {v.guardrail for v in j.blocking}
+        for j in decision.judgements
+        if j.plan.growth is None
+    )
+
+
+def test_our_own_change_in_flight_holds_growth() -> None:
+    change = modification(
+        rds(GP3, 200), origin=rds(GP3, 200), started_at=NOW - timedelta(hours=1),
+        state=ModificationState.OPTIMIZING,
+    )  # fmt: skip
+    decision = decided(filling(modification=change))
+    assert isinstance(decision.answer, Hold)
+    assert blocking(decision) == {Guardrail.IN_FLIGHT}
+    soon = decided(replace(filling(free=lambda h: 12.0 + 6.0 * min(h, 1.0)), modification=change))
+    assert isinstance(soon.answer, Escalate), soon.summary
+    assert soon.answer.cause == "space_in_flight_too_late"
