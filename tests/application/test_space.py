@@ -13,7 +13,7 @@ from headroom.domain.observation import VolumeActivity
 from headroom.domain.records import Step
 from headroom.ports import Glance, StorageView
 from tests.application.test_databases import ORDERS, Databases
-from tests.builders import NOW, activity, policy
+from tests.builders import NOW, activity, database_policy
 from tests.domain.filling import Free, filling, free_series, steadily
 
 
@@ -32,7 +32,7 @@ class Filling(Databases):
     def at(cls, free: Free, **changes: object) -> Filling:
         made = cls.of(calm(free), **changes)
         made.free = free
-        made.rules = policy(mode=Mode.AUTO, grow_space=True)
+        made.rules = database_policy(mode=Mode.AUTO, grow_space=True)
         return made
 
     def history(self, view: StorageView, now: object) -> VolumeActivity | None:
@@ -109,7 +109,7 @@ def test_the_next_look_is_when_space_gets_short_if_that_is_within_a_day() -> Non
 
 def test_without_permission_the_owner_is_told_and_nothing_is_sent() -> None:
     stage = Filling.at(steadily(10.0, 5.0))
-    stage.rules = policy(mode=Mode.AUTO)
+    stage.rules = database_policy(mode=Mode.AUTO)
     stage.look()
     assert stage.service.changes == []
     ((whom, step, said),) = stage.told

@@ -18,7 +18,7 @@ from headroom.domain.standing import Standing
 from headroom.domain.verdicts import Guardrail
 from headroom.domain.windows import parse_window
 from headroom.serialization import decision_from_json, decision_to_json
-from tests.builders import NOW, activity, evidence, modification, policy, standing
+from tests.builders import NOW, activity, database_policy, evidence, modification, standing
 from tests.domain.databases import rds
 from tests.domain.filling import GP3, facts, filling, steadily
 
@@ -28,7 +28,7 @@ GROW = {"mode": Mode.AUTO, "grow_space": True}
 def decided(
     seen: Observation | None = None, stand: Standing | None = None, **limits: object
 ) -> Decision:
-    rules = policy(**{**GROW, **limits})
+    rules = database_policy(**{**GROW, **limits})
     return decide(evidence(seen or filling(), rules=rules, stand=stand))
 
 

@@ -268,9 +268,10 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
     plain = text.strip().lower()
     written: object = {"types": plain.split(), "growth": plain == "true",
                        "give_back": plain == "true",
+                       "grow_space": plain == "true",
                        "roll_back_ineffective": plain == "true"}.get(name, plain)  # fmt: skip
     words = ("types", "growth", "give_back", "mode", "cooldown", "infrastructure_as_code",
-             "revert_wait", "approval_expires", "roll_back_ineffective")  # fmt: skip
+             "revert_wait", "approval_expires", "roll_back_ineffective", "grow_space")  # fmt: skip
     if name == "change_windows":
         written = text.split("; ")
     elif name not in words and plain != "never":
