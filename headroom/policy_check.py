@@ -17,7 +17,7 @@ from headroom.domain.enrolment import defaults_for
 from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.policy import MODE_TAG, EffectiveLimits, Policy, Rule, Selector, limits_for
 from headroom.domain.policy_fields import FRIENDLY, TARGET_TYPES, PolicyError, written
-from headroom.domain.policy_kinds import overrides, remarks_on_kinds
+from headroom.domain.policy_kinds import overrides, remarks_on_ceilings, remarks_on_kinds
 from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
 from headroom.domain.tags import PREFIX
 from headroom.domain.windows import never_opens
@@ -257,6 +257,7 @@ def _remarks(policy: Policy) -> Iterator[str]:
                 )
         yield from _of_tags(policy, number, rule)
         yield from _idle(policy, number, rule)
+        yield from remarks_on_ceilings(number, rule, _usual(policy, rule))
     yield from remarks_on_kinds(policy)
 
 
@@ -278,6 +279,8 @@ def _idle(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
     limits = _usual(policy, rule)
     if "max_size_gib" in said and not limits.growth:
         yield f"Rule {number} sets max_size_gib, which does not count while growth is false."
+    if said.get("full_copy") and not limits.growth:
+        yield f"Rule {number} sets full_copy, which does not count while growth is false."
     if "approve_above_usd" in said and limits.mode is Mode.APPROVE:
         idle = "which does not count while the mode is approve"
         yield f"Rule {number} sets approve_above_usd_per_month, {idle}."

@@ -224,7 +224,7 @@ def test_what_somebody_may_think_is_said_of_databases_is_remarked(
         ([(RDS, {"mode": "observe"})], AUTO),
         ([(RDS, AUTO)], AUTO),
         ([(RDS, {**AUTO, "max_iops": 64_000})], {"max_iops": 32_000}),
-        ([(RDS, AUTO)], {"max_iops": 8_000}),
+        ([(RDS, AUTO)], {"max_iops": 12_000}),
         ([], {"max_iops": 64_000, "growth": True}),
         ([({"tags": {"a": "b"}}, {"mode": "off"})], {}),
     ],
@@ -239,6 +239,25 @@ def test_who_names_databases_or_leaves_them_alone_hears_nothing_of_kinds(
 def test_a_rule_that_names_databases_is_not_made_void_by_one_that_does_not() -> None:
     assert "no effect" not in problems(made((RDS, AUTO), ({}, {"mode": "observe"})))
     assert "Rule 1 has no effect" in problems(made((RDS, AUTO), (RDS, {"mode": "off"})))
+
+
+@pytest.mark.parametrize(
+    ("settings", "defaults", "says"),
+    [
+        ({"max_iops": 9_000}, {}, "Rule 1 leaves databases max_iops 9,000, which rules out gp3"),
+        ({"max_throughput_mibps": 400}, {}, "databases max_throughput_mibps 400, which rules out"),
+        ({}, {"max_iops": 8_000}, "Rule 1 leaves databases max_iops 8,000"),
+        ({"max_iops": 12_000, "max_throughput_mibps": 500}, {}, ""),
+        ({"max_iops": 9_000, "types": ["io1"]}, {}, ""),
+        ({"max_iops": 9_000, "mode": "observe"}, {}, ""),
+        ({"full_copy": True}, {}, "Rule 1 sets full_copy, which does not count while growth is"),
+    ],
+)
+def test_a_ceiling_that_rules_out_what_costs_nothing_is_remarked(
+    settings: dict[str, object], defaults: dict[str, object], says: str
+) -> None:
+    found = remarks(made((RDS, AUTO | settings), defaults=defaults))
+    assert says in found if says else "leaves databases" not in found
 
 
 SELECTORS = DOCUMENTS.map(lambda d: parse_policy(d, source="p").rules).filter(bool)

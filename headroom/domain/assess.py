@@ -38,6 +38,9 @@ SAME_CHANGE = timedelta(hours=1)
 """An unanswered call may be resolved to applied that long after AWS started the change."""
 GIVE_UP = timedelta(hours=30)
 """Past this, a change whose effect could not be proven is reported as not having helped."""
+COPY_GIVE_UP = timedelta(days=7)
+"""The same for one that RDS copies all data for: how long that takes, AWS does not say."""
+COPY_LOOK_AGAIN = timedelta(minutes=30)
 
 
 def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
@@ -70,18 +73,25 @@ def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Veri
         return FailedAtAws(detail="AWS reports the modification as failed")
     if ours and change is not None and change.state is ModificationState.MODIFYING:
         # Until it leaves this state AWS may still describe the volume as it was.
-        return _pending(observation, applied_at, "the change has not landed")
+        return _pending(observation, plan, applied_at, "the change has not landed")
     if observation.volume.configuration != plan.target:
         return Diverged(detail=f"expected {plan.target}, found {observation.volume.configuration}")
     return None
 
 
-def _pending(observation: Observation, applied_at: datetime, detail: str) -> Verification:
-    if observation.at - applied_at > GIVE_UP:
-        return Ineffective(
-            cause=f"no proof of relief in {GIVE_UP.total_seconds() / 3600:.0f} h: {detail}"
-        )
-    return Pending(next_look=observation.at + LOOK_AGAIN, detail=detail)
+def _pending(
+    observation: Observation, plan: Plan, applied_at: datetime, detail: str
+) -> Verification:
+    patience = _patience(plan)
+    if observation.at - applied_at > patience:
+        hours = patience.total_seconds() / 3600
+        return Ineffective(cause=f"no proof of relief in {hours:.0f} h: {detail}")
+    again = COPY_LOOK_AGAIN if plan.full_copy else LOOK_AGAIN
+    return Pending(next_look=observation.at + again, detail=detail)
+
+
+def _patience(plan: Plan) -> timedelta:
+    return COPY_GIVE_UP if plan.full_copy else GIVE_UP
 
 
 def _pressure_after(
@@ -101,19 +111,20 @@ def _pressure_after(
     if missed is not None:
         return GaveTooMuch(cause=missed)
     if not _raises(plan):
-        return _nothing_missed(observation, after, applied_at, so_far)
+        return _nothing_missed(observation, plan, after, applied_at, so_far)
     if clear >= (NOT_MISSED_MINUTES if plan.lowers else CLEAR_MINUTES):
         return Relieved(detail=_clear(after, clear))
     settled = [m for m in after if completed_at is not None and m.at >= completed_at]
     if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
         diagnosis = diagnose(observation, estimate(observation))
         return Ineffective(cause=_cause(diagnosis, settled))
-    return _pending(observation, applied_at, so_far)
+    return _pending(observation, plan, applied_at, so_far)
 
 
 def _nothing_missed(
-    observation: Observation, after: tuple[Minute, ...], applied_at: datetime, so_far: str
-) -> NotMissed | Pending:
+    observation: Observation, plan: Plan, after: tuple[Minute, ...], applied_at: datetime,
+    so_far: str,
+) -> NotMissed | Pending:  # fmt: skip
     """A change that raised nothing: over once it is clear, or pressure comes from elsewhere."""
     clear, pressed = clear_run(after), sum(m.pressed for m in after)
     if pressed >= TOO_MUCH_MINUTES:
@@ -122,7 +133,7 @@ def _nothing_missed(
         )
     if clear >= NOT_MISSED_MINUTES:
         return NotMissed(detail=_clear(after, clear))
-    if observation.at - applied_at > GIVE_UP:
+    if observation.at - applied_at > _patience(plan):
         return NotMissed(detail=f"no pressure was measured in all that time ({so_far})")
     more = 0 if pressed else NOT_MISSED_MINUTES - clear
     return Pending(

@@ -549,11 +549,13 @@ def _blocked(
         names = "+".join(map(_cause, lasting))
         changeable = [v.guardrail.value for v in lasting if v.guardrail is not Guardrail.GROUP]
         said = [f"the owner could change: {', '.join(changeable)}"] if changeable else []
-        if plan.full_copy:
+        if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
             said = [
                 f"a person may make it {plan.target} for ${plan.price_change_usd:.2f} a month more, "
                 "for which RDS copies all data for hours and never back"
             ]
+            if effective.limits.full_copy:
+                said += [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
         said += [v.detail for v in lasting if v.guardrail in EXPLAINED]
         if demand.shape is Shape.CLOSED_LOOP:
             said.append("a closed loop like this has no natural demand and would use up any limit")
@@ -612,9 +614,10 @@ def _summary(observation: Observation, seen: str, answer: Answer) -> str:
             because = f"{_WHY[why]}: " if why in _WHY else ""
             if answer.approval is not None:
                 because = f"{because}a person must agree ({answer.approval}): "
+            copy = "; RDS copies all data for hours, and never back" if plan.full_copy else ""
             return (
                 f"{name}: {seen}; {because}{plan.origin} -> {plan.target}, "
-                f"{sign}${abs(plan.price_change_usd):.2f} a month"
+                f"{sign}${abs(plan.price_change_usd):.2f} a month{copy}"
             )
         case Hold(reason=reason, until=until, would_take=plan):
             text = f"{name}: {seen}; held ({reason.value.replace('_', ' ')})"

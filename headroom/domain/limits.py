@@ -55,6 +55,8 @@ class Limits:
     max_size_gib: int = 16_384
     growth: bool = False
     """Whether size may grow for the sake of IOPS or throughput; it can never be undone."""
+    full_copy: bool = False
+    """Whether RDS may be made to copy all data of a database, for hours and never back."""
     largest_step: float = 4.0
     price_increase_usd: Decimal = Decimal(250)
     """Most the monthly price may exceed the price at enrolment."""
@@ -119,6 +121,7 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "max_throughput_mibps": min,
         "max_size_gib": min,
         "growth": lambda one, other: one and other,
+        "full_copy": lambda one, other: one and other,
         "largest_step": min,
         "price_increase_usd": min,
         "slots_reserve": max,

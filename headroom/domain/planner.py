@@ -15,6 +15,7 @@ from headroom.domain.catalogue import (
     why_invalid,
 )
 from headroom.domain.choices import cheapest, most
+from headroom.domain.copying import COPY_TIME
 from headroom.domain.demand import Binding, Demand, Diagnosis
 from headroom.domain.observation import Observation
 from headroom.domain.past import Past, wanted_levels
@@ -31,8 +32,6 @@ TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
 """Types a plan may lead to; st1, sc1 and standard are sources only."""
 TIME_TO_EFFECT = timedelta(minutes=30)
 """AWS says minutes to hours for new performance; the planner counts half an hour."""
-COPY_TIME = timedelta(hours=6)
-"""RDS says hours for copying all data; about what EBS says of a full TiB."""
 ALIKE = 0.97
 """Levels no further below another than this are not weighed beside it."""
 CALM_MINUTES = 30

@@ -314,6 +314,10 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         "growth": _boolean(
             "growth", "Whether size may grow for IOPS or throughput; AWS can never undo it."
         ),
+        "full_copy": _boolean(
+            "full_copy",
+            "Whether a database's storage may be changed so that RDS copies all its data for hours.",
+        ),
         "largest_step": Setting(
             name="largest_step",
             read=_real(1, 1_000, "a factor above 1 and at most 1,000", above=True),

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from types import MappingProxyType
 
+from headroom.domain.databases import STRIPES
 from headroom.domain.enrolment import at_most, must_be_named
 from headroom.domain.limits import MODES, Limits, Mode
-from headroom.domain.policy import Policy, Selector
+from headroom.domain.policy import Policy, Rule, Selector
 from headroom.domain.policy_fields import FRIENDLY
-from headroom.domain.resources import GOVERNED
+from headroom.domain.rds_pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
+from headroom.domain.resources import GOVERNED, Kind, VolumeType
 from headroom.domain.tags import MODE_TAG
 
 NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
@@ -55,6 +57,27 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
                 f"{where} widens {', '.join(wider)} for volumes; for a database it stays as it is "
                 f"unless a rule that names {_KINDS} sets it."
             )
+
+
+def remarks_on_ceilings(number: int, rule: Rule, limits: Limits) -> Iterator[str]:
+    """Where a ceiling rules out what costs nothing; `limits` are those of what the rule fits."""
+    if rule.selector.kind is not Kind.RDS or not _enrols(limits.mode):
+        return
+    iops, mibps = STRIPES * GP3_INCLUDED_IOPS, STRIPES * GP3_INCLUDED_MIBPS
+    low = [
+        f"{NAMES[name]} {value:,}"
+        for name, value, least in (
+            ("max_iops", limits.max_iops, iops),
+            ("max_throughput_mibps", limits.max_throughput_mibps, mibps),
+        )
+        if value < least
+    ]
+    if low and VolumeType.GP3 in limits.types:
+        yield (
+            f"Rule {number} leaves databases {' and '.join(low)}, which rules out gp3 from the "
+            f"striping threshold on (400 GiB, Oracle 200): it includes {iops:,} IOPS and {mibps} "
+            "MiB/s at no charge, and can have no less."
+        )
 
 
 def _enrols(mode: object) -> bool:

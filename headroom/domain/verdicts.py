@@ -28,6 +28,7 @@ class Guardrail(StrEnum):
     MAX_THROUGHPUT = "max_throughput"
     MAX_SIZE = "max_size"
     GROWTH = "growth"
+    FULL_COPY = "full_copy"
     LARGEST_STEP = "largest_step"
     PRICE_PER_RESOURCE = "price_per_resource"
     PRICE_PER_ACCOUNT = "price_per_account"

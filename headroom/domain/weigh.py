@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability
+from headroom.domain.copying import pressed_per_day, rests
 from headroom.domain.demand import Binding, Shape
 from headroom.domain.outlook import HOURS, Level, Outlook, Present, outlook
 from headroom.domain.past import Past
@@ -53,7 +54,8 @@ def weigh(situation: Situation) -> Weighed:
     made = candidates(situation)
     if not made:
         return replace(NOTHING_WEIGHED, known_days=situation.past.telling_days)
-    weighed, seen, next_hour = _weighed(situation, made)
+    found, seen, next_hour = _weighed(situation, made)
+    weighed = [_copied(situation, p) if p.full_copy and p.growth is None else p for p in found]
     at = situation.observation.at
     return Weighed(
         plans=tuple(
@@ -102,6 +104,22 @@ def _value(situation: Situation, plan: Plan, usd: float) -> float:
     return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
 
 
+def _copied(situation: Situation, plan: Plan) -> Plan:
+    """A full copy in calm hours is worth what earlier days spent at the limit, if none of them did
+    in the hours that it takes; elsewhere it stays priced as any plan, for people."""
+    limits, past = situation.limits, situation.past
+    if not _may_copy_now(situation):
+        return plan
+    ended = pressed_per_day(past) if rests(past, situation.observation.at) else 0.0
+    usd = float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
+    value = limits.relief_value_usd_per_minute * ended - usd
+    return replace(plan, ended_minutes_per_day=round(ended, 3), value_usd_per_day=round(value, 4))
+
+
+def _may_copy_now(situation: Situation) -> bool:
+    return situation.limits.full_copy and situation.limits.growth and situation.calm
+
+
 def _one_way(plan: Plan) -> bool:
     """Whether there is no way back: size, and the durability of io2, are never lowered."""
     durability = DURABILITY_PERCENT
@@ -124,6 +142,8 @@ def _sensible(situation: Situation, seen: Outlook, plan: Plan, others: Sequence[
         for other in others
     ):  # fmt: skip
         return False
+    if plan.full_copy and _may_copy_now(situation):  # never to save money alone
+        return plan.ended_minutes_per_day > 0 and plan.value_usd_per_day > 0
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
         return True
     if seen.seen[0] <= NEGLIGIBLE_MIN:

@@ -83,7 +83,7 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
         yield "the size shrank"
     if target.size_gib > origin.size_gib and not limits.growth:
         yield "the size grew, which is not allowed"
-    if full_copy(origin, target):
+    if full_copy(origin, target) and not limits.full_copy:
         yield "all data of the database was copied"
     if target.size_gib > max(limits.max_size_gib, origin.size_gib):
         yield f"the size is above {limits.max_size_gib} GiB"

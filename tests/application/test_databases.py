@@ -192,7 +192,7 @@ def test_below_the_threshold_gp3_has_nothing_to_set_and_a_copy_is_for_a_person()
             assert (target.iops, target.throughput_mibps) == (None, None)
         if target.size_gib >= 400:
             assert judged.plan.full_copy
-            assert Guardrail.GROWTH in {v.guardrail for v in judged.blocking}
+            assert Guardrail.FULL_COPY in {v.guardrail for v in judged.blocking}
     for sent in stage.service.changes:
         assert sent.get("AllocatedStorage", 200) < 400
 

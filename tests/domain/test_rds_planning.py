@@ -87,7 +87,7 @@ def test_growing_across_the_threshold_is_a_full_copy_flagged_and_left_to_a_perso
         assert not judged.plan.reversible
         assert "copies all data" in judged.plan.why
         assert "cannot be undone" in judged.plan.why
-        assert Guardrail.GROWTH in {v.guardrail for v in judged.blocking}
+        assert Guardrail.FULL_COPY in {v.guardrail for v in judged.blocking}
     answer = decision.answer
     assert not (isinstance(answer, Act) and answer.plan.full_copy)
     alone = decided(starved(rds(GP3, 300), 3_000), growth=True, types=(GP3,)).answer

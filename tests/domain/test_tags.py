@@ -27,6 +27,7 @@ TEXTS = {
     "max_throughput_mibps": st.integers(1, 4_000).map(str),
     "max_size_gib": st.integers(1, 65_536).map(str),
     "growth": st.sampled_from(["true", "false"]),
+    "full_copy": st.sampled_from(["true", "false"]),
     "largest_step": st.sampled_from(["1.5", "2", "4", "1000"]),
     "price_increase_usd_per_month": st.integers(0, 1_000_000).map(str),
     "slots_reserve": st.integers(0, 4).map(str),
@@ -266,11 +267,11 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
     text = data.draw(TEXTS[name])
     found = limits({key_of(name): text}, policy(tags_may=TagsMay.WIDEN)).limits
     plain = text.strip().lower()
-    written: object = {"types": plain.split(), "growth": plain == "true",
+    written: object = {"types": plain.split(), "growth": plain == "true", "full_copy": plain == "true",
                        "give_back": plain == "true",
                        "grow_space": plain == "true",
                        "roll_back_ineffective": plain == "true"}.get(name, plain)  # fmt: skip
-    words = ("types", "growth", "give_back", "mode", "cooldown", "infrastructure_as_code",
+    words = ("types", "growth", "full_copy", "give_back", "mode", "cooldown", "infrastructure_as_code",
              "revert_wait", "approval_expires", "roll_back_ineffective", "grow_space")  # fmt: skip
     if name == "change_windows":
         written = text.split("; ")

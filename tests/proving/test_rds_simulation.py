@@ -13,10 +13,11 @@ from headroom.proving.databases import DATABASE
 from headroom.proving.errors import BadInput
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.result import Result
-from headroom.proving.scenario import parse_scenario
+from headroom.proving.scenario import load, parse_scenario
 from headroom.proving.simulate import simulate
 from tests.proving.test_bad_input_fuzz import NEST, one_sentence
 
+SCENARIOS = Path(__file__).parents[2] / "docs" / "scenarios"
 CASE_A: dict[str, Any] = {
     "closed_loop": {"outstanding": 250, "io_kib": 16, "read_fraction": 0, "service_ms": 100,
                     "duration": "6h"},
@@ -129,6 +130,20 @@ def test_headroom_never_has_a_database_copied_though_it_starves() -> None:
     assert result.changes == ()
     assert result.starved_minutes > 100
     assert result.violations == ()
+
+
+def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_seen_through_its_hours() -> None:
+    """docs/scenarios/rds-full-copy.yaml: hours at the limit on two days, then none on the third."""
+    result = simulate(load(SCENARIOS / "rds-full-copy.yaml"), "headroom")
+    (change,) = result.changes
+    assert str(change.target) == "gp3 400 GiB 12000 IOPS 500 MiB/s"
+    assert change.at.day == 6
+    assert change.at.hour >= 15
+    after = [minute for minute in result.minutes if minute.facts.start >= change.at]
+    assert {minute.facts.limit_iops for minute in after[1:180]} == {3_000}
+    assert {minute.facts.limit_iops for minute in after[181:]} == {12_000}
+    assert not any(minute.facts.starved for minute in after)
+    assert (len(result.refusals), result.violations) == (0, ())
 
 
 @pytest.mark.parametrize(

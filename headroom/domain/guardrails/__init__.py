@@ -48,6 +48,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.NEVER_SHRINK, aws.never_shrink),
     (Guardrail.DURABILITY, aws.durability),
     (Guardrail.GROWTH, owner.growth),
+    (Guardrail.FULL_COPY, databases.full_copy),
     (Guardrail.TYPES, owner.types),
     (Guardrail.MAX_IOPS, owner.max_iops),
     (Guardrail.MAX_THROUGHPUT, owner.max_throughput),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.planner import CALM_MINUTES
+from headroom.domain.resources import VolumeType
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 AVAILABLE = "available"
@@ -59,3 +61,30 @@ def size_owner(case: Case) -> Verdict:
     owner = "RDS" if most is not None and plan.grows else "Headroom"
     detail = f"RDS grows it by itself up to {most} GiB" if owner == "RDS" else ""
     return verdict_of(Guardrail.SIZE_OWNER, Relation.IS, owner, "Headroom", "", detail)
+
+
+def full_copy(case: Case) -> Verdict:
+    """RDS copies all data of a database only where its owner allows it, from calm, never from gp2."""
+    plan, name = case.plan, Guardrail.FULL_COPY
+    if not plan.full_copy:
+        return verdict_of(name, Relation.IS, "no copy", "no copy", "")
+    if not case.effective.limits.full_copy:
+        return verdict_of(
+            name, Relation.IS, "a full copy", "no full copy", "",
+            "RDS would copy all data for hours, beside the load, and never back: that is for a "
+            "person to begin",
+        )  # fmt: skip
+    if plan.origin.volume_type is VolumeType.GP2:
+        return verdict_of(
+            name, Relation.IS, "a copy from gp2", "no copy from gp2", "",
+            "the copy itself would use up gp2's credits and leave its baseline to load and copy "
+            "for hours: that is for a person to begin, or to go to gp3 of the same size first, "
+            "which takes no copy",
+        )  # fmt: skip
+    # Not temporary: a load that never rests would wait for ever, and nobody would be told.
+    return verdict_of(
+        name, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,
+        "measured minutes without pressure",
+        "hours of copying beside a load that is held back already would make it worse: it begins "
+        "by itself once the load rests, and a person may begin it now",
+    )  # fmt: skip

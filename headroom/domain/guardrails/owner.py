@@ -69,12 +69,6 @@ def types(case: Case) -> Verdict:
 def growth(case: Case) -> Verdict:
     """Size grows only where the owner allows what can never be undone, and only for that."""
     plan = case.plan
-    if plan.full_copy:
-        return verdict_of(
-            Guardrail.GROWTH, Relation.IS, "a full copy", "no full copy", "",
-            "RDS would copy all data for hours, beside the load that is starved already, and "
-            "never back: that is for a person to begin",
-        )  # fmt: skip
     limits = case.effective.limits
     limit = 1_000_000 if limits.growth else plan.origin.size_gib
     if plan.growth is not None:  # for free space: as much as that wants, where it is allowed

@@ -14,7 +14,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from headroom.domain.databases import DatabaseFacts
+from headroom.domain.databases import Database, DatabaseFacts, Engine
 from headroom.domain.demand import Binding
 from headroom.domain.free_space import SpaceBasis, SpaceForecast
 from headroom.domain.freezes import CalendarSeen, Freeze
@@ -148,6 +148,19 @@ def _database(**changes: Any) -> Callable[[Case], Case]:
     return _volume(facts=replace(facts, **changes))
 
 
+def _across_the_threshold(case: Case) -> Case:
+    database = Database(engine=Engine.POSTGRESQL)
+    below, above = (
+        Configuration(
+            volume_type=VolumeType.GP3, size_gib=size, iops=iops, throughput_mibps=mibps,
+            database=database,
+        )
+        for size, iops, mibps in ((300, None, None), (400, 12_000, 500))
+    )  # fmt: skip
+    seen = replace(case, plan=replace(case.plan, origin=below, target=above))
+    return _limits(growth=True)(_volume(configuration=below)(seen))
+
+
 RAISE_OR_WAIT = "raise the limit in the policy, or leave the volume as it is"
 ON_PURPOSE = "change the volume yourself; Headroom goes on from there"
 
@@ -275,6 +288,13 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
         Guardrail.GROWTH: Page(
             settings=("growth", "grow_space"), do="set `growth: true` where size may grow",
             example="a target of 101 GiB for a volume of 100 GiB", blocked=_target(size_gib=101),
+        ),
+        Guardrail.FULL_COPY: Page(
+            settings=("full_copy", "growth"),
+            do="begin it yourself at a quiet hour; or set `full_copy: true` (and `growth: true`), "
+            "and Headroom begins it once the load rests",
+            example="a PostgreSQL database that would grow from 300 to 400 GiB",
+            blocked=_across_the_threshold,
         ),
         Guardrail.TYPES: Page(
             settings=("types",), do="add the type to `types`, or change the type yourself",
