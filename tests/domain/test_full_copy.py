@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.assess import COPY_GIVE_UP, assess
 from headroom.domain.copying import COPY_TIME, pressed_per_day, rests
-from headroom.domain.decision import Act, Decision, Escalate, Reason, decide
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
 from headroom.domain.observation import Observation
 from headroom.domain.past import Past, past
 from headroom.domain.plans import Plan
@@ -89,8 +89,9 @@ def test_under_pressure_it_waits_and_its_owner_is_told_that_it_does() -> None:
 def test_from_gp2_it_never_begins_since_the_copy_would_use_up_the_credits() -> None:
     decision = decided(starved(rds(GP2, 300), 900), types=(GP3, GP2))
     assert Guardrail.FULL_COPY in held_by(decision)
-    assert isinstance(decision.answer, Escalate)  # gp3 of that size has half its throughput
-    assert "go to gp3 of the same size first, which takes no copy" in decision.answer.remedy
+    assert isinstance(decision.answer, Hold)  # until a day of its throughput is known
+    assert decision.answer.would_take is not None
+    assert decision.answer.would_take.target == rds(GP3, 300)  # which takes no copy
 
 
 @given(
