@@ -202,11 +202,15 @@ def _as_told(band: Band, told: ValidStorage, threshold: int | None) -> Iterator[
         sizes = tuple(_cut(told.size_gib, band, threshold))
         if not sizes:
             return
+    iops = _from(band, told.iops, band.iops)
+    mibps = _from(band, told.mibps, band.mibps)
+    if (band.iops and told.iops and not iops) or (band.mibps and told.mibps and not mibps):
+        return  # what AWS told ends below what there is at least
     yield replace(
         band,
         size_gib=sizes,
-        iops=(_from(band, told.iops, band.iops) or band.iops) if band.iops else (),
-        mibps=(_from(band, told.mibps, band.mibps) or band.mibps) if band.mibps else (),
+        iops=(iops or band.iops) if band.iops else (),
+        mibps=(mibps or band.mibps) if band.mibps else (),
         iops_per_gib=_highest(told.iops_per_gib) or band.iops_per_gib,
         mibps_per_iops=_highest(told.mibps_per_iops) or band.mibps_per_iops,
     )
