@@ -136,13 +136,13 @@ def test_free_space_shrinks_as_the_storage_fills(program: Program) -> None:
         {"database_id": name, "workload": BUSY, "free_storage_gib": 50, "fill_gib_per_hour": 60},
     )
     program.tick(6)
-    span = Window(start=now(program) - timedelta(minutes=6), period_s=60, periods=4)
-    query = Query(
-        namespace="AWS/RDS", metric="FreeStorageSpace", statistic="Average",
-        dimensions=(("DBInstanceIdentifier", name),),
-    )  # fmt: skip
-    free = read(program.client("cloudwatch"), [query], span)[query].values
-    assert [round((v or 0) / 1024**3, 6) for v in free] == [49, 48, 47, 46]
+    view = seen(program, name)
+    metrics = CloudWatchRdsMetrics(program.client("cloudwatch"))
+    activity, _ = metrics.activity(view, now(program))
+    assert activity.free_gib is not None
+    assert last(activity.free_gib, 7) == [None, 49, 48, 47, 46, None, None]
+    glance = metrics.glance([view], now(program))[name]
+    assert (glance.lowest_free_gib, glance.filled_gib) == (46, 3)
 
 
 @pytest.mark.parametrize(
