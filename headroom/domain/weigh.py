@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -57,10 +57,9 @@ def weigh(situation: Situation) -> Weighed:
     found, seen, next_hour = _weighed(situation, made)
     weighed = [_copied(situation, p) if p.full_copy and p.growth is None else p for p in found]
     at = situation.observation.at
+    kept = [p for p in weighed if _sensible(situation, seen, p, weighed)]
     return Weighed(
-        plans=tuple(
-            sorted((p for p in weighed if _sensible(situation, seen, p, weighed)), key=_order)
-        ),
+        plans=tuple(sorted((*kept, *_priced_beside(situation, weighed, kept)), key=_order)),
         next_change=None if next_hour is None else at + timedelta(hours=next_hour),
         known_days=situation.past.telling_days,
     )
@@ -150,6 +149,28 @@ def _sensible(situation: Situation, seen: Outlook, plan: Plan, others: Sequence[
         return False
     usd = situation.limits.relief_value_usd_per_minute * plan.ended_minutes_per_day
     return usd > float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
+
+
+def _priced_beside(
+    situation: Situation, weighed: Sequence[Plan], kept: Sequence[Plan]
+) -> Iterator[Plan]:
+    """Of each type that would have to grow, and that nothing else is left of, the cheapest plan.
+
+    It stays among the plans so that its price can be seen; what the owner's limits would let
+    through is not among them, since it is not sensible.
+    """
+    if situation.diagnosis.binding is Binding.NOTHING:
+        return
+    for kind in {p.target.volume_type for p in weighed} - {p.target.volume_type for p in kept}:
+        grown = [
+            plan
+            for plan in weighed
+            if plan.target.volume_type is kind
+            and plan.grows
+            and not (situation.limits.growth and _allowed(situation, plan))
+        ]
+        if grown:
+            yield min(grown, key=lambda plan: (not plan.meets_need, plan.monthly_usd))
 
 
 def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:

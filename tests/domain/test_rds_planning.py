@@ -74,8 +74,11 @@ def test_a_striped_gp2_database_out_of_credits_is_moved_to_gp3_priced_beside_the
     assert (plan.reversible, plan.full_copy) == (True, False)
     # The GiB cost the same, 12 MiB/s are above what four gp3 volumes include.
     assert plan.price_change_usd == Decimal("0.96")
-    offered = {j.plan.target.volume_type for j in decision.judgements}
-    assert offered == {GP3, IO1}
+    beside = {j.plan.target.volume_type: j for j in decision.judgements}
+    assert beside.keys() == {GP3, IO1, GP2}
+    grown = beside[GP2]
+    assert (grown.plan.target.size_gib, grown.plan.price_change_usd) == (825, Decimal("37.375"))
+    assert {v.guardrail for v in grown.blocking} == {Guardrail.TYPES, Guardrail.GROWTH}
 
 
 def test_growing_across_the_threshold_is_a_full_copy_flagged_and_left_to_a_person() -> None:
