@@ -16,6 +16,7 @@ from headroom.cli import (
     asking,
     audit,
     budget,
+    cases,
     compare,
     demo,
     explain,
@@ -46,6 +47,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
+app.command("cases")(cases.cases)
 app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
 app.add_typer(local.app, name="local")
