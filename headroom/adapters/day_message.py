@@ -29,7 +29,7 @@ ENDED = {
     Step.INEFFECTIVE: "did not help",
     Step.DIVERGED: "changed by somebody else since",
     Step.FAILED: "AWS failed to make it",
-    Step.GONE: "the volume is gone",
+    Step.GONE: "it is gone",
 }
 T = TypeVar("T")
 

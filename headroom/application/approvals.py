@@ -90,7 +90,7 @@ def _moot(evidence: Evidence, asked: Asked) -> str | None:
     """Why nothing can come of a request any more; None while something can."""
     volume = evidence.observation.volume
     if volume.configuration != asked.origin:
-        return f"the volume is {volume.configuration} now, it was {asked.origin}"
+        return f"the {volume.ref.noun} is {volume.configuration} now, it was {asked.origin}"
     policy = evidence.policy
     if isinstance(policy, Policy):
         mode = limits_for(policy, volume).limits.mode

@@ -88,7 +88,7 @@ def record_outcome(
 ) -> None:  # fmt: skip
     """Append what became of the intent and when to look again; tell, unless a whole set is told."""
     ref = decision.observation.volume.ref
-    step, summary, due_at = _told(outcome, now)
+    step, summary, due_at = _told(outcome, ref, now)
     if isinstance(outcome, Refused) and outcome.refusal is Refusal.SLOTS:
         due_at = _learn_full(ports, decision, ref, outcome, now)
         summary += f"; no slot before {due_at:%Y-%m-%d %H:%M} UTC"
@@ -129,13 +129,13 @@ def known(decision: Decision, started_at: datetime) -> KnownModification:
     )  # fmt: skip
 
 
-def _told(outcome: Outcome, now: datetime) -> tuple[Step, str, datetime]:
+def _told(outcome: Outcome, ref: ResourceRef, now: datetime) -> tuple[Step, str, datetime]:
     match outcome:
         case Applied(detail=detail):
             said = f"AWS accepted the change; {detail}" if detail else "AWS accepted the change"
             return Step.APPLIED, said, now + VERIFY_AFTER
         case AlreadyThere():
-            return Step.ALREADY_THERE, "the volume already had the target", now + VERIFY_AFTER
+            return Step.ALREADY_THERE, f"the {ref.noun} already had the target", now + VERIFY_AFTER
         case Stale(detail=detail):
             return Step.STALE, f"not sent: {detail}", now + timedelta(minutes=1)
         case Refused(refusal=refusal, code=code, message=message):

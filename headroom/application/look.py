@@ -135,14 +135,15 @@ def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> None:
     """End what is open about a resource that exists no more, and free what it held."""
     standing = ports.standings.standing(ref, now)
     chain, asked = standing.open_chain, standing.asking
+    gone = f"the {ref.noun} is gone: {why}"
     if asked is not None:
         ports.ledger.append(
-            asked.decision_id, Step.GONE, ref=ref, at=now, summary=f"the volume is gone: {why}",
+            asked.decision_id, Step.GONE, ref=ref, at=now, summary=gone,
             body={}, fencing=None, due_at=None,
         )  # fmt: skip
     if chain is not None:
         ports.ledger.append(
-            chain.decision_id, Step.GONE, ref=ref, at=now, summary=f"the volume is gone: {why}",
+            chain.decision_id, Step.GONE, ref=ref, at=now, summary=gone,
             body={}, fencing=chain.fencing, due_at=None,
         )  # fmt: skip
     ports.standings.forget(ref, at=now)

@@ -209,7 +209,7 @@ def _seen(here: Deployment, decision_id: str) -> _Seen:
         raise BadRequest(f"{decision_id} is not rolled back: {ref.resource_id} is gone.") from None
     except ReadFailed as problem:
         raise Problem(f"{ref.resource_id} cannot be read: {problem}") from None
-    back = way_back(change, current)
+    back = way_back(change, current, ref.noun)
     if isinstance(back, str):
         raise BadRequest(f"{decision_id} is not rolled back: {back}.")
     used = sum(m.started_at > here.account.now - WINDOW for m in known)

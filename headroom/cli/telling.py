@@ -14,6 +14,7 @@ from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.demand import Binding, Estimate
 from headroom.domain.plans import Plan
 from headroom.domain.records import Record, Step
+from headroom.domain.resources import spoken
 from headroom.domain.verdicts import PlanJudgement, Quantity, Relation, Verdict
 from headroom.serialization import decision_from_json
 
@@ -67,7 +68,8 @@ def seen(decision: Decision) -> str:
         left = f"burst credits at {demand.credits.balance_percent:.0f} %"
         empty = demand.credits.empty_at
         parts.append(left if empty is None else f"{left}, gone at {utc(empty)}")
-    binds = BINDINGS[decision.diagnosis.binding]
+    of = decision.observation.volume.ref.kind
+    binds = spoken(of, BINDINGS[decision.diagnosis.binding])
     return f"{'; '.join(parts)}. Binding: {binds}. {decision.diagnosis.explanation}".strip()
 
 

@@ -12,7 +12,7 @@ from headroom.domain.estimate import estimate
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
 from headroom.domain.pressure import AT_LIMIT, Minute, clear_run, minutes
-from headroom.domain.resources import Modification, ModificationState
+from headroom.domain.resources import Modification, ModificationState, spoken
 from headroom.domain.verification import (
     Diverged,
     FailedAtAws,
@@ -57,8 +57,8 @@ def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verifi
 
 def assess_return(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
     """What became of a rollback: it has landed or not; whether pressure follows was known before."""
-    landing = _landing(observation, plan, applied_at)
-    return landing or Returned(detail=f"rolled back: the volume is {plan.target} again")
+    landing, noun = _landing(observation, plan, applied_at), observation.volume.ref.noun
+    return landing or Returned(detail=f"rolled back: the {noun} is {plan.target} again")
 
 
 def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Verification | None:
@@ -117,7 +117,8 @@ def _pressure_after(
     settled = [m for m in after if completed_at is not None and m.at >= completed_at]
     if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
         diagnosis = diagnose(observation, estimate(observation))
-        return Ineffective(cause=_cause(diagnosis, settled))
+        cause = spoken(observation.volume.ref.kind, _cause(diagnosis, settled))
+        return Ineffective(cause=cause)
     return _pending(observation, plan, applied_at, so_far)
 
 

@@ -37,7 +37,7 @@ from headroom.domain.policy import (
     limits_for,
 )
 from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.domain.resources import LATER, Configuration, VolumeType
+from headroom.domain.resources import LATER, Configuration, VolumeType, spoken
 from headroom.domain.space_answer import Grow, Tell, Wait, for_this_owner, on_space
 from headroom.domain.space_plans import with_space
 from headroom.domain.standing import WINDOW, Signature, Standing
@@ -593,7 +593,8 @@ def _told_once(
     told = cause in evidence.standing.escalated_causes
     if not effective.enrolled or told or _left_alone(effective, owner):
         return Hold(reason=reason, until=None, would_take=plan)
-    return Escalate(reason=reason, cause=cause, remedy=remedy, would_take=plan)
+    said = spoken(evidence.observation.volume.ref.kind, remedy)
+    return Escalate(reason=reason, cause=cause, remedy=said, would_take=plan)
 
 
 _WHY: Mapping[Reason, str] = MappingProxyType(

@@ -12,6 +12,7 @@ from headroom.domain.estimate import LEAD_TIME
 from headroom.domain.instance_balance import forecast, imminent, told
 from headroom.domain.observation import Observation, Series
 from headroom.domain.pressure import Minute, minutes
+from headroom.domain.resources import spoken
 
 RECENT = timedelta(minutes=15)
 RECENT_MINUTES = 15
@@ -38,7 +39,7 @@ def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
         volume_mibps_limit=mibps_limit,
         instance_iops_left=iops_left,
         instance_mibps_left=mibps_left,
-        explanation=why,
+        explanation=spoken(observation.volume.ref.kind, why),
         instance_balance=balance,
     )
 

@@ -10,4 +10,6 @@ def handed_over(decision: Decision) -> str:
     """What to write where the volume's settings are kept, as plain text; empty without any."""
     if decision.code_owner is None or not decision.write_back:
         return ""
-    return written_out(decision.code_owner, decision.write_back)
+    return written_out(
+        decision.code_owner, decision.write_back, noun=decision.observation.volume.ref.noun
+    )

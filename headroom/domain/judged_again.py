@@ -56,7 +56,9 @@ def judge_again(evidence: Evidence, decision: Decision, asked: Asked) -> Again:
     if at >= asked.expires:
         return Withdraw(why="the approval expired before it could be done", judgement=None)
     if evidence.observation.volume.configuration != asked.origin:
-        return Withdraw(why="the volume was changed meanwhile", judgement=None)
+        return Withdraw(
+            why=f"the {evidence.observation.volume.ref.noun} was changed meanwhile", judgement=None
+        )
     base = decide(replace(evidence, also=asked.target))
     passing = _passing(evidence, base)
     if passing is not None:

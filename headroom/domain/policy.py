@@ -12,7 +12,7 @@ from headroom.domain.freezes import Freeze
 from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.owners import DEFAULT_CODE_TAGS
 from headroom.domain.policy_fields import GROUP_TAG
-from headroom.domain.resources import Kind, Volume, VolumeType
+from headroom.domain.resources import Kind, Volume, VolumeType, spoken
 from headroom.domain.tags import MODE_TAG, followed
 from headroom.domain.traffic import BlastRadius
 
@@ -132,7 +132,7 @@ def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
         limits=limits,
         mode_from=_mode_from(origins, reading),
         enrolled=limits.mode in (Mode.APPROVE, Mode.AUTO),
-        problem=own.problem,
+        problem=None if own.problem is None else spoken(volume.ref.kind, own.problem),
         origins=tuple(sorted(origins.items())),
         notes=(*notes, *own.notes),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +25,17 @@ class Kind(StrEnum):
     RDS = "rds"
     """Storage of a DB instance or a Multi-AZ DB cluster."""
     AURORA = "aurora"
+
+
+NOUNS: Mapping[Kind, str] = MappingProxyType(
+    {Kind.EBS: "volume", Kind.RDS: "database", Kind.AURORA: "cluster"}
+)
+"""What people call one of a kind."""
+
+
+def spoken(kind: Kind, text: str) -> str:
+    """`text`, which speaks of a volume, as of one of that kind."""
+    return text if kind is Kind.EBS else re.sub(r"\bvolume\b", NOUNS[kind], text)
 
 
 GOVERNED = (Kind.EBS, Kind.RDS)
@@ -50,6 +62,11 @@ class ResourceRef:
     account_id: str
     region: str
     resource_id: str
+
+    @property
+    def noun(self) -> str:
+        """What people call it: a volume, a database or a cluster."""
+        return NOUNS[self.kind]
 
     @property
     def arn(self) -> str:

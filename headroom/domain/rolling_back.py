@@ -94,10 +94,10 @@ def wanted(
     return Wanted(wish=mine, state=moved)
 
 
-def way_back(change: Plan, current: Configuration) -> Configuration | str:
+def way_back(change: Plan, current: Configuration, noun: str = "volume") -> Configuration | str:
     """What `current` becomes when `change` is undone, or why that cannot be."""
     if _performance(current) != _performance(change.target):
-        return f"the volume was changed since: it is {current}, the change made it {change.target}"
+        return f"the {noun} was changed since: it is {current}, the change made it {change.target}"
     back = replace(change.origin, size_gib=current.size_gib)
     if back == current:
         return "the change raised only the size, which is never lowered"
@@ -132,12 +132,13 @@ def decide_rollback(evidence: Evidence, asked: RollbackAsked, change: Plan) -> D
     """Act, Hold or Escalate on the wish to undo `change`; pure, like decide()."""
     base = decide(evidence)
     at, limits = evidence.observation.at, base.effective.limits
-    back = way_back(change, evidence.observation.volume.configuration)
+    noun = evidence.observation.volume.ref.noun
+    back = way_back(change, evidence.observation.volume.configuration, noun)
     if isinstance(back, str):
         return _told(base, asked, (), _no(back, "rollback_has_no_way", None))
     plan = _plan(evidence, asked, change, back)
     if plan is None:
-        why = "no price is known for what the volume had before"
+        why = f"no price is known for what the {noun} had before"
         return _told(base, asked, (), _no(why, "price_unknown", None))
     judgement = judge_rollback(base, evidence, plan, by_person=asked.by_person)
     answer: Answer

@@ -50,9 +50,9 @@ def write_back(volume: Volume, owner: CodeOwner, target: Configuration) -> tuple
             return tuple(_hcl(volume, target))
 
 
-def written_out(owner: CodeOwner, parts: tuple[WriteBack, ...]) -> str:
+def written_out(owner: CodeOwner, parts: tuple[WriteBack, ...], *, noun: str = "volume") -> str:
     """All of it as lines of plain text, for a message or a terminal."""
-    lines = [f"{owner} keeps this volume's settings too. To keep what Headroom decided:"]
+    lines = [f"{owner} keeps this {noun}'s settings too. To keep what Headroom decided:"]
     for part in parts:
         lines += ["", part.where, part.text.rstrip("\n")]
     return "\n".join(lines)

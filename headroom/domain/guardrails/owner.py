@@ -20,7 +20,7 @@ def enrolled(case: Case) -> Verdict:
     problem = case.effective.problem
     return verdict_of(
         Guardrail.POLICY, Relation.IS, problem or "understood", "understood", "",
-        "fix the tag on the volume" if problem else "",
+        f"fix the tag on the {case.observation.volume.ref.noun}" if problem else "",
     )  # fmt: skip
 
 
