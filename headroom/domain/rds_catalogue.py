@@ -202,22 +202,26 @@ def _as_told(band: Band, told: ValidStorage, threshold: int | None) -> Iterator[
         sizes = tuple(_cut(told.size_gib, band, threshold))
         if not sizes:
             return
-    iops = _from(band, told.iops, band.iops)
-    mibps = _from(band, told.mibps, band.mibps)
-    if (band.iops and told.iops and not iops) or (band.mibps and told.mibps and not mibps):
-        return  # what AWS told ends below what there is at least
+    iops, mibps = _settable(band, told.iops, band.iops), _settable(band, told.mibps, band.mibps)
+    if (band.iops and not iops) or (band.mibps and not mibps):
+        return
     yield replace(
         band,
         size_gib=sizes,
-        iops=(iops or band.iops) if band.iops else (),
-        mibps=(mibps or band.mibps) if band.mibps else (),
+        iops=iops,
+        mibps=mibps,
         iops_per_gib=_highest(told.iops_per_gib) or band.iops_per_gib,
         mibps_per_iops=_highest(told.mibps_per_iops) or band.mibps_per_iops,
     )
 
 
-def _from(band: Band, told: Spans, table: Spans) -> Spans:
-    """AWS's range, which is of all sizes: what striped gp3 includes is the least it can have."""
+def _settable(band: Band, told: Spans, table: Spans) -> Spans:
+    """AWS's ranges of a setting, else the table's; nothing where it cannot be set.
+
+    AWS's are of all sizes: what striped gp3 includes is the least it can have. None may be left.
+    """
+    if not table or not told:
+        return table
     if band.stripes == 1 or not band.mibps:
         return told
     floor = min(span.low for span in table)

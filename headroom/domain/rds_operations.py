@@ -113,7 +113,8 @@ def _latest(before: Remembered, seen: Seen, at: datetime) -> Modification | None
         return last
     if last is not None and last.ended_at is not None and at - last.ended_at <= SETTLES:
         # RDS shows `available` for a moment between two phases of one change.
-        return replace(last, state=ModificationState.OPTIMIZING, ended_at=None)
+        state, progress = ModificationState.OPTIMIZING, seen.progress_percent
+        return replace(last, state=state, ended_at=None, progress_percent=progress)
     return _begun(seen, before.configuration, at)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -248,6 +250,8 @@ def test_striped_gp3_is_never_set_below_what_its_four_volumes_include() -> None:
     assert why_invalid_of(rds(GP3, 500, 11_000, 500), of_all_sizes) is not None
     assert why_invalid_of(rds(GP3, 500, 12_000, 499), of_all_sizes) is not None
     assert why_invalid_of(rds(GP3, 500, 12_000, 500), of_all_sizes) is None
+    little = replace(of_all_sizes, iops=(Span(low=3_000, high=5_000),))
+    assert why_invalid_of(rds(GP3, 500, 12_000, 500), little) is not None  # and not the table's
     of_sql = why_invalid_of(rds(GP3, 500, 4_000, 200, engine=SQL), of_all_sizes)
     assert of_sql is None
 

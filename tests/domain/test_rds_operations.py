@@ -105,6 +105,12 @@ def test_a_moment_of_rest_between_two_phases_begins_no_new_change() -> None:
     assert later.started_at == NOW + at(21) + SETTLES
 
 
+def test_work_that_goes_on_after_a_moment_of_rest_is_told_the_same_twice() -> None:
+    noted = remember(remember(None, seen(SMALL), NOW), seen(LARGE), NOW)
+    once = remember(noted, seen(LARGE, working=True), NOW)
+    assert remember(once, seen(LARGE, working=True), NOW) == once
+
+
 def test_a_database_made_multi_az_starts_a_new_page() -> None:
     noted = accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
     assert remember(noted, seen(identity="db-TWO"), NOW + at(30)).modification is None
