@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +19,7 @@ from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, load_yaml, shown
 from headroom.proving.loads import SOURCES, Hung, parse_attachment, parse_workload, workload_in
 from headroom.proving.rules import Delays
+from headroom.proving.stand_in_prices import stood_in
 from headroom.proving.workload import Workload
 
 KINDS = ("ebs", "rds")
@@ -70,6 +71,8 @@ class Scenario:
     aws: AwsBehaviour
     policy: Policy
     kind: Kind = Kind.EBS
+    notes: tuple[str, ...] = ()
+    """What a reader of the result should know of how it was set up."""
 
     @property
     def end(self) -> datetime:
@@ -98,6 +101,8 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
     block = top.block("resource", DATABASE if kind is Kind.RDS else RESOURCE)
     resource = _resource(block, kind)
     aws = _aws(top.block("aws", AWS))
+    prices, note = stood_in(aws.prices, resource.configuration)
+    aws = replace(aws, prices=prices)
     _priced(top, aws, resource)
     return Scenario(
         name=top.text("name", source),
@@ -111,6 +116,7 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
         aws=aws,
         policy=_policy(top, base),
         kind=kind,
+        notes=(note,) if note else (),
     )
 
 

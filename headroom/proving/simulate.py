@@ -103,7 +103,7 @@ def simulate(
         records=log.records,
         refusals=tuple(world.refusals),
         violations=violations(scenario, changes, volume.lifecycle.starts),
-        notes=(*scenario.workload.notes, *world.notes, *log.notes),
+        notes=(*scenario.notes, *scenario.workload.notes, *world.notes, *log.notes),
     )
 
 

@@ -164,8 +164,6 @@ def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_seen_through_its_hours() 
         ({"instance_class": "db.r6g.9xlarge"}, "an instance whose EBS limits are not known"),
         ({"multi_az": "yes"}, "resource.multi_az is 'yes'; it must be true or false"),
         ({"size_gib": 400}, "resource.size_gib is not a known key"),
-        ({"engine": "oracle", "storage_type": "gp3", "allocated_storage_gib": 100},
-         "has no price"),
         ({"kind": "rsd"}, "resource.kind is 'rsd'; it must be one of ebs, rds"),
         ({"kind": "aurora"}, "docs/aurora-scenarios.md"),
         ({"kind": ["rds"]}, "resource.kind is ['rds']"),
@@ -202,3 +200,26 @@ def test_one_wrong_value_of_a_database_is_one_sentence(key: str, value: object) 
         parse_scenario(document, source="case.yaml", base=Path("/nonexistent"))
     except BadInput as error:
         one_sentence(error)
+
+
+@pytest.mark.parametrize("engine", ["oracle", "sqlserver", "db2"])
+def test_an_engine_without_dated_prices_is_simulated_at_anothers_which_the_result_says(
+    engine: str,
+) -> None:
+    wanted = {"storage_type": "io1", "iops": 3_000}
+    mine, theirs = (
+        parse_scenario(scenario(engine=each, **wanted), source="case.yaml", base=Path())
+        for each in (engine, "postgres")
+    )
+    assert theirs.notes == ()
+    (note,) = mine.notes
+    assert f"no dated prices of {engine} are known for us-east-1: those of postgres" in note
+    bills = {each.aws.prices.monthly(each.resource.configuration) for each in (mine, theirs)}
+    assert len(bills) == 1
+
+
+def test_where_no_engine_has_a_dated_price_nothing_stands_in() -> None:
+    elsewhere = scenario(engine="oracle", storage_type="io1", iops=3_000)
+    elsewhere["aws"] = {"region": "us-west-2"}
+    with pytest.raises(BadInput, match="has no price"):
+        parse_scenario(elsewhere, source="case.yaml", base=Path())
