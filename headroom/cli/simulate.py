@@ -89,6 +89,10 @@ def _print(result: Result, console: Console) -> None:
         ("AWS refused", f"{said['aws_refusals']} times"),
         ("outside the limits", f"{said['guardrail_violations']} changes"),
     ]  # fmt: skip
+    if result.space is not None:
+        rows.insert(-3, ("free storage", f"{result.space.lowest_gib:.1f} GiB at least, "
+                         f"{result.space.end_gib:.1f} at the end; full for "
+                         f"{result.space.full_minutes:,} minutes"))  # fmt: skip
     title = f"{said['scenario']}, controller {said['controller']}"
     console.print(table(title, ("", "what"), rows))
     for change in result.changes:

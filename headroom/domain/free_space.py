@@ -39,7 +39,7 @@ LEAST_MINUTES = 15
 """Measured minutes of the last hour below which nothing is said of it."""
 SURGE_HOURS = 7.0
 """How long the pace of the last hour is believed to go on, as RDS's autoscaling does."""
-SURGE_LEAD_HOURS = 3.0
+SURGE_LEAD_HOURS = 2.0
 """How near full a surge must come before storage grows for it: many end by themselves."""
 USUAL = 1.2
 """A rise that is at most so many times the largest of earlier days at this hour is theirs."""
@@ -168,20 +168,20 @@ def _surge(
     lately: Sequence[Point], hours: Mapping[int, float], now_gib: float, size: float
 ) -> tuple[float, bool]:
     """GiB per hour of a steady rise of the last hour that no earlier day explains, and whether
-    there may be one that is too young to tell."""
+    there may be one that is near full and too young to tell."""
     latest = lately[-1][0]
     hour = slope(thinned(lately, timedelta(minutes=5)))
     half = slope([p for p in lately if p[0] > latest - timedelta(minutes=30)][::3])
-    if half is None or hour is None or half <= 0 or now_gib + half * SURGE_LEAD_HOURS < size:
+    if half is None or hour is None or half <= 0:
         return 0.0, False
     days = rises(hours, int(SURGE_LEAD_HOURS))
-    usual = max(days, default=0.0) if len(days) >= LEAST_DAYS else 0.0
-    if half * SURGE_LEAD_HOURS <= USUAL * usual and now_gib + USUAL * usual < size:
+    usual = USUAL * max(days, default=0.0) if len(days) >= LEAST_DAYS else 0.0
+    if half * SURGE_LEAD_HOURS <= usual and now_gib + usual < size:
         return 0.0, False
-    steady = min(half, hour)
+    steady = max(0.0, min(half, hour))
     if steady > 0 and now_gib + steady * SURGE_LEAD_HOURS >= size:
         return steady, False
-    return 0.0, True
+    return steady, now_gib + half * SURGE_LEAD_HOURS >= size
 
 
 def _forecast(
@@ -189,7 +189,7 @@ def _forecast(
 ) -> SpaceForecast:
     reserve = size * limits.free_space_percent / 100
     surge = ahead.surge_per_hour * SURGE_HOURS
-    peak = ahead.now_gib + max(ahead.day_rise, min(surge, ahead.surge_per_hour * LEAD_HOURS))
+    peak = ahead.now_gib + max(ahead.day_rise, surge)
     basis = _basis(size, reserve, ahead, lately)
     full_at = _full_at(size, ahead, at, limits.space_horizon_days)
     short = basis is not None and basis is not SpaceBasis.UNCLEAR
@@ -215,7 +215,8 @@ def _forecast(
 
 def _basis(size: int, reserve: float, ahead: _Ahead, lately: Sequence[Point]) -> SpaceBasis | None:
     """Why storage should grow now, UNCLEAR where it may have to, None where it need not."""
-    if ahead.surge_per_hour > 0:
+    near = ahead.now_gib + ahead.surge_per_hour * SURGE_LEAD_HOURS >= size
+    if ahead.surge_per_hour > 0 and near:
         return SpaceBasis.SURGE
     if ahead.sudden:
         return SpaceBasis.UNCLEAR
@@ -235,7 +236,7 @@ def _full_at(size: int, ahead: _Ahead, at: datetime, horizon_days: int) -> datet
     left, found = size - ahead.now_gib, []
     if left <= 0:
         return at
-    if ahead.surge_per_hour > 0:
+    if ahead.surge_per_hour * SURGE_HOURS >= left:
         found.append(left / ahead.surge_per_hour)
     if ahead.day_rise >= left:
         found.append(LEAD_HOURS * left / ahead.day_rise)

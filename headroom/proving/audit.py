@@ -81,7 +81,8 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
         yield f"{target.volume_type.value} is never a target"
     if target.size_gib < origin.size_gib:
         yield "the size shrank"
-    if target.size_gib > origin.size_gib and not limits.growth:
+    for_space = limits.grow_space and target.database is not None
+    if target.size_gib > origin.size_gib and not (limits.growth or for_space):
         yield "the size grew, which is not allowed"
     if full_copy(origin, target) and not limits.full_copy:
         yield "all data of the database was copied"

@@ -29,6 +29,8 @@ RATES = VOLUME_SERIES[:4]
 BUSIEST = ("busiest_iops", "busiest_mibps")
 """What only periods of more than a minute have; see VolumeActivity."""
 
+FREE = "free_gib"
+
 Values = dict[str, float | None]
 
 
@@ -87,6 +89,7 @@ class PublishedVolume:
         self._volume = Grid(VOLUME_SERIES)
         self._instance = Grid(INSTANCE_SERIES)
         self._slow = Grid((*VOLUME_SERIES, *BUSIEST))
+        self._free = Grid((FREE,))
 
     def put(self, minute: int, points: Iterable[Datapoint]) -> None:
         """Publish one minute."""
@@ -95,6 +98,10 @@ class PublishedVolume:
         self._instance.put(minute, _instance_values(found))
         if minute % SLOW_MIN == SLOW_MIN - 1:
             self._slow.put(minute // SLOW_MIN, self._period(minute // SLOW_MIN, minute + 1))
+
+    def put_free(self, minute: int, gib: float) -> None:
+        """Publish what is free on a database's storage at the end of one minute."""
+        self._free.put(minute, {FREE: gib})
 
     def visible(self, now: datetime) -> int:
         """The first minute that is not readable yet at `now`."""
@@ -128,7 +135,10 @@ class PublishedVolume:
             both = [(r, w) for r, w in minutes if r is not None or w is not None]
             return max(((r or 0.0) + (w or 0.0) for r, w in both), default=None)
 
+        free = [v for v in self._free.cut(FREE, first, GLANCE_MIN, visible) if v is not None]
         return Glance(
+            lowest_free_gib=min(free, default=None),
+            filled_gib=free[0] - free[-1] if free else None,
             iops_exceeded_minutes=int(sum(iops)) if iops else None,
             throughput_exceeded_minutes=int(sum(throughput)) if throughput else None,
             lowest_burst_balance_percent=min(known("burst_balance_percent"), default=None),
@@ -149,7 +159,11 @@ class PublishedVolume:
             )
             for name in VOLUME_SERIES
         }
-        return VolumeActivity(**series), self._of_instance(series, now, first, visible)
+        free = self._free_series(first, ACTIVITY_MIN, visible)
+        return (
+            VolumeActivity(**series, free_gib=free),
+            self._of_instance(series, now, first, visible),
+        )
 
     def history(self, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published."""
@@ -168,7 +182,15 @@ class PublishedVolume:
             )
         if not any(v is not None for v in columns["read_iops"].values):
             return None
-        return VolumeActivity(**columns)
+        minutes = self._free_series(first * SLOW_MIN, count * SLOW_MIN, visible)
+        return VolumeActivity(**columns, free_gib=None if minutes is None else _lowest(minutes))
+
+    def _free_series(self, first: int, minutes: int, visible: int) -> Series | None:
+        """Free space by the minute; None where none was ever published."""
+        if self._free.first is None:
+            return None
+        values = self._free.cut(FREE, first, minutes, visible)
+        return Series(start=_instant(first), period_s=60, values=values)
 
     def _of_instance(
         self, volume: dict[str, Series], now: datetime, first: int, visible: int
@@ -237,6 +259,17 @@ def _busiest(
     """The busiest minute, published where the checks are."""
     rows = zip(minutes[reads], minutes[writes], minutes["iops_exceeded"], strict=True)
     return max(((r or 0.0) + (w or 0.0) for r, w, c in rows if c is not None), default=None)
+
+
+def _lowest(minutes: Series) -> Series:
+    """The lowest minute of every five."""
+    values = minutes.values
+    periods = (values[i : i + SLOW_MIN] for i in range(0, len(values), SLOW_MIN))
+    known = ([v for v in period if v is not None] for period in periods)
+    return Series(
+        start=minutes.start, period_s=60 * SLOW_MIN,
+        values=tuple(min(period, default=None) for period in known),
+    )  # fmt: skip
 
 
 def _volume_values(found: dict[str, Datapoint]) -> Values:

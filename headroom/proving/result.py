@@ -11,6 +11,7 @@ from headroom.domain.catalogue import MIB
 from headroom.domain.decision import Decision
 from headroom.domain.records import Record
 from headroom.domain.resources import Configuration
+from headroom.proving.disk import SpaceResult
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.latency import LatencyHistogram
 from headroom.proving.world import AwsRefusal
@@ -55,6 +56,8 @@ class Result:
     refusals: tuple[AwsRefusal, ...]
     violations: tuple[str, ...]
     notes: tuple[str, ...]
+    space: SpaceResult | None = None
+    """What became of free space; None where nothing is said of it."""
 
     @property
     def starved_minutes(self) -> int:
@@ -109,6 +112,7 @@ class Result:
             "onset_to_relief_minutes": self.onset_to_relief_minutes(),
             "backlog_end_ops": round(facts[-1].backlog_end, 3),
             "notes": list(self.notes),
+            **({} if self.space is None else {"free_storage": self.space.to_json()}),
         }
 
 

@@ -15,6 +15,7 @@ from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
 from headroom.domain.resources import Configuration, Kind, VolumeType
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
 from headroom.proving.databases import DATABASE, hung_on, storage_of
+from headroom.proving.disk import Contents, contents_of
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, load_yaml, shown
 from headroom.proving.loads import SOURCES, Hung, parse_attachment, parse_workload, workload_in
@@ -73,6 +74,9 @@ class Scenario:
     kind: Kind = Kind.EBS
     notes: tuple[str, ...] = ()
     """What a reader of the result should know of how it was set up."""
+    contents: Contents | None = None
+    """The data on a database's storage; None where nothing is said of free space."""
+    instance_class: str = ""
 
     @property
     def end(self) -> datetime:
@@ -117,6 +121,8 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
         policy=_policy(top, base),
         kind=kind,
         notes=(note,) if note else (),
+        contents=contents_of(block, resource.configuration) if kind is Kind.RDS else None,
+        instance_class=str(block.raw("instance_class") or "") if kind is Kind.RDS else "",
     )
 
 

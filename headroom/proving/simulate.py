@@ -15,6 +15,7 @@ from headroom.domain.records import Record, Step
 from headroom.domain.resources import Kind, Modification, ResourceRef
 from headroom.domain.signals import Signal
 from headroom.proving.audit import violations
+from headroom.proving.disk import Disk, earlier_free
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.latency import LatencyHistogram
 from headroom.proving.physics import VolumePhysics
@@ -104,6 +105,7 @@ def simulate(
         refusals=tuple(world.refusals),
         violations=violations(scenario, changes, volume.lifecycle.starts),
         notes=(*scenario.notes, *scenario.workload.notes, *world.notes, *log.notes),
+        space=None if volume.disk is None else volume.disk.result(),
     )
 
 
@@ -140,6 +142,10 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         instance_id=INSTANCE_ID,
         others=tuple(at for at in aws.modified_at if at >= scenario.start),
         told=None if change is None else (change.started_at, change.state),
+        disk=None
+        if scenario.contents is None
+        else Disk.of(scenario.contents, scenario.resource.configuration.size_gib, start),
+        instance_class=scenario.instance_class,
     )
 
 
@@ -156,6 +162,11 @@ def _play_history(
     configuration = scenario.resource.configuration
     still = VolumeLifecycle(configuration, created_at=start - AGE)
     now = max(minute_floor(scenario.history.start), start - KEPT)
+    if scenario.contents is not None:
+        count = int((start - now) / MINUTE)
+        free = earlier_free(scenario.contents, configuration.size_gib, count)
+        for place, gib in enumerate(free):
+            published.put_free(minute_number(now) + place, gib)
     while now < start:
         facts = physics.minute(now, still)
         points = datapoints(

@@ -26,6 +26,7 @@ from headroom.domain.resources import (
 from headroom.domain.signals import Claim, Signal
 from headroom.ports import Glance, ResourceGone, StorageView
 from headroom.proving.alarms import VolumeAlarms
+from headroom.proving.disk import Disk
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.publish import datapoints, instance_datapoints
@@ -69,6 +70,9 @@ class SimulatedVolume:
     others: tuple[datetime, ...] = ()
     alarms: VolumeAlarms = field(default_factory=VolumeAlarms)
     told: tuple[datetime, ModificationState] | None = None
+    disk: Disk | None = None
+    """The data on a database's storage; None where nothing is said of free space."""
+    instance_class: str = ""
 
     def volume_ids(self) -> tuple[str, ...]:
         """All volumes of the instance: this one, and one more if other load hangs on it."""
@@ -192,6 +196,10 @@ class World:
             database=volume.ref.kind is Kind.RDS,
         )  # fmt: skip
         volume.published.put(minute_number(start), points)
+        if volume.disk is not None:
+            free = volume.disk.minute(start, volume.lifecycle)
+            volume.published.put_free(minute_number(start), free)
+            volume.disk.autoscale(start + MINUTE, volume.lifecycle)
         return facts
 
     def _change_nothing(self, volume: SimulatedVolume, instant: datetime) -> None:
@@ -231,9 +239,12 @@ class World:
             raise ResourceGone(f"{ref.resource_id} does not exist") from None
 
     def _described(self, volume: SimulatedVolume) -> Volume:
+        name, found = volume.ref.resource_id, volume.lifecycle.described(self.now)
+        disk = volume.disk
         return Volume(
             ref=volume.ref,
-            configuration=volume.lifecycle.described(self.now),
+            configuration=found,
+            facts=None if disk is None else disk.facts(name, volume.instance_class, found.size_gib),
             availability_zone=f"{volume.ref.region}a",
             state="in-use",
             created_at=volume.lifecycle.created_at,

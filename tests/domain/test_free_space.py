@@ -81,11 +81,11 @@ def test_a_load_that_began_an_hour_ago_is_believed_for_seven_hours_once_full_is_
         return lambda h: free_now + 20.0 * min(h, 1.0)
 
     assert not seen(load(100.0)).short  # five hours to go: it may end by itself
-    found = seen(load(50.0))
+    found = seen(load(36.0))
     assert (found.short, found.basis) == (True, SpaceBasis.SURGE)
     assert found.full_at is not None
-    assert found.full_at - NOW == pytest.approx(timedelta(hours=2.5), abs=timedelta(minutes=5))
-    assert found.needed_gib == pytest.approx((150 + 140) / 0.9, rel=0.02)
+    assert found.full_at - NOW == pytest.approx(timedelta(hours=1.8), abs=timedelta(minutes=5))
+    assert found.needed_gib == pytest.approx((164 + 140) / 0.9, rel=0.02)
 
 
 def test_a_load_of_a_few_minutes_is_not_believed_and_said_to_be_unclear() -> None:
