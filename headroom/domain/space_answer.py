@@ -164,7 +164,7 @@ def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
             f"it would grow to {plan.target.size_gib} GiB for ${plan.price_change_usd:.2f} a month "
             "more, which cannot be undone"
         )
-    others = [v for v in lasting if not (plan.full_copy and v.guardrail is Guardrail.GROWTH)]
+    others = [v for v in lasting if v.guardrail is not Guardrail.FULL_COPY]
     said = "".join(f"; {v.guardrail.value}: {v.detail}" for v in others if v.detail)
     names = ", ".join(v.guardrail.value for v in lasting)
     return f"{first}; the owner could change: {names}{said}"

@@ -33,7 +33,8 @@ def with_space(
     """
     if not space.short or rds_grows_it(situation.observation.volume.facts):
         return tuple(plans)
-    alone = tuple(_alone(situation, space))
+    # What takes no full copy first: the copy can wait for the next growth, and a calmer hour.
+    alone = tuple(sorted(_alone(situation, space), key=lambda plan: plan.full_copy))
     if not alone:
         return tuple(plans)
     asked = tuple(

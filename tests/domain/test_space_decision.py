@@ -111,7 +111,7 @@ def test_as_much_as_the_limits_let_is_grown(
     [
         (filling(), {"max_size_gib": 210}, {"max_size"}),
         (filling(), {"price_increase_usd": Decimal(1)}, {"price_per_resource"}),
-        (filling(rds(GP3, 370), steadily(20, 2)), {}, {"growth"}),
+        (filling(rds(GP3, 370), steadily(20, 2)), {"growth": True}, {"full_copy"}),
         (filling(about=facts(pending=("DBInstanceClass",))), {}, {"pending_changes"}),
     ],
 )
@@ -133,6 +133,19 @@ def test_a_full_copy_is_priced_and_left_to_a_person() -> None:
     assert plan.full_copy
     assert (plan.target.size_gib, plan.target.iops) == (420, 12_000)
     assert "copy all data" in decision.answer.remedy
+
+
+def test_an_owner_may_let_it_be_copied_where_nothing_less_is_left_and_there_is_time() -> None:
+    copy = {"full_copy": True, "growth": True}
+    assert isinstance(decided(filling(rds(GP3, 370), steadily(20, 2)), **copy).answer, Act)
+    first = decided(filling(rds(GP3, 340), steadily(20, 2)), free_space_percent=20, **copy)
+    assert isinstance(first.answer, Act)
+    assert not first.answer.plan.full_copy  # 399 GiB take none
+    late = decided(filling(rds(GP3, 370), steadily(7, 8)), **copy)
+    assert isinstance(late.answer, Escalate), late.summary
+    assert Guardrail.FREE_SPACE in blocking(late)
+    alone = decided(filling(rds(GP3, 370), steadily(20, 2)), full_copy=True)
+    assert Guardrail.GROWTH in blocking(alone)
 
 
 def test_where_rds_grows_the_storage_nothing_is_planned_until_its_maximum_is_near() -> None:

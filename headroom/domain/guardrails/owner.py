@@ -72,7 +72,8 @@ def growth(case: Case) -> Verdict:
     limits = case.effective.limits
     limit = 1_000_000 if limits.growth else plan.origin.size_gib
     if plan.growth is not None:  # for free space: as much as that wants, where it is allowed
-        enough = plan.growth.enough_gib if limits.grow_space else plan.origin.size_gib
+        allowed = limits.grow_space and (limits.growth or not plan.full_copy)
+        enough = plan.growth.enough_gib if allowed else plan.origin.size_gib
         limit = enough if plan.only_for_space else max(limit, enough)
     detail = "growing cannot be undone; the file system is not touched" if plan.grows else ""
     if plan.grows and plan.origin.database is not None:

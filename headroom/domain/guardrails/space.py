@@ -16,10 +16,11 @@ def space_first(case: Case) -> Verdict:
     space = case.space
     full_at = None if space is None else space.full_at
     near = full_at is not None and full_at <= case.observation.at + NEAR
-    if case.plan.growth is not None or space is None or full_at is None or not near:
+    adds_in_time = case.plan.growth is not None and not case.plan.full_copy
+    if adds_in_time or space is None or full_at is None or not near:
         return verdict_of(Guardrail.FREE_SPACE, Relation.IS, "enough", "enough", "")
     return verdict_of(
         Guardrail.FREE_SPACE, Relation.IS, "about to be full", "enough", "",
         f"{space.explanation}; RDS may work on a change for a day, in which nobody adds space",
-        temporary=True,
+        temporary=case.plan.growth is None,  # a copy that comes too late only gets later
     )  # fmt: skip
