@@ -13,7 +13,6 @@ from decimal import Decimal
 from headroom.domain.approval import Unanswerable, why_approval
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import (
-    NOTHING_ALLOWED,
     Act,
     Answer,
     Decision,
@@ -24,6 +23,7 @@ from headroom.domain.decision import (
     decide,
 )
 from headroom.domain.digest import digest
+from headroom.domain.evidence import NOTHING_ALLOWED
 from headroom.domain.guardrails import Case, judge
 from headroom.domain.guardrails.case import verdict_of
 from headroom.domain.observation import Observation

@@ -1,0 +1,77 @@
+"""What a decision may be: act, hold or escalate, and the reasons for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from headroom.domain.plans import Plan
+
+
+class Reason(StrEnum):
+    """Why, for counting and for people; code never branches on it."""
+
+    STARVED = "starved"
+    DEPLETION_FORESEEN = "depletion_foreseen"
+    EXPECTED_AGAIN = "expected_again"
+    """Load of earlier days is expected to come again: raised before it does."""
+    GIVING_BACK = "giving_back"
+    """Less is enough for what is expected."""
+    SAME_FOR_LESS = "same_for_less"
+    """Another type does what this one can, at a lower price."""
+    NO_PRESSURE = "no_pressure"
+    NOT_WORTH_IT = "not_worth_it"
+    INSTANCE_IS_THE_LIMIT = "instance_is_the_limit"
+    NO_PLAN = "no_plan"
+    BLOCKED_FOR_NOW = "blocked_for_now"
+    BLOCKED_FOR_GOOD = "blocked_for_good"
+    AWAITING_APPROVAL = "awaiting_approval"
+    """It would be done; a request for approval waits."""
+    DECLINED = "declined"
+    """It would be asked for, but something alike was rejected or ran out lately."""
+    ROLLED_BACK = "rolled_back"
+    """A change is undone because somebody, or the policy, wants it."""
+    OBSERVE_ONLY = "observe_only"
+    DATA_TOO_THIN = "data_too_thin"
+    SPACE_RUNS_OUT = "space_runs_out"
+    """A database's storage is about to be full, or less is free than its owner wants."""
+    SPACE_UNCLEAR = "space_unclear"
+    """It may be filling, but that is too young, or too little measured, to grow it for good."""
+    POLICY_UNREADABLE = "policy_unreadable"
+    PRICE_UNKNOWN = "price_unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """Change the volume to `plan.target`.
+
+    With `approval`, only once a person agreed, before `expires`; it says why a person must.
+    """
+
+    reason: Reason
+    plan: Plan
+    approval: str | None = None
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Do nothing for now. `until` is when a blocking guardrail clears, None if no such instant."""
+
+    reason: Reason
+    until: datetime | None
+    would_take: Plan | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Escalate:
+    """Do nothing, and tell the owner what only the owner can change."""
+
+    reason: Reason
+    cause: str
+    remedy: str
+    would_take: Plan | None
+
+
+Answer = Act | Hold | Escalate
