@@ -11,8 +11,9 @@ import pytest
 import typer
 
 from headroom.cli.main import app, run
+from headroom.cli.programme import EVERY
 from headroom.cli.reference import reference
-from headroom.cli.stories import END_MINUTE, STORIES
+from headroom.cli.stories import END_MINUTE
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -122,6 +123,6 @@ def test_the_worked_incident_has_the_figures_of_the_readme(
 
 def test_the_readme_tells_every_story_of_the_demo() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for number, story in enumerate(STORIES, start=1):
+    for number, story in enumerate(EVERY, start=1):
         assert f"{number}. *{story.title}.*" in text
     assert f"plays {END_MINUTE // 60} hours" in text

@@ -1,10 +1,10 @@
-"""`headroom demo`: a real deployment to a local AWS, nine volumes, and what became of them."""
+"""`headroom demo`: a real deployment to a local AWS, its stories, and what became of each."""
 
 from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -12,16 +12,19 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli import play, report, showing, stage
+from headroom.cli import play, play_databases, report, showing, stage
 from headroom.cli.display import Display
-from headroom.cli.ended_volumes import of_volume
+from headroom.cli.ended import Ended
+from headroom.cli.ended_volumes import of_database, of_volume
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.showing import Outcome
 from headroom.cli.stories import END_MINUTE
+from headroom.domain.records import Record
 from headroom.localaws import daemon
 
 OUT = Path("build/demo")
+Chains = tuple[tuple[Record, ...], ...]
 MARK = ".headroom-demo"
 """File by which the demo knows a folder that it may empty."""
 
@@ -34,7 +37,7 @@ def demo(
     into: Annotated[Path, typer.Option("--out", help="Folder of the report and records.")] = OUT,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Deploy Headroom to a local AWS, play nine stories on it, and tell how they ended.
+    """Deploy Headroom to a local AWS, play its stories, and tell how they ended.
 
     Exit code 1 when a story did not end as told.
     """
@@ -59,17 +62,41 @@ def perform(into: Path, *, sweep_only: bool, seed: int, display: Display) -> Out
         display.phase("cdk deploy" + (" (no alarms)" if sweep_only else ""))
         stage.deploy(where, sweep_only=sweep_only)
         tables = stage.outputs(where)
-        display.phase("Creating nine volumes and their loads")
-        cast = play.set_up(where)
-        play.raise_curtain(where, cast, tables["TopicArn"])
-        display.phase("Playing", minutes=END_MINUTE)
-        book = play.ledger(where, tables)
-        play.play(where, cast, lambda minute: display.minute(minute, play.counted(book, minute)))
-        display.phase("Reading the record")
-        chains = play.chains(book)
-        stories = [of_volume(played) for played in play.ended(where, cast, chains)]
+        display.phase("Creating volumes and databases, and their loads")
+        chains, stories = _played(where, tables, display)
     (into / "records.jsonl").write_text("".join(play.lines(chains)), encoding="utf-8")
     return showing.outcome(stories, chains, sweep_only=sweep_only, seed=seed)
+
+
+def _played(
+    where: stage.Stage, tables: Mapping[str, str], display: Display
+) -> tuple[Chains, list[Ended]]:
+    """Make what the stories are of, play them, and judge how they ended."""
+    (where.folder / "loads").mkdir(exist_ok=True)
+    volumes, databases = play.set_up(where), play_databases.set_up(where)
+    play.put_loads(where, volumes)
+    play_databases.put_loads(where, databases)
+    play.raise_curtain(where, tables["TopicArn"])
+    display.phase("Playing", minutes=END_MINUTE)
+    book = play.ledger(where, tables)
+    play.play(
+        where,
+        {m.resource_id: m.facts for m in volumes} | {m.resource_id: m.facts for m in databases},
+        [*play.cues(volumes), *play_databases.cues(databases)],
+        lambda minute: display.minute(minute, play.counted(book, minute)),
+    )
+    display.phase("Reading the record")
+    chains, said = play.chains(book), play.messages(where)
+    every = play.decided(chains)
+    ended = [
+        of_volume(play.ended(member, play.final(where, member), every=every, said=said))
+        for member in volumes
+    ]
+    ended += [
+        of_database(play.ended(member, play_databases.final(where, member), every=every, said=said))
+        for member in databases
+    ]
+    return chains, ended
 
 
 def clear(folder: Path) -> None:

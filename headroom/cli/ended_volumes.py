@@ -1,8 +1,10 @@
-"""The stories of volumes at their end: how they ended, their plots and marks."""
+"""The stories of volumes and databases at their end: how they ended, their plots and marks."""
 
 from __future__ import annotations
 
-from headroom.cli import telling
+from typing import Literal
+
+from headroom.cli import endings_databases, telling
 from headroom.cli.ended import Ended
 from headroom.cli.endings import ending
 from headroom.cli.output import money
@@ -10,27 +12,37 @@ from headroom.cli.played import Ending, Played
 from headroom.cli.report import Section
 from headroom.cli.timeline import Mark, timeline
 
+Kind = Literal["volume", "database"]
+
 
 def of_volume(played: Played) -> Ended:
     """A volume's story, judged."""
-    end = ending(played)
+    return _judged(played, ending(played), "volume")
+
+
+def of_database(played: Played) -> Ended:
+    """A database's story, judged."""
+    return _judged(played, endings_databases.ending(played), "database")
+
+
+def _judged(played: Played, end: Ending, kind: Kind) -> Ended:
     return Ended(
         key=played.story.key,
         title=played.story.title,
-        kind="volume",
-        resource=played.volume_id,
+        kind=kind,
+        resource=played.resource_id,
         told=played.told,
         changes=len(played.applied),
         ending=end,
-        section=_section(played, end),
+        section=_section(played, end, kind),
         price_change=played.price_change,
         starved_minutes=len(played.starved),
     )
 
 
-def _section(played: Played, end: Ending) -> Section:
+def _section(played: Played, end: Ending, kind: Kind) -> Section:
     others = (
-        Mark(at=at, kind="other", label="Another program", lines=("It changed the volume.",))
+        Mark(at=at, kind="other", label="Somebody else", lines=(f"They changed the {kind}.",))
         for at in played.changed_by_others
     )
     own = (mark for told in played.told for mark in telling.marks(told))
@@ -42,10 +54,10 @@ def _section(played: Played, end: Ending) -> Section:
         ending=end.line + "".join(f" It is not so that {claim}." for claim in end.amiss),
         ok=end.ok,
         facts=(
-            ("volume", played.volume_id),
+            (kind, played.resource_id),
             ("at first", str(played.story.volume)),
             ("at last", str(played.final)),
-            ("instance", played.story.instance_type),
+            ("instance" if kind == "volume" else "class", played.story.instance_type),
             ("starved minutes", f"{len(played.starved):,}"),
             ("price", f"{money(first.usd_per_month)} to {money(last.usd_per_month)} a month"),
             ("messages to people", str(played.messages)),

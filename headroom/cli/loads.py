@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from headroom.cli.stories import PHASES, Loop, Story, Trace
+from headroom.cli.stories_databases import DatabaseStory
 
 RECORDED = "data/pgbench-30min.csv"
 COLUMNS = ("timestamp", "read_ops", "write_ops", "read_bytes", "write_bytes")
@@ -74,7 +75,9 @@ def played(load: Trace, start: datetime, minutes: int) -> Iterator[tuple[str, in
             )
 
 
-def workload(story: Story, folder: Path, start: datetime, minutes: int) -> dict[str, object]:
+def workload(
+    story: Story | DatabaseStory, folder: Path, start: datetime, minutes: int
+) -> dict[str, object]:
     """The workload block of a story, as scenarios write it; its trace goes into `folder`."""
     match story.load:
         case Loop() as loop:

@@ -6,9 +6,9 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.loads import workload
@@ -17,9 +17,11 @@ from headroom.cli.problems import Problem
 from headroom.cli.records_file import line_of
 from headroom.cli.stage import ACCOUNT, REGION, Stage, create
 from headroom.cli.stories import END_MINUTE, START, STORIES, OtherChange, Story
-from headroom.cli.telling import told
+from headroom.cli.stories_databases import DatabaseStory
+from headroom.cli.telling import Told, told
 from headroom.cli.timeline import Minute, loaded_minute
 from headroom.domain.catalogue import LIMITS
+from headroom.domain.databases import Database
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Record, Step, broken_link
 from headroom.domain.resources import Configuration, VolumeType
@@ -29,17 +31,28 @@ TICKS = 10
 INBOX = "headroom-demo-inbox"
 
 
+S = TypeVar("S", Story, DatabaseStory)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """A story, its volume, and the endpoint's facts about each of its minutes."""
+class Member(Generic[S]):
+    """A story, its volume or database, and the endpoint's facts about each of its minutes."""
 
-    story: Story
-    volume_id: str
-    facts: list[Mapping[str, Any]]
-    changed_by_others: list[datetime]
+    story: S
+    resource_id: str
+    facts: list[Mapping[str, Any]] = field(default_factory=list)
+    changed_by_others: list[datetime] = field(default_factory=list)
 
 
-Cast = tuple[Member, ...]
+Cast = tuple[Member[S], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cue:
+    """What somebody else does at a minute, knowing nothing of Headroom."""
+
+    minute: int
+    act: Callable[[Stage], None]
 
 
 def instant(minute: int) -> datetime:
@@ -47,43 +60,55 @@ def instant(minute: int) -> datetime:
     return START + timedelta(minutes=minute)
 
 
-def set_up(where: Stage) -> Cast:
+def set_up(where: Stage) -> Cast[Story]:
     """Create every story's volume two days before the start, and tell AWS what was before it.
 
     The changes before the start count against AWS's four slots; nobody told Headroom of them.
     """
     where.set_clock(instant(-2_880))
-    cast = tuple(
-        Member(story=s, volume_id=create(where, s), facts=[], changed_by_others=[]) for s in STORIES
-    )
+    cast = tuple(Member(story=s, resource_id=create(where, s)) for s in STORIES)
     for member in cast:
         past = [instant(other.minute) for other in member.story.others if other.minute < 0]
         if past:
             starts = [at.isoformat() for at in past]
-            where.ask("history", {"volume_id": member.volume_id, "starts": starts})
+            where.ask("history", {"volume_id": member.resource_id, "starts": starts})
             member.changed_by_others.extend(past)
     return cast
 
 
-def _change(where: Stage, member: Member, other: OtherChange) -> None:
-    """What another program does: it changes the volume and knows nothing of Headroom."""
-    where.client("ec2").modify_volume(VolumeId=member.volume_id, Throughput=other.throughput_mibps)
-    member.changed_by_others.append(instant(other.minute))
-
-
-def raise_curtain(where: Stage, cast: Cast, topic_arn: str) -> None:
-    """Give every volume its load, listen to the topic, and stand the clock at the start."""
-    loads = where.folder / "loads"
-    loads.mkdir(exist_ok=True)
+def cues(cast: Cast[Story]) -> Iterable[Cue]:
+    """What other programs do to the volumes, and when."""
     for member in cast:
-        block = workload(member.story, loads, START, END_MINUTE)
+        for other in member.story.others:
+            if other.minute >= 0:
+                yield Cue(minute=other.minute, act=_changing(member, other))
+
+
+def _changing(member: Member[Story], other: OtherChange) -> Callable[[Stage], None]:
+    def change(where: Stage) -> None:
+        where.client("ec2").modify_volume(
+            VolumeId=member.resource_id, Throughput=other.throughput_mibps
+        )
+        member.changed_by_others.append(instant(other.minute))
+
+    return change
+
+
+def put_loads(where: Stage, cast: Cast[Story]) -> None:
+    """Give every volume its load."""
+    for member in cast:
+        block = workload(member.story, where.folder / "loads", START, END_MINUTE)
         request = {
-            "volume_id": member.volume_id,
+            "volume_id": member.resource_id,
             "workload": block,
             "attachment": {"instance_type": member.story.instance_type},
             "start": START.isoformat(),
         }
         where.ask("load", request)
+
+
+def raise_curtain(where: Stage, topic_arn: str) -> None:
+    """Listen to the topic, and stand the clock at the start."""
     sqs, sns = where.client("sqs"), where.client("sns")
     url = sqs.create_queue(QueueName=INBOX)["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
@@ -91,21 +116,20 @@ def raise_curtain(where: Stage, cast: Cast, topic_arn: str) -> None:
     where.set_clock(START)
 
 
-def play(where: Stage, cast: Cast, on_minute: Callable[[int], None]) -> None:
-    """Run the demo's hours; `on_minute` hears how far it is."""
-    by_id = {member.volume_id: member for member in cast}
-    others = {
-        (other.minute, n): other
-        for n, member in enumerate(cast) for other in member.story.others if other.minute >= 0
-    }  # fmt: skip
-    stops = sorted({*range(0, END_MINUTE, TICKS), *(minute for minute, _ in others), END_MINUTE})
+def play(
+    where: Stage, facts: Mapping[str, list[Mapping[str, Any]]], others: Sequence[Cue],
+    on_minute: Callable[[int], None],
+) -> None:  # fmt: skip
+    """Run the demo's hours; `facts` takes each minute by resource, `on_minute` hears how far it is."""
+    stops = sorted({*range(0, END_MINUTE, TICKS), *(cue.minute for cue in others), END_MINUTE})
     for minute, following in itertools.pairwise(stops):
-        for (at, number), other in others.items():
-            if at == minute:
-                _change(where, cast[number], other)
+        for cue in others:
+            if cue.minute == minute:
+                cue.act(where)
         answer = where.ask("tick", {"minutes": following - minute})
-        for facts in answer["minutes"]:
-            by_id[facts["volume_id"]].facts.append(facts)
+        for minute_facts in answer["minutes"]:
+            named = minute_facts.get("volume_id") or minute_facts["database_id"]
+            facts[named].append(minute_facts)
         on_minute(following)
 
 
@@ -151,30 +175,32 @@ def counted(book: DynamoLedger, minute: int) -> int:
     return sum(1 for record in span if record.step is Step.DECIDED)
 
 
-def ended(where: Stage, cast: Cast, every: Sequence[Sequence[Record]]) -> tuple[Played, ...]:
-    """What is known about every story at the end."""
-    said = messages(where)
-    stories = [told(chain) for chain in every if chain[0].step is Step.DECIDED]
-    volumes = where.client("ec2").describe_volumes(VolumeIds=[m.volume_id for m in cast])
-    described = {v["VolumeId"]: v for v in volumes["Volumes"]}
-    return tuple(
-        Played(
-            story=member.story,
-            volume_id=member.volume_id,
-            final=_configuration(described[member.volume_id]),
-            told=tuple(
-                t for t in stories
-                if t.decision.observation.volume.ref.resource_id == member.volume_id
-            ),
-            minutes=tuple(minute_of(facts) for facts in member.facts),
-            messages=sum(member.volume_id in text for text in said),
-            changed_by_others=tuple(member.changed_by_others),
-        )
-        for member in cast
+def ended(
+    member: Member[S], final: Configuration, *, every: Sequence[Told], said: Sequence[str]
+) -> Played:
+    """What is known about a story at the end; `said` is all that was told people."""
+    name = member.resource_id
+    return Played(
+        story=member.story,
+        resource_id=name,
+        final=final,
+        told=tuple(
+            t for t in every if t.decision.observation.volume.ref.resource_id == name
+        ),
+        minutes=tuple(minute_of(facts, member.story.volume.database) for facts in member.facts),
+        messages=sum(name in text for text in said),
+        changed_by_others=tuple(member.changed_by_others),
     )  # fmt: skip
 
 
-def _configuration(described: Mapping[str, Any]) -> Configuration:
+def decided(every: Sequence[Sequence[Record]]) -> tuple[Told, ...]:
+    """The decisions of all chains."""
+    return tuple(told(chain) for chain in every if chain[0].step is Step.DECIDED)
+
+
+def final(where: Stage, member: Member[Story]) -> Configuration:
+    """The volume as EC2 describes it at the end."""
+    described = where.client("ec2").describe_volumes(VolumeIds=[member.resource_id])["Volumes"][0]
     kind = VolumeType(described["VolumeType"])
     settable = LIMITS[kind]
     return Configuration(
@@ -198,11 +224,11 @@ def lines(every: Iterable[Sequence[Record]]) -> list[str]:
     return [line_of(record) + "\n" for chain in every for record in chain]
 
 
-def minute_of(facts: Mapping[str, Any]) -> Minute:
+def minute_of(facts: Mapping[str, Any], database: Database | None = None) -> Minute:
     """A minute as the endpoint's control API tells it, in the shape the plots want."""
     billed = Configuration(
         volume_type=VolumeType(facts["type"]), size_gib=facts["size_gib"], iops=facts["iops"],
-        throughput_mibps=facts["throughput_mibps"],
+        throughput_mibps=facts["throughput_mibps"], database=database,
     )  # fmt: skip
     return loaded_minute(
         at=datetime.fromisoformat(facts["start"]),

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from headroom.cli.output import money
 from headroom.cli.stories import START, Story
+from headroom.cli.stories_databases import DatabaseStory
 from headroom.cli.telling import Told, chosen, ended_at, kind
 from headroom.cli.timeline import Minute
 from headroom.domain.decision import Decision
@@ -22,14 +23,14 @@ from headroom.domain.verdicts import Verdict
 class Played:
     """Everything that is known about one story after the demo."""
 
-    story: Story
-    volume_id: str
+    story: Story | DatabaseStory
+    resource_id: str
     final: Configuration
     told: tuple[Told, ...]
     """Its decisions with their chains, oldest first."""
     minutes: tuple[Minute, ...]
     messages: int
-    """Notifications that spoke of the volume."""
+    """Notifications that spoke of the volume or database."""
     changed_by_others: tuple[datetime, ...]
 
     @property

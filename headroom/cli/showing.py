@@ -1,4 +1,4 @@
-"""What the demo shows at its end: a table of decisions, nine lines, the page, one JSON object."""
+"""What the demo shows at its end: a table of decisions, a line each, the page, one JSON object."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def page(what: Outcome) -> Report:
     """The report of the whole demo."""
     starved = sum(story.starved_minutes for story in what.stories)
     return Report(
-        title="Nine volumes, one deployment",
+        title=f"{len(what.stories)} stories, one deployment",
         lead=(
             "Headroom was deployed with the CDK to a local AWS endpoint and left alone for "
             f"{END_MINUTE // 60} simulated hours. What follows is what the deployed functions saw, "
@@ -107,7 +107,7 @@ def page(what: Outcome) -> Report:
             ("decisions on record", str(sum(len(s.told) for s in what.stories))),
             ("changes made", str(sum(s.changes for s in what.stories))),
             ("starved minutes", f"{starved:,}"),
-            ("price of all nine", f"{money(sum((s.price_change for s in what.stories), 0), signed=True)} a month"),
+            ("price of all", f"{money(sum((s.price_change for s in what.stories), 0), signed=True)} a month"),
             ("seed", str(what.seed)),
             ("digest of the records", what.digest[:16]),
         ),

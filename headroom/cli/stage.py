@@ -18,7 +18,8 @@ import yaml
 
 import headroom
 from headroom.cli.problems import Problem
-from headroom.cli.stories import Story, demo_policy
+from headroom.cli.programme import KINDS, demo_policy
+from headroom.cli.stories import Story
 from headroom.localaws.daemon import Endpoint, LocalAws
 
 ROOT = Path(headroom.__file__).parents[1]
@@ -121,7 +122,7 @@ def deploy(where: Stage, *, sweep_only: bool) -> None:
 
 
 def _context(where: Stage, *, sweep_only: bool) -> tuple[str, ...]:
-    pairs = {"policy_file": str((where.folder / "policy.yaml").resolve())}
+    pairs = {"kinds": KINDS, "policy_file": str((where.folder / "policy.yaml").resolve())}
     if sweep_only:
         pairs["detection"] = "sweep"
     return tuple(part for key, value in pairs.items() for part in ("-c", f"{key}={value}"))

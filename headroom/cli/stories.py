@@ -1,4 +1,4 @@
-"""The nine stories of the demo, each one volume: what it is, its load, who else changes it.
+"""The nine stories of volumes in the demo: what it is, its load, who else changes it.
 
 Instants are minutes after the demo's start. Everything here is declaration; `demo` plays it and
 `endings` checks how each one ended.
@@ -184,19 +184,3 @@ STORIES = (
         policy={"types": ["gp2"], "growth": True, "max_size_gib": 1_000},
     ),
 )
-
-
-def demo_policy() -> dict[str, object]:
-    """The demo's policy: the shipped default, and a rule for each story that needs its own.
-
-    Nothing is given back before a week was seen: a day of starvation is no day to learn from.
-    """
-    return {
-        "version": 1,
-        "defaults": {"give_back_after_days": 7},
-        "rules": [
-            {"match": {"kind": "ebs", "tags": {STORY_TAG: story.key}}, "set": story.policy}
-            for story in STORIES
-            if story.policy
-        ],
-    }

@@ -32,7 +32,7 @@ def minutes(*starved: int) -> tuple[Minute, ...]:
 
 def played(key: str, *stories: Told, starved: tuple[int, ...] = (), messages: int = 0) -> Played:
     return Played(
-        story=BY_KEY[key], volume_id="vol-1", final=gp3(), told=stories,
+        story=BY_KEY[key], resource_id="vol-1", final=gp3(), told=stories,
         minutes=minutes(*starved), messages=messages, changed_by_others=(),
     )  # fmt: skip
 

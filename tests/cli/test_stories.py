@@ -6,7 +6,8 @@ import pytest
 
 from headroom.cli.endings import _ENDINGS
 from headroom.cli.loads import ROW_SECONDS, played, workload
-from headroom.cli.stories import END_MINUTE, START, STORIES, Loop, Story, Trace, demo_policy
+from headroom.cli.programme import demo_policy
+from headroom.cli.stories import END_MINUTE, START, STORIES, Loop, Story, Trace
 from headroom.domain.catalogue import why_invalid
 from headroom.domain.policy import Limits, limits_for
 from headroom.domain.resources import VolumeType
