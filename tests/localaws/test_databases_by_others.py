@@ -116,3 +116,23 @@ def test_a_setting_that_waits_for_no_window_is_not_left_waiting(program: Program
     made(rds, "strange")
     with pytest.raises(EndpointFailed, match="DBName is no setting"):
         program.aws.control("pending", {"database_id": "strange", "values": {"DBName": "x"}})
+
+
+def test_a_change_of_mode_restarts_members_with_a_cache_on_nvme_and_no_others(
+    program: Program, rds: Any
+) -> None:
+    rds.create_db_cluster(DBClusterIdentifier="cached", Engine="aurora-postgresql")
+    for name, kind in (("cached-1", "db.r6gd.xlarge"), ("cached-2", "db.r6g.xlarge")):
+        rds.create_db_instance(
+            DBInstanceIdentifier=name, DBClusterIdentifier="cached", DBInstanceClass=kind,
+            Engine="aurora-postgresql",
+        )  # fmt: skip
+    rds.modify_db_cluster(
+        DBClusterIdentifier="cached", StorageType="aurora-iopt1", ApplyImmediately=True
+    )
+    statuses: dict[str, set[str]] = {"cached-1": set(), "cached-2": set()}
+    for _ in range(6):
+        program.tick(1)
+        for name, found in statuses.items():
+            found.add(shown(rds, name)["DBInstanceStatus"])
+    assert statuses == {"cached-1": {"available", "rebooting"}, "cached-2": {"available"}}
