@@ -18,7 +18,14 @@ from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.policy import MODE_TAG, EffectiveLimits, Policy, Rule, Selector, limits_for
 from headroom.domain.policy_fields import FRIENDLY, TARGET_TYPES, PolicyError, written
 from headroom.domain.policy_kinds import overrides, remarks_on_ceilings, remarks_on_kinds
-from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
+from headroom.domain.resources import (
+    EBS_TYPES,
+    Configuration,
+    Kind,
+    ResourceRef,
+    Volume,
+    VolumeType,
+)
 from headroom.domain.tags import PREFIX
 from headroom.domain.windows import never_opens
 from headroom.policy_document import LONGEST_KEY, LONGEST_VALUE, read_policy
@@ -167,7 +174,7 @@ def _never(policy: Policy) -> Iterator[str]:
     told: set[str] = set()
     for where, selector in _places(policy):
         reasons: list[str] = []
-        for kind in selector.volume_types or tuple(VolumeType):
+        for kind in selector.volume_types or EBS_TYPES:
             effective = limits_for(policy, specimen(selector, kind))
             tags_may = effective.limits.tags_may
             if tags_may is TagsMay.WIDEN or not (effective.enrolled or tags_may is TagsMay.ENROL):

@@ -18,7 +18,7 @@ from headroom.domain.policy_fields import (
     refuse,
     shown,
 )
-from headroom.domain.resources import GOVERNED, Kind, VolumeType
+from headroom.domain.resources import EBS_TYPES, GOVERNED, Kind, VolumeType
 
 FORMAT = 1
 ACCOUNT_ID = r"[0-9]{12}"
@@ -127,12 +127,12 @@ class _Reading:
             kind = None
         types = self._list(given, "type", path, every="every type")
         for one in types:
-            if one not in list(VolumeType):
-                self._tell(f"{path}.type", f"names {shown(one)}; known are {', '.join(VolumeType)}")
+            if one not in list(EBS_TYPES):
+                self._tell(f"{path}.type", f"names {shown(one)}; known are {', '.join(EBS_TYPES)}")
         return Selector(
             kind=Kind(kind) if isinstance(kind, str) else None,
             volume_types=tuple(
-                dict.fromkeys(VolumeType(str(t)) for t in types if t in list(VolumeType))
+                dict.fromkeys(VolumeType(str(t)) for t in types if t in list(EBS_TYPES))
             ),
             tags=self._tags(given.get("tags", {}), f"{path}.tags", "tags" in given),
             accounts=self._names(given, "account", path, ACCOUNT_ID, "an account's 12 digits"),

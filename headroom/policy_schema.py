@@ -12,7 +12,7 @@ from headroom.domain.policy_fields import (
     PRESETS,
     written,
 )
-from headroom.domain.resources import GOVERNED, VolumeType
+from headroom.domain.resources import EBS_TYPES, GOVERNED
 from headroom.policy_document import ACCOUNT_ID, FORMAT, LONGEST_KEY, LONGEST_VALUE, REGION, WORTH
 
 Schema = dict[str, object]
@@ -79,7 +79,7 @@ def _rule() -> Schema:
     match = _mapping(
         {
             "kind": {"enum": list(GOVERNED), "description": "The kind of storage."},
-            "type": _one_or_more({"enum": list(VolumeType)}, "The volume's present type."),
+            "type": _one_or_more({"enum": list(EBS_TYPES)}, "The volume's present type."),
             "tags": {
                 "type": "object",
                 "minProperties": 1,

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headroom.domain.policy import Policy, Selector, limits_for
-from headroom.domain.resources import Kind, VolumeType
+from headroom.domain.resources import EBS_TYPES, Kind
 from headroom.policy_check import check, check_file, covers, first_problem, specimen
 from headroom.policy_text import PolicyError, default_policy, parse_policy
 from tests.builders import NOW
@@ -188,7 +188,7 @@ def test_a_rule_said_to_have_no_effect_has_none(document: object) -> None:
         for rule in policy.rules:
             if of_volumes and rule.selector.kind not in (None, Kind.EBS):
                 continue  # what names no kind is read for volumes; databases it only narrows
-            for kind in rule.selector.volume_types or tuple(VolumeType):
+            for kind in rule.selector.volume_types or EBS_TYPES:
                 volume = specimen(rule.selector, kind)
                 assert limits_for(policy, volume).limits == limits_for(without, volume).limits
 
@@ -271,7 +271,7 @@ def test_a_selector_that_covers_another_matches_what_it_matches(
     assert covers(one, one)
     assert covers(Selector(), one)
     assume(covers(one, other))
-    for kind in other.volume_types or tuple(VolumeType):
+    for kind in other.volume_types or EBS_TYPES:
         assert one.matches(specimen(other, kind))
 
 

@@ -59,6 +59,10 @@ SETTINGS = st.fixed_dictionaries(
         "free_space_percent": st.integers(1, 50),
         "space_horizon_days": st.integers(1, 90),
         "tags_may": st.sampled_from(["narrow", "enrol", "widen"]),
+        "aurora_goal": st.sampled_from(["cost", "performance"]),
+        "aurora_margin_percent": st.floats(1, 90),
+        "aurora_slow_commit_ms": st.floats(0.1, 10_000),
+        "aurora_restart": st.booleans(),
         "change_windows": st.lists(st.sampled_from(WINDOWS), max_size=3) | st.sampled_from(WINDOWS),
     },
 )
@@ -67,7 +71,7 @@ RULES = st.fixed_dictionaries(
         "match": st.fixed_dictionaries(
             {},
             optional={
-                "kind": st.sampled_from(["ebs", "rds"]),
+                "kind": st.sampled_from(["ebs", "rds", "aurora"]),
                 "type": st.sampled_from(["gp2", "st1", ["io1", "standard"]]),
                 "tags": st.dictionaries(
                     st.text(max_size=128), st.text(max_size=256), min_size=1, max_size=3
@@ -310,7 +314,7 @@ REFUSED: list[tuple[object, str]] = [
     ({"rules": [{"match": {}}]}, "rules[1] sets nothing"),
     ({"rules": [{"match": {}, "set": {}}]}, "rules[1] sets nothing"),
     ({"rules": [{"match": {}, "set": {"mode": "auto"}}, 7]}, "rules[2] is 7"),
-    ({"rules": [{"match": {"kind": "aurora"}, "set": {"mode": "off"}}]}, "known are ebs, rds"),
+    ({"rules": [{"match": {"kind": "neptune"}, "set": {"mode": "off"}}]}, "known are ebs, rds, aurora"),
     ({"rules": [{"match": {"kind": []}, "set": {"mode": "off"}}]}, "rules[1].match.kind"),
     ({"rules": [{"match": {"type": "gp9"}, "set": {"mode": "off"}}]}, "names 'gp9'"),
     ({"rules": [{"match": {"type": []}, "set": {"mode": "off"}}]}, "empty list"),

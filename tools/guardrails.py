@@ -22,13 +22,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from headroom.domain.aurora_decision import decide as decide_mode
+from headroom.domain.cluster_decision import case_of as case_for
+from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Act, decide
-from headroom.domain.guardrails import GUARDRAILS, Case
-from headroom.domain.guardrails.pages import PAGES, Page
+from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, Case
+from headroom.domain.guardrails.clusters import limits_of
+from headroom.domain.guardrails.pages import Page
+from headroom.domain.guardrails.pages_clusters import EVERY_PAGE
 from headroom.domain.policy import Mode, Policy
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.policy_schema import schema
 from tests.builders import activity, evidence, gp3, observation, policy, standing, volume
+from tests.domain.clusters import cluster_evidence
 from tests.domain.earlier import history
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "guardrails"
@@ -67,14 +73,28 @@ def case_of(*, lowers: bool = False) -> Case:
     )  # fmt: skip
 
 
+def case_of_cluster() -> Case:
+    """An Aurora cluster that every guardrail of clusters allows to become I/O-Optimized."""
+    rules: Policy = policy(mode=Mode.AUTO)
+    found = cluster_evidence(rules)
+    decision = decide_cluster(found)
+    said = decide_mode(found.seen, limits=limits_of(decision.effective.limits), prices=found.prices)
+    case = case_for(found, said, decision.effective, decision.diagnosis, decision.standing)
+    if case is None or not isinstance(decision.answer, Act):
+        raise LookupError(f"the example of the pages is not done: {decision.summary}")
+    return case
+
+
 def pages() -> dict[str, str]:
     """Every page by its file name."""
     allowed = {lowers: case_of(lowers=lowers) for lowers in (False, True)}
+    of_cluster = case_of_cluster()
     found = {}
     rows = []
-    for name, rule in GUARDRAILS:
-        page = PAGES[name]
-        found[f"{name}.md"] = _page(name, rule, page, allowed[page.lowers])
+    for name, rule in (dict(GUARDRAILS) | dict(CLUSTER_GUARDRAILS)).items():
+        page = EVERY_PAGE[name]
+        before = of_cluster if page.cluster else allowed[page.lowers]
+        found[f"{name}.md"] = _page(name, rule, page, before)
         moved = ", ".join(f"`{each}`" for each in page.settings) or "-"
         clears = "no" if page.clears is None else "yes"
         rows.append(f"| [`{name}`]({name}.md) | {_asks(rule)[0]} | {moved} | {clears} |")
@@ -83,6 +103,7 @@ def pages() -> dict[str, str]:
 
 
 def _index(rows: list[str]) -> str:
+    asked = ", ".join(f"`{name}`" for name, _ in CLUSTER_GUARDRAILS)
     return f"""# The guardrails
 
 {MAKE}
@@ -94,6 +115,8 @@ What blocks for now is tried again when it clears, without a new alarm. What onl
 | guardrail | what it asks | moved by | clears by itself |
 |---|---|---|---|
 {chr(10).join(rows)}
+
+Of an [Aurora cluster](../aurora.md), which has no IOPS, throughput or size to set, these are asked: {asked}.
 """
 
 

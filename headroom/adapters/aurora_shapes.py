@@ -72,19 +72,33 @@ def cluster(
         ),
         engine=shape["Engine"],
         engine_version=shape["EngineVersion"],
-        status=_status(shape, [found[name] for name in names]),
+        status=status_of(shape, [found[name] for name in names]),
         mode=mode,
         mode_since=_since(mode, opens, first_seen_in_mode),
         pending_mode=None if pending is None else StorageMode(pending),
         next_allowed_at=opens,
-        members=_counted(found[name]["DBInstanceClass"] for name in names),
+        members=members_of(shape, found.values()),
         reserved=reserved,
         parallel_query=parallel_query,
         tags=tuple(sorted((t["Key"], t.get("Value", "")) for t in shape.get("TagList") or ())),
+        writer=next(
+            (m["DBInstanceIdentifier"] for m in shape["DBClusterMembers"] if m.get("IsClusterWriter")),
+            None,
+        ),
+        serverless_members=tuple(
+            name for name in names if found[name]["DBInstanceClass"] == SERVERLESS
+        ),
     )  # fmt: skip
 
 
-def _status(shape: Shape, members: Iterable[Shape]) -> str:
+def members_of(shape: Shape, instances: Iterable[Shape]) -> tuple[Member, ...]:
+    """The members by class; raises KeyError where an instance is not among those given."""
+    classes = {one["DBInstanceIdentifier"]: one["DBInstanceClass"] for one in instances}
+    names = (one["DBInstanceIdentifier"] for one in shape["DBClusterMembers"])
+    return _counted(classes[name] for name in names)
+
+
+def status_of(shape: Shape, members: Iterable[Shape]) -> str:
     """`available` only where the cluster and each member are."""
     if shape["Status"] != "available":
         return str(shape["Status"])

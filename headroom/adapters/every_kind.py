@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
@@ -10,6 +11,9 @@ from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import Outcome, Refusal, Refused
 from headroom.domain.resources import Configuration, Kind, ResourceRef
 from headroom.ports import Glance, Metrics, ReadFailed, ResourceGone, Storage, StorageView
+
+CLUSTER = "cluster:"
+"""What the id of a cluster begins with until it is known whether it is Aurora's."""
 
 
 class EveryStorage:
@@ -30,11 +34,23 @@ class EveryStorage:
             raise ReadFailed("; ".join(failed))
 
     def view(self, ref: ResourceRef) -> StorageView:
-        """One of whatever kind; raises ResourceGone, also for a kind not looked after here."""
+        """One of whatever kind; raises ResourceGone, also for a kind not looked after here.
+
+        The ARN of a cluster does not tell Aurora from a Multi-AZ DB cluster: what is asked for as
+        `cluster:NAME` is found as either, and the view says as which.
+        """
         storage = self._storages.get(ref.kind)
-        if storage is None:
-            raise ResourceGone(f"storage of kind {ref.kind.value} is not looked after here")
-        return storage.view(ref)
+        clusters = self._storages.get(Kind.AURORA)
+        maybe = ref.kind is Kind.RDS and ref.resource_id.startswith(CLUSTER)
+        try:
+            if storage is None:
+                raise ResourceGone(f"storage of kind {ref.kind.value} is not looked after here")
+            return storage.view(ref)
+        except ResourceGone:
+            if clusters is None or not maybe:
+                raise
+        name = ref.resource_id.removeprefix(CLUSTER)
+        return clusters.view(replace(ref, kind=Kind.AURORA, resource_id=name))
 
     def attached(self, instance_id: str) -> tuple[StorageView, ...]:
         """The volumes attached to an EC2 instance: only they can be of one set."""

@@ -57,7 +57,7 @@ class PriceList:
         Prices of databases that cannot be read hide nothing: they are missing, and passed over.
         """
         try:
-            products = self._products(region, SERVICE, FAMILIES)
+            products = self.products(region, SERVICE, FAMILIES)
             found = read_table(products, region=region, today=today)
         except PriceListUnreadable as problem:
             raise ReadFailed(f"the price list of {region}: {problem}") from problem
@@ -65,7 +65,7 @@ class PriceList:
 
     def _with_databases(self, found: ReadTable, region: str, today: date) -> ReadTable:
         try:
-            products = self._products(region, DATABASES, DATABASE_FAMILIES)
+            products = self.products(region, DATABASES, DATABASE_FAMILIES)
             read = read_databases(products, region=region, today=today)
         except (PriceListUnreadable, ReadFailed) as problem:
             return replace(found, passed_over=(*found.passed_over, f"databases: {problem}"))
@@ -74,11 +74,18 @@ class PriceList:
             passed_over=(*found.passed_over, *read.passed_over),
         )
 
-    def _products(self, region: str, service: str, families: tuple[str, ...]) -> Iterator[str]:
+    def products(
+        self, region: str, service: str, families: tuple[str, ...], **more: str
+    ) -> Iterator[str]:
+        """Every product of these families in a Region that has `more` attributes as given.
+
+        Page by page; raises ReadFailed.
+        """
         with reading("the Price List endpoint"):
             client = self._client()
         for family in families:
             wanted = {"productFamily": family, "regionCode": region, "locationType": IN_REGION}
+            wanted |= more
             request: dict[str, Any] = {
                 "ServiceCode": service,
                 "FormatVersion": "aws_v1",

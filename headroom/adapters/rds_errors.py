@@ -43,6 +43,8 @@ _BY_WORDS = (
 
 That of the fifth change in 24 hours is not documented: whatever speaks of that time is taken for it.
 """
+_GATE = "less than one month ago"
+"""What RDS says of a cluster that was made I/O-Optimized within 30 days; else the type is not there."""
 _MAY_BE_EARLY = ("InvalidParameterCombination", "InvalidParameterValue", "InvalidDBInstanceState")
 
 
@@ -51,6 +53,8 @@ def rds_refusal_of(error: BaseException) -> Refused | Unknown:
     plain = refusal_of(error)
     if isinstance(plain, Unknown):
         return plain
+    if plain.code == "StorageTypeNotAvailableFault" and _GATE in plain.message.lower():
+        return replace(plain, refusal=Refusal.GATE)
     if plain.code in _MAY_BE_EARLY:
         said = plain.message.lower()
         for words, refusal in _BY_WORDS:

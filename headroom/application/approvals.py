@@ -5,13 +5,14 @@ Nothing is leased or reserved while one waits: that happens when it is intended,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
 from headroom.application.execution import WITHDRAWN_DUE, execute
 from headroom.domain.approval import starts_at
 from headroom.domain.decision import Act, Decision, Evidence
-from headroom.domain.judged_again import Go, Wait, Withdraw, judge_again
+from headroom.domain.judged_again import Again, Go, Wait, Withdraw, judge_again
 from headroom.domain.policy import Mode, Policy, limits_for
 from headroom.domain.records import Step
 from headroom.domain.requests import Asked
@@ -44,17 +45,21 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
     ports.notifier.tell(decision, Step.AWAITING, f"{decision.summary}; it {summary}")
 
 
-def settle(ports: Ports, evidence: Evidence, asked: Asked, now: datetime) -> Decision | bool:
+def settle(
+    ports: Ports, evidence: Evidence, asked: Asked, now: datetime,
+    judge: Callable[[Evidence, Decision, Asked], Again] = judge_again,
+) -> Decision | bool:  # fmt: skip
     """Carry a request on: True when the look is over, False when it goes on as any other.
 
     A Decision is the Hold that says what an approved change waits for; it is still to be recorded.
+    `judge` is who judges an approved plan again.
     """
     ref = evidence.observation.volume.ref
     decision = ports.ledger.decision(asked.decision_id)
     if asked.approved_at is None:
         _mind(ports, evidence, decision, asked, now)
         return False
-    match judge_again(evidence, decision, asked):
+    match judge(evidence, decision, asked):
         case Go(decision=again):
             if isinstance(again.answer, Act):
                 execute(ports, again, again.answer, now)

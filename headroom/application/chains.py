@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -14,6 +14,7 @@ from headroom.domain.assess import GIVE_UP, assess, assess_return
 from headroom.domain.decision import Act, Decision
 from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.observation import Observation
+from headroom.domain.plans import Plan
 from headroom.domain.rds_operations import SETTLES
 from headroom.domain.records import Step
 from headroom.domain.resources import ModificationState
@@ -31,6 +32,8 @@ from headroom.domain.verification import (
 )
 from headroom.ports import Ports
 
+Check = Callable[[Decision, Plan, datetime], Verification]
+"""What became of a decision's plan, applied at an instant."""
 CLOCK_SKEW = timedelta(minutes=1)
 GIVE_AWS = timedelta(minutes=5)
 """How long after a call without an answer AWS may still show its effect."""
@@ -47,8 +50,14 @@ ENDED: dict[type, Step] = {
 }
 
 
-def advance(ports: Ports, observation: Observation, chain: OpenChain, now: datetime) -> bool:
-    """Move an open chain on as far as what is seen allows; True when it ended."""
+def advance(
+    ports: Ports, observation: Observation, chain: OpenChain, now: datetime, *,
+    check: Check | None = None,
+) -> bool:  # fmt: skip
+    """Move an open chain on as far as what is seen allows; True when it ended.
+
+    `check` is who tells whether a change did what it was for, where pressure does not tell it.
+    """
     decision = ports.ledger.decision(chain.decision_id)
     answer = decision.answer
     if not isinstance(answer, Act):
@@ -62,7 +71,7 @@ def advance(ports: Ports, observation: Observation, chain: OpenChain, now: datet
         return _resolve(ports, decision, answer, observation, chain, now)
     if chain.phase == "unknown":
         return _resolve(ports, decision, answer, observation, chain, now)
-    return _verify(ports, decision, answer, observation, chain, now)
+    return _verify(ports, decision, answer, observation, chain, now, check)
 
 
 def _resolve(
@@ -111,10 +120,13 @@ def _too_early(observation: Observation, chain: OpenChain, now: datetime) -> dat
 
 def _verify(
     ports: Ports, decision: Decision, act: Act, observation: Observation, chain: OpenChain,
-    now: datetime,
+    now: datetime, own: Check | None,
 ) -> bool:  # fmt: skip
-    check = assess if decision.rolls_back is None else assess_return
-    verification = check(observation, act.plan, chain.since)
+    if own is not None:
+        verification = own(decision, act.plan, chain.since)
+    else:
+        check = assess if decision.rolls_back is None else assess_return
+        verification = check(observation, act.plan, chain.since)
     if isinstance(verification, Pending):
         ports.standings.looked(observation.volume.ref, at=now, due_at=verification.next_look)
         return False
@@ -122,7 +134,8 @@ def _verify(
     detail = _detail(verification)
     undo = None
     grew = act.plan.growth is not None  # space it brought, or not, cannot be taken back
-    if isinstance(verification, Ineffective) and decision.group is None and not grew:
+    alone = decision.group is None and decision.cluster is None
+    if isinstance(verification, Ineffective) and alone and not grew:
         undo = rollback.by_itself(ports, decision, observation, now)
     if undo is not None:
         detail += "; the policy has it undone"

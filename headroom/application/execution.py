@@ -29,6 +29,7 @@ RETRY = {
     Refusal.THROTTLED: timedelta(minutes=2),
     Refusal.REGION_QUOTA: timedelta(hours=1),
     Refusal.OTHER: timedelta(minutes=15),
+    Refusal.GATE: timedelta(hours=24),
 }
 """When a refused need is looked at again; anything else waits for a person or six hours."""
 RETRY_OTHERWISE = timedelta(hours=6)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from headroom.application import approvals, groups, rollback
+from headroom.application import approvals, clusters, groups, rollback
+from headroom.application.carrying import carry_out, somebody_waits
 from headroom.application.chains import advance
-from headroom.application.execution import execute
 from headroom.application.space import space_look
 from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason
 from headroom.domain.observation import Observation
@@ -16,7 +16,7 @@ from headroom.domain.planner import CALM_MINUTES
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown
 from headroom.domain.records import Step
-from headroom.domain.resources import ModificationState, ResourceRef
+from headroom.domain.resources import Kind, ModificationState, ResourceRef
 from headroom.domain.standing import KEPT, WINDOW, KnownModification, Standing
 from headroom.domain.waiting import Waiting, waiting_of
 from headroom.ports import Ports, ResourceGone, StorageView
@@ -57,6 +57,9 @@ def look(
         if gone.instead is None or gone.instead == ref:
             return None
         return look(ports, gone.instead, now, trigger=trigger, must_record=must_record)
+    ref = view.volume.ref  # an ARN does not tell an Aurora cluster from another one: RDS did
+    if ref.kind is Kind.AURORA:
+        return clusters.look_at(ports, view, now, trigger=trigger, must_record=must_record)
     standing = ports.standings.standing(ref, now)
     policy = ports.policies.current()
     if standing.open_chain is not None:
@@ -66,7 +69,7 @@ def look(
             return None
         standing = ports.standings.standing(ref, now)
     off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF
-    if off and not _somebody_waits(standing):
+    if off and not somebody_waits(standing):
         due_at = now + DAILY if standing.own_increase_usd > 0 else None
         ports.standings.looked(ref, at=now, due_at=due_at)
         return None
@@ -94,7 +97,14 @@ def look(
             return None
         evidence = replace(evidence, standing=_anew(ports, evidence, now))
         if isinstance(settled, Decision):
-            _carry_out(ports, settled, evidence.standing, now, must_record=must_record)
+            carry_out(
+                ports,
+                settled,
+                evidence.standing,
+                now,
+                must_record=must_record,
+                due_at=next_look(settled),
+            )
             return settled
     if standing.rollback is not None:
         decision = rollback.consider(ports, evidence, standing.rollback)
@@ -105,7 +115,9 @@ def look(
         decision = found.looked_at
         if decision in found.acts:
             return decision
-    _carry_out(ports, decision, evidence.standing, now, must_record=must_record)
+    carry_out(
+        ports, decision, evidence.standing, now, must_record=must_record, due_at=next_look(decision)
+    )
     return decision
 
 
@@ -124,11 +136,6 @@ def _anew(ports: Ports, evidence: Evidence, now: datetime) -> Standing:
     """The standing after something was recorded about the resource, calendars as they were read."""
     standing = ports.standings.standing(evidence.observation.volume.ref, now)
     return replace(standing, calendars=evidence.standing.calendars)
-
-
-def _somebody_waits(standing: Standing) -> bool:
-    """Whether a person asked or answered something, or is asked, that must come to its end."""
-    return (standing.rollback or standing.asking or standing.called_at) is not None
 
 
 def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> None:
@@ -201,41 +208,6 @@ def _prices(ports: Ports, region: str) -> PriceTable | None:
         return ports.prices.table(region)
     except PriceUnknown:
         return None
-
-
-def _carry_out(
-    ports: Ports, decision: Decision, standing: Standing, now: datetime, *, must_record: bool
-) -> None:
-    """Record the decision if an event asked for it or it is news, then act on it."""
-    ref = decision.observation.volume.ref
-    due_at = next_look(decision)
-    news = decision.signature != standing.last_signature
-    quiet = standing.last_signature is None and _uneventful(decision)
-    asked_for = must_record or standing.called_at is not None
-    if not asked_for and (not news or quiet) and not isinstance(decision.answer, Act):
-        ports.standings.looked(ref, at=now, due_at=due_at, waiting=waiting_of(decision))
-        return
-    if not ports.ledger.decided(decision, due_at=due_at):
-        return
-    if isinstance(decision.answer, Act):
-        if standing.asking is not None:  # it would change what was asked about
-            why = f"{decision.decision_id} is done instead"
-            approvals.overtaken(ports, standing.asking, ref, now, why)
-        if decision.answer.approval is not None:
-            approvals.ask(ports, decision, decision.answer, now)
-        else:
-            execute(ports, decision, decision.answer, now)
-    elif isinstance(decision.answer, Escalate):
-        ports.notifier.tell(decision, Step.DECIDED, decision.summary)
-
-
-def _uneventful(decision: Decision) -> bool:
-    """A volume never heard of before and nothing wrong with it, or nothing published: no news."""
-    answer = decision.answer
-    if not isinstance(answer, Hold):
-        return False
-    silent = answer.reason is Reason.DATA_TOO_THIN and not decision.demand.known_minutes
-    return silent or answer.reason is Reason.NO_PRESSURE
 
 
 def next_look(decision: Decision) -> datetime | None:

@@ -58,7 +58,7 @@ def space_answer(seen: Assessed, judgements: tuple[PlanJudgement, ...]) -> Answe
         case None:
             return None
         case Grow(plan=plan):
-            return _act(evidence, effective, Reason.SPACE_RUNS_OUT, plan)
+            return acting(evidence, effective, Reason.SPACE_RUNS_OUT, plan)
         case Wait(unclear=True):
             hold = Hold(reason=Reason.SPACE_UNCLEAR, until=None, would_take=None)
             return hold if calm else None
@@ -67,7 +67,7 @@ def space_answer(seen: Assessed, judgements: tuple[PlanJudgement, ...]) -> Answe
         case Wait(plan=plan, until=until):
             return Hold(reason=Reason.BLOCKED_FOR_NOW, until=until, would_take=plan)
         case Tell(cause=cause, remedy=remedy, plan=plan):
-            answer = _told_once(
+            answer = told_once(
                 evidence, effective, Reason.SPACE_RUNS_OUT, cause, remedy, plan
             )  # fmt: skip
             # Told already: what the load wants is seen to, as far as it does not keep space out.
@@ -92,24 +92,24 @@ def load_answer(
         return _in_calm(evidence, effective, judgements, best)
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
         database = evidence.observation.volume.configuration.database
-        return _told_once(
+        return told_once(
             evidence, effective, Reason.INSTANCE_IS_THE_LIMIT, diagnosis.binding.value,
             LARGER_INSTANCE if database is None else LARGER_CLASS, None,
         )  # fmt: skip
     if price_now(evidence) is None:
-        return _told_once(
+        return told_once(
             evidence, effective, Reason.PRICE_UNKNOWN, "price_unknown",
             "no price is known for this volume type in this Region, and nothing is bought without",
             None,
         )  # fmt: skip
     if not judgements:
-        return _told_once(
+        return told_once(
             evidence, effective, Reason.NO_PLAN, "no_plan",
             "no type and size that AWS offers relieves this volume without growing or losing speed",
             None,
         )  # fmt: skip
     if best is not None:
-        return _act(evidence, effective, _why(demand, diagnosis, best.plan), best.plan)
+        return acting(evidence, effective, _why(demand, diagnosis, best.plan), best.plan)
     return _blocked(evidence, effective, demand, min(judgements, key=distance))
 
 
@@ -137,7 +137,7 @@ def _reason_in_calm(plan: Plan) -> Reason:
     return Reason.SAME_FOR_LESS if plan.price_change_usd <= 0 else Reason.EXPECTED_AGAIN
 
 
-def _act(evidence: Evidence, effective: EffectiveLimits, reason: Reason, plan: Plan) -> Answer:
+def acting(evidence: Evidence, effective: EffectiveLimits, reason: Reason, plan: Plan) -> Answer:
     """Act, or hold while a person is asked or has lately said no (or nothing)."""
     at, standing = evidence.observation.at, evidence.standing
     approval = why_approval(effective.limits, plan)
@@ -162,7 +162,7 @@ def _in_calm(
 ) -> Answer:  # fmt: skip
     """Nothing binds: what is worth it and allowed is done, and nobody is told of what is not."""
     if best is not None:
-        return _act(evidence, effective, _reason_in_calm(best.plan), best.plan)
+        return acting(evidence, effective, _reason_in_calm(best.plan), best.plan)
     worth_it = [j for j in judgements if not _worthless(j)]
     if not worth_it:
         return Hold(reason=Reason.NO_PRESSURE, until=None, would_take=None)
@@ -204,10 +204,10 @@ def _blocked(
         if demand.shape is Shape.CLOSED_LOOP:
             said.append("a closed loop like this has no natural demand and would use up any limit")
         remedy = "; ".join(said)
-        return _told_once(evidence, effective, Reason.BLOCKED_FOR_GOOD, names, remedy, plan)
+        return told_once(evidence, effective, Reason.BLOCKED_FOR_GOOD, names, remedy, plan)
     if {v.guardrail for v in others} - WAITED_FOR == {Guardrail.WORTH_IT}:
         if demand.shape is Shape.CLOSED_LOOP:
-            return _told_once(
+            return told_once(
                 evidence, effective, Reason.NOT_WORTH_IT, "closed_loop",
                 "a fixed number of workers waits for this volume and would use up any limit; "
                 "if more of their work is wanted, raise the volume yourself",
@@ -227,7 +227,7 @@ def _cause(verdict: Verdict) -> str:
     return verdict.guardrail.value
 
 
-def _told_once(
+def told_once(
     evidence: Evidence, effective: EffectiveLimits, reason: Reason, cause: str, remedy: str,
     plan: Plan | None,
 ) -> Answer:  # fmt: skip

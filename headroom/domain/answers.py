@@ -40,6 +40,15 @@ class Reason(StrEnum):
     """It may be filling, but that is too young, or too little measured, to grow it for good."""
     POLICY_UNREADABLE = "policy_unreadable"
     PRICE_UNKNOWN = "price_unknown"
+    CHEAPER = "cheaper"
+    """Of an Aurora cluster, as all below: the other storage mode has the lower bill."""
+    SLOW_COMMITS = "slow_commits"
+    CHEAPER_AS_IT_IS = "cheaper_as_it_is"
+    FAST_ENOUGH = "fast_enough"
+    WANTED_FOR_SPEED = "wanted_for_speed"
+    """It is I/O-Optimized and its owner wants speed: it stays."""
+    NO_BILLED_IO = "no_billed_io"
+    """Nothing is published of the billed I/O under the present mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

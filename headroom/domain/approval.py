@@ -18,6 +18,7 @@ from headroom.domain.requests import (
     Declined,
 )
 from headroom.domain.resource_state import ResourceState
+from headroom.domain.resources import STORAGE_MODES
 from headroom.domain.verdicts import Guardrail, PlanJudgement
 
 ALIKE = 2
@@ -157,6 +158,16 @@ def after_no(state: ResourceState, step: Step, at: datetime) -> ResourceState:
     return replace(state, asking=None, declined=(*kept, mine)[-2 * MOST_UNANSWERED :])
 
 
+def most_agreed(asked: Asked) -> Decimal:
+    """The most that an approved change may add to the monthly price.
+
+    What a cluster's storage mode saves moves with its load: it needs to save something still, and
+    its own margin says how much.
+    """
+    saves = asked.target.volume_type in STORAGE_MODES and asked.price_change_usd < 0
+    return Decimal(0) if saves else asked.price_change_usd
+
+
 def unapproved(state: ResourceState, plan: Plan, decision_id: str, now: datetime) -> str | None:
     """Why `plan` may not be intended as the approved one; None when it may.
 
@@ -169,6 +180,6 @@ def unapproved(state: ResourceState, plan: Plan, decision_id: str, now: datetime
         return f"the approval expired at {asked.expires:%Y-%m-%d %H:%M} UTC"
     if (plan.origin, plan.target) != (asked.origin, asked.target):
         return "it is not the change that was approved"
-    if plan.price_change_usd > asked.price_change_usd:
+    if plan.price_change_usd > most_agreed(asked):
         return f"it costs more than the ${asked.price_change_usd:.2f} a month that was approved"
     return None

@@ -72,6 +72,10 @@ class AuroraCluster:
     parallel_query: bool | None
     """Whether aurora_parallel_query is on; None when not read, or for PostgreSQL."""
     tags: tuple[tuple[str, str], ...]
+    writer: str | None = None
+    """The member that commits; None where none is told."""
+    serverless_members: tuple[str, ...] = ()
+    """Names of the members that are billed by the ACU."""
 
     @property
     def restarts(self) -> bool:

@@ -99,7 +99,7 @@ def demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraDemand:
     ios = activity.read_ios.since(begin).known(), activity.write_ios.since(begin).known()
     return AuroraDemand(
         days=days[-DAYS:],
-        storage_gib=_storage(activity.bytes_used, observation.at),
+        storage_gib=_storage(activity.bytes_used, midnight(observation.at)),
         known=any(ios) or observation.at - (since or begin) < SILENT_AFTER,
     )
 
@@ -153,7 +153,15 @@ def _values(series: Series, start: datetime) -> tuple[float | None, ...]:
     return (None,) * before + there + (None,) * (count - before - len(there))
 
 
-def _storage(used: Series, now: datetime) -> float | None:
-    """GiB as last published, None when that is too long ago."""
-    size = used.since(now - FRESH).last()
-    return None if size is None else size / GIB
+def midnight(at: datetime) -> datetime:
+    """The last UTC midnight: what is known of a day is the same all day after it."""
+    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _storage(used: Series, end: datetime) -> float | None:
+    """GiB as last published before `end`, None when that is too long ago.
+
+    Not the size of this minute: whoever agrees to a price in the morning finds it in the evening.
+    """
+    known = [value for at, value in used.since(end - FRESH).points() if at < end]
+    return known[-1] / GIB if known else None

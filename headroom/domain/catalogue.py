@@ -15,7 +15,7 @@ from math import ceil, floor
 from types import MappingProxyType
 
 from headroom.domain import rds_catalogue
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import EBS_TYPES, Configuration, VolumeType
 
 MIB = 1024 * 1024
 SSD_IO_BYTES = 256 * 1024
@@ -70,7 +70,7 @@ LIMITS: Mapping[VolumeType, TypeLimits] = MappingProxyType(
 
 
 DURABILITY_PERCENT: Mapping[VolumeType, float] = MappingProxyType(
-    {kind: 99.999 if kind is VolumeType.IO2 else 99.8 for kind in VolumeType}
+    {kind: 99.999 if kind is VolumeType.IO2 else 99.8 for kind in EBS_TYPES}
 )
 """Least durability AWS documents for a type, in percent a year."""
 
@@ -120,6 +120,8 @@ def capability(configuration: Configuration) -> Capability:
             return _hdd(size, base=12, burst=80, cap=250)
         case VolumeType.STANDARD:
             return _steady(100, 40)
+        case VolumeType.AURORA | VolumeType.AURORA_IOPT1:
+            return _steady(0, 0)  # nothing that anybody sets: it scales with the cluster
 
 
 def volumes_under(configuration: Configuration) -> int:
@@ -285,6 +287,8 @@ def cheapest(
             config = Configuration(
                 volume_type=volume_type, size_gib=size_gib, iops=None, throughput_mibps=None
             )
+        case VolumeType.AURORA | VolumeType.AURORA_IOPT1:
+            return None
     if why_invalid(config) is not None:
         return None
     can = capability(config)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from headroom.domain.answering import left_alone, load_answer, reason_of, space_answer
 from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
+from headroom.domain.cluster_side import ClusterSide
 from headroom.domain.demand import Binding, Demand, Diagnosis
 from headroom.domain.digest import digest
 from headroom.domain.evidence import Assessed, Evidence, assessed, case_of, policy_of, price_now
@@ -69,6 +70,8 @@ class Decision:
     """The striped set that it was decided with; None for a volume of none."""
     space: SpaceForecast | None = field(default=None, metadata=LATER)
     """What is expected of a database's free space; None where nothing is told of it."""
+    cluster: ClusterSide | None = field(default=None, metadata=LATER)
+    """Of an Aurora cluster: its members, its days, both bills; None for everything else."""
 
     @property
     def signature(self) -> Signature:
@@ -135,7 +138,7 @@ def concluded(
         summary=summary_of(observation, _seen(seen), answer),
         next_change_at=seen.weighed.next_change,
         code_owner=owner,
-        write_back=_write_back(observation, effective, owner, answer),
+        write_back=written_back(observation, effective, owner, answer),
         group=group,
         space=seen.space,
     )  # fmt: skip
@@ -168,7 +171,7 @@ def _seen(seen: Assessed) -> str:
     return space.explanation if calm else f"{space.explanation}; {said}"
 
 
-def _write_back(
+def written_back(
     observation: Observation, effective: EffectiveLimits, owner: CodeOwner | None, answer: Answer
 ) -> tuple[WriteBack, ...]:
     plan = answer.plan if isinstance(answer, Act) else answer.would_take

@@ -127,6 +127,8 @@ class Binding(StrEnum):
     BURST_CREDITS = "burst_credits"
     INSTANCE_IOPS = "instance_iops"
     INSTANCE_THROUGHPUT = "instance_throughput"
+    STORAGE_MODE = "storage_mode"
+    """Of an Aurora cluster: how its storage is billed, which the other mode changes."""
     NOTHING = "nothing"
     UNKNOWN = "unknown"
 

@@ -62,13 +62,13 @@ def judge_again(evidence: Evidence, decision: Decision, asked: Asked) -> Again:
     base = decide(replace(evidence, also=asked.target))
     passing = _passing(evidence, base)
     if passing is not None:
-        return Wait(decision=_waiting(base, asked, answer.plan, None, passing))
+        return Wait(decision=waiting_for(base, asked, answer.plan, None, passing))
     plan = _fresh(evidence, base, answer.plan)
     if plan is None:
         return Withdraw(why="no price is known for it any more", judgement=None)
     judgement = _judgement(evidence, base, decision, plan, asked.price_change_usd)
     if judgement.allowed:
-        return Go(decision=_as_judged(decision, base, answer, judgement))
+        return Go(decision=as_judged(decision, base, answer, judgement))
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     pointless = any(v.guardrail is Guardrail.WORTH_IT for v in judgement.blocking)
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
@@ -76,7 +76,7 @@ def judge_again(evidence: Evidence, decision: Decision, asked: Asked) -> Again:
     if not for_now or max(known, default=at) >= asked.expires:
         return Withdraw(why=f"judged again, it is blocked by {names}", judgement=judgement)
     until = max(known) if len(known) == len(judgement.blocking) else None
-    return Wait(decision=_waiting(base, asked, plan, until, names))
+    return Wait(decision=waiting_for(base, asked, plan, until, names))
 
 
 def _passing(evidence: Evidence, base: Decision) -> str | None:
@@ -90,7 +90,7 @@ def _passing(evidence: Evidence, base: Decision) -> str | None:
     return None
 
 
-def _waiting(
+def waiting_for(
     base: Decision, asked: Asked, plan: Plan, until: datetime | None, names: str
 ) -> Decision:
     summary = (
@@ -142,7 +142,7 @@ def _judgement(
     return replace(found, verdicts=tuple(verdicts))
 
 
-def _as_judged(
+def as_judged(
     decision: Decision, base: Decision, answer: Act, judgement: PlanJudgement
 ) -> Decision:
     """The decision that was approved, its id and instant kept, with what is in force today."""
@@ -150,6 +150,6 @@ def _as_judged(
         decision, observation=base.observation, standing=base.standing,
         policy_version=base.policy_version, effective=base.effective,
         price_source=base.price_source, current_usd=base.current_usd, demand=base.demand,
-        diagnosis=base.diagnosis, judgements=(judgement,),
+        diagnosis=base.diagnosis, judgements=(judgement,), cluster=base.cluster,
         answer=replace(answer, plan=judgement.plan),
     )  # fmt: skip

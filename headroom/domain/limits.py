@@ -9,6 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from headroom.domain.aurora import Goal
 from headroom.domain.resources import VolumeType
 from headroom.domain.windows import Windows, both
 
@@ -94,6 +95,14 @@ class Limits:
     """Share of a database's storage that should stay free."""
     space_horizon_days: int = 14
     """For how many days growth should be enough."""
+    aurora_goal: Goal = Goal.COST
+    """Of an Aurora cluster: whether its storage mode is chosen for money, or for commits too."""
+    aurora_margin_percent: float = 10.0
+    """How much of its bill a change of its mode must save: the way forward shuts for 30 days."""
+    aurora_slow_commit_ms: float = 10.0
+    """With the goal `performance`: commits slower than this are slow."""
+    aurora_restart: bool = False
+    """Whether its engine may restart, which a change of mode takes where members have local NVMe."""
     tags_may: TagsMay = TagsMay.ENROL
     """What the resource's own tags may do to all of the above."""
 
@@ -104,6 +113,8 @@ def _asks_sooner(one: Decimal | None, other: Decimal | None) -> Decimal | None:
 
 MODES = tuple(Mode)
 """Modes, the least permission first."""
+_GOALS = (Goal.COST, Goal.PERFORMANCE)
+"""The one that never spends first."""
 _CODE = (CodeOwned.LEAVE, CodeOwned.TELL, CodeOwned.ACT)
 """The least permission first."""
 
@@ -141,6 +152,10 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "grow_space": lambda one, other: one and other,
         "free_space_percent": min,
         "space_horizon_days": min,
+        "aurora_goal": lambda one, other: min(one, other, key=_GOALS.index),
+        "aurora_margin_percent": max,
+        "aurora_slow_commit_ms": max,
+        "aurora_restart": lambda one, other: one and other,
     }
 )
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""

@@ -16,6 +16,8 @@ class Refusal(StrEnum):
     """Four modifications in 24 hours are used up."""
     IN_FLIGHT = "in_flight"
     REGION_QUOTA = "region_quota"
+    GATE = "gate"
+    """An Aurora cluster was made I/O-Optimized within 30 days: AWS takes that once in this time."""
     INVALID = "invalid"
     """AWS calls the request wrong: our mistake."""
     GONE = "gone"

@@ -11,6 +11,7 @@ from enum import StrEnum
 from math import isfinite
 from types import MappingProxyType
 
+from headroom.domain.aurora import Goal
 from headroom.domain.catalogue import LIMITS, MAX_MODIFICATIONS
 from headroom.domain.limits import CodeOwned, Mode, TagsMay
 from headroom.domain.resources import VolumeType
@@ -237,6 +238,12 @@ def _code_owned(value: object, source: str, path: str) -> object:
     raise refuse(source, path, f"is {shown(value)}; known are {', '.join(CodeOwned)}")
 
 
+def _aurora_goal(value: object, source: str, path: str) -> object:
+    if isinstance(value, str) and value in set(Goal):
+        return Goal(value)
+    raise refuse(source, path, f"is {shown(value)}; known are {', '.join(Goal)}")
+
+
 def _windows(value: object, source: str, path: str) -> object:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple):
@@ -395,6 +402,24 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         ),
         "space_horizon_days": _integer(
             "space_horizon_days", 1, 90, "For how many days a growth of storage should be enough."
+        ),
+        "aurora_goal": Setting(
+            name="aurora_goal", read=_aurora_goal, schema=_one_of(Goal),
+            meaning="What an Aurora cluster's storage mode is chosen for: cost, or performance too.",
+        ),
+        "aurora_margin_percent": Setting(
+            name="aurora_margin_percent", read=_real(1, 90, "a percentage, 1 to 90"),
+            schema={"type": "number", "minimum": 1, "maximum": 90},
+            meaning="How much of an Aurora cluster's bill a change of its storage mode must save.",
+        ),
+        "aurora_slow_commit_ms": Setting(
+            name="aurora_slow_commit_ms", read=_real(0.1, 10_000, "milliseconds, 0.1 to 10,000"),
+            schema={"type": "number", "minimum": 0.1, "maximum": 10_000},
+            meaning="With aurora_goal performance: commits slower than this are slow.",
+        ),
+        "aurora_restart": _boolean(
+            "aurora_restart",
+            "Whether an Aurora engine may restart to change its storage mode (local NVMe only).",
         ),
         "tags_may": Setting(
             name="tags_may", read=_tags_may, schema=_one_of(TagsMay),

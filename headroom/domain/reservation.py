@@ -65,7 +65,7 @@ def reservation(
         return Unfit(why="budget", detail="the decision names no limit for the account's increases")
     if state.enrolment_usd is None:
         return Unfit(why="budget", detail="no price at enrolment is known to count from")
-    planned = max(0, micro_usd(answer.plan.monthly_usd - state.enrolment_usd))
+    planned = max(0, micro_usd(answer.plan.monthly_usd - _counted_from(state, decision)))
     delta = max(0, planned - state.own_micro_usd)
     allowed = decision.effective.limits.price_increase_usd
     if delta > 0 and planned > micro_usd(allowed, ROUND_FLOOR):
@@ -76,6 +76,16 @@ def reservation(
         detail = f"needs ${usd(delta)} more, the account's limit is ${limit}"
         return Unfit(why="budget", detail=detail)
     return Reservation(planned=planned, delta=delta, room=room)
+
+
+def _counted_from(state: ResourceState, decision: Decision) -> Decimal:
+    """The price that increases are counted from: at enrolment, of a cluster today's less our own.
+
+    A cluster's bill moves with its load; see cluster_decision.counted_from.
+    """
+    if decision.cluster is not None and decision.current_usd is not None:
+        return decision.current_usd - usd(state.own_micro_usd)
+    return Decimal(0) if state.enrolment_usd is None else state.enrolment_usd
 
 
 def whose(unfit: Unfit, decision: Decision, decisions: Sequence[Decision]) -> str:

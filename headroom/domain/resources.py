@@ -38,12 +38,12 @@ def spoken(kind: Kind, text: str) -> str:
     return text if kind is Kind.EBS else re.sub(r"\bvolume\b", NOUNS[kind], text)
 
 
-GOVERNED = (Kind.EBS, Kind.RDS)
+GOVERNED = (Kind.EBS, Kind.RDS, Kind.AURORA)
 """Kinds that a policy may name: those whose changes are made, not only worked out."""
 
 
 class VolumeType(StrEnum):
-    """EBS volume types as the API spells them."""
+    """EBS volume types, and the two ways to have an Aurora cluster's storage, as the APIs spell them."""
 
     GP3 = "gp3"
     GP2 = "gp2"
@@ -52,6 +52,14 @@ class VolumeType(StrEnum):
     ST1 = "st1"
     SC1 = "sc1"
     STANDARD = "standard"
+    AURORA = "aurora"
+    """Aurora Standard: every I/O is billed."""
+    AURORA_IOPT1 = "aurora-iopt1"
+    """Aurora I/O-Optimized."""
+
+
+STORAGE_MODES = (VolumeType.AURORA, VolumeType.AURORA_IOPT1)
+EBS_TYPES = tuple(t for t in VolumeType if t not in STORAGE_MODES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +94,8 @@ class Configuration:
 
     `iops` is None for types that derive it (gp2, st1, sc1, standard); `throughput_mibps` is None
     for every type but gp3; both are None for gp3 of a database that is too small to have them
-    set. Size in GiB, throughput in MiB/s, of one copy of the storage.
+    set. Size in GiB, throughput in MiB/s, of one copy of the storage. Of an Aurora cluster only the
+    type is set: its size is 0 here, because nobody sets it.
     """
 
     volume_type: VolumeType
@@ -97,7 +106,9 @@ class Configuration:
     """Whose storage it is on RDS; None for a plain EBS volume."""
 
     def __str__(self) -> str:
-        parts = [self.volume_type.value, f"{self.size_gib} GiB"]
+        parts = [self.volume_type.value]
+        if self.volume_type not in STORAGE_MODES:
+            parts.append(f"{self.size_gib} GiB")
         if self.iops is not None:
             parts.append(f"{self.iops} IOPS")
         if self.throughput_mibps is not None:

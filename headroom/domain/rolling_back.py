@@ -135,18 +135,18 @@ def decide_rollback(evidence: Evidence, asked: RollbackAsked, change: Plan) -> D
     noun = evidence.observation.volume.ref.noun
     back = way_back(change, evidence.observation.volume.configuration, noun)
     if isinstance(back, str):
-        return _told(base, asked, (), _no(back, "rollback_has_no_way", None))
+        return _told(base, asked, (), refused(back, "rollback_has_no_way", None))
     plan = _plan(evidence, asked, change, back)
     if plan is None:
         why = f"no price is known for what the {noun} had before"
-        return _told(base, asked, (), _no(why, "price_unknown", None))
+        return _told(base, asked, (), refused(why, "price_unknown", None))
     judgement = judge_rollback(base, evidence, plan, by_person=asked.by_person)
     answer: Answer
     in_use = None if asked.by_person else still_used(evidence.observation, back)
     if judgement.allowed and at >= asked.expires:
-        answer = _no("it expired before it could be done", "rollback_expired", plan)
+        answer = refused("it expired before it could be done", "rollback_expired", plan)
     elif in_use is not None:
-        answer = _no(in_use, "rollback_in_use", plan)
+        answer = refused(in_use, "rollback_in_use", plan)
     elif judgement.allowed:
         approval = None if asked.by_person else why_approval(limits, plan)
         expires = at + timedelta(minutes=limits.approval_expires_minutes)
@@ -155,7 +155,7 @@ def decide_rollback(evidence: Evidence, asked: RollbackAsked, change: Plan) -> D
             expires=None if approval is None else expires,
         )  # fmt: skip
     else:
-        answer = _blocked(judgement, asked, at)
+        answer = blocked(judgement, asked, at)
     return _told(base, asked, (judgement,), answer)
 
 
@@ -215,14 +215,14 @@ def _plan(
     )  # fmt: skip
 
 
-def _blocked(judgement: PlanJudgement, asked: RollbackAsked, at: datetime) -> Answer:
+def blocked(judgement: PlanJudgement, asked: RollbackAsked, at: datetime) -> Answer:
     """Hold for what clears in time, else give it up and say so."""
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     lasting = [v for v in judgement.blocking if not v.temporary]
     if lasting:
-        return _no(f"not allowed by {names}", "rollback_blocked", judgement.plan)
+        return refused(f"not allowed by {names}", "rollback_blocked", judgement.plan)
     if at >= asked.expires:
-        return _no(f"still blocked by {names} when it expired", "rollback_expired", judgement.plan)
+        return refused(f"still blocked by {names} when it expired", "rollback_expired", judgement.plan)
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
     until = max(known).astimezone(UTC) if len(known) == len(judgement.blocking) else None
     if until is not None and until >= asked.expires:
@@ -230,7 +230,7 @@ def _blocked(judgement: PlanJudgement, asked: RollbackAsked, at: datetime) -> An
     return Hold(reason=Reason.BLOCKED_FOR_NOW, until=until, would_take=judgement.plan)
 
 
-def _no(why: str, cause: str, plan: Plan | None) -> Escalate:
+def refused(why: str, cause: str, plan: Plan | None) -> Escalate:
     remedy = f"nothing was rolled back: {why}; change the policy and ask again, or do it yourself"
     return Escalate(reason=Reason.BLOCKED_FOR_GOOD, cause=cause, remedy=remedy, would_take=plan)
 

@@ -18,7 +18,9 @@ MAX_ACCOUNT_FAILURES = 10
 breaker of the account: then it is not one volume that is at fault."""
 CAUSE = "failures"
 """The guardrail that an open breaker of a resource blocks by; owners are told when it opens."""
-WAITS = frozenset({Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED})
+WAITS = frozenset(
+    {Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED, Refusal.GATE}
+)
 """Refusals that time clears: no failure of ours."""
 FAILS = frozenset({Step.REFUSED, Step.FAILED, Step.NOT_APPLIED})
 WORKS = frozenset({Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE})

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import STORAGE_MODES, Configuration, VolumeType
 
 HOUR = timedelta(hours=1)
 LONGEST = timedelta(hours=48)
@@ -140,7 +140,7 @@ def counted(origin: Configuration, target: Configuration) -> tuple[tuple[str, in
     nothing of them: its volumes are AWS's own.
     Source: EBS User Guide, "Amazon EBS quotas" (2026-10).
     """
-    if target.database is not None:
+    if target.database is not None or target.volume_type in STORAGE_MODES:
         return ()
     size = max(origin.size_gib, target.size_gib)
     found: dict[str, int] = {}

@@ -64,6 +64,17 @@ class Guardrail(StrEnum):
     MAX_IN_FLIGHT_PER_AZ = "max_in_flight_per_az"
     MAX_CHANGES_PER_HOUR = "max_changes_per_hour"
     REGIONAL_QUOTA = "regional_quota"
+    WHOLE_DAYS = "whole_days"
+    BILLED_IO = "billed_io"
+    MODE_GATE = "mode_gate"
+    MODE_WAY_BACK = "mode_way_back"
+    ENGINE_VERSION = "engine_version"
+    RESTART = "restart"
+    PARALLEL_QUERY = "parallel_query"
+    RESERVATIONS = "reservations"
+    MARGIN = "margin"
+    STEADY = "steady"
+    SLOW_COMMITS = "slow_commits"
 
 
 class Relation(StrEnum):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from headroom.domain.standing import Signature
 from headroom.ports.archive import Archive, Glimpses
+from headroom.ports.clusters import Clusters
 from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
 from headroom.ports.metrics import Glance, Metrics
 from headroom.ports.owners import Calendars, NoCalendars, Policies, Prices
@@ -33,10 +34,12 @@ class Ports:
     prices: Prices
     notifier: Notifier
     calendars: Calendars = NoCalendars()  # noqa: RUF009 - without state
+    clusters: Clusters | None = None
+    """None where Aurora clusters are not looked after."""
 
 
 __all__ = [
-    "Announcer", "Archive", "Calendars", "Delivery", "Due", "Events", "FleetScan", "Glance",
+    "Announcer", "Archive", "Calendars", "Clusters", "Delivery", "Due", "Events", "FleetScan", "Glance",
     "Glimpses", "IllegalStep", "InQueue", "Intent", "Ledger", "LostLease", "Metrics", "NoCalendars",
     "NotAnswered", "NotIntended", "Notes", "Notifier", "Policies", "Ports", "Prices", "Queue",
     "ReadFailed", "Recorded", "Requests", "ResourceGone", "Scan", "Signature", "Standings",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from headroom.domain.aurora import AuroraCluster
 from headroom.domain.outcome import Outcome
 from headroom.domain.rds_catalogue import ValidStorage
 from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
@@ -40,6 +41,8 @@ class StorageView:
     instance: Instance | None
     valid: tuple[ValidStorage, ...] = ()
     """What AWS says a database's storage may be set to; empty where it was not asked."""
+    cluster: AuroraCluster | None = None
+    """Of an Aurora cluster: what decides its storage mode; None for all else, and in a fleet."""
 
 
 class Storage(Protocol):

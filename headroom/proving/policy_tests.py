@@ -17,7 +17,14 @@ from headroom.domain.decision import Act, Decision, Reason, decide
 from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, Policy, limits_for
 from headroom.domain.policy_fields import FRIENDLY, PolicyError
-from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
+from headroom.domain.resources import (
+    EBS_TYPES,
+    Configuration,
+    Kind,
+    ResourceRef,
+    Volume,
+    VolumeType,
+)
 from headroom.domain.verdicts import Guardrail
 from headroom.policy_document import ACCOUNT_ID, REGION
 from headroom.policy_text import load_policy_file
@@ -147,7 +154,7 @@ def _test(value: object, source: str, path: str) -> PolicyTest:
 
 
 def _volume(block: Block) -> Volume:
-    kind = VolumeType(block.choice("type", list(VolumeType)))
+    kind = VolumeType(block.choice("type", list(EBS_TYPES)))
     ranges = LIMITS[kind]
     iops = mibps = None
     if ranges.iops is not None:
@@ -237,7 +244,7 @@ def _expected(block: Block) -> Expected:
     found = Expected(
         answer=block.choice("answer", ANSWERS) if block.has("answer") else None,
         reason=block.choice("reason", list(Reason)) if block.has("reason") else None,
-        to_type=to.choice("type", list(VolumeType)) if to.has("type") else None,
+        to_type=to.choice("type", list(EBS_TYPES)) if to.has("type") else None,
         to_rates={key: _range(to, key) for key in TO[1:] if to.has(key)},
         blocked_by=tuple(_names(block, "blocked_by", list(Guardrail))),
         limits=_limits(block),

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from headroom.domain.policy import Mode, Policy, Rule, Selector, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.domain.resources import Volume, VolumeType
+from headroom.domain.resources import EBS_TYPES, Volume, VolumeType
 from headroom.ports import StorageView
 from headroom.proving.fast import SSD
 from headroom.proving.past import Parts
@@ -61,7 +61,7 @@ def as_if_auto(policy: Policy, volume: Volume) -> Policy:
 
     rules = tuple(
         Rule(selector=Selector(kind=volume.ref.kind, volume_types=(kind,)), settings=settings(kind))
-        for kind in VolumeType
+        for kind in EBS_TYPES
     )
     return replace(policy, defaults=replace(policy.defaults, mode=Mode.AUTO), rules=rules)
 

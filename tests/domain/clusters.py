@@ -13,8 +13,14 @@ from headroom.domain.aurora import (
     Member,
     StorageMode,
 )
-from headroom.domain.observation import Series
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.aurora_bill import aurora_prices
+from headroom.domain.cluster_decision import ClusterEvidence, configuration_of, no_activity
+from headroom.domain.databases import DatabaseFacts
+from headroom.domain.decision import Evidence
+from headroom.domain.observation import Observation, Series
+from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.resources import Kind, ResourceRef, Volume
+from headroom.domain.standing import Standing, fresh_standing
 from tests.builders import ACCOUNT, NOW, REGION
 
 PER_DAY = 288
@@ -95,3 +101,33 @@ def seen(
         cluster=of or cluster(),
         activity=activity(days, **changes),  # type: ignore[arg-type]
     )
+
+
+def cluster_volume(of: AuroraCluster, **changes: object) -> Volume:
+    base = Volume(
+        ref=of.ref, configuration=configuration_of(of.mode), availability_zone="us-east-1a",
+        state="available", created_at=NOW - timedelta(days=90), instance_ids=(),
+        multi_attach=False, managed_by=None, on_outpost=False, tags=of.tags,
+        facts=DatabaseFacts(
+            instance_class="db.r7g.xlarge", status=of.status, members=("orders-1", "orders-2")
+        ),
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def cluster_evidence(
+    rules: Policy | PolicyUnreadable, seen_: AuroraObservation | None = None, *,
+    stand: Standing | None = None, trigger: str = "sweep", **changes: object,
+) -> ClusterEvidence:  # fmt: skip
+    """A cluster whose I/O is most of its bill, unless another one is given."""
+    found = seen_ or seen(100e6)
+    observation = Observation(
+        at=found.at, volume=cluster_volume(found.cluster), modification=None,
+        activity=no_activity(found), history=None, instance=None, instance_activity=None,
+    )  # fmt: skip
+    evidence = Evidence(
+        trigger=trigger, observation=observation, standing=stand or fresh_standing(),
+        policy=rules, prices=None,
+    )  # fmt: skip
+    base = ClusterEvidence(evidence=evidence, seen=found, prices=aurora_prices(REGION))
+    return replace(base, **changes)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 from headroom.domain import guardrails
 from headroom.domain.decision import Act, decide
 from headroom.domain.demand import Binding
-from headroom.domain.guardrails import GUARDRAILS, Case, judge
+from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, Case, judge
 from headroom.domain.plans import Plan
 from headroom.domain.policy import Mode, limits_for
 from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RolledBack
@@ -75,7 +75,7 @@ def test_a_plan_within_every_limit_is_allowed() -> None:
 
 def test_every_guardrail_there_is_answers_on_every_plan() -> None:
     assert [v.guardrail for v in judge(case()).verdicts] == [g for g, _ in GUARDRAILS]
-    assert {g for g, _ in GUARDRAILS} == set(Guardrail)
+    assert {g for g, _ in (*GUARDRAILS, *CLUSTER_GUARDRAILS)} == set(Guardrail)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,10 @@ TEXTS = {
     "grow_space": st.sampled_from(["true", "false"]),
     "free_space_percent": st.integers(1, 50).map(str),
     "space_horizon_days": st.integers(1, 90).map(str),
+    "aurora_goal": st.sampled_from(["cost", "performance"]),
+    "aurora_margin_percent": st.sampled_from(["1", "10", "25.5", "90"]),
+    "aurora_slow_commit_ms": st.sampled_from(["0.1", "10", "250"]),
+    "aurora_restart": st.sampled_from(["true", "false"]),
     "change_windows": st.lists(st.sampled_from(WINDOWS), min_size=1, max_size=2).map("; ".join),
 }
 NOISE = st.sampled_from(["Name", "team", "headroom:max-iop", "headroom:group", "headroom-auto"])
@@ -269,10 +273,11 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
     plain = text.strip().lower()
     written: object = {"types": plain.split(), "growth": plain == "true", "full_copy": plain == "true",
                        "give_back": plain == "true",
-                       "grow_space": plain == "true",
+                       "grow_space": plain == "true", "aurora_restart": plain == "true",
                        "roll_back_ineffective": plain == "true"}.get(name, plain)  # fmt: skip
     words = ("types", "growth", "full_copy", "give_back", "mode", "cooldown", "infrastructure_as_code",
-             "revert_wait", "approval_expires", "roll_back_ineffective", "grow_space")  # fmt: skip
+             "revert_wait", "approval_expires", "roll_back_ineffective", "grow_space",
+             "aurora_goal", "aurora_restart")  # fmt: skip
     if name == "change_windows":
         written = text.split("; ")
     elif name not in words and plain != "never":

@@ -17,7 +17,7 @@ from headroom.application import sweep
 from headroom.domain.decision import Act, decide
 from headroom.domain.limits import Mode
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
-from headroom.domain.resources import VolumeType
+from headroom.domain.resources import EBS_TYPES, VolumeType
 from headroom.policy_text import default_policy, parse_policy
 from tests.builders import evidence, gp3, policy, starved_gp3, volume
 from tests.laws.permits import ACCOUNT_USD, DEFAULTS
@@ -86,7 +86,7 @@ def test_what_it_would_have_done_is_on_record_all_the_same() -> None:
 
 
 @given(
-    st.sampled_from(SHAPES), st.sampled_from(UNTAGGED), st.sampled_from(list(VolumeType)),
+    st.sampled_from(SHAPES), st.sampled_from(UNTAGGED), st.sampled_from(list(EBS_TYPES)),
     st.integers(1, 16_384),
 )  # fmt: skip
 def test_no_volume_is_enrolled_by_the_shipped_policy_alone(

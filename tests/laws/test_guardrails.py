@@ -16,28 +16,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.domain import guardrails
-from headroom.domain.guardrails import GUARDRAILS, Case, judge
-from headroom.domain.guardrails.pages import PAGES
+from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, Case, judge
+from headroom.domain.guardrails.clusters import SHARED
+from headroom.domain.guardrails.pages_clusters import EVERY_PAGE as PAGES
 from headroom.domain.limits import NARROWER, Limits
 from headroom.domain.policy_fields import FRIENDLY
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.serialization import from_json, to_json
 from tests.test_policy_text import WINDOWS
-from tools.guardrails import FOLDER, case_of, meanings, pages
+from tools.guardrails import FOLDER, case_of, case_of_cluster, meanings, pages
 
-RULES = dict(GUARDRAILS)
+RULES = dict(GUARDRAILS) | dict(CLUSTER_GUARDRAILS)
 EVERY = pytest.mark.parametrize("name", list(Guardrail))
-RAISING, LOWERING = case_of(), case_of(lowers=True)
+RAISING, LOWERING, CLUSTER = case_of(), case_of(lowers=True), case_of_cluster()
 
 
 def examples(name: Guardrail) -> tuple[Case, Case]:
     """A case that all guardrails allow, and the same blocked by this one."""
     page = PAGES[name]
-    before = LOWERING if page.lowers else RAISING
+    before = CLUSTER if page.cluster else LOWERING if page.lowers else RAISING
     return before, page.blocked(before)
 
 
-@pytest.mark.parametrize("base", [RAISING, LOWERING], ids=["raising", "lowering"])
+@pytest.mark.parametrize("base", [RAISING, LOWERING, CLUSTER], ids=["raising", "lowering", "mode"])
 def test_the_examples_start_from_a_case_that_every_guardrail_allows(base: Case) -> None:
     assert [v.guardrail for v in judge(base).blocking] == []
 
@@ -90,11 +91,15 @@ def test_a_rule_that_raises_blocks_and_hides_no_other(
     def broken(_: Case) -> Verdict:
         raise ZeroDivisionError("no limit")
 
-    rules = tuple((each, broken if each is name else rule) for each, rule in GUARDRAILS)
-    monkeypatch.setattr(guardrails, "GUARDRAILS", rules)
-    judged = judge(RAISING)
-    assert [v.guardrail for v in judged.blocking] == [name]
-    assert len(judged.verdicts) == len(GUARDRAILS)
+    for where, case in (("GUARDRAILS", RAISING), ("CLUSTER_GUARDRAILS", CLUSTER)):
+        asked = getattr(guardrails, where)
+        if name not in dict(asked):
+            continue
+        rules = tuple((each, broken if each is name else rule) for each, rule in asked)
+        monkeypatch.setattr(guardrails, where, rules)
+        judged = judge(case)
+        assert [v.guardrail for v in judged.blocking] == [name]
+        assert len(judged.verdicts) == len(asked)
 
 
 @EVERY
@@ -154,7 +159,11 @@ def near(field: str) -> st.SearchStrategy[Any]:
 
 STARTS: tuple[Callable[[Case], Case], ...] = (
     lambda case: case,
-    *(p.blocked for p in PAGES.values()),
+    *(p.blocked for p in PAGES.values() if not p.cluster),
+)
+CLUSTER_STARTS: tuple[Callable[[Case], Case], ...] = (
+    lambda case: case,
+    *(p.blocked for name, p in PAGES.items() if p.cluster or name in SHARED),
 )
 
 
@@ -163,15 +172,16 @@ STARTS: tuple[Callable[[Case], Case], ...] = (
 @settings(max_examples=40, deadline=None)
 def test_widening_a_limit_never_blocks_what_was_allowed(field: str, data: st.DataObject) -> None:
     """Guardrail by guardrail, setting by setting: the narrower of two values allows no more."""
-    case = data.draw(st.sampled_from([RAISING, LOWERING]))
-    changed = data.draw(st.sampled_from(STARTS))
+    case = data.draw(st.sampled_from([RAISING, LOWERING, CLUSTER]))
+    of_cluster = case.cluster is not None
+    changed = data.draw(st.sampled_from(CLUSTER_STARTS if of_cluster else STARTS))
     wide, other = data.draw(near(field)), data.draw(near(field))
     narrow = NARROWER[field](wide, other)
     before, after = (
         limited(changed(case), **{field: narrow}),
         limited(changed(case), **{field: wide}),
     )
-    for name, rule in GUARDRAILS:
+    for name, rule in CLUSTER_GUARDRAILS if of_cluster else GUARDRAILS:
         if rule(before).allows:
             assert rule(after).allows, f"{name}: {field} {narrow} allowed what {wide} blocks"
 

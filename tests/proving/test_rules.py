@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.domain.catalogue import why_invalid
-from headroom.domain.resources import Configuration, ModificationState, VolumeType
+from headroom.domain.resources import EBS_TYPES, Configuration, ModificationState, VolumeType
 from headroom.proving.rules import Delays, ModificationRefused, VolumeLifecycle
 from tests.proving.build import MINUTE, T0, configuration, gp2, gp3, volume
 
@@ -219,7 +219,7 @@ def test_delays_that_contradict_themselves_are_refused() -> None:
 ASKED = st.fixed_dictionaries(
     {"after_h": st.integers(0, 30)},
     optional={
-        "volume_type": st.sampled_from([t.value for t in VolumeType]),
+        "volume_type": st.sampled_from([t.value for t in EBS_TYPES]),
         "size_gib": st.integers(1, 20_000),
         "iops": st.integers(50, 90_000),
         "throughput_mibps": st.integers(100, 2_100),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from headroom.domain.guardrails import (
     asking,
     aws,
+    clusters,
     databases,
     floors,
     lowering,
@@ -75,10 +76,29 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
 )
 
 
+CLUSTER_GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
+    # Of an Aurora cluster, whose only setting is how its storage is billed: what holds for all
+    # storage, then what asks for days, AWS's limits, side effects, money and speed.
+    *((name, rule) for name, rule in GUARDRAILS if name in clusters.SHARED),
+    (Guardrail.WHOLE_DAYS, clusters.whole_days),
+    (Guardrail.BILLED_IO, clusters.billed_io),
+    (Guardrail.MODE_GATE, clusters.mode_gate),
+    (Guardrail.MODE_WAY_BACK, clusters.mode_way_back),
+    (Guardrail.ENGINE_VERSION, clusters.engine_version),
+    (Guardrail.RESTART, clusters.restart),
+    (Guardrail.PARALLEL_QUERY, clusters.parallel_query),
+    (Guardrail.RESERVATIONS, clusters.reservations),
+    (Guardrail.MARGIN, clusters.margin),
+    (Guardrail.STEADY, clusters.steady),
+    (Guardrail.SLOW_COMMITS, clusters.slow_commits),
+)
+
+
 def judge(case: Case) -> PlanJudgement:
     """What every guardrail says about one plan; a rule that raises blocks."""
+    rules = GUARDRAILS if case.cluster is None else CLUSTER_GUARDRAILS
     return PlanJudgement(
-        plan=case.plan, verdicts=tuple(_ask(name, rule, case) for name, rule in GUARDRAILS)
+        plan=case.plan, verdicts=tuple(_ask(name, rule, case) for name, rule in rules)
     )
 
 
@@ -91,4 +111,4 @@ def _ask(name: Guardrail, rule: Callable[[Case], Verdict], case: Case) -> Verdic
     return verdict
 
 
-__all__ = ["GUARDRAILS", "MIN_KNOWN_MINUTES", "Case", "judge"]
+__all__ = ["CLUSTER_GUARDRAILS", "GUARDRAILS", "MIN_KNOWN_MINUTES", "Case", "judge"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from headroom.domain.aurora_guardrails import AuroraCase
 from headroom.domain.demand import Demand, Diagnosis
 from headroom.domain.free_space import SpaceForecast
 from headroom.domain.groups import GroupStanding
@@ -31,6 +32,8 @@ class Case:
     """Days of the past that were measured."""
     group: GroupStanding | None = None
     """What the striped set says that the volume belongs to; None where none was looked at."""
+    cluster: AuroraCase | None = None
+    """What is known of an Aurora cluster beside its storage; None for every other storage."""
     approved_usd: Decimal | None = None
     """The price change a person agreed to, USD per month, when an approved plan is judged again."""
     space: SpaceForecast | None = None

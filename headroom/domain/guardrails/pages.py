@@ -44,6 +44,8 @@ class Page:
     blocked: Callable[[Case], Case]
     lowers: bool = False
     """Whether the example is of a plan that lowers, not of one that raises."""
+    cluster: bool = False
+    """Whether it is of an Aurora cluster's storage mode."""
 
 
 def _limits(**limits: Any) -> Callable[[Case], Case]:

@@ -1,0 +1,320 @@
+"""Storage of Aurora clusters, whose only setting is its mode, through RDS's API.
+
+`AuroraStorage.apply` is the only write to it. RDS tells the mode and neither since when nor by whom,
+so what a look saw is noted, and the latest change is told from two looks (domain/cluster_memory.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from botocore.exceptions import ClientError
+
+from headroom.adapters import aurora_shapes as shapes
+from headroom.adapters.aurora_facts import (
+    AVAILABLE,
+    LEAVING,
+    mode_seen,
+    modification_of,
+    volume_of,
+)
+from headroom.adapters.errors import code_of, reading
+from headroom.adapters.rds_errors import rds_refusal_of
+from headroom.domain.aurora import AuroraActivity, AuroraCluster, Member
+from headroom.domain.aurora_bill import AuroraPrices
+from headroom.domain.cluster_decision import mode_of
+from headroom.domain.cluster_memory import ClusterMemory, ModeChanged, remember
+from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.resources import Configuration, Modification, ResourceRef, Volume
+from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
+from headroom.serialization import Unreadable, from_json, to_json
+
+PAGE = 100
+"""Clusters, members, reservations or parameters a page, the most RDS takes."""
+PARALLEL_QUERY = "aurora_parallel_query"
+_GONE = "DBClusterNotFoundFault"
+_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+_log = logging.getLogger(__name__)
+
+
+class RdsClient(Protocol):
+    """What is called of boto3's client of RDS."""
+
+    def get_paginator(self, operation_name: str) -> Any: ...
+    def describe_db_clusters(self, *, DBClusterIdentifier: str) -> Mapping[str, Any]: ...
+    def list_tags_for_resource(self, *, ResourceName: str) -> Mapping[str, Any]: ...
+    def modify_db_cluster(self, **sent: Any) -> Mapping[str, Any]: ...
+
+
+class ClusterMetrics(Protocol):
+    """What CloudWatch has published of a cluster."""
+
+    def of_cluster(self, cluster: AuroraCluster, now: datetime) -> AuroraActivity: ...
+
+
+class ClusterPrices(Protocol):
+    """Where prices of Aurora come from."""
+
+    def aurora(self, region: str, engine: str) -> AuroraPrices: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """A cluster as RDS showed it, with its members."""
+
+    shape: shapes.Shape
+    members: tuple[shapes.Shape, ...]
+
+
+class AuroraStorage:
+    """The Aurora clusters of one account and Region; also what decisions about them need beside.
+
+    `modify_client` must not retry by itself. `notes` keep what was seen of each cluster, `clock`
+    says when.
+    """
+
+    def __init__(
+        self,
+        client: RdsClient,
+        *,
+        metrics: ClusterMetrics,
+        prices: ClusterPrices,
+        notes: Notes,
+        clock: Callable[[], datetime],
+        account_id: str,
+        region: str,
+        modify_client: RdsClient | None = None,
+    ) -> None:
+        self._rds = client
+        self._modify = modify_client or client
+        self._metrics = metrics
+        self._prices = prices
+        self._notes = notes
+        self._clock = clock
+        self._account_id = account_id
+        self._region = region
+
+    def fleet(self) -> Iterator[StorageView]:
+        """Every cluster whose mode may be chosen, without its members; raises ReadFailed.
+
+        Passes over what is being deleted and what is not understood.
+        """
+        for shape in self._pages("describe_db_clusters", "DBClusters"):
+            if not shapes.ours(shape) or shape.get("Status") in LEAVING:
+                continue
+            try:
+                volume = volume_of(shape, (), account_id=self._account_id, region=self._region)
+            except (KeyError, ValueError, TypeError, AttributeError) as error:
+                name = shape.get("DBClusterIdentifier")
+                _log.warning("cluster %s is not understood: %r", name, error)
+                continue
+            yield StorageView(volume=volume, modification=None, instance=None)
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        """One cluster with its members, reservations and parallel query; raises ResourceGone,
+        ReadFailed."""
+        told = self._told(ref)
+        memory = self._look(ref, told)
+        with reading(f"cluster {ref.resource_id}"):
+            members = shapes.members_of(told.shape, told.members)
+            cluster = shapes.cluster(
+                told.shape, told.members, account_id=self._account_id, region=self._region,
+                reserved=self._reserved(told.shape["Engine"], members),
+                parallel_query=self._parallel_query(told.shape),
+                first_seen_in_mode=memory.first_seen_in_mode,
+            )  # fmt: skip
+            return StorageView(
+                volume=self._volume(told, memory), modification=modification_of(told.shape, memory),
+                instance=None, cluster=cluster,
+            )  # fmt: skip
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        """Nothing: no instance has a cluster's storage to itself."""
+        return ()
+
+    def apply(
+        self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:  # fmt: skip
+        """Change the mode if the cluster still is as the decision saw it.
+
+        One call at most, and never one that would apply somebody else's pending changes with it.
+        What is about to be sent is noted first.
+        """
+        try:
+            told = self._told(ref)
+            memory = self._look(ref, told)
+            with reading(f"cluster {ref.resource_id}"):
+                volume, change = self._volume(told, memory), modification_of(told.shape, memory)
+        except ResourceGone as gone:
+            return _declined(Refusal.GONE, str(gone))
+        except ReadFailed as failed:
+            return _declined(Refusal.OTHER, f"could not look again: {failed}")
+        busy = change is not None and change.in_flight
+        if volume.configuration == target and not busy:
+            return AlreadyThere()
+        started = None if change is None else change.started_at
+        if volume.configuration != expected or started != seen:
+            said = (
+                f"is {volume.configuration}, last changed {started}; decided on {expected}, {seen}"
+            )
+            return Stale(expected=expected, found=volume.configuration, detail=said)
+        return _why_not_now(volume, change) or self._send(ref, expected, target)
+
+    def _send(self, ref: ResourceRef, expected: Configuration, target: Configuration) -> Outcome:
+        attempt = ModeChanged(at=self._clock(), origin=mode_of(expected), target=mode_of(target))
+        try:
+            self.memory(ref, lambda before: replace(before, attempt=attempt))
+        except Exception as failed:  # what could not be told from somebody else's is not sent
+            return _declined(Refusal.OTHER, f"could not note the change first: {failed}")
+        try:
+            self._modify.modify_db_cluster(
+                DBClusterIdentifier=ref.resource_id,
+                StorageType=target.volume_type.value,
+                ApplyImmediately=True,
+            )
+        except Exception as error:  # once it may have been sent, anything is an outcome
+            return rds_refusal_of(error)
+        return Applied(started_at=attempt.at)
+
+    def activity(self, cluster: AuroraCluster, now: datetime) -> AuroraActivity:
+        """What CloudWatch has published of it; raises ReadFailed."""
+        return self._metrics.of_cluster(cluster, now)
+
+    def prices(self, region: str, engine: str) -> AuroraPrices:
+        """Unit prices of the engine; raises PriceUnknown."""
+        return self._prices.aurora(region, engine)
+
+    def memory(
+        self, ref: ResourceRef, change: Callable[[ClusterMemory], ClusterMemory]
+    ) -> ClusterMemory | None:
+        """What is remembered after `change`; None of a cluster no look has seen."""
+        return self._amend(ref, lambda before: None if before is None else change(before))
+
+    def _look(self, ref: ResourceRef, told: _Told) -> ClusterMemory:
+        """What RDS shows now, laid beside what was noted of the last look."""
+        at, seen = self._clock(), mode_seen(told.shape)
+        noted = self._amend(ref, lambda before: remember(before, seen, at))
+        return remember(None, seen, at) if noted is None else noted
+
+    def _amend(
+        self, ref: ResourceRef, change: Callable[[ClusterMemory | None], ClusterMemory | None]
+    ) -> ClusterMemory | None:
+        def moved(text: str) -> tuple[str, ClusterMemory | None]:
+            after = change(_remembered(text))
+            return (text if after is None else to_json(after)), after
+
+        with reading(f"the note of {ref.resource_id}"):
+            return self._notes.amend(f"aurora/{ref.resource_id}", moved)
+
+    def _volume(self, told: _Told, memory: ClusterMemory) -> Volume:
+        return volume_of(
+            told.shape, told.members, account_id=self._account_id, region=self._region,
+            memory=memory,
+        )  # fmt: skip
+
+    def _told(self, ref: ResourceRef) -> _Told:
+        name = ref.resource_id
+        with reading(f"DescribeDBClusters {name}"):
+            try:
+                found = self._rds.describe_db_clusters(DBClusterIdentifier=name)["DBClusters"]
+            except ClientError as error:
+                if code_of(error) == _GONE:
+                    raise ResourceGone(f"{name} does not exist") from error
+                raise
+        if not found or found[0].get("Status") in LEAVING:
+            raise ResourceGone(f"{name} does not exist")
+        shape = found[0]
+        if not shapes.ours(shape):
+            raise ResourceGone(f"{name} has no storage mode that may be chosen")
+        if shape["DBClusterIdentifier"] != name:  # spelled otherwise it would be kept in two books
+            raise ResourceGone(f"{name} is called {shape['DBClusterIdentifier']}")
+        if "TagList" not in shape:  # no tags told are not no tags: one may forbid everything
+            with reading(f"the tags of {name}"):
+                told = self._rds.list_tags_for_resource(ResourceName=shape["DBClusterArn"])
+                shape = {**shape, "TagList": told["TagList"]}
+        of_it = [{"Name": "db-cluster-id", "Values": [name]}]
+        members = tuple(self._pages("describe_db_instances", "DBInstances", Filters=of_it))
+        return _Told(shape=shape, members=members)
+
+    def _reserved(self, engine: str, members: tuple[Member, ...]) -> tuple[Member, ...] | None:
+        """What of the account's reservations this cluster may be counted to have; None if denied."""
+        try:
+            every = tuple(self._pages("describe_reserved_db_instances", "ReservedDBInstances"))
+        except ReadFailed as failed:
+            if _denied(failed):
+                return None
+            raise
+        return shapes.covering(shapes.reservations(every, engine), members)
+
+    def _parallel_query(self, shape: shapes.Shape) -> bool | None:
+        """Whether it is on; only MySQL has it, and what nobody set is off. None if denied."""
+        if shape["Engine"] != "aurora-mysql":
+            return None
+        group = shape["DBClusterParameterGroup"]
+        try:
+            for one in self._pages(
+                "describe_db_cluster_parameters", "Parameters",
+                DBClusterParameterGroupName=group, Source="user",
+            ):  # fmt: skip
+                if one.get("ParameterName") == PARALLEL_QUERY:
+                    return str(one.get("ParameterValue", "")).strip().lower() in ("1", "on", "true")
+        except ReadFailed as failed:
+            if _denied(failed):
+                return None
+            raise
+        return False
+
+    def _pages(self, operation: str, key: str, **asked: Any) -> Iterator[shapes.Shape]:
+        pages = self._rds.get_paginator(operation).paginate(
+            PaginationConfig={"PageSize": PAGE}, **asked
+        )
+        left = iter(pages)
+        while True:
+            with reading(operation):
+                page = next(left, None)
+                found = [] if page is None else list(page[key])
+            if page is None:
+                return
+            yield from found
+
+
+def _remembered(text: str) -> ClusterMemory | None:
+    """What was noted; a note nobody understands is none, and the cluster is seen anew."""
+    if not text:
+        return None
+    try:
+        noted: ClusterMemory = from_json(text, ClusterMemory)
+        return noted
+    except Unreadable as problem:
+        _log.warning("a note about a cluster is not understood: %s", problem)
+        return None
+
+
+def _denied(failed: ReadFailed) -> bool:
+    cause = failed.__cause__
+    return isinstance(cause, ClientError) and code_of(cause) in _DENIED
+
+
+def _why_not_now(volume: Volume, change: Modification | None) -> Refused | None:
+    facts = volume.facts
+    if change is not None and change.in_flight:
+        return _declined(Refusal.IN_FLIGHT, "the last change of the mode is not over")
+    if facts is None or facts.status != AVAILABLE:
+        status = "nothing" if facts is None else facts.status
+        return _declined(Refusal.IN_FLIGHT, f"the cluster is {status}, not available")
+    if facts.pending:
+        left = ", ".join(facts.pending)
+        return _declined(
+            Refusal.OTHER, f"ApplyImmediately would apply what others left pending too: {left}"
+        )
+    return None
+
+
+def _declined(refusal: Refusal, message: str) -> Refused:
+    """A refusal of our own, before anything was sent."""
+    return Refused(refusal=refusal, code="NotSent", message=message, retry_at=None)

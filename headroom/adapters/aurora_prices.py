@@ -1,0 +1,149 @@
+"""Prices of Aurora: the Price List API once a day, kept in a note, and a dated table behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from headroom.adapters.aurora_price_list_shapes import ENGINES, read_aurora
+from headroom.adapters.price_list import DATABASES, PriceList
+from headroom.adapters.price_list_shapes import PriceListUnreadable
+from headroom.domain.aurora_bill import AuroraPrices, aurora_prices
+from headroom.ports import Notes, ReadFailed
+from headroom.serialization import Unreadable, from_json, to_json
+
+NOTE = "aurora-prices"
+FRESH = timedelta(days=1)
+"""How long a list that was read is not read again."""
+USABLE = timedelta(days=30)
+"""How long one is used when it cannot be read again."""
+RETRY = timedelta(hours=1)
+"""How long nobody asks the API again after anybody did."""
+RELOOK = timedelta(minutes=10)
+"""How long a function trusts its memory of the note."""
+SHARED_FAMILIES = ("Database Storage", "System Operation", "Serverless", "ServerlessV2")
+"""Product families of storage, I/O and ACUs, most of them sold for any engine."""
+INSTANCES = "Database Instance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptEngine:
+    """The prices of one engine as they were last read."""
+
+    engine: str
+    prices: AuroraPrices
+    read_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAurora:
+    """What the note holds. A stored one outlives the release that wrote it."""
+
+    engines: tuple[KeptEngine, ...] = ()
+    tried_at: datetime | None = None
+
+
+class AuroraPriceBook:
+    """Prices by engine of one Region; deciding never asks the API, `refresh` does."""
+
+    def __init__(
+        self, notes: Notes, price_list: PriceList | None, *, clock: Callable[[], datetime]
+    ) -> None:
+        self._notes = notes
+        self._list = price_list
+        self._clock = clock
+        self._seen: tuple[datetime, KeptAurora] | None = None
+
+    def aurora(self, region: str, engine: str) -> AuroraPrices:
+        """Unit prices of `engine`: those kept, or else the dated table; raises PriceUnknown."""
+        now, kept = self._clock(), self._kept()
+        for one in kept.engines:
+            ours = one.engine == engine and one.prices.region == region
+            if ours and now - one.read_at <= USABLE:
+                return one.prices
+        dated = aurora_prices(region)
+        return (
+            dated if kept.tried_at is None else replace(dated, source="catalogue (list not read)")
+        )
+
+    def refresh(self, region: str) -> str | None:
+        """Read the list anew if it is time; why that failed in one sentence, None if it did not."""
+        now = self._clock()
+        if self._list is None or not self._notes.amend(NOTE, lambda text: _claimed(text, now)):
+            return None
+        found, problems = [], []
+        for engine in ENGINES:
+            try:
+                read = read_aurora(
+                    self._products(region, engine), region=region, engine=engine, today=now.date()
+                )
+                _believe(read.prices)
+                found.append(KeptEngine(engine=engine, prices=read.prices, read_at=now))
+            except (PriceListUnreadable, ReadFailed) as problem:
+                problems.append(f"{engine}: {problem}")
+        if found:
+            self._notes.amend(NOTE, lambda text: _with(text, tuple(found)))
+            self._seen = None
+        if problems:
+            return f"The Aurora prices of {region} were not read anew: {'; '.join(problems)}."
+        return None
+
+    def _products(self, region: str, engine: str) -> Iterator[str]:
+        if self._list is None:
+            return
+        yield from self._list.products(region, DATABASES, SHARED_FAMILIES)
+        yield from self._list.products(
+            region, DATABASES, (INSTANCES,), databaseEngine=ENGINES[engine]
+        )
+
+    def _kept(self) -> KeptAurora:
+        """What the note holds, as remembered for RELOOK; what was remembered if it does not answer."""
+        now = self._clock()
+        if self._seen is not None and now - self._seen[0] < RELOOK:
+            return self._seen[1]
+        try:
+            kept = kept_in(self._notes.note(NOTE))
+        except ReadFailed:
+            return KeptAurora() if self._seen is None else self._seen[1]
+        if kept.engines:  # that nothing is kept is not remembered: somebody may be reading it
+            self._seen = (now, kept)
+        return kept
+
+
+def kept_in(text: str) -> KeptAurora:
+    """What a note says; one that this release cannot read counts as none."""
+    if not text:
+        return KeptAurora()
+    try:
+        kept: KeptAurora = from_json(text, KeptAurora)
+        return kept
+    except Unreadable:
+        return KeptAurora()
+
+
+def _claimed(text: str, now: datetime) -> tuple[str, bool]:
+    """Whether the caller is the one to ask: the list is not fresh, and nobody tried lately."""
+    kept = kept_in(text)
+    fresh = {one.engine for one in kept.engines if now - one.read_at < FRESH} == set(ENGINES)
+    tried = kept.tried_at is not None and now - kept.tried_at < RETRY
+    if fresh or tried:
+        return text, False
+    return to_json(replace(kept, tried_at=now)), True
+
+
+def _with(text: str, found: tuple[KeptEngine, ...]) -> tuple[str, None]:
+    """The note with what was read in place of the same engines' prices."""
+    kept, read = kept_in(text), {one.engine for one in found}
+    left = tuple(one for one in kept.engines if one.engine not in read)
+    return to_json(replace(kept, engines=(*left, *found))), None
+
+
+def _believe(prices: AuroraPrices) -> None:
+    """Raise PriceListUnreadable for prices that a wrong unit would make of a list."""
+    standard, optimized = prices.gib
+    if not Decimal("0.01") <= prices.million_ios <= Decimal(5):
+        raise PriceListUnreadable(f"a million I/O at ${prices.million_ios}")
+    if not Decimal("0.01") <= standard < optimized <= 5 * standard:
+        raise PriceListUnreadable(f"a GiB at ${standard}, and at ${optimized} in I/O-Optimized")

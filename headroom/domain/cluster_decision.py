@@ -1,0 +1,342 @@
+"""A decision about an Aurora cluster's storage mode, as a Decision like any other.
+
+What the mode is worth is worked out in aurora_decision; here it is judged by the guardrails of all
+storage as well as its own, and becomes a plan that the same ledger, records and people handle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from types import MappingProxyType
+
+from headroom.domain.answering import EXPLAINED, acting, told_once
+from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
+from headroom.domain.approval import asked_early
+from headroom.domain.aurora import AuroraObservation, StorageMode
+from headroom.domain.aurora_bill import AuroraPrices, Bills
+from headroom.domain.aurora_decision import (
+    AuroraAct,
+    AuroraDecision,
+    AuroraEscalate,
+    AuroraHold,
+    AuroraReason,
+)
+from headroom.domain.aurora_decision import decide as decide_mode
+from headroom.domain.aurora_demand import DAYS
+from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
+from headroom.domain.blocking import clear_at
+from headroom.domain.catalogue import capability
+from headroom.domain.cluster_side import BillCheck, ClusterSide, NotedDay
+from headroom.domain.decision import Decision, written_back
+from headroom.domain.demand import Binding, Demand, Diagnosis, Estimate, Shape
+from headroom.domain.digest import digest
+from headroom.domain.evidence import Evidence, policy_of
+from headroom.domain.guardrails import Case, judge
+from headroom.domain.guardrails.clusters import limits_of
+from headroom.domain.observation import Series, VolumeActivity
+from headroom.domain.owners import code_owner
+from headroom.domain.plans import Plan
+from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.standing import Standing
+from headroom.domain.verdicts import Guardrail, PlanJudgement
+
+LANDS = timedelta(minutes=30)
+"""How long a change of mode usually takes; AWS names no time."""
+CENT = Decimal("0.01")
+HOURS_A_MONTH = 730
+_REASONS: Mapping[AuroraReason, Reason] = MappingProxyType(
+    {reason: Reason(reason.value) for reason in AuroraReason}
+)
+_CONTENT = frozenset(
+    {AuroraReason.CHEAPER_AS_IT_IS, AuroraReason.FAST_ENOUGH, AuroraReason.WANTED_FOR_SPEED}
+)
+"""Reasons by which a cluster is in the mode that is right for it."""
+_REMEDY: Mapping[Guardrail, str] = MappingProxyType(
+    {
+        Guardrail.ENGINE_VERSION: "upgrade the engine to a version that knows I/O-Optimized",
+        Guardrail.RESTART: "allow it with aurora_restart, best with a change window",
+        Guardrail.PARALLEL_QUERY: "turn parallel query off, or leave the cluster in Standard",
+        Guardrail.RESERVATIONS: "let reservations be read (rds:DescribeReservedDBInstances)",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterEvidence:
+    """All inputs of a decision about a cluster; `evidence` has what all decisions have."""
+
+    evidence: Evidence
+    seen: AuroraObservation
+    prices: AuroraPrices | None
+    noted: tuple[NotedDay, ...] = ()
+    """Days under the other mode, noted before it was left."""
+    check: BillCheck | None = None
+    """The bill since our own switch beside its forecast, once it can be told."""
+
+
+def configuration_of(mode: StorageMode) -> Configuration:
+    """What ModifyDBCluster sets of an Aurora cluster's storage: its mode alone."""
+    return Configuration(
+        volume_type=VolumeType(mode.value), size_gib=0, iops=None, throughput_mibps=None
+    )
+
+
+def mode_of(configuration: Configuration) -> StorageMode:
+    """The mode that a cluster's configuration says; raises ValueError for other storage."""
+    return StorageMode(configuration.volume_type.value)
+
+
+def no_activity(seen: AuroraObservation) -> VolumeActivity:
+    """A cluster publishes nothing that a volume does: every series is empty."""
+    nothing = Series(start=seen.at, period_s=300, values=())
+    return VolumeActivity(
+        read_iops=nothing, write_iops=nothing, read_mibps=nothing, write_mibps=nothing,
+        queue_length=nothing, latency_ms=nothing, burst_balance_percent=nothing,
+        iops_exceeded=nothing, throughput_exceeded=nothing,
+    )  # fmt: skip
+
+
+def decide_cluster(found: ClusterEvidence) -> Decision:
+    """What to do about one cluster; a pure function of the evidence."""
+    evidence = found.evidence
+    policy, effective = policy_of(evidence)
+    said = decide_mode(
+        found.seen, limits=limits_of(effective.limits), prices=found.prices,
+        trigger=evidence.trigger,
+    )  # fmt: skip
+    mode = found.seen.cluster.mode
+    current = None if said.bills is None else said.bills.of(mode).total_usd.quantize(CENT)
+    standing = counted_from(evidence.standing, current)
+    diagnosis = _diagnosis(said)
+    judgements: tuple[PlanJudgement, ...] = ()
+    case = case_of(found, said, effective, diagnosis, standing)
+    if case is not None:
+        judgements = (judge(case),)
+    answer = _answer(evidence, effective, said, judgements)
+    owner = code_owner(evidence.observation.volume.tags, policy.code_tags)
+    side = ClusterSide(
+        cluster=found.seen.cluster, goal=effective.limits.aurora_goal, demand=said.demand,
+        bills=said.bills, told=_told(said), noted=found.noted, check=found.check,
+    )  # fmt: skip
+    return Decision(
+        decision_id=digest(
+            evidence.trigger, found.seen, evidence.observation.volume, evidence.standing,
+            policy.version, said.price_source, *(() if found.check is None else (found.check,)),
+        )[:20],
+        at=found.seen.at,
+        trigger=evidence.trigger,
+        observation=evidence.observation,
+        standing=evidence.standing,
+        policy_version=policy.version,
+        effective=effective,
+        price_source=said.price_source,
+        current_usd=current,
+        demand=_demand(said),
+        diagnosis=diagnosis,
+        judgements=judgements,
+        answer=answer,
+        summary=_summary(found, said, answer, side),
+        code_owner=owner,
+        write_back=written_back(evidence.observation, effective, owner, answer),
+        cluster=side,
+    )  # fmt: skip
+
+
+def counted_from(standing: Standing, current_usd: Decimal | None) -> Standing:
+    """The standing with what increases are counted from: today's bill less what we added to it.
+
+    A cluster's bill moves with its load, so that its price at enrolment says nothing of what a
+    change of mode adds.
+    """
+    if current_usd is None:
+        return standing
+    return replace(standing, enrolment_usd=current_usd - standing.own_increase_usd)
+
+
+def case_of(
+    found: ClusterEvidence, said: AuroraDecision, effective: EffectiveLimits,
+    diagnosis: Diagnosis, standing: Standing, plan: AuroraPlan | None = None,
+) -> Case | None:  # fmt: skip
+    """What the guardrails look at; `plan` is another one than the engine's own.
+
+    None where there is no bill to judge by.
+    """
+    if said.bills is None or said.judgement is None or found.prices is None:
+        return None
+    policy, _ = policy_of(found.evidence)
+    chosen = plan or said.judgement.plan
+    about = AuroraCase(
+        observation=found.seen, limits=limits_of(effective.limits), demand=said.demand,
+        prices=found.prices, now=said.bills, plan=chosen,
+    )  # fmt: skip
+    return Case(
+        plan=plan_of(chosen), observation=found.evidence.observation, demand=_demand(said),
+        diagnosis=diagnosis, standing=standing, policy=policy, effective=effective, cluster=about,
+    )  # fmt: skip
+
+
+def plan_of(plan: AuroraPlan) -> Plan:
+    """The change of mode as a plan like any other; its worth is what it saves a day."""
+    target = configuration_of(plan.target)
+    change = plan.price_change_usd.quantize(CENT)
+    return Plan(
+        origin=configuration_of(plan.origin), target=target, why=plan.why, wanted_iops=0.0,
+        wanted_mibps=0.0, meets_need=True, capability=capability(target),
+        monthly_usd=plan.monthly_usd.quantize(CENT), price_change_usd=change, time_to_effect=LANDS,
+        reversible=plan.reversible, ended_minutes_per_day=0.0,
+        value_usd_per_day=round(-float(change) * 24 / HOURS_A_MONTH, 4), capped_from=None,
+    )  # fmt: skip
+
+
+def _answer(
+    evidence: Evidence, effective: EffectiveLimits, said: AuroraDecision,
+    judgements: tuple[PlanJudgement, ...],
+) -> Answer:  # fmt: skip
+    """The engine's answer where it wants nothing; else what the guardrails of all make of its plan."""
+    if isinstance(evidence.policy, PolicyUnreadable):
+        return Hold(reason=Reason.POLICY_UNREADABLE, until=None, would_take=None)
+    if not judgements:
+        return _without_bill(evidence, effective, said.answer)
+    judged, engine = judgements[0], said.answer
+    if isinstance(engine, AuroraHold) and engine.reason in _CONTENT | {AuroraReason.NOT_WORTH_IT}:
+        would = None if engine.would_take is None else judged.plan
+        return Hold(reason=_REASONS[engine.reason], until=None, would_take=would)
+    speed = said.judgement is not None and said.judgement.plan.price_change_usd > 0
+    return answer_to(evidence, effective, judged, Reason.SLOW_COMMITS if speed else Reason.CHEAPER)
+
+
+def _without_bill(
+    evidence: Evidence, effective: EffectiveLimits, engine: AuroraAct | AuroraHold | AuroraEscalate
+) -> Answer:
+    if isinstance(engine, AuroraEscalate):
+        return told_once(
+            evidence, effective, _REASONS[engine.reason], engine.cause, engine.remedy, None
+        )
+    return Hold(reason=_REASONS[engine.reason], until=None, would_take=None)
+
+
+def answer_to(
+    evidence: Evidence, effective: EffectiveLimits, judged: PlanJudgement, reason: Reason
+) -> Answer:
+    """Act on a plan that is wanted, or hold, or tell its owner, by what stands in the way of it."""
+    at, limits = evidence.observation.at, effective.limits
+    if judged.allowed or asked_early(limits, judged, at):
+        return acting(evidence, effective, reason, judged.plan)
+    if any(v.guardrail is Guardrail.MODE for v in judged.blocking):
+        return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=judged.plan)
+    lasting = [v for v in judged.blocking if not v.temporary]
+    if not lasting:
+        return Hold(
+            reason=Reason.BLOCKED_FOR_NOW, until=clear_at(judged.blocking), would_take=judged.plan
+        )
+    remedies = [_REMEDY.get(v.guardrail) or v.detail for v in lasting if _explained(v.guardrail)]
+    remedy = f"the owner could change: {', '.join(v.guardrail.value for v in lasting)}"
+    return told_once(
+        evidence, effective, Reason.BLOCKED_FOR_GOOD,
+        "+".join(v.guardrail.value for v in lasting),
+        "; ".join([remedy, *(r for r in remedies if r)]), judged.plan,
+    )  # fmt: skip
+
+
+def _explained(guardrail: Guardrail) -> bool:
+    return guardrail in EXPLAINED or guardrail in _REMEDY
+
+
+def _told(said: AuroraDecision) -> str:
+    return said.answer.told if isinstance(said.answer, AuroraHold) else ""
+
+
+def _diagnosis(said: AuroraDecision) -> Diagnosis:
+    """What binds is the bill: there is no IOPS to be short of."""
+    reason = said.answer.reason
+    binding = Binding.STORAGE_MODE
+    if reason in _CONTENT:
+        binding = Binding.NOTHING
+    elif reason in (AuroraReason.DATA_TOO_THIN, AuroraReason.NO_BILLED_IO):
+        binding = Binding.UNKNOWN
+    return Diagnosis(
+        binding=binding, volume_iops_limit=0.0, volume_mibps_limit=0.0, instance_iops_left=None,
+        instance_mibps_left=None, explanation=_explanation(said),
+    )  # fmt: skip
+
+
+def _explanation(said: AuroraDecision) -> str:
+    days = len(said.demand.days)
+    if said.bills is None:
+        if not said.demand.known:
+            return f"no billed I/O is published under {said.observation.cluster.mode}"
+        return f"{days} of {DAYS} whole days are known"
+    return f"{bill_in_words(said.bills)}, by {days} whole days"
+
+
+def bill_in_words(both: Bills) -> str:
+    """The bill on both sides in a few words."""
+    return (
+        f"${both.standard.total_usd:,.2f} a month in Standard, I/O "
+        f"{100 * both.standard.io_share:.1f} % of it, ${both.io_optimized.total_usd:,.2f} in "
+        "I/O-Optimized"
+    )
+
+
+def _demand(said: AuroraDecision) -> Demand:
+    """Of IOPS and MiB/s a cluster wants none that anybody could set; `confidence` is of the days."""
+    none = Estimate(floor=0.0, likely=0.0, upper=0.0, censored=False)
+    known = len(said.demand.days)
+    return Demand(
+        iops=none, mibps=none, shape=Shape.UNCONSTRAINED if known else Shape.UNKNOWN, tail=0.0,
+        confidence=min(1.0, known / DAYS), known_minutes=known * 24 * 60, pressed_minutes=0,
+        expected_starved_minutes=0.0, credits=None, peak_iops=0.0, peak_mibps=0.0,
+        clear_minutes=0, evidence=f"{known} whole days",
+    )  # fmt: skip
+
+
+def _summary(
+    found: ClusterEvidence, said: AuroraDecision, answer: Answer, side: ClusterSide
+) -> str:
+    text = f"{found.seen.cluster.ref.resource_id}: {_explanation(said)}; {answered(answer)}"
+    if found.check is not None:
+        text += f"; {check_in_words(found.check)}"
+    return f"{text}; {side.told}" if side.told else text
+
+
+def answered(answer: Answer) -> str:
+    """An answer in a few words, as summaries end."""
+    match answer:
+        case Act(reason=why, plan=plan, approval=approval):
+            sign = "+" if plan.price_change_usd >= 0 else "-"
+            agree = "" if approval is None else f"a person must agree ({approval}): "
+            return (
+                f"{agree}{plan.origin} -> {plan.target} ({why.value.replace('_', ' ')}), "
+                f"{sign}${abs(plan.price_change_usd):,.2f} a month"
+            )
+        case Hold(reason=why, until=until, would_take=plan):
+            text = f"held ({why.value.replace('_', ' ')})"
+            if until is not None:
+                text += f" until {until:%Y-%m-%d %H:%M} UTC"
+            return text if plan is None else f"{text}; would take {plan.target}"
+        case Escalate(cause=cause, remedy=remedy):
+            return f"{cause.replace('_', ' ')}: {remedy}"
+
+
+def check_in_words(check: BillCheck) -> str:
+    """What the bill since a switch says of its forecast."""
+    switch = check.switch
+    text = (
+        f"{check.days} whole days after the change to {switch.target} the bill is "
+        f"${check.found_usd:,.2f} a month, ${switch.forecast_usd:,.2f} was foreseen "
+        f"({check.off_percent:+.1f} %)"
+    )
+    if check.instead_usd is not None:
+        text += f"; {switch.origin} would cost ${check.instead_usd:,.2f} now"
+    return text
+
+
+__all__ = [
+    "ClusterEvidence", "answer_to", "answered", "bill_in_words", "case_of",
+    "check_in_words", "configuration_of", "counted_from", "decide_cluster", "limits_of",
+    "mode_of", "no_activity", "plan_of",
+]  # fmt: skip

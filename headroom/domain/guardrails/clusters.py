@@ -1,0 +1,110 @@
+"""Guardrails for the storage mode of Aurora clusters; what each compares is in aurora_guardrails.
+
+Source: Aurora User Guide, "Storage configurations for Amazon Aurora DB clusters" (checked 2026-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from headroom.domain import aurora_guardrails as aurora
+from headroom.domain.aurora import AuroraLimits
+from headroom.domain.guardrails.case import Case
+from headroom.domain.limits import Limits
+from headroom.domain.verdicts import Guardrail, Verdict
+
+SHARED = frozenset(
+    {
+        Guardrail.POLICY, Guardrail.PAUSE, Guardrail.BREAKER, Guardrail.MODE, Guardrail.APPROVAL,
+        Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR, Guardrail.MAX_IN_FLIGHT,
+        Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR, Guardrail.OTHER_OWNER,
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.DATABASE_STATE,
+        Guardrail.PENDING_CHANGES, Guardrail.GROUP, Guardrail.PRICE_PER_RESOURCE,
+        Guardrail.PRICE_PER_ACCOUNT, Guardrail.IN_FLIGHT, Guardrail.BACK_OFF, Guardrail.COOLDOWN,
+        Guardrail.ROLLED_BACK, Guardrail.FAILURES,
+    }
+)  # fmt: skip
+"""Guardrails of all storage that hold for a cluster as they are.
+
+The others ask about IOPS, throughput, size and EBS's slots, of which a cluster has none.
+"""
+
+
+def limits_of(limits: Limits) -> AuroraLimits:
+    """The owner's limits in the words of the engine; permission is judged by guardrails of all."""
+    return AuroraLimits(
+        auto=True,
+        goal=limits.aurora_goal,
+        margin_percent=limits.aurora_margin_percent,
+        commit_latency_ms=limits.aurora_slow_commit_ms,
+        price_increase_usd=float(limits.price_increase_usd),
+        restart=limits.aurora_restart,
+    )
+
+
+def whole_days(case: Case) -> Verdict:
+    """A change rests on fourteen whole days, in which nothing missing was taken for zero."""
+    return _said(Guardrail.WHOLE_DAYS, aurora.data, case)
+
+
+def billed_io(case: Case) -> Verdict:
+    """What is billed must have been published under the present storage mode."""
+    return _said(Guardrail.BILLED_IO, aurora.billed_io, case)
+
+
+def mode_gate(case: Case) -> Verdict:
+    """A cluster goes to I/O-Optimized once in 30 days: AWS says when again."""
+    return _said(Guardrail.MODE_GATE, aurora.gate, case)
+
+
+def mode_way_back(case: Case) -> Verdict:
+    """Nothing goes back to Standard while it could not return, should the I/O come back."""
+    return _said(Guardrail.MODE_WAY_BACK, aurora.way_back, case)
+
+
+def engine_version(case: Case) -> Verdict:
+    """The engine's version must know I/O-Optimized."""
+    return _said(Guardrail.ENGINE_VERSION, aurora.version, case)
+
+
+def restart(case: Case) -> Verdict:
+    """Members with a cache on local NVMe restart when the mode changes, which only the owner may allow."""
+    return _said(Guardrail.RESTART, aurora.restart, case)
+
+
+def parallel_query(case: Case) -> Verdict:
+    """Where parallel query is on, a cluster stays in Standard: it may not be available otherwise."""
+    return _said(Guardrail.PARALLEL_QUERY, aurora.parallel_query, case)
+
+
+def reservations(case: Case) -> Verdict:
+    """Reservations cover less in I/O-Optimized: they must have been read."""
+    return _said(Guardrail.RESERVATIONS, aurora.reserved, case)
+
+
+def margin(case: Case) -> Verdict:
+    """A change for money saves so much of the present bill, because the way forward shuts for 30 days."""
+    return _said(Guardrail.MARGIN, aurora.margin, case)
+
+
+def steady(case: Case) -> Verdict:
+    """A change for money pays without the two busiest days; going back, as if all were the busiest week."""
+    return _said(Guardrail.STEADY, aurora.steady, case)
+
+
+def slow_commits(case: Case) -> Verdict:
+    """A change for speed needs commits that were slow for an hour on several of the days."""
+    return _said(Guardrail.SLOW_COMMITS, aurora.slow_commits, case)
+
+
+def _said(
+    name: Guardrail, rule: Callable[[aurora.AuroraCase], aurora.AuroraVerdict], case: Case
+) -> Verdict:
+    if case.cluster is None:
+        raise ValueError("only a cluster is asked this")
+    own = rule(replace(case.cluster, limits=limits_of(case.effective.limits)))
+    return Verdict(
+        guardrail=name, relation=own.relation, value=own.value, limit=own.limit, unit=own.unit,
+        detail=own.detail, clears_at=own.clears_at, temporary=own.temporary,
+    )  # fmt: skip

@@ -1,0 +1,30 @@
+"""What a decision about an Aurora cluster needs beside its storage: metrics, prices, own history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from headroom.domain.aurora import AuroraActivity, AuroraCluster
+from headroom.domain.aurora_bill import AuroraPrices
+from headroom.domain.cluster_memory import ClusterMemory
+from headroom.domain.resources import ResourceRef
+
+
+class Clusters(Protocol):
+    """Reads of clusters, and the notes that Headroom keeps of each."""
+
+    def activity(self, cluster: AuroraCluster, now: datetime) -> AuroraActivity:
+        """Sixteen days at five-minute periods until `now`; raises ReadFailed."""
+
+    def prices(self, region: str, engine: str) -> AuroraPrices:
+        """Unit prices of an engine in a Region; raises PriceUnknown."""
+
+    def memory(
+        self, ref: ResourceRef, change: Callable[[ClusterMemory], ClusterMemory]
+    ) -> ClusterMemory | None:
+        """What is remembered of a cluster after `change`, which may be asked more than once.
+
+        None of one that no look has seen, of which nothing is kept. Raises ReadFailed.
+        """
