@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.past import CENSORED, NOTHING, past, wanted_levels
+from headroom.domain.busy_periods import CENSORED
+from headroom.domain.past import NOTHING, past, wanted_levels
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import KnownModification
 from tests.builders import NOW, activity, gp2, gp3, io, modification, observation
