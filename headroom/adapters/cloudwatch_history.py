@@ -1,4 +1,4 @@
-"""What CloudWatch still keeps of volumes' past, at the finest period it keeps it at.
+"""What CloudWatch still keeps of the past of storage, at the finest period it keeps it at.
 
 Retention: 1-minute datapoints 15 days, 5-minute 63 days, 1-hour 455 days. Source: CloudWatch User
 Guide, "Metrics retention" (2026-09). Reads with GetMetricData only.
@@ -17,7 +17,9 @@ from headroom.adapters.published import (
     volume_activity,
     volume_queries,
 )
-from headroom.domain.observation import InstanceActivity, VolumeActivity
+from headroom.adapters.published_rds import storage_activity, storage_queries
+from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
+from headroom.domain.resources import Kind
 from headroom.ports import StorageView
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ Past = tuple[tuple[VolumeActivity, InstanceActivity | None], ...]
 
 
 class CloudWatchHistory:
-    """The past of volumes of one account and Region."""
+    """The past of volumes and databases of one account and Region."""
 
     def __init__(self, client: CloudWatchClient) -> None:
         self._client = client
@@ -55,12 +57,7 @@ class CloudWatchHistory:
             queries = [query for view in views for query in _queries(view, span.period_s)]
             series = read(self._client, queries, span)
             for view in views:
-                instance = (
-                    None if view.instance is None else instance_checks(view.instance, series, span)
-                )
-                found[view.volume.ref.resource_id].append(
-                    (volume_activity(view.volume, series, span), instance)
-                )
+                found[view.volume.ref.resource_id].append(_part(view, series, span))
         return {name: tuple(parts) for name, parts in found.items()}
 
 
@@ -106,7 +103,18 @@ def batches(
         yield tuple(group)
 
 
+def _part(
+    view: StorageView, series: Mapping[Query, Series], span: Window
+) -> tuple[VolumeActivity, InstanceActivity | None]:
+    if view.volume.ref.kind is Kind.RDS:  # which publishes no check, of its instance either
+        return storage_activity(view.volume, series, span), None
+    checks = None if view.instance is None else instance_checks(view.instance, series, span)
+    return volume_activity(view.volume, series, span), checks
+
+
 def _queries(view: StorageView, period_s: int) -> tuple[Query, ...]:
+    if view.volume.ref.kind is Kind.RDS:
+        return storage_queries(view.volume, period_s)
     own = volume_queries(view.volume, period_s)
     return own if view.instance is None else (*own, *instance_check_queries(view.instance))
 

@@ -41,13 +41,16 @@ class Unnoted:
 
 def storage_of(account: Account, *, noted: Notes | None = None) -> Storage:
     """Storage of every kind there."""
-    account_id, region = account.account_id, account.region
-    databases = RdsStorage(
+    volumes = EbsStorage(account.ec2, account_id=account.account_id, region=account.region)
+    return EveryStorage({Kind.EBS: volumes, Kind.RDS: databases_of(account, noted=noted)})
+
+
+def databases_of(account: Account, *, noted: Notes | None = None) -> Storage:
+    """The databases of RDS there."""
+    return RdsStorage(
         account.client("rds"), account.ec2, notes=Unnoted(noted), clock=lambda: account.now,
-        account_id=account_id, region=region,
+        account_id=account.account_id, region=account.region,
     )  # fmt: skip
-    volumes = EbsStorage(account.ec2, account_id=account_id, region=region)
-    return EveryStorage({Kind.EBS: volumes, Kind.RDS: databases})
 
 
 def metrics_of(account: Account) -> Metrics:

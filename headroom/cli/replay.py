@@ -16,14 +16,18 @@ from rich.progress import Progress
 
 from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory
 from headroom.adapters.selection import selected
+from headroom.adapters.selection_rds import selected_databases
 from headroom.cli import replay_told, replayed_page, report, source
 from headroom.cli.account import Account, account
+from headroom.cli.naming import named, short
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
+from headroom.cli.reading import databases_of
 from headroom.cli.replays import Missed, Rules, replays
 from headroom.cli.report import Section
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceUnknown
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
 from headroom.ports import ReadFailed, StorageView
 from headroom.proving.replayed import Replayed
@@ -45,11 +49,15 @@ def replay(
         int, typer.Option(min=1, max=LONGEST_DAYS, help="How many days back.")
     ] = USUAL_DAYS,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Only volumes with this tag (KEY=VALUE); all of them.")
+        list[str] | None, typer.Option(help="Only what has this tag (KEY=VALUE); all of them.")
     ] = None,
     volume: Annotated[
-        list[str] | None, typer.Option(help="Only this volume; may be given again.")
+        list[str] | None,
+        typer.Option(help="Only this one: vol-ID, db:NAME or cluster:NAME; may be given again."),
     ] = None,
+    databases: Annotated[
+        bool, typer.Option(help="Whether databases of RDS are replayed beside the volumes.")
+    ] = True,
     policy: Annotated[Path | None, typer.Option(help="Policy file (docs/policy.md).")] = None,
     preset: Annotated[
         Preset | None, typer.Option(help="What a starved minute is worth, without a policy file.")
@@ -67,16 +75,18 @@ def replay(
         bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
     ] = False,
 ) -> int:
-    """Tell what a policy would have done over the past of an account's own volumes.
+    """Tell what a policy would have done over the past of an account's own volumes and databases.
 
-    Only reads: DescribeVolumes and the like, and GetMetricData ($0.01 per 1,000 metrics). Exit
-    code 1 when a volume could not be read.
+    Only reads: Describe calls of EC2 and RDS, and GetMetricData ($0.01 per 1,000 metrics). Exit
+    code 1 when one of them could not be read.
     """
     if html is not None:
         report.uplot()  # what is missing is said before the work, not after
     tags = tuple(_tag(text) for text in tag or ())
     chosen = _policy(policy, preset)
-    where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
+    where = account(
+        region=region, profile=profile, endpoint_url=endpoint_url, local=local, databases=databases
+    )
     try:
         prices = where.prices.table(where.region)
     except PriceUnknown as unknown:
@@ -88,7 +98,7 @@ def replay(
         prices=prices,
         draw=html is not None,
     )
-    views = _views(where, volume or (), tags)
+    views = _views(where, volume or (), tags, databases=databases)
     sections = Sections()
     found = _played(views, where, rules, processes or os.cpu_count() or 1, sections)
     told = replay_told.Told(
@@ -161,26 +171,47 @@ def _instant(text: str | None, now: datetime) -> datetime:
 
 
 def _views(
-    where: Account, volume_ids: Sequence[str], tags: Sequence[tuple[str, str]]
+    where: Account, names: Sequence[str], tags: Sequence[tuple[str, str]], *, databases: bool
 ) -> tuple[StorageView, ...]:
-    try:
-        views = selected(
-            where.ec2,
-            account_id=where.account_id,
-            region=where.region,
-            volume_ids=volume_ids,
-            tags=tags,
-        )
-    except ReadFailed as failed:
-        raise Problem(f"The volumes cannot be read: {failed}.") from None
+    refs = [named(each, account_id=where.account_id, region=where.region) for each in names]
+    volume_ids = [ref.resource_id for ref in refs if ref.kind is Kind.EBS]
+    asked = [ref for ref in refs if ref.kind is Kind.RDS]
+    views: list[StorageView] = []
+    if volume_ids or not refs:
+        try:
+            views += selected(
+                where.ec2, account_id=where.account_id, region=where.region,
+                volume_ids=volume_ids, tags=tags,
+            )  # fmt: skip
+        except ReadFailed as failed:
+            raise Problem(f"The volumes cannot be read: {failed}.") from None
+    if asked or (databases and not refs):
+        views += _databases(where, asked, tags)
     tagged = "".join(f" with tag {key}={value}" for key, value in tags)
-    there = {view.volume.ref.resource_id for view in views}
-    lacking = [name for name in volume_ids if name not in there]
+    there = {view.volume.ref for view in views}
+    lacking = [short(ref.arn) for ref in refs if ref not in there]
+    what = "volume or database" if databases else "volume"
     if lacking:
-        raise BadRequest(f"There is no volume {', '.join(lacking)}{tagged} in {where.region}.")
+        raise BadRequest(f"There is no {', '.join(lacking)}{tagged} in {where.region}.")
     if not views:
-        raise BadRequest(f"There is no volume{tagged} in {where.region} of {where.account_id}.")
-    return views
+        raise BadRequest(f"There is no {what}{tagged} in {where.region} of {where.account_id}.")
+    return tuple(views)
+
+
+def _databases(
+    where: Account, refs: Sequence[ResourceRef], tags: Sequence[tuple[str, str]]
+) -> tuple[StorageView, ...]:
+    """Databases of RDS; where they may not be read and nobody named one, that is said."""
+    try:
+        return selected_databases(databases_of(where), refs=refs, tags=tags)
+    except ReadFailed as failed:
+        if refs:
+            raise Problem(f"The databases cannot be read: {failed}.") from None
+        err().print(
+            f"Without databases, which cannot be read ({failed}); --no-databases leaves them out.",
+            markup=False, soft_wrap=True, style="dim",
+        )  # fmt: skip
+        return ()
 
 
 def _played(
@@ -190,10 +221,10 @@ def _played(
     console = err()
     history = CloudWatchHistory(where.cloudwatch)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(f"{len(views):,} volumes", total=len(views))
+        task = bar.add_task(f"{len(views):,} volumes and databases", total=len(views))
         for one in replays(views, history, rules, processes=processes):
             found.append(sections.keep(one))
             bar.update(task, completed=len(found))
             if not console.is_terminal and len(found) % 50 == 0:
-                console.print(f"{len(found):,} of {len(views):,} volumes")
+                console.print(f"{len(found):,} of {len(views):,}")
     return tuple(found)

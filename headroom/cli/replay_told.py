@@ -9,8 +9,10 @@ from decimal import Decimal
 
 from rich.console import Console
 
+from headroom.cli.naming import short
 from headroom.cli.output import money, table, utc
 from headroom.cli.replays import Missed, Rules
+from headroom.domain.resources import Volume
 from headroom.proving.playback import Played
 from headroom.proving.replayed import Replayed, most_in_force
 
@@ -19,9 +21,9 @@ NOTES = (
     "Starved minutes are at least so many: load that a limit held back is rebuilt from what was "
     "served, in the same order and with nothing added. With Headroom there may be a few more where "
     "the load wanted more than four times what it got.",
-    "Every volume is enrolled for the replay (mode auto), begins as it is configured today and is "
-    "played by itself; the limits of its instance, other volumes of it and the account's price "
-    "limit are not played.",
+    "Every volume and database is enrolled for the replay (mode auto), begins as it is configured "
+    "today and is played by itself; the limits of a volume's instance, other volumes of it and the "
+    "account's price limit are not played. Of a database the instance class is, as far as known.",
     "As when it is deployed, the engine knows the 14 days before, as far as CloudWatch kept them.",
 )
 PERIODS = {60: "minutes", 300: "5-minute periods", 3_600: "hours"}
@@ -60,7 +62,7 @@ class Told:
         """All volumes together, in a sentence."""
         total, every = _total(self.replayed), self.replayed
         return (
-            f"Total of {len(every):,} volumes: {total['starved_minutes']:,} starved minutes, "
+            f"Total of {len(every):,}: {total['starved_minutes']:,} starved minutes, "
             f"{total['starved_minutes_headroom']:,} with Headroom "
             f"({total['avoided_minutes']:,} avoided, worth {money(_worth(every))}); "
             f"{money(_of(every, 'storage'))} for storage, "
@@ -101,7 +103,7 @@ def show(told: Told, console: Console) -> None:
     """The table for people, the total, and what they must know to read it."""
     rows = [_cells(one) for one in told.replayed]
     title = f"{told.region}, {utc(told.rules.since)} to {utc(told.rules.until)}, as if enrolled"
-    columns = ("Volume", "It is", "Starved", "Storage", "Headroom would have made it")
+    columns = ("Name", "It is", "Starved", "Storage", "Headroom would have made it")
     if rows:
         console.print(table(title, columns, rows))
     console.print(told.total_in_words(), soft_wrap=True)
@@ -120,9 +122,9 @@ def _remarks(told: Told) -> Iterator[str]:
         )
     for one in told.replayed:
         for sentence in remarks(one):
-            yield f"{one.view.volume.ref.resource_id}: {sentence}"
+            yield f"{short(one.view.volume.ref.arn)}: {sentence}"
     for missed in told.missed:
-        yield f"{missed.view.volume.ref.resource_id} was not replayed: {missed.why}."
+        yield f"{short(missed.view.volume.ref.arn)} was not replayed: {missed.why}."
 
 
 def remarks(one: Replayed) -> Iterator[str]:
@@ -131,7 +133,8 @@ def remarks(one: Replayed) -> Iterator[str]:
     lacking = known.minutes - known.measured
     if lacking > known.minutes * NOT_WORTH_SAYING:
         yield f"{lacking:,} of {known.minutes:,} minutes were not measured."
-    if known.unchecked > known.minutes * NOT_WORTH_SAYING:
+    database = one.view.volume.configuration.database
+    if database is None and known.unchecked > known.minutes * NOT_WORTH_SAYING:
         yield (
             f"in {known.unchecked:,} minutes AWS published no Exceeded check (its instance is not "
             "Nitro, or was another one then); there what touched a limit counts as held back."
@@ -163,18 +166,31 @@ def _cells(one: Replayed) -> tuple[str, ...]:
     changes = [f"{change.at:%m-%d %H:%MZ} {change.target}" for change in headroom.changes]
     more = [f"and {len(changes) - MOST_CHANGES} more"] if len(changes) > MOST_CHANGES else []
     return (
-        one.view.volume.ref.resource_id,
-        str(one.view.volume.configuration),
+        short(one.view.volume.ref.arn),
+        _what(one.view.volume),
         starved if alone.starved_minutes or headroom.starved_minutes else "never",
         paid if headroom.changes else money(alone.storage_usd),
         "\n".join([*changes[:MOST_CHANGES], *more]) or "no change",
     )
 
 
+def _what(volume: Volume) -> str:
+    database, facts = volume.configuration.database, volume.facts
+    if database is None:
+        return str(volume.configuration)
+    return (
+        f"{volume.configuration} ({database}{'' if facts is None else f', {facts.instance_class}'})"
+    )
+
+
 def _row(one: Replayed) -> Json:
     volume, known = one.view.volume, one.known
     return {
-        "volume_id": volume.ref.resource_id,
+        "volume_id": short(volume.ref.arn),
+        "kind": volume.ref.kind.value,
+        "engine": None
+        if volume.configuration.database is None
+        else str(volume.configuration.database),
         "name": volume.tag("Name"),
         "replayed": True,
         "configuration": str(volume.configuration),
@@ -207,7 +223,8 @@ def _row(one: Replayed) -> Json:
 
 def _missed(one: Missed) -> Json:
     return {
-        "volume_id": one.view.volume.ref.resource_id,
+        "volume_id": short(one.view.volume.ref.arn),
+        "kind": one.view.volume.ref.kind.value,
         "name": one.view.volume.tag("Name"),
         "replayed": False,
         "configuration": str(one.view.volume.configuration),

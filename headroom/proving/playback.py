@@ -1,6 +1,7 @@
 """A rebuilt load played on a volume twice: nobody changes it, and Headroom may.
 
-SSD volumes are played on arrays; HDD volumes, which those do not know, minute by minute.
+SSD volumes are played on arrays; HDD volumes and databases, which those do not know, minute by
+minute.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import SECONDS_PER_MONTH, PriceTable
-from headroom.domain.resources import Configuration, Volume
+from headroom.domain.resources import Configuration, InstanceLimits, Volume
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
 from headroom.proving.fast import FastVolume
@@ -112,10 +113,14 @@ def fast(
 
 
 def exact(
-    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False
-) -> Playback:
-    """Any volume played minute by minute."""
-    scenario = _scenario(volume, rebuilt, policy, prices)
+    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False,
+    limits: InstanceLimits | None = None,
+) -> Playback:  # fmt: skip
+    """Any volume, or the storage of a database, played minute by minute.
+
+    `limits` are those of the instance; one without them never binds.
+    """
+    scenario = _scenario(volume, rebuilt, policy, prices, limits or BOUNDLESS)
     start = volume.configuration
     span = scenario.start, scenario.end
     alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
@@ -190,7 +195,9 @@ def _changes(run: Result, prices: PriceTable) -> list[ReplayedChange]:
     ]
 
 
-def _scenario(volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable) -> Scenario:
+def _scenario(
+    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, limits: InstanceLimits
+) -> Scenario:
     since, course = rebuilt.since_minute, rebuilt.course
     workload = _workload(course, since, course.minutes)
     known = np.flatnonzero(course.measured())
@@ -203,7 +210,7 @@ def _scenario(volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTab
             burst_balance_percent=rebuilt.balance_percent_since,
             tags=(),
         ),
-        hung=Hung(attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT),
+        hung=Hung(attachment=Attachment(limits=limits), queue_limit=QUEUE_LIMIT),
         workload=workload,
         history=_workload(course, first, since) if first < since else None,
         aws=AwsBehaviour(

@@ -48,7 +48,8 @@ class NotReplayed(Exception):
 def as_if_auto(policy: Policy, volume: Volume) -> Policy:
     """`policy` as it is for `volume` under every type it may get, with mode auto unless it is off.
 
-    What would be asked for is done as if somebody had approved it at once.
+    What would be asked for is done as if somebody had approved it at once. A database whose
+    storage RDS grows by itself is never grown here.
     What its tags say, by rules for them and by themselves, is written out: nothing asks for tags.
     """
 
@@ -57,8 +58,10 @@ def as_if_auto(policy: Policy, volume: Volume) -> Policy:
         limits = limits_for(policy, then).limits
         mode = Mode.OFF if limits.mode is Mode.OFF else Mode.AUTO
         plain = {field.name: getattr(limits, field.name) for field in fields(limits)}
-        return tuple(sorted((plain | {"mode": mode, "approve_above_usd": None}).items()))
+        own = {"mode": mode, "approve_above_usd": None, "growth": limits.growth and not grown}
+        return tuple(sorted((plain | own).items()))
 
+    grown = volume.facts is not None and volume.facts.grows_by_itself
     rules = tuple(
         Rule(selector=Selector(kind=volume.ref.kind, volume_types=(kind,)), settings=settings(kind))
         for kind in EBS_TYPES
@@ -80,6 +83,8 @@ def why_not(view: StorageView, policy: Policy) -> str | None:
         return "it is shared by Multi-Attach, and Headroom leaves such volumes alone"
     if volume.on_outpost:
         return "it is on an Outpost, where other limits hold"
+    if volume.facts is not None and volume.facts.unusual is not None:
+        return f"its storage is unusual ({volume.facts.unusual}), and Headroom only observes it"
     if volume.configuration.volume_type is VolumeType.STANDARD:
         return "magnetic volumes have no limits that are documented well enough to play"
     return None
@@ -113,8 +118,13 @@ def replay(
         usd = prices.monthly(view.volume.configuration)
     except PriceUnknown as unknown:
         raise NotReplayed(str(unknown)) from None
-    play = fast if view.volume.configuration.volume_type in SSD else exact
-    found = play(view.volume, rebuilt, as_if_auto(policy, view.volume), prices, draw=draw)
+    configuration = view.volume.configuration
+    as_auto = as_if_auto(policy, view.volume)
+    if configuration.database is None and configuration.volume_type in SSD:
+        found = fast(view.volume, rebuilt, as_auto, prices, draw=draw)
+    else:  # nothing but its storage hangs on the class of a database: that limit is played
+        limits = instance.limits if configuration.database and instance is not None else None
+        found = exact(view.volume, rebuilt, as_auto, prices, draw=draw, limits=limits)
     return Replayed(
         view=view,
         known=rebuilt.known,

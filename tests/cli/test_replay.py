@@ -151,7 +151,7 @@ def test_people_get_a_table_the_total_and_what_they_must_know(
     assert run(asked("--volume", account.starved, "--volume", account.off)) == 0
     said = capsys.readouterr().out
     assert account.starved in said
-    assert "Total of 1 volumes" in said
+    assert "Total of 1:" in said
     assert "at least so many" in said
     assert f"{account.off} was not replayed: the policy or its tag says off." in said
 
@@ -215,9 +215,10 @@ WRONG = [
     (["--days", "soon"], "'--days': Input should be a valid integer"),
     (["--tag", "team"], "write KEY=VALUE"),
     (["--tag", "=data"], "write KEY=VALUE"),
-    (["--tag", "team=nobody"], "There is no volume with tag team=nobody in us-east-1"),
-    (["--volume", "vol-0123456789abcdef0"], "There is no volume vol-0123456789abcdef0"),
-    (["--volume", "orders"], "There is no volume orders"),
+    (["--tag", "team=nobody"], "There is no volume or database with tag team=nobody in us-east-1"),
+    (["--volume", "vol-0123456789abcdef0"], "There is no vol-0123456789abcdef0 in us-east-1"),
+    (["--volume", "db:nothing"], "There is no db:nothing in us-east-1"),
+    (["--volume", "orders"], "say db:orders for a DB instance"),
     (["--preset", "cheap"], "cheap"),
     (["--policy", "nowhere.yaml"], "nowhere.yaml"),
     (["--until", "yesterday"], "is no instant"),
