@@ -15,6 +15,9 @@ MOST_NAMED = 3
 def seen(decision: Decision) -> str:
     """What bound, in a few words, for example `3,000 of 3,000 IOPS served`."""
     demand, diagnosis = decision.demand, decision.diagnosis
+    if decision.cluster is not None and decision.cluster.bills is not None:
+        bill = decision.cluster.bills.standard
+        return f"I/O {100 * bill.io_share:.0f} % of {money(bill.total_usd)}"
     match diagnosis.binding:
         case Binding.VOLUME_IOPS:
             return f"IOPS: {number(demand.iops.floor)} of {number(diagnosis.volume_iops_limit)}"

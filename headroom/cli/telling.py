@@ -31,6 +31,7 @@ BINDINGS = {
     Binding.BURST_CREDITS: "burst credits",
     Binding.INSTANCE_IOPS: "the instance's IOPS",
     Binding.INSTANCE_THROUGHPUT: "the instance's throughput",
+    Binding.STORAGE_MODE: "the storage mode",
     Binding.NOTHING: "nothing",
     Binding.UNKNOWN: "unknown",
 }
@@ -61,7 +62,12 @@ def chosen(decision: Decision) -> Plan | None:
 
 
 def seen(decision: Decision) -> str:
-    """What was measured and what was made of it, in a sentence or two."""
+    """What was measured and what was made of it, in a sentence or two.
+
+    Of a cluster both bills, which is all that its mode is decided by.
+    """
+    if decision.cluster is not None:
+        return f"{decision.diagnosis.explanation}."
     demand = decision.demand
     parts = [f"{_need(demand.iops, 'IOPS')}, {_need(demand.mibps, 'MiB/s')}"]
     if demand.credits is not None:
