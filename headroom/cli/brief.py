@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from headroom.cli.output import money, number
 from headroom.cli.telling import BINDINGS, Told, chosen, quantity
+from headroom.domain.aurora_demand import DAYS
+from headroom.domain.cluster_side import ClusterSide
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.demand import Binding
 from headroom.domain.records import Step
@@ -15,9 +17,8 @@ MOST_NAMED = 3
 def seen(decision: Decision) -> str:
     """What bound, in a few words, for example `3,000 of 3,000 IOPS served`."""
     demand, diagnosis = decision.demand, decision.diagnosis
-    if decision.cluster is not None and decision.cluster.bills is not None:
-        bill = decision.cluster.bills.standard
-        return f"I/O {100 * bill.io_share:.0f} % of {money(bill.total_usd)}"
+    if decision.cluster is not None:
+        return _of_cluster(decision.cluster)
     match diagnosis.binding:
         case Binding.VOLUME_IOPS:
             return f"IOPS: {number(demand.iops.floor)} of {number(diagnosis.volume_iops_limit)}"
@@ -30,6 +31,14 @@ def seen(decision: Decision) -> str:
             return left if gone is None else f"{left}, gone {gone:%H:%M}"
         case binding:
             return f"binds: {BINDINGS[binding]}"
+
+
+def _of_cluster(side: ClusterSide) -> str:
+    """What I/O is of the bill in Standard, or why nobody knows."""
+    if side.bills is None:
+        return f"{len(side.demand.days)} of {DAYS} whole days"
+    bill = side.bills.standard
+    return f"I/O {100 * bill.io_share:.0f} % of {money(bill.total_usd)}"
 
 
 def considered(decision: Decision) -> str:

@@ -169,3 +169,7 @@ def test_a_decision_about_a_cluster_is_told_by_its_bills() -> None:
     assert (row.change, row.price_change) == ("aurora -> aurora-iopt1", "-$293.14")
     assert brief.seen(act.decision) == "I/O 40 % of $1,365.38"
     assert brief.change(act.decision) == "aurora -> aurora-iopt1"
+    side = act.decision.cluster
+    assert side is not None
+    unknown = replace(side, bills=None, demand=replace(side.demand, days=()))
+    assert brief.seen(replace(act.decision, cluster=unknown)) == "0 of 14 whole days"
