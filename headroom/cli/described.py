@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headroom.domain.databases import COPIES, Database, Deployment
-from headroom.domain.decision import Decision
 from headroom.domain.observation import Observation
-from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration, Volume
 
 DEPLOYMENTS = {
@@ -15,10 +13,6 @@ DEPLOYMENTS = {
     Deployment.MULTI_AZ: "Multi-AZ, two copies paid for",
     Deployment.CLUSTER: "Multi-AZ DB cluster, three copies paid for",
 }
-FULL_COPY = (
-    "RDS copies all data for hours (in `modifying`), beside the load, and never back: no change of "
-    "storage can be undone by it or made during it"
-)
 
 
 def was(volume: Volume) -> str:
@@ -80,17 +74,6 @@ def _class(observation: Observation) -> str:
         f"sustains {limits.baseline_iops:,} IOPS and {limits.baseline_mibps:,.0f} MiB/s, at most "
         f"{limits.maximum_iops:,} and {limits.maximum_mibps:,.0f}"
     )
-
-
-def copies(configuration: Configuration) -> int:
-    """How many copies of the storage its price counts."""
-    database = configuration.database
-    return 1 if database is None else COPIES[database.deployment]
-
-
-def copied(decision: Decision, target: Configuration) -> bool:
-    """Whether RDS would copy all data to get there."""
-    return full_copy(decision.observation.volume.configuration, target)
 
 
 def as_object(observation: Observation) -> dict[str, object] | None:

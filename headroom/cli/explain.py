@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 
 from headroom.cli import source as places
-from headroom.cli import telling
+from headroom.cli import described, telling
 from headroom.cli.audit import as_object
+from headroom.cli.naming import short
 from headroom.cli.output import emit, money, out, utc
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Where
@@ -71,10 +72,13 @@ def explain(
 def _tell(story: Told, console: Console) -> None:
     decision = story.decision
     volume, answer = decision.observation.volume, decision.answer
-    console.print(f"[bold]{telling.kind(decision).upper()}[/] {volume.ref.resource_id} "
+    console.print(f"[bold]{telling.kind(decision).upper()}[/] {short(volume.ref.arn)} "
                   f"at {utc(decision.at)}, woken by {_WOKEN.get(decision.trigger, decision.trigger)}")  # fmt: skip
     console.print(decision.summary, markup=False)
-    console.print(f"It was {volume.configuration}, in {volume.availability_zone}.", markup=False)
+    console.print(described.was(volume), markup=False)
+    about = described.lines(decision.observation)
+    if about:
+        _part(console, "The database", about)
     _part(console, "What was seen", (telling.seen(decision),))
     _part(console, "What was considered", telling.considered(decision) or ("nothing",))
     said = telling.guardrails(decision)
@@ -149,6 +153,7 @@ def _object(story: Told, *, whole: bool) -> dict[str, object]:
         "at": decision.at.isoformat(),
         "resource": decision.observation.volume.ref.arn,
         "answer": telling.kind(decision),
+        "database": described.as_object(decision.observation),
         "summary": decision.summary,
         "seen": telling.seen(decision),
         "considered": list(telling.considered(decision)),

@@ -105,7 +105,9 @@ def _plan_line(judgement: PlanJudgement) -> str:
         line += ", short of the need"
     if plan.capped_from is not None:
         line += f", cut down from {plan.capped_from}"
-    if not plan.reversible:
+    if plan.full_copy:
+        line += ", RDS copies all data for hours and never back"
+    elif not plan.reversible:
         line += ", cannot be undone"
     blocking = ", ".join(v.guardrail.value for v in judgement.blocking)
     return f"{line}; blocked by {blocking}" if blocking else f"{line}; allowed"

@@ -12,6 +12,8 @@ from headroom.domain.waiting import PLACES
 def distance(judgement: PlanJudgement) -> tuple[int, int, int]:
     """How far a plan is from being allowed; one worth taking comes before any that is not."""
     blocking = [v for v in judgement.blocking if v.guardrail is not Guardrail.MODE]
+    if any(v.guardrail is Guardrail.FULL_COPY for v in blocking):  # which grows: one permission
+        blocking = [v for v in blocking if v.guardrail is not Guardrail.GROWTH]
     for_good = sum(not v.temporary for v in blocking)
     worthless = sum(v.guardrail is Guardrail.WORTH_IT for v in blocking)
     return worthless, for_good, len(blocking)
