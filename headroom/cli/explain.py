@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headroom.cli import source as places
 from headroom.cli import described, telling
+from headroom.cli import source as places
 from headroom.cli.audit import as_object
 from headroom.cli.naming import short
 from headroom.cli.output import emit, money, out, utc
