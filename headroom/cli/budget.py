@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any
@@ -12,8 +13,10 @@ from headroom.adapters.ebs_named import named_volumes
 from headroom.adapters.ledger_budget import read_budget
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import source
+from headroom.cli.account import Account
 from headroom.cli.output import emit, err, money, out, table, utc
 from headroom.cli.problems import FAILED, OK, Problem
+from headroom.cli.reading import databases_of
 from headroom.cli.source import DEFAULT_STACK
 from headroom.cli.stopping import Deployment, LocalOption, RegionOption, StackOption, deployment
 from headroom.domain.budget import Budget, Holding
@@ -25,21 +28,21 @@ from headroom.ports import ReadFailed
 from headroom.settings import POLICY_PARAMETER
 
 COLUMNS = (
-    "volume", "counts", "in force", "reserved", "limit", "at enrolment", "now", "since", "decision",
+    "storage", "counts", "in force", "reserved", "limit", "at enrolment", "now", "since", "decision",
 )  # fmt: skip
 ENDED = "gone"
-"""Said instead of a price of a volume that EC2 does not know."""
+"""Said instead of a price of what EC2 or RDS does not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A budget with what the policy, EC2 and the price list say of it."""
+    """A budget with what the policy, EC2, RDS and the price list say of it."""
 
     place: Deployment
     budget: Budget
     policy: Policy | PolicyUnreadable
-    volumes: dict[str, Volume] | None
-    """None where EC2 may not be asked."""
+    volumes: Mapping[Kind, Mapping[str, Volume]]
+    """By kind and id; a kind that could not be asked about is missing."""
     prices: PriceTable | None
 
     @property
@@ -49,13 +52,11 @@ class Shown:
         return None if isinstance(policy, PolicyUnreadable) else policy.account_increase_usd
 
     def now_usd(self, holding: Holding) -> Decimal | str | None:
-        """The monthly price of the volume as it is, `gone`, or None where that is not known.
-
-        Databases are not asked about here: theirs is not known.
-        """
-        if self.volumes is None or holding.ref.kind is not Kind.EBS:
+        """The monthly price of the storage as it is, `gone`, or None where that is not known."""
+        known = self.volumes.get(holding.ref.kind)
+        if known is None:
             return None
-        volume = self.volumes.get(holding.ref.resource_id)
+        volume = known.get(holding.ref.resource_id)
         if volume is None:
             return ENDED
         try:
@@ -65,7 +66,7 @@ class Shown:
 
     def own_limit_usd(self, holding: Holding) -> Decimal | None:
         """What the policy and the volume's tags allow it; None where they are not known."""
-        volume = (self.volumes or {}).get(holding.ref.resource_id)
+        volume = self.volumes.get(holding.ref.kind, {}).get(holding.ref.resource_id)
         if volume is None or isinstance(self.policy, PolicyUnreadable):
             return None
         return limits_for(self.policy, volume).limits.price_increase_usd
@@ -102,15 +103,13 @@ def _read(here: Deployment) -> Shown:
     except ReadFailed as problem:
         raise Problem(f"The budget cannot be read: {problem}") from None
     policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
-    volumes: dict[str, Volume] | None = None
-    try:
-        volumes = named_volumes(
-            where.ec2,
-            (h.ref.resource_id for h in found.holdings if h.ref.kind is Kind.EBS),
-            account_id=where.account_id, region=where.region,
-        )  # fmt: skip
-    except ReadFailed as problem:
-        err().print(f"Without prices of today: {problem}", markup=False, style="dim")
+    volumes = {}
+    for kind, ask in ((Kind.EBS, _volumes), (Kind.RDS, _databases)):
+        wanted = {h.ref.resource_id for h in found.holdings if h.ref.kind is kind}
+        try:
+            volumes[kind] = ask(where, wanted) if wanted else {}
+        except ReadFailed as problem:
+            err().print(f"Without prices of today: {problem}", markup=False, style="dim")
     try:
         prices = where.prices.table(where.region)
     except PriceUnknown:
@@ -118,6 +117,16 @@ def _read(here: Deployment) -> Shown:
     return Shown(
         place=here, budget=found, policy=policies.current(), volumes=volumes, prices=prices
     )
+
+
+def _volumes(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
+    return named_volumes(where.ec2, wanted, account_id=where.account_id, region=where.region)
+
+
+def _databases(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
+    """Databases by id; RDS tells of many at once only when asked for all."""
+    everything = (view.volume for view in databases_of(where).fleet())
+    return {each.ref.resource_id: each for each in everything if each.ref.resource_id in wanted}
 
 
 def as_object(shown: Shown) -> dict[str, Any]:
@@ -143,7 +152,7 @@ def _holding(shown: Shown, holding: Holding) -> dict[str, Any]:
         "resource": holding.ref.arn,
         "enrolment_usd": _number(holding.enrolment_usd),
         "now_usd": None if isinstance(now, str) else _number(now),
-        "exists": None if shown.volumes is None else not isinstance(now, str),
+        "exists": None if holding.ref.kind not in shown.volumes else not isinstance(now, str),
         "counted_usd": _number(holding.counted_usd),
         "in_force_usd": _number(holding.in_force_usd),
         "reserved_usd": _number(holding.reserved_usd),

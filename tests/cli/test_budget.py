@@ -24,7 +24,7 @@ from headroom.cli.main import run
 from headroom.cli.stopping import Deployment
 from headroom.domain.budget import Budget, Holding
 from headroom.domain.records import Step
-from headroom.domain.resources import Kind, Volume
+from headroom.domain.resources import Kind
 from headroom.policy_text import canonical_json, default_policy
 from headroom.ports import Intent, ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
@@ -285,10 +285,33 @@ def test_a_budget_that_never_stands_still_is_not_told(ledger: DynamoLedger) -> N
 def test_a_database_is_never_called_gone_because_no_volume_has_its_name() -> None:
     database = replace(ref("orders"), kind=Kind.RDS)
     holding = cast(Holding, SimpleNamespace(ref=database))
-    volumes: dict[str, Volume] = {}
     shown = Shown(
         place=cast(Deployment, None), budget=cast(Budget, None), policy=default_policy(),
-        volumes=volumes, prices=None,
+        volumes={Kind.EBS: {}}, prices=None,
     )  # fmt: skip
     assert shown.now_usd(holding) is None
     assert shown.now_usd(cast(Holding, SimpleNamespace(ref=ref("vol-1")))) == "gone"
+
+
+def test_a_database_is_told_with_its_price_its_limit_and_its_tags(
+    ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tags = {"headroom": "auto", "headroom:price-increase-usd-per-month": "40"}
+    boto3.client("rds", region_name=REGION).create_db_instance(
+        DBInstanceIdentifier="orders", Engine="postgres", DBInstanceClass="db.m6i.large",
+        StorageType="gp3", AllocatedStorage=100, MasterUsername="u", MasterUserPassword="p4ssw0rd",
+        Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
+    )  # fmt: skip
+    for name in ("orders", "dropped"):
+        made = act(f"d-{name}", name, increase="30")
+        known = replace(ref(name), kind=Kind.RDS)
+        seen = made.observation
+        decision = replace(
+            made, observation=replace(seen, volume=replace(seen.volume, ref=known))
+        )  # fmt: skip
+        assert isinstance(intended(ledger, decision, lease_until=UNTIL), Intent)
+    assert run(["budget", "--json", *HERE]) == 0
+    rows = {row["resource"].rsplit(":", 1)[-1]: row for row in said(capsys)["volumes"]}
+    orders, dropped = rows["orders"], rows["dropped"]
+    assert (orders["now_usd"], orders["limit_usd"], orders["exists"]) == (11.5, 40, True)
+    assert (dropped["now_usd"], dropped["limit_usd"], dropped["exists"]) == (None, None, False)
