@@ -284,8 +284,13 @@ def _idle(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
     """Settings that others make idle."""
     said = dict(rule.settings)
     limits = _usual(policy, rule)
-    if "max_size_gib" in said and not limits.growth:
+    if "max_size_gib" in said and not (limits.growth or limits.grow_space):
         yield f"Rule {number} sets max_size_gib, which does not count while growth is false."
+    if said.get("grow_space") and rule.selector.kind is Kind.EBS:
+        yield f"Rule {number} sets grow_space, but of volumes nobody publishes what is free."
+    if "space_horizon_days" in said and not limits.grow_space:
+        idle = "which does not count while grow_space is false"
+        yield f"Rule {number} sets space_horizon_days, {idle}."
     if said.get("full_copy") and not limits.growth:
         yield f"Rule {number} sets full_copy, which does not count while growth is false."
     if "approve_above_usd" in said and limits.mode is Mode.APPROVE:

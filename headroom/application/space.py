@@ -13,7 +13,7 @@ SUSPECT_FREE = 0.10
 GLANCES_A_DAY = 48
 """A glance is of half an hour: full within a day, if it went on like that."""
 UNCLEAR = timedelta(minutes=10)
-SHORT = timedelta(minutes=30)
+SHORT = timedelta(minutes=15)
 SOONEST = timedelta(minutes=15)
 DAILY = timedelta(hours=24)
 """Whatever comes later is found by the look of every day."""

@@ -7,6 +7,7 @@ episode and cause of what only they can change.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import assert_never
 
 from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
 from headroom.domain.approval import asked_early, quiet_until, refused_until, why_approval
@@ -22,7 +23,7 @@ from headroom.domain.policy import (
     PolicyUnreadable,
 )
 from headroom.domain.resources import spoken
-from headroom.domain.space_answer import Grow, Tell, Wait, on_space
+from headroom.domain.space_answer import Grow, OnSpace, Tell, Wait, on_space
 from headroom.domain.trades import only_unused
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 from headroom.domain.waiting import WAITED_FOR
@@ -44,34 +45,42 @@ EXPLAINED = frozenset(
 """Guardrails whose own words tell the owner what to do."""
 
 
-def space_answer(seen: Assessed, judgements: tuple[PlanJudgement, ...]) -> Answer | None:
-    """The answer that free space asks for: a database that is full stops, whatever its load."""
+def answered(seen: Assessed, judgements: tuple[PlanJudgement, ...]) -> Answer:
+    """What free space asks for, and else what the load does: a database that is full stops."""
     evidence, effective = seen.evidence, seen.effective
+    for_load = tuple(j for j in judgements if j.plan.growth is None)
+    by_load = load_answer(evidence, effective, seen.demand, seen.diagnosis, for_load)
     if isinstance(evidence.policy, PolicyUnreadable):
-        return None
-    calm = seen.diagnosis.binding is Binding.NOTHING
+        return by_load
     asked = on_space(
         seen.space, evidence.observation.volume.facts, effective.limits, judgements,
         evidence.observation.at, priced=price_now(evidence) is not None,
     )  # fmt: skip
+    return by_load if asked is None else _for_space(seen, asked, by_load)
+
+
+def _for_space(seen: Assessed, asked: OnSpace, by_load: Answer) -> Answer:
+    evidence, effective = seen.evidence, seen.effective
+    calm = seen.diagnosis.binding is Binding.NOTHING
     match asked:
-        case None:
-            return None
         case Grow(plan=plan):
             return acting(evidence, effective, Reason.SPACE_RUNS_OUT, plan)
         case Wait(unclear=True):
             hold = Hold(reason=Reason.SPACE_UNCLEAR, until=None, would_take=None)
-            return hold if calm else None
-        case Wait(plan=plan, observed=True):
-            return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=plan)
-        case Wait(plan=plan, until=until):
-            return Hold(reason=Reason.BLOCKED_FOR_NOW, until=until, would_take=plan)
-        case Tell(cause=cause, remedy=remedy, plan=plan):
-            answer = told_once(
-                evidence, effective, Reason.SPACE_RUNS_OUT, cause, remedy, plan
-            )  # fmt: skip
+            return hold if calm else by_load
+        case Wait(plan=plan, until=until, observed=observed):
+            why = Reason.OBSERVE_ONLY if observed else Reason.BLOCKED_FOR_NOW
+            return Hold(reason=why, until=until, would_take=plan)
+        case Tell(cause=cause, remedy=remedy, plan=plan, until=until):
+            why = Reason.SPACE_RUNS_OUT
+            told = told_once(evidence, effective, why, cause, remedy, plan)
+            if isinstance(told, Escalate):
+                return told
             # Told already: what the load wants is seen to, as far as it does not keep space out.
-            return answer if calm or isinstance(answer, Escalate) else None
+            idle = calm and isinstance(by_load, Hold)
+            return Hold(reason=why, until=until, would_take=plan) if idle else by_load
+        case _:
+            assert_never(asked)
 
 
 def load_answer(

@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
-from headroom.domain.answering import left_alone, load_answer, reason_of, space_answer
+from headroom.domain.answering import answered, left_alone, reason_of
 from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
 from headroom.domain.cluster_side import ClusterSide
 from headroom.domain.demand import Binding, Demand, Diagnosis
@@ -116,10 +116,7 @@ def concluded(
     """The decision that follows from what every guardrail said; `answer` is a set's own."""
     evidence, effective = seen.evidence, seen.effective
     observation = evidence.observation
-    answer = answer or space_answer(seen, judgements) or load_answer(
-        evidence, effective, seen.demand, seen.diagnosis,
-        tuple(j for j in judgements if j.plan.growth is None),
-    )  # fmt: skip
+    answer = answer or answered(seen, judgements)
     owner = code_owner(observation.volume.tags, seen.policy.code_tags)
     return Decision(
         decision_id=decision_id_of(evidence, token),

@@ -28,11 +28,15 @@ Point = tuple[datetime, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Storage that grew by `added_gib`; `landed_at` is None while free space does not show it."""
+    """Storage that grew by `added_gib`; `landed_at` is None while free space does not show it.
+
+    `shown` is whether it ever did, as far as that was measured.
+    """
 
     started_at: datetime
     added_gib: int
     landed_at: datetime | None
+    shown: bool = True
 
 
 def growths(
@@ -45,31 +49,28 @@ def growths(
             continue
         added = change.target.size_gib - change.origin.size_gib
         if added > 0:
-            found.append(
-                Growth(
-                    started_at=change.started_at, added_gib=added,
-                    landed_at=_landed(free, change.started_at, added, until),
-                )
-            )  # fmt: skip
+            found.append(_growth(free, change.started_at, added, until))
     return tuple(sorted(found, key=lambda one: one.started_at))
 
 
-def _landed(
-    free: Sequence[Point], started_at: datetime, added: int, until: datetime
-) -> datetime | None:
-    """When the largest rise since then shows the growth; of what was not measured, its start.
+def _growth(free: Sequence[Point], started_at: datetime, added: int, until: datetime) -> Growth:
+    """One growth, landed when the largest rise since then shows it; of what was not measured, at once.
 
     One that does not show in time is not waited for: what is free then is all there is.
     """
     if not free or free[0][0] > started_at + SEEN_WITHIN:
-        return started_at
+        return Growth(started_at=started_at, added_gib=added, landed_at=started_at)
     near = [p for p in free if started_at - timedelta(minutes=10) <= p[0]]
     near = [p for p in near if p[0] <= started_at + SEEN_WITHIN]
     rises = [(after[1] - before[1], after[0]) for before, after in pairwise(near)]
     most = max(rises, default=None)
     if most is not None and most[0] >= SHOWS * added:
-        return most[1]
-    return started_at + SEEN_WITHIN if until > started_at + SEEN_WITHIN else None
+        return Growth(started_at=started_at, added_gib=added, landed_at=most[1])
+    late = started_at + SEEN_WITHIN
+    return Growth(
+        started_at=started_at, added_gib=added, landed_at=late if until > late else None,
+        shown=False,
+    )  # fmt: skip
 
 
 def used(free: Sequence[Point], size_gib: int, grown: Sequence[Growth]) -> tuple[Point, ...]:

@@ -46,6 +46,8 @@ USUAL = 1.2
 LEAST_DAYS = 2
 """Earlier days from which on they tell what comes."""
 LEAST_HOURS = 6
+DOUBTED = timedelta(days=3)
+"""How long nothing more is grown after a growth that what is free never showed."""
 EASED = 1.2
 """Times the reserve that must be left before a shortage counts as over."""
 
@@ -58,7 +60,7 @@ class SpaceBasis(StrEnum):
     """Less than two days were seen: no further ahead is foreseen than was seen."""
     SURGE = "surge"
     LEVEL = "level"
-    """Less than the reserve has been free for an hour."""
+    """Less than the reserve has been free for an hour, or for a quarter of one while it fills."""
     UNCLEAR = "unclear"
 
 
@@ -87,6 +89,11 @@ class SpaceForecast:
     def unclear(self) -> bool:
         """Whether too little is known to grow anything for good."""
         return self.basis is SpaceBasis.UNCLEAR
+
+    @property
+    def low(self) -> bool:
+        """Whether so little is free that its owner should look, clear or not."""
+        return self.free_gib <= self.reserve_gib / 2
 
     @property
     def eased(self) -> bool:
@@ -128,6 +135,10 @@ def space_forecast(
     lately = [p for p in taken if p[0] > at - timedelta(hours=1)]
     if not fresh or len(lately) < LEAST_MINUTES:
         return _unclear(configuration.size_gib, limits, taken[-1][1], "too little was measured")
+    lost = [g for g in grown if not g.shown and g.landed_at and g.started_at > at - DOUBTED]
+    if lost:
+        why = f"storage grew by {lost[-1].added_gib} GiB, which what is free does not show"
+        return _unclear(configuration.size_gib, limits, taken[-1][1], why)
     ahead = _ahead(taken, lately, at, float(configuration.size_gib))
     return _forecast(configuration.size_gib, limits, ahead, lately, at)
 
@@ -220,8 +231,8 @@ def _basis(size: int, reserve: float, ahead: _Ahead, lately: Sequence[Point]) ->
         return SpaceBasis.SURGE
     if ahead.sudden:
         return SpaceBasis.UNCLEAR
-    below = [size - gib < reserve for _, gib in lately]
-    if all(below):
+    telling = lately[-LEAST_MINUTES:] if ahead.surge_per_hour > 0 else lately
+    if all(size - gib < reserve for _, gib in telling):
         trend = slope(thinned(lately, timedelta(minutes=5)))
         falling_back = trend is not None and trend < -0.001 * size
         return SpaceBasis.UNCLEAR if falling_back else SpaceBasis.LEVEL
@@ -260,7 +271,7 @@ def _explained(
         case SpaceBasis.UNCLEAR:
             return f"{free}; what became of it in the last hour is not clear yet"
         case SpaceBasis.LEVEL:
-            return f"{free}, less than the reserve of {reserve:.1f} for an hour{end}"
+            return f"{free}, less than the reserve of {reserve:.1f}{end}"
         case _:
             rate = f"{ahead.day_rise:.1f} GiB more expected within a day"
             below = ", which leaves less than the reserve of " if short else ", the reserve is "

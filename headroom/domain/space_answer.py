@@ -51,8 +51,8 @@ class Tell:
     cause: str
     remedy: str
     plan: Plan | None
-    blocked: bool = True
-    """Whether a plan is blocked for good; else it only waits too long."""
+    until: datetime | None = None
+    """When what stands in the way clears, should that be known and too late."""
 
 
 OnSpace = Grow | Wait | Tell
@@ -80,7 +80,7 @@ def on_space(
     if space is None:
         return None
     if space.unclear:
-        return Wait(plan=None, until=None, unclear=True) if limits.grow_space else None
+        return _unclear(space) if limits.grow_space else None
     if not space.short:
         return None
     if facts is not None and facts.max_allocated_gib is not None and rds_grows_it(facts):
@@ -101,6 +101,15 @@ def still_short(space: SpaceForecast | None, facts: DatabaseFacts | None) -> boo
     """Whether what the owner was told of space still holds, so that it is not told again."""
     full = facts is not None and facts.status == STORAGE_FULL
     return full or (space is not None and not space.eased)
+
+
+def _unclear(space: SpaceForecast) -> OnSpace:
+    if not space.low:
+        return Wait(plan=None, until=None, unclear=True)
+    return Tell(
+        cause=f"{CAUSE}unclear", plan=None,
+        remedy="nothing is grown for good on that: look at it yourself",
+    )  # fmt: skip
 
 
 def _storage_full(for_space: Sequence[PlanJudgement]) -> Tell:
@@ -137,7 +146,7 @@ def _blocked(space: SpaceForecast, nearest: PlanJudgement, at: datetime) -> OnSp
     names = ", ".join(v.guardrail.value for v in others)
     when = "nobody knows when" if until is None else f"only at {until:%Y-%m-%d %H:%M} UTC"
     return Tell(
-        cause=_cause(others) + "_too_late", plan=plan, blocked=False,
+        cause=_cause(others) + "_too_late", plan=plan, until=until,
         remedy=f"{names} would let it grow to {plan.target.size_gib} GiB {when}: grow it yourself, "
         "let it through, or make room",
     )  # fmt: skip

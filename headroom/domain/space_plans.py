@@ -37,11 +37,7 @@ def with_space(
     alone = tuple(sorted(_alone(situation, space), key=lambda plan: plan.full_copy))
     if not alone:
         return tuple(plans)
-    asked = tuple(
-        _asked(plan, alone[0])
-        for plan in plans
-        if plan.target == situation.also and plan.grows and not plan.lowers
-    )
+    asked = tuple(_asked(situation, plans, alone[0]))
     others = tuple(plan for plan in plans if plan.target not in [one.target for one in asked])
     worth_it = [
         plan
@@ -153,12 +149,16 @@ def _for_space(plan: Plan, space: SpaceForecast, enough_gib: int, *, alone: bool
     )  # fmt: skip
 
 
-def _asked(plan: Plan, full: Plan) -> Plan:
-    """A plan that is weighed because a person agreed to it, as one for space."""
-    alone = (
-        plan.target.volume_type is plan.origin.volume_type and plan.capability == full.capability
-    )
-    return replace(
+def _asked(situation: Situation, plans: Sequence[Plan], other: Plan) -> Iterator[Plan]:
+    """The growth that a person agreed to, as one for space: what is needed may have moved since."""
+    also = situation.also
+    if also is None or also.size_gib <= situation.current.size_gib:
+        return
+    plan = next((p for p in plans if p.target == also), None) or plan_to(situation, also)
+    if plan is None or plan.lowers:
+        return
+    alone = also == _grown(situation, situation.current, also.size_gib)
+    yield replace(
         plan, value_usd_per_day=max(0.0, plan.value_usd_per_day),
-        growth=None if full.growth is None else replace(full.growth, alone=alone),
+        growth=None if other.growth is None else replace(other.growth, alone=alone),
     )  # fmt: skip

@@ -129,13 +129,19 @@ def test_growth_does_not_hide_how_fast_it_fills() -> None:
     assert not found.short
 
 
-def test_growth_that_does_not_show_yet_counts_as_there_for_half_a_day() -> None:
+@pytest.mark.parametrize(
+    ("hours", "short", "unclear"),
+    [(1.0, False, False), (11.0, False, False), (13.0, False, True), (71.0, False, True),
+     (73.0, True, False)],
+)  # fmt: skip
+def test_growth_that_does_not_show_counts_as_there_for_half_a_day_and_is_then_doubted(
+    hours: float, short: bool, unclear: bool
+) -> None:
     fast = steadily(8.0, 4.0)
     assert seen(fast).short
-    for hours, short in ((1.0, False), (11.0, False), (13.0, True)):
-        found = space_forecast(filling(rds(GP3, 260), fast), (grown(hours, 200, 260),), LIMITS)
-        assert found is not None
-        assert found.short is short, hours
+    found = space_forecast(filling(rds(GP3, 260), fast), (grown(hours, 200, 260),), LIMITS)
+    assert found is not None
+    assert (found.short, found.unclear) == (short, unclear)
 
 
 def test_a_young_database_is_not_foreseen_further_than_it_was_seen() -> None:

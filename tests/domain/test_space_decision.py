@@ -10,10 +10,12 @@ import pytest
 
 from headroom.domain.bookkeeping import after_decided
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.judged_again import Go, Withdraw, judge_again
 from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
+from headroom.domain.requests import Asked
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import ModificationState
+from headroom.domain.resources import ModificationState, VolumeType
 from headroom.domain.standing import Standing
 from headroom.domain.verdicts import Guardrail
 from headroom.domain.windows import parse_window
@@ -166,6 +168,42 @@ def test_a_full_database_is_for_a_person_and_loud() -> None:
     assert decision.answer.cause == "space_storage_full"
     silent = filling(free=lambda _: None, about=facts(status="storage-full"))
     assert isinstance(decided(silent).answer, Escalate)
+
+
+def test_what_is_low_and_not_clear_is_told_and_nothing_is_grown_for_it() -> None:
+    silent = filling(free=lambda h: None if h < 2 else 6.0)
+    decision = decided(silent)
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert decision.answer.cause == "space_unclear"
+    plenty = decided(filling(free=lambda h: None if h < 2 else 60.0))
+    assert isinstance(plenty.answer, Hold)
+    assert plenty.answer.reason is Reason.SPACE_UNCLEAR
+
+
+def asked_of(decision: Decision) -> Asked:
+    assert isinstance(decision.answer, Act)
+    plan = decision.answer.plan
+    return Asked(
+        decision_id=decision.decision_id, asked_at=decision.at, expires=NOW + timedelta(hours=8),
+        origin=plan.origin, target=plan.target, price_change_usd=plan.price_change_usd,
+        approved_at=NOW, approved_by="sam",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "iops"), [(GP3, None), (VolumeType.GP2, None), (VolumeType.IO1, 3_000)]
+)
+def test_growth_that_a_person_agreed_to_is_done_though_a_little_more_was_filled_since(
+    kind: VolumeType, iops: int | None
+) -> None:
+    rules = database_policy(mode=Mode.APPROVE, grow_space=True)
+    before = filling(rds(kind, 200, iops), steadily(20.5, 2.0))
+    decision = decide(evidence(before, rules=rules))
+    later = evidence(filling(rds(kind, 200, iops), steadily(19.0, 2.0)), rules=rules)
+    again = judge_again(later, decision, asked_of(decision))
+    assert isinstance(again, Go), again
+    enough = evidence(filling(rds(kind, 200, iops), lambda _: 90.0), rules=rules)
+    assert isinstance(judge_again(enough, decision, asked_of(decision)), Withdraw)
 
 
 def test_a_window_holds_growth_and_the_owner_hears_if_it_opens_too_late() -> None:
