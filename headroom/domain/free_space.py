@@ -46,6 +46,8 @@ USUAL = 1.2
 LEAST_DAYS = 2
 """Earlier days from which on they tell what comes."""
 LEAST_HOURS = 6
+TELLING_DAYS = 6.5
+"""Measured days from which on a trend is believed for the whole horizon."""
 DOUBTED = timedelta(days=3)
 """How long nothing more is grown after a growth that what is free never showed."""
 EASED = 1.2
@@ -204,7 +206,7 @@ def _forecast(
     basis = _basis(size, reserve, ahead, lately)
     full_at = _full_at(size, ahead, at, limits.space_horizon_days)
     short = basis is not None and basis is not SpaceBasis.UNCLEAR
-    more = max(0.0, ahead.per_day) * max(0.0, limits.space_horizon_days - 1)
+    more = max(0.0, ahead.per_day) * max(0.0, _days_ahead(ahead, limits) - 1)
     most = max(ahead.now_gib + ahead.day_rise + more, ahead.now_gib + surge)
     needed = ceil(round(most / (1 - limits.free_space_percent / 100), 6)) if short else size
     told = basis or (
@@ -221,6 +223,14 @@ def _forecast(
         basis=told,
         short=short,
         explanation=_explained(size, ahead, told, full_at, reserve, short=short),
+    )
+
+
+def _days_ahead(ahead: _Ahead, limits: Limits) -> float:
+    """For how many days it is grown: the owner's horizon, but no more than were seen of a few."""
+    seen = ahead.hours_seen / 24
+    return (
+        limits.space_horizon_days if seen >= TELLING_DAYS else min(limits.space_horizon_days, seen)
     )
 
 

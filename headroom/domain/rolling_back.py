@@ -222,7 +222,9 @@ def blocked(judgement: PlanJudgement, asked: RollbackAsked, at: datetime) -> Ans
     if lasting:
         return refused(f"not allowed by {names}", "rollback_blocked", judgement.plan)
     if at >= asked.expires:
-        return refused(f"still blocked by {names} when it expired", "rollback_expired", judgement.plan)
+        return refused(
+            f"still blocked by {names} when it expired", "rollback_expired", judgement.plan
+        )
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
     until = max(known).astimezone(UTC) if len(known) == len(judgement.blocking) else None
     if until is not None and until >= asked.expires:

@@ -144,6 +144,12 @@ def test_growth_that_does_not_show_counts_as_there_for_half_a_day_and_is_then_do
     assert (found.short, found.unclear) == (short, unclear)
 
 
+def test_growth_of_a_database_seen_for_three_days_is_for_three_days() -> None:
+    week, young = seen(steadily(21.0, 4.0)), seen(steadily(21.0, 4.0), days=3.1)
+    assert week.needed_gib == pytest.approx((179 + 14 * 4) / 0.9, abs=2)
+    assert young.needed_gib == pytest.approx((179 + 3.1 * 4) / 0.9, abs=2)
+
+
 def test_a_young_database_is_not_foreseen_further_than_it_was_seen() -> None:
     found = seen(steadily(24.0, 24.0), days=0.5)
     assert (found.short, found.basis) == (True, SpaceBasis.RECENT_HOURS)
