@@ -57,7 +57,7 @@ SETTINGS = st.fixed_dictionaries(
         "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
         "grow_space": st.booleans(),
         "free_space_percent": st.integers(1, 50),
-        "space_horizon_days": st.integers(1, 90),
+        "space_horizon_days": st.integers(2, 90),
         "tags_may": st.sampled_from(["narrow", "enrol", "widen"]),
         "aurora_goal": st.sampled_from(["cost", "performance"]),
         "aurora_margin_percent": st.floats(1, 90),

@@ -46,6 +46,7 @@ USUAL = 1.2
 LEAST_DAYS = 2
 """Earlier days from which on they tell what comes."""
 LEAST_HOURS = 6
+"""Measured hours from which on a database of less than two days is foreseen, and how far ahead."""
 TELLING_DAYS = 6.5
 """Measured days from which on a trend is believed for the whole horizon."""
 DOUBTED = timedelta(days=3)
@@ -59,7 +60,7 @@ class SpaceBasis(StrEnum):
 
     EARLIER_DAYS = "earlier_days"
     RECENT_HOURS = "recent_hours"
-    """Less than two days were seen: no further ahead is foreseen than was seen."""
+    """Less than two days were seen: some hours ahead are foreseen, and a day is grown for."""
     SURGE = "surge"
     LEVEL = "level"
     """Less than the reserve has been free for an hour, or for a quarter of one while it fills."""
@@ -110,6 +111,8 @@ class _Ahead:
 
     now_gib: float
     day_rise: float
+    soon_rise: float
+    """As far ahead as it is grown for: a day, of a database seen for less than two a few hours."""
     per_day: float
     surge_per_hour: float
     """0 where there is none."""
@@ -156,25 +159,23 @@ def _ahead(taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: 
     days = rises(hours, LEAD_HOURS)
     per_day = daily_slope(hours, at) or 0.0
     if len(days) >= LEAST_DAYS:
-        day_rise = median(days)
+        day_rise = soon_rise = median(days)
     else:
-        day_rise, seen = _of_recent_hours(hours, at)
-        per_day = max(per_day, 0.0) or (day_rise / seen * LEAD_HOURS if seen else 0.0)
+        per_hour = _of_recent_hours(hours, at)
+        soon_rise, day_rise = per_hour * LEAST_HOURS, per_hour * LEAD_HOURS
+        per_day = max(per_day, day_rise)
     surge, sudden = _surge(lately, hours, now_gib, size)
     return _Ahead(
-        now_gib=now_gib, day_rise=max(0.0, day_rise), per_day=per_day, surge_per_hour=surge,
+        now_gib=now_gib, day_rise=max(0.0, day_rise), soon_rise=soon_rise, per_day=per_day, surge_per_hour=surge,
         sudden=sudden, hours_seen=len(hours), days_seen=len(days),
     )  # fmt: skip
 
 
-def _of_recent_hours(hours: Mapping[int, float], at: datetime) -> tuple[float, int]:
-    """The rise over as many hours as were seen, a day at most, and how many those are."""
+def _of_recent_hours(hours: Mapping[int, float], at: datetime) -> float:
+    """GiB per hour over the hours of the last day that were seen; 0 with too few of them."""
     recent = [(at - timedelta(hours=h), hours[h]) for h in sorted(hours, reverse=True)]
-    recent = recent[-LEAD_HOURS:]
-    per_hour = slope(recent)
-    if per_hour is None or len(recent) < LEAST_HOURS:
-        return 0.0, 0
-    return max(0.0, per_hour) * len(recent), len(recent)
+    per_hour = slope(recent[-LEAD_HOURS:])
+    return max(0.0, per_hour or 0.0) if len(recent) >= LEAST_HOURS else 0.0
 
 
 def _surge(
@@ -227,8 +228,13 @@ def _forecast(
 
 
 def _days_ahead(ahead: _Ahead, limits: Limits) -> float:
-    """For how many days it is grown: the owner's horizon, but no more than were seen of a few."""
+    """For how many days it is grown: the owner's horizon, but no more than were seen of a few.
+
+    Of a database that was seen for less than two days one; never less than looks ahead themselves.
+    """
     seen = ahead.hours_seen / 24
+    if ahead.days_seen < LEAST_DAYS:
+        return 1.0
     return (
         limits.space_horizon_days if seen >= TELLING_DAYS else min(limits.space_horizon_days, seen)
     )
@@ -246,7 +252,7 @@ def _basis(size: int, reserve: float, ahead: _Ahead, lately: Sequence[Point]) ->
         trend = slope(thinned(lately, timedelta(minutes=5)))
         falling_back = trend is not None and trend < -0.001 * size
         return SpaceBasis.UNCLEAR if falling_back else SpaceBasis.LEVEL
-    if ahead.day_rise > 0 and size - ahead.now_gib - ahead.day_rise < reserve:
+    if ahead.soon_rise > 0 and size - ahead.now_gib - ahead.soon_rise < reserve:
         few = ahead.days_seen < LEAST_DAYS
         return SpaceBasis.RECENT_HOURS if few else SpaceBasis.EARLIER_DAYS
     return None

@@ -401,7 +401,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "free_space_percent", 1, 50, "Share of a database's storage that should stay free."
         ),
         "space_horizon_days": _integer(
-            "space_horizon_days", 1, 90, "For how many days a growth of storage should be enough."
+            "space_horizon_days", 2, 90, "For how many days a growth of storage should be enough."
         ),
         "aurora_goal": Setting(
             name="aurora_goal", read=_aurora_goal, schema=_one_of(Goal),

@@ -150,17 +150,18 @@ def test_growth_of_a_database_seen_for_three_days_is_for_three_days() -> None:
     assert young.needed_gib == pytest.approx((179 + 3.1 * 4) / 0.9, abs=2)
 
 
-def test_a_young_database_is_not_foreseen_further_than_it_was_seen() -> None:
+def test_a_young_database_is_foreseen_for_hours_and_grown_for_a_day() -> None:
     found = seen(steadily(24.0, 24.0), days=0.5)
     assert (found.short, found.basis) == (True, SpaceBasis.RECENT_HOURS)
-    assert not seen(steadily(35.0, 24.0), days=0.5).short
+    assert found.needed_gib == pytest.approx((176 + 24) / 0.9, abs=1)
+    assert not seen(steadily(27.0, 24.0), days=0.5).short
     assert not seen(steadily(24.0, 24.0), days=0.2).short
 
 
 @settings(max_examples=30, deadline=None)
 @given(
     free=st.floats(0.0, 190.0), daily=st.floats(-5.0, 40.0), days=st.sampled_from([0.2, 1.0, 5.0]),
-    percent=st.integers(1, 50), horizon=st.integers(1, 90),
+    percent=st.integers(1, 50), horizon=st.integers(2, 90),
 )  # fmt: skip
 def test_what_is_needed_leaves_the_reserve_and_is_never_less_than_there_is(
     free: float, daily: float, days: float, percent: int, horizon: int

@@ -45,7 +45,7 @@ TEXTS = {
     "roll_back_ineffective": st.sampled_from(["true", "false"]),
     "grow_space": st.sampled_from(["true", "false"]),
     "free_space_percent": st.integers(1, 50).map(str),
-    "space_horizon_days": st.integers(1, 90).map(str),
+    "space_horizon_days": st.integers(2, 90).map(str),
     "aurora_goal": st.sampled_from(["cost", "performance"]),
     "aurora_margin_percent": st.sampled_from(["1", "10", "25.5", "90"]),
     "aurora_slow_commit_ms": st.sampled_from(["0.1", "10", "250"]),

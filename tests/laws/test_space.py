@@ -48,7 +48,7 @@ LIMITS = st.fixed_dictionaries(
         "full_copy": st.booleans(), "max_size_gib": st.sampled_from([16_384, 16_384, 500]),
         "max_iops": st.sampled_from([64_000, 64_000, 16_000]),
         "price_increase_usd": st.sampled_from([Decimal(5_000), Decimal(40)]),
-        "free_space_percent": st.integers(1, 50), "space_horizon_days": st.integers(1, 90),
+        "free_space_percent": st.integers(1, 50), "space_horizon_days": st.integers(2, 90),
         "slots_reserve": st.sampled_from([1, 1, 1, 4]),
     }
 )  # fmt: skip
