@@ -18,7 +18,7 @@ from headroom.domain.cluster_memory import ClusterMemory, with_days
 from headroom.domain.decision import Act, Decision, Evidence, Hold
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
-from headroom.domain.policy import Mode, Policy, limits_for
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceUnknown
 from headroom.domain.records import Step
 from headroom.domain.requests import Asked
@@ -60,21 +60,31 @@ def look_at(
         standing = ports.standings.standing(ref, now)
         if off and not somebody_waits(standing):
             return None
+    found = evidence_of(ports, beside, view, seen, standing, policy=policy, trigger=trigger)
+    return _decide(ports, beside, found, must_record=must_record)
+
+
+def evidence_of(
+    ports: Ports, beside: Clusters, view: StorageView, seen: AuroraObservation, standing: Standing,
+    *, policy: Policy | PolicyUnreadable, trigger: str,
+) -> ClusterEvidence:  # fmt: skip
+    """All that a decision is made from; a change of somebody else and new days are noted."""
+    now, cluster = seen.at, seen.cluster
     standing = _note_change(ports, view, standing, now)
     if isinstance(policy, Policy) and policy.calendars:
         standing = replace(standing, calendars=ports.calendars.seen(policy.calendars, now))
     prices = _prices(beside, cluster)
-    memory = _noted(beside, ref, seen)
-    found = ClusterEvidence(
+    memory = _noted(beside, view.volume.ref, seen)
+    return ClusterEvidence(
         evidence=Evidence(
-            trigger=trigger, observation=observation, standing=standing, policy=policy, prices=None
+            trigger=trigger, observation=observed(view, seen), standing=standing, policy=policy,
+            prices=None,
         ),
         seen=seen,
         prices=prices,
         noted=() if memory is None else tuple(d for d in memory.days if d.mode is not cluster.mode),
         check=None if memory is None else check(memory.switch, seen, prices),
-    )
-    return _decide(ports, beside, found, must_record=must_record)
+    )  # fmt: skip
 
 
 def _decide(

@@ -13,16 +13,19 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NoReturn
 
-from headroom.application import groups, rollback
+from headroom.application import clusters, groups, rollback
 from headroom.application.look import note_modifications, observe
+from headroom.domain.aurora import AuroraObservation
 from headroom.domain.bookkeeping import after_modifications
+from headroom.domain.cluster_again import undo_cluster
+from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Decision, Evidence
 from headroom.domain.outcome import Outcome
-from headroom.domain.policy import Policy
+from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceUnknown
 from headroom.domain.records import Record, Step
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import Configuration, ResourceRef
+from headroom.domain.resources import Configuration, Kind, ResourceRef
 from headroom.domain.standing import KnownModification, Standing
 from headroom.domain.traffic import Traffic
 from headroom.domain.waiting import Waiting
@@ -34,6 +37,7 @@ from headroom.ports import (
     Ledger,
     NotIntended,
     Ports,
+    ReadFailed,
     Scan,
     Standings,
     Storage,
@@ -82,13 +86,36 @@ def foresee(ports: Ports, ref: ResourceRef, now: datetime) -> Foreseen:
             prices=prices,
         )
 
-    evidence = read(ports.storage.view(ref))
+    view = ports.storage.view(ref)
+    if view.volume.ref.kind is Kind.AURORA:
+        return _of_cluster(ports, view, policy, now)
+    evidence = read(view)
     standing = evidence.standing
     if standing.rollback is not None:
         decision = rollback.consider(ports, evidence, standing.rollback)
     else:
         decision = groups.consider(ports, evidence, read).looked_at
     return Foreseen(decision=decision, remarks=tuple(_remarks(standing)))
+
+
+def _of_cluster(
+    ports: Ports, view: StorageView, policy: Policy | PolicyUnreadable, now: datetime
+) -> Foreseen:
+    """What a look at an Aurora cluster would decide: its mode, by days and both bills."""
+    ref, cluster, beside = view.volume.ref, view.cluster, ports.clusters
+    if cluster is None or beside is None:
+        raise ReadFailed(f"{ref.resource_id} was seen without what its mode is decided by")
+    seen = AuroraObservation(at=now, cluster=cluster, activity=beside.activity(cluster, now))
+    standing = ports.standings.standing(ref, now)
+    found = clusters.evidence_of(
+        ports, beside, view, seen, standing, policy=policy, trigger="person"
+    )
+    waits = found.evidence.standing.rollback
+    if waits is not None:
+        decision = undo_cluster(found, waits, ports.ledger.decision(waits.decision_id))
+    else:
+        decision = decide_cluster(found)
+    return Foreseen(decision=decision, remarks=tuple(_remarks(found.evidence.standing)))
 
 
 def _remarks(standing: Standing) -> Iterator[str]:

@@ -18,6 +18,7 @@ from botocore.exceptions import (
     UnknownRegionError,
 )
 
+from headroom.adapters.price_list import PriceList
 from headroom.adapters.prices import CataloguePrices, ListedPrices
 from headroom.cli.local import STATE
 from headroom.cli.problems import BadRequest, Problem
@@ -52,6 +53,8 @@ class Account:
     prices: Prices
     client: Callable[[str], Any]
     """Any other client there, by the name of its service."""
+    price_list: PriceList | None = None
+    """AWS's Price List API; None where there is none in USD."""
 
 
 def account(
@@ -72,6 +75,9 @@ def account(
         asked: dict[str, Any] = {"endpoint_url": endpoint_url, "config": PATIENT}
         sts = session.client("sts", endpoint_url=endpoint_url, config=READS)
         told = sts.get_caller_identity()
+        listed = price_list_from(
+            session, region=session.region_name, endpoint_url=endpoint_url, databases=databases
+        )
         return Account(
             account_id=told["Account"],
             region=session.region_name,
@@ -79,8 +85,9 @@ def account(
             now=now,
             ec2=session.client("ec2", **asked),
             cloudwatch=session.client("cloudwatch", **asked),
-            prices=_prices(session, endpoint_url, databases),
+            prices=CataloguePrices() if listed is None else ListedPrices(listed, clock=utc_now),
             client=partial(_client, session, endpoint_url),
+            price_list=listed,
         )
     except NoCredentialsError:
         raise Problem(NO_CREDENTIALS) from None
@@ -97,13 +104,6 @@ def account(
 
 def _client(session: Any, endpoint_url: str | None, service: str) -> Any:
     return session.client(service, endpoint_url=endpoint_url, config=READS)
-
-
-def _prices(session: boto3.Session, endpoint_url: str | None, databases: bool) -> Prices:
-    listed = price_list_from(
-        session, region=session.region_name, endpoint_url=endpoint_url, databases=databases
-    )
-    return CataloguePrices() if listed is None else ListedPrices(listed, clock=utc_now)
 
 
 def opened(

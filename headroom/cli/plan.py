@@ -22,7 +22,7 @@ from headroom.cli.naming import named, short
 from headroom.cli.output import emit, out
 from headroom.cli.policy import in_force
 from headroom.cli.problems import OK, BadRequest, Problem
-from headroom.cli.reading import metrics_of, storage_of
+from headroom.cli.reading import clusters_of, metrics_of, storage_of
 from headroom.cli.source import DEFAULT_STACK
 from headroom.domain.decision import Decision
 from headroom.domain.offers import offers
@@ -72,14 +72,16 @@ def plan(
     ref = named(resource, account_id=where.account_id, region=where.region)
     rules, name = in_force(where, policy)
     tables = _tables(where, stack)
-    ports = _ports(where, rules, tables)
+    ports = _ports(where, rules, tables, cluster=ref.resource_id.startswith("cluster:"))
     found = _foreseen(ports, ref, where.now)
     decision = found.decision
     remarks = found.remarks if tables is not None else (NOT_DEPLOYED, *found.remarks)
     prices = _table(ports, where.region)
     shown = planned.Planned(
         decision=decision, policy=name, remarks=remarks, need=(need := _need(decision, iops, mibps)),
-        offers=offers(
+        offers=()
+        if decision.cluster is not None
+        else offers(
             decision.observation.volume.configuration, iops=need[0], mibps=need[1], prices=prices,
             valid=decision.observation.valid,
         ),
@@ -113,7 +115,7 @@ def _tables(where: Account, stack: str) -> _Tables | None:
     return _Tables(records=outputs["RecordsTable"], state=outputs["StateTable"])
 
 
-def _ports(where: Account, rules: Policy, tables: _Tables | None) -> Ports:
+def _ports(where: Account, rules: Policy, tables: _Tables | None, *, cluster: bool) -> Ports:
     ledger: DynamoLedger | MemoryLedger
     if tables is None:
         ledger, prices = MemoryLedger(where.account_id, where.region), where.prices
@@ -126,8 +128,11 @@ def _ports(where: Account, rules: Policy, tables: _Tables | None) -> Ports:
         kept = PriceStore(client, table=tables.state, account_id=where.account_id)
         prices = KeptPrices(kept, None, clock=lambda: where.now)
     noted = ledger if isinstance(ledger, DynamoLedger) else None
+    listed = None if noted is not None or not cluster else where.price_list
+    clusters = clusters_of(where, noted=noted, price_list=listed)
     return Ports(
-        storage=storage_of(where, noted=noted),
+        storage=storage_of(where, noted=noted, clusters=clusters),
+        clusters=clusters,
         metrics=metrics_of(where),
         ledger=ledger,
         standings=ledger,

@@ -9,13 +9,14 @@ from typing import Any
 
 from rich.console import Console
 
-from headroom.cli import described, telling
+from headroom.cli import bills_shown, described, telling
 from headroom.cli.naming import short
 from headroom.cli.output import money, number, table, utc
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.offers import Offer
 from headroom.domain.plans import Plan
 from headroom.domain.rds_changes import operation, parameters
+from headroom.domain.resources import STORAGE_MODES
 from headroom.domain.verdicts import PlanJudgement
 
 
@@ -43,8 +44,10 @@ def show(what: Planned, console: Console) -> None:
     _say(console, decision.summary)
     for remark in what.remarks:
         _say(console, f"Note: {remark}.")
-    _say(console, described.was(observation.volume))
-    for line in described.lines(observation):
+    side = decision.cluster
+    if side is None:
+        _say(console, described.was(observation.volume))
+    for line in described.lines(observation) if side is None else bills_shown.lines(side):
         _say(console, f"  {line}")
     _say(console, f"Seen: {telling.seen(decision)}")
     if decision.judgements:
@@ -56,9 +59,15 @@ def show(what: Planned, console: Console) -> None:
             console,
             "There is no plan: nothing that could be done would help, or nothing has to be.",
         )
-    iops, mibps = what.need
-    title = f"Every type at its cheapest for {number(iops)} IOPS and {number(mibps)} MiB/s"
-    console.print(table(title, ("Type", "Would be", "A month", "Change", ""), _offers(what.offers)))
+    if decision.cluster is None:
+        iops, mibps = what.need
+        title = f"Every type at its cheapest for {number(iops)} IOPS and {number(mibps)} MiB/s"
+        columns = ("Type", "Would be", "A month", "Change", "")
+        console.print(table(title, columns, _offers(what.offers)))
+    elif decision.cluster.bills is not None:
+        both = ("", *bills_shown.NAMES.values())
+        bills = bills_shown.rows(decision.cluster.bills)
+        console.print(table("USD a month on both sides", both, bills))
     for line in _sending(decision):
         _say(console, line)
     if isinstance(decision.answer, Escalate):
@@ -85,12 +94,15 @@ def as_object(what: Planned) -> dict[str, object]:
         "summary": decision.summary,
         "configuration": str(observation.volume.configuration),
         "database": described.as_object(observation),
+        "cluster": None if decision.cluster is None else bills_shown.as_object(decision.cluster),
         "usd_per_month": _usd(decision.current_usd),
         "binding": decision.diagnosis.binding.value,
         "seen": telling.seen(decision),
         "chosen": None if plan is None else str(plan.target),
         "plans": [_plan_object(judgement) for judgement in decision.judgements],
-        "need": {"iops": round(iops, 1), "mibps": round(mibps, 1)},
+        "need": None
+        if decision.cluster is not None
+        else {"iops": round(iops, 1), "mibps": round(mibps, 1)},
         "types": [_offer_object(offer) for offer in what.offers],
         "would_send": _sent(decision),
         "policy": what.policy,
@@ -182,6 +194,11 @@ def _sent(decision: Decision) -> dict[str, Any] | None:
 
 def _call(name: str, plan: Plan, decision: Decision) -> tuple[str, Mapping[str, str | int | bool]]:
     target, valid = plan.target, decision.observation.valid
+    if target.volume_type in STORAGE_MODES:
+        mode = target.volume_type.value
+        return "ModifyDBCluster", {
+            "DBClusterIdentifier": name, "StorageType": mode, "ApplyImmediately": True,
+        }  # fmt: skip
     if target.database is not None:
         identifier = name.removeprefix("cluster:")
         return operation(target), parameters(identifier, plan.origin, target, valid=valid)

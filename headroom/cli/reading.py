@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora_prices import AuroraPriceBook
 from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.adapters.cloudwatch_aurora import CloudWatchAuroraMetrics
 from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.every_kind import EveryMetrics, EveryStorage
+from headroom.adapters.price_list import PriceList
 from headroom.adapters.rds import RdsStorage
 from headroom.cli.account import Account
 from headroom.domain.resources import Kind, ResourceRef
@@ -39,10 +43,29 @@ class Unnoted:
         return result
 
 
-def storage_of(account: Account, *, noted: Notes | None = None) -> Storage:
-    """Storage of every kind there."""
+def storage_of(
+    account: Account, *, noted: Notes | None = None, clusters: AuroraStorage | None = None
+) -> Storage:
+    """Storage of every kind there; `clusters` are those of Aurora."""
     volumes = EbsStorage(account.ec2, account_id=account.account_id, region=account.region)
-    return EveryStorage({Kind.EBS: volumes, Kind.RDS: databases_of(account, noted=noted)})
+    aurora = clusters or clusters_of(account, noted=noted)
+    databases = databases_of(account, noted=noted)
+    return EveryStorage({Kind.EBS: volumes, Kind.RDS: databases, Kind.AURORA: aurora})
+
+
+def clusters_of(
+    account: Account, *, noted: Notes | None = None, price_list: PriceList | None = None
+) -> AuroraStorage:
+    """The Aurora clusters there; `price_list` is asked where nobody noted prices."""
+    notes = Unnoted(noted)
+    book = AuroraPriceBook(notes, price_list, clock=lambda: account.now)
+    if price_list is not None:
+        book.refresh(account.region)
+    return AuroraStorage(
+        account.client("rds"), metrics=CloudWatchAuroraMetrics(account.cloudwatch), prices=book,
+        notes=notes, clock=lambda: account.now, account_id=account.account_id,
+        region=account.region,
+    )  # fmt: skip
 
 
 def databases_of(account: Account, *, noted: Notes | None = None) -> Storage:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from headroom.adapters.aurora import AuroraStorage
 from headroom.adapters.rds import RdsStorage
 from headroom.application.dry_run import NothingIsWritten, _dry, foresee
 from headroom.application.look import look
@@ -17,10 +18,12 @@ from headroom.cli.reading import Unnoted
 from headroom.domain.decision import Act, Hold
 from headroom.domain.policy import Mode
 from headroom.domain.records import Step
-from headroom.domain.resources import VolumeType
+from headroom.domain.resources import Kind, VolumeType
 from headroom.domain.standing import KnownModification
 from tests.adapters.rds_service import InstanceTypes
 from tests.application.stage import Stage, calm
+from tests.application.test_clusters import ORDERS as CLUSTER
+from tests.application.test_clusters import Clusters
 from tests.application.test_databases import ORDERS, Databases, spending
 from tests.builders import ACCOUNT, REGION, gp3, policy, volume
 
@@ -156,3 +159,38 @@ def test_calendars_are_asked_as_the_look_asks_them() -> None:
     ref = stage.add(volume(gp3(400)))
     decision = foresee(stage.ports, ref, stage.now).decision
     assert [calendar.name for calendar in decision.standing.calendars] == ["freeze"]
+
+
+class DryClusters(Clusters):
+    """Aurora clusters that are never to be changed, and of which nothing is to be noted."""
+
+    def apply(self, *_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("storage was changed")
+
+    def keep_nothing(self) -> DryClusters:
+        self.aurora = AuroraStorage(
+            self.service, metrics=self.days, prices=self.days, notes=Unnoted(self.ledger),
+            clock=lambda: self.now, account_id=ACCOUNT, region=REGION,
+        )  # fmt: skip
+        return self
+
+
+@pytest.mark.parametrize("kind", [Kind.AURORA, Kind.RDS])
+def test_a_dry_run_of_an_aurora_cluster_decides_as_the_look_does_and_notes_nothing(
+    kind: Kind,
+) -> None:
+    """Also where it was asked for as `cluster:NAME`, which may be either."""
+    stage = DryClusters.of()
+    assert isinstance(stage, DryClusters)
+    stage.keep_nothing()
+    before = kept(stage)
+    name = "orders" if kind is Kind.AURORA else "cluster:orders"
+    decision = foresee(
+        stage.ports, replace(CLUSTER, kind=kind, resource_id=name), stage.now
+    ).decision
+    assert kept(stage) == before
+    assert stage.service.changes == []
+    real = Clusters.of().decided()
+    assert (decision.answer, decision.judgements) == (real.answer, real.judgements)
+    assert decision.cluster == real.cluster
+    assert isinstance(decision.answer, Act)

@@ -12,13 +12,16 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from headroom.adapters.aurora import AuroraStorage
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.prices import CataloguePrices
 from headroom.cli import plan as module
 from headroom.cli.account import Account
 from headroom.cli.main import run
+from headroom.cli.reading import Unnoted
 from headroom.domain.observation import VolumeActivity
 from headroom.policy_text import canonical_json, parse_policy
+from tests.adapters.aurora_service import AuroraService, Days
 from tests.adapters.rds_service import InstanceTypes, RdsService, db
 from tests.application.stage import moved
 from tests.application.test_databases import at_the_limit, spending
@@ -194,3 +197,38 @@ def test_a_pause_holds_what_the_deployment_would_do(
     assert [verdict["guardrail"] for verdict in held] == ["pause"]
     assert held[0]["clears_at"] == (NOW + timedelta(hours=2)).isoformat()
     assert found["would_send"]["now"] is False
+
+
+def test_an_aurora_cluster_is_planned_for_by_both_bills(
+    databases: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """`cluster:NAME` is found as either kind of cluster; what AWS would be sent is the mode."""
+    databases(spending())
+    path = tmp_path / "policy.yaml"
+    path.write_text('{"rules": [{"match": {"kind": "aurora"}, "set": {"mode": "auto"}}]}')
+    service, days = AuroraService(), Days(ios_a_day=[100e6] * 16)
+    aurora = AuroraStorage(
+        service, metrics=days, prices=days, notes=Unnoted(), clock=lambda: NOW,
+        account_id=ACCOUNT, region=REGION,
+    )  # fmt: skip
+    monkeypatch.setattr(module, "clusters_of", lambda *_, **__: aurora)
+    assert run(["plan", "cluster:orders", "--policy", str(path), "--json"]) == 0
+    found = said(capsys)
+    assert (found["answer"], found["reason"], found["types"]) == ("act", "cheaper", [])
+    assert found["would_send"] == {
+        "operation": "ModifyDBCluster",
+        "parameters": {"DBClusterIdentifier": "orders", "StorageType": "aurora-iopt1",
+                       "ApplyImmediately": True},
+        "now": True,
+    }  # fmt: skip
+    bills = found["cluster"]["usd_per_month"]
+    assert bills["io_optimized"]["io"] == 0
+    assert bills["standard"]["total"] > bills["io_optimized"]["total"]
+    assert run(["plan", "cluster:orders", "--policy", str(path)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for words in ("ACT (nothing was done) cluster:orders", "USD a month on both sides",
+                  "2 db.r7g.xlarge", "% of the bill in Standard", "14 whole days of billed I/O",
+                  "Would be sent: ModifyDBCluster(DBClusterIdentifier=orders"):  # fmt: skip
+        assert words in text, words
+    assert service.changes == []

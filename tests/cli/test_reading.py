@@ -24,7 +24,12 @@ def database(name: str) -> ResourceRef:
 def test_a_database_is_read_through_rds_and_not_taken_for_a_volume() -> None:
     service = RdsService.of(db())
     here = SimpleNamespace(
-        account_id=ACCOUNT, region=REGION, now=NOW, ec2=InstanceTypes(), client=lambda _: service
+        account_id=ACCOUNT,
+        region=REGION,
+        now=NOW,
+        ec2=InstanceTypes(),
+        cloudwatch=None,
+        client=lambda _: service,
     )
     account = cast(Account, here)
     view = read_storage(account, database("orders"))
