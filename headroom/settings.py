@@ -16,6 +16,8 @@ POLICY_PARAMETER = "/headroom/policy"
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827)
 """Retentions CloudWatch Logs takes (its longer ones are left out)."""
 
+_KINDS = (("ebs",), ("ebs", "rds"), ("ebs", "rds", "aurora"))
+"""What may be looked after together; Aurora's events come with those of RDS."""
 _ENVIRONMENT = {
     "records_table": "HEADROOM_RECORDS_TABLE",
     "state_table": "HEADROOM_STATE_TABLE",
@@ -47,7 +49,7 @@ class FunctionSettings:
     topic_arn: str
     scan_every_minutes: int = 15
     kinds: str = "ebs"
-    """Kinds of storage that are looked after, `ebs` or `ebs,rds`."""
+    """Kinds of storage that are looked after: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
     metrics_namespace: str = "Headroom"
     service: str = "headroom"
 
@@ -59,6 +61,11 @@ class FunctionSettings:
     def databases(self) -> bool:
         """Whether the storage of databases is looked after too."""
         return "rds" in self.kinds.split(",")
+
+    @property
+    def clusters(self) -> bool:
+        """Whether Aurora clusters are looked after too."""
+        return "aurora" in self.kinds.split(",")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> FunctionSettings:
@@ -93,7 +100,8 @@ class DeploymentConfig:
 
     detection: Detection = Detection.FLEET
     kinds: str = "ebs"
-    """Kinds of storage that are looked after: `ebs`, or `ebs,rds` for databases too."""
+    """Kinds of storage that are looked after: `ebs`, `ebs,rds` for databases too, or
+    `ebs,rds,aurora` for Aurora clusters as well."""
     scan_every_minutes: int = 15
     policy_file: str = "policy.yaml"
     account: str | None = None
@@ -121,6 +129,11 @@ class DeploymentConfig:
     def databases(self) -> bool:
         """Whether the storage of databases is looked after too."""
         return "rds" in self.kinds.split(",")
+
+    @property
+    def clusters(self) -> bool:
+        """Whether Aurora clusters are looked after too."""
+        return "aurora" in self.kinds.split(",")
 
     @classmethod
     def from_context(cls, context: Mapping[str, object]) -> DeploymentConfig:
@@ -190,9 +203,11 @@ def _kinds_of(value: object, name: str) -> str:
     """The kinds in a fixed order; a text with commas, as `cdk -c` passes it, or a list."""
     parts = value.split(",") if isinstance(value, str) else value
     said = {str(p).strip() for p in parts} if isinstance(parts, list | tuple) else set()
-    if said not in ({"ebs"}, {"ebs", "rds"}):
-        raise SettingsError(f"{name} is {value!r}; it must be ebs, or ebs,rds.")
-    return ",".join(sorted(said))
+    for known in _KINDS:
+        if said == set(known):
+            return ",".join(known)
+    choices = " or ".join(",".join(known) for known in _KINDS)
+    raise SettingsError(f"{name} is {value!r}; it must be {choices}.")
 
 
 def _kinds(value: object) -> object:

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
+from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora_prices import AuroraPriceBook
 from headroom.adapters.calendars import ManagerCalendars
 from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
+from headroom.adapters.cloudwatch_aurora import CloudWatchAuroraMetrics
 from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.events_out import EventBus
@@ -26,7 +29,7 @@ from headroom.adapters.price_store import PriceStore
 from headroom.adapters.prices import KeptPrices
 from headroom.adapters.rds import RdsStorage
 from headroom.domain.resources import Kind
-from headroom.ports import Metrics, Ports, Prices, Storage, Telling
+from headroom.ports import Clusters, Metrics, Ports, Prices, Storage, Telling
 from headroom.settings import FunctionSettings, SettingsError
 
 if TYPE_CHECKING:
@@ -62,6 +65,8 @@ class Wired:
 
     ports: Ports
     prices: KeptPrices
+    book: AuroraPriceBook | None
+    """Prices of Aurora, likewise; None where its clusters are not looked after."""
     notifier: TopicNotifier
     settings: FunctionSettings
     account_id: str
@@ -88,6 +93,7 @@ def begin(function_arn: str) -> Wired:
     return Wired(
         ports=replace(made.ports, policies=policies, notifier=notifier),
         prices=made.prices,
+        book=made.book,
         notifier=notifier,
         settings=made.settings,
         account_id=made.account_id,
@@ -114,6 +120,7 @@ class _Made:
     events: Callable[[], EventBridgeClient]
     """Made when it is first needed: only the sweep publishes."""
     prices: KeptPrices
+    book: AuroraPriceBook | None
     ssm: SSMClient
     sns: SNSClient
     settings: FunctionSettings
@@ -128,6 +135,7 @@ def _made(function_arn: str) -> _Made:
     session = boto3.Session(region_name=region)
     prices = prices_from(settings, region=region, account_id=account_id, session=session)
     ledger = ledger_from(settings, region=region, account_id=account_id, session=session)
+    book = aurora_prices_from(settings, region=region, session=session, ledger=ledger)
     return _Made(
         ports=ports_from(
             settings,
@@ -136,8 +144,10 @@ def _made(function_arn: str) -> _Made:
             session=session,
             prices=prices,
             ledger=ledger,
+            book=book,
         ),
         ledger=ledger,
+        book=book,
         events=cache(lambda: session.client("events", config=READS)),
         prices=prices,
         ssm=session.client("ssm", config=READS),
@@ -164,6 +174,7 @@ def ports_from(
     session: boto3.Session,
     prices: Prices | None = None,
     ledger: DynamoLedger | None = None,
+    book: AuroraPriceBook | None = None,
 ) -> Ports:
     """The ports over AWS itself, for one account and Region."""
     if ledger is None:
@@ -171,9 +182,10 @@ def ports_from(
     policies = ParameterPolicies(
         session.client("ssm", config=READS), parameter=settings.policy_parameter
     )
-    storage, metrics = _seen_from(
-        settings, region=region, account_id=account_id, session=session, ledger=ledger
-    )
+    storage, metrics, clusters = _seen_from(
+        settings, region=region, account_id=account_id, session=session, ledger=ledger,
+        book=book or aurora_prices_from(settings, region=region, session=session, ledger=ledger),
+    )  # fmt: skip
     return Ports(
         storage=storage,
         metrics=metrics,
@@ -192,6 +204,7 @@ def ports_from(
             clock=lambda: utc_now(),
         ),
         calendars=ManagerCalendars(session.client("ssm", config=READS)),
+        clusters=clusters,
     )
 
 
@@ -202,8 +215,12 @@ def _seen_from(
     account_id: str,
     session: boto3.Session,
     ledger: DynamoLedger,
-) -> tuple[Storage, Metrics]:
-    """Storage and metrics of the kinds that are looked after; what RDS showed is noted in `ledger`."""
+    book: AuroraPriceBook | None,
+) -> tuple[Storage, Metrics, Clusters | None]:
+    """Storage and metrics of the kinds that are looked after; what RDS showed is noted in `ledger`.
+
+    With prices of Aurora in `book` its clusters are among them.
+    """
     ec2 = session.client("ec2", config=READS)
     cloudwatch = session.client("cloudwatch", config=READS)
     glance = glance_covering(timedelta(minutes=settings.scan_every_minutes))
@@ -215,7 +232,7 @@ def _seen_from(
     )
     of_volumes = CloudWatchMetrics(cloudwatch, account_id=account_id, region=region, glance=glance)
     if not settings.databases:
-        return volumes, of_volumes
+        return volumes, of_volumes, None
     databases = RdsStorage(
         session.client("rds", config=READS),
         ec2,
@@ -226,9 +243,27 @@ def _seen_from(
         region=region,
     )
     of_databases = CloudWatchRdsMetrics(cloudwatch, glance=glance)
+    if book is None:
+        return (
+            EveryStorage({Kind.EBS: volumes, Kind.RDS: databases}),
+            EveryMetrics(of_volumes, {Kind.RDS: of_databases}),
+            None,
+        )
+    of_clusters = CloudWatchAuroraMetrics(cloudwatch)
+    clusters = AuroraStorage(
+        session.client("rds", config=READS),
+        modify_client=session.client("rds", config=ONCE),
+        metrics=of_clusters,
+        prices=book,
+        notes=ledger,
+        clock=lambda: utc_now(),
+        account_id=account_id,
+        region=region,
+    )
     return (
-        EveryStorage({Kind.EBS: volumes, Kind.RDS: databases}),
-        EveryMetrics(of_volumes, {Kind.RDS: of_databases}),
+        EveryStorage({Kind.EBS: volumes, Kind.RDS: databases, Kind.AURORA: clusters}),
+        EveryMetrics(of_volumes, {Kind.RDS: of_databases, Kind.AURORA: of_clusters}),
+        clusters,
     )
 
 
@@ -263,6 +298,17 @@ def prices_from(
         price_list_from(session, region=region, databases=settings.databases),
         clock=lambda: utc_now(),  # looked up at every call: the local endpoint replaces it
     )
+
+
+def aurora_prices_from(
+    settings: FunctionSettings, *, region: str, session: boto3.Session, ledger: DynamoLedger
+) -> AuroraPriceBook | None:
+    """The prices of Aurora, kept as a note; None where its clusters are not looked after."""
+    if not settings.clusters:
+        return None
+    return AuroraPriceBook(
+        ledger, price_list_from(session, region=region), clock=lambda: utc_now()
+    )  # fmt: skip
 
 
 def price_list_from(

@@ -119,10 +119,11 @@ def _open_breakers(wired: wiring.Wired) -> int | None:
 
 def _refresh_prices(wired: wiring.Wired) -> None:
     """Once a day; nothing about prices may stop or undo a sweep."""
-    try:
-        problem = wired.prices.refresh(wired.region)
-    except Exception:
-        logger.exception("the prices could not be read anew")
-        return
-    if problem is not None:
-        logger.warning(problem)
+    for prices in (wired.prices, wired.book):
+        try:
+            problem = None if prices is None else prices.refresh(wired.region)
+        except Exception:
+            logger.exception("the prices could not be read anew")
+            continue
+        if problem is not None:
+            logger.warning(problem)

@@ -61,7 +61,7 @@ class HeadroomLoop(Stack):
             kinds=config.kinds,
         )
         code = stage_function_code()
-        here = loop_statements(kept, databases=config.databases)
+        here = loop_statements(kept, databases=config.databases, clusters=config.clusters)
         signals_queue = SignalsQueue(self, "SignalsQueue", databases=config.databases)
         schedule = SweepSchedule(self, "SweepSchedule")
         take = allow(QUEUE_ACTIONS, signals_queue.queue.queue_arn, sid="TakeSignals")

@@ -29,6 +29,9 @@ RDS_READ_ACTIONS = (
 RDS_WRITE_ACTIONS = ("rds:ModifyDBCluster", "rds:ModifyDBInstance")
 """Adapter rds, `apply` alone. Takes `arn:aws:rds:REGION:ACCOUNT:db:*` and `:cluster:*`."""
 
+AURORA_READ_ACTIONS = ("rds:DescribeDBClusterParameters", "rds:DescribeReservedDBInstances")
+"""Adapter aurora, beside what adapter rds reads: parallel query, and what reservations cover."""
+
 RDS_EVENTS = (
     *("0007", "0017", "0018", "0089", "0189", "0217", "0218", "0219", "0220", "0221"),
     *("0222", "0223", "0224", "0225"),

@@ -56,10 +56,12 @@ def allow(actions: Sequence[str], *resources: str, sid: str) -> iam.PolicyStatem
     return iam.PolicyStatement(sid=sid, actions=sorted(actions), resources=list(resources))
 
 
-def loop_statements(kept: Kept, *, databases: bool = False) -> list[iam.PolicyStatement]:
+def loop_statements(
+    kept: Kept, *, databases: bool = False, clusters: bool = False
+) -> list[iam.PolicyStatement]:
     """What observing, deciding, acting and recording takes, and nothing else.
 
-    With `databases` the storage of databases too.
+    With `databases` the storage of databases too, with `clusters` that of Aurora.
     """
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{POLICY_PARAMETER}"
@@ -71,6 +73,7 @@ def loop_statements(kept: Kept, *, databases: bool = False) -> list[iam.PolicySt
             sid="ChangeVolumesHere",
         ),
         *(_database_statements(here) if databases else ()),
+        *((allow(actions.AURORA_READ_ACTIONS, "*", sid="SeeClusters"),) if clusters else ()),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
         allow(actions.POLICY_READ_ACTIONS, parameter, sid="ReadPolicy"),
         allow(actions.NOTIFIER_ACTIONS, kept.topic.topic_arn, sid="TellPeople"),
