@@ -206,7 +206,7 @@ def _kinds_of(value: object, name: str) -> str:
     for known in _KINDS:
         if said == set(known):
             return ",".join(known)
-    choices = " or ".join(",".join(known) for known in _KINDS)
+    choices = ", or ".join(",".join(known) for known in _KINDS)
     raise SettingsError(f"{name} is {value!r}; it must be {choices}.")
 
 

@@ -197,7 +197,9 @@ class AuroraStorage:
 
     def _look(self, ref: ResourceRef, told: _Told) -> ClusterMemory:
         """What RDS shows now, laid beside what was noted of the last look."""
-        at, seen = self._clock(), mode_seen(told.shape)
+        at = self._clock()
+        with reading(f"the mode of {ref.resource_id}"):
+            seen = mode_seen(told.shape)
         noted = self._amend(ref, lambda before: remember(before, seen, at))
         return remember(None, seen, at) if noted is None else noted
 

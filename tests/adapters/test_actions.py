@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from headroom.adapters import actions
+from headroom.adapters.aurora import AuroraStorage
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.events_out import EventBus
@@ -23,12 +24,15 @@ from headroom.adapters.policies import ParameterPolicies
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_store import PriceStore
 from headroom.adapters.rds import RdsStorage
+from headroom.domain.aurora import StorageMode
+from headroom.domain.cluster_decision import configuration_of
 from headroom.domain.links import opening
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Step
-from headroom.domain.resources import VolumeType
+from headroom.domain.resources import Kind, ResourceRef, VolumeType
 from headroom.ports import Delivery, ReadFailed, Recorded, ResourceGone, StorageView
 from headroom.proving.memory import MemoryLedger
+from tests.adapters.aurora_service import AuroraService, Days, orders
 from tests.adapters.rds_service import RdsService, db
 from tests.adapters.test_notifier import Rules, acting
 from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, ref, volume
@@ -110,6 +114,51 @@ def test_databases_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> N
     called.clear()
     place.apply(seen.volume.ref, expected=origin, seen=None, target=target)
     assert called == {"rds:ModifyDBInstance"}
+    assert called <= set(actions.RDS_WRITE_ACTIONS)
+
+
+def test_clusters_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None:
+    session, called = aws
+    client = session.client("rds")
+    named = {"DBClusterIdentifier": "orders", "Engine": "aurora-mysql"}
+    client.create_db_cluster(MasterUsername="u", MasterUserPassword="12345678", **named)
+    notes = MemoryLedger(ACCOUNT, REGION)
+    seen = ResourceRef(kind=Kind.AURORA, account_id=ACCOUNT, region=REGION, resource_id="orders")
+    days = Days()
+    storage = AuroraStorage(
+        client, metrics=days, prices=days, notes=notes, clock=lambda: NOW, account_id=ACCOUNT,
+        region=REGION,
+    )  # fmt: skip
+    called.clear()
+    list(storage.fleet())
+    with suppress(ReadFailed, NotImplementedError):
+        storage.view(seen)
+    service = AuroraService(
+        cluster=orders(Engine="aurora-mysql", EngineVersion="8.0.mysql_aurora.3.08.0")
+    )
+    service.get_paginator = client.get_paginator  # type: ignore[method-assign]
+    service.list_tags_for_resource = client.list_tags_for_resource  # type: ignore[method-assign]
+    del service.cluster["TagList"]
+    asked = AuroraStorage(
+        service, metrics=days, prices=days, notes=notes, clock=lambda: NOW, account_id=ACCOUNT,
+        region=REGION,
+    )  # fmt: skip
+    with suppress(ReadFailed, NotImplementedError, ClientError):
+        asked._reserved("aurora-mysql", ())
+    with suppress(ReadFailed, NotImplementedError, ClientError):
+        asked._parallel_query(service.cluster)
+    read = {*actions.RDS_READ_ACTIONS, *actions.AURORA_READ_ACTIONS}
+    assert set(actions.AURORA_READ_ACTIONS) <= called <= read
+    called.clear()
+    place = AuroraStorage(
+        AuroraService(), metrics=days, prices=days, notes=MemoryLedger(ACCOUNT, REGION),
+        clock=lambda: NOW, account_id=ACCOUNT, region=REGION, modify_client=client,
+    )  # fmt: skip
+    place.apply(
+        seen, expected=configuration_of(StorageMode.STANDARD), seen=None,
+        target=configuration_of(StorageMode.IO_OPTIMIZED),
+    )  # fmt: skip
+    assert called == {"rds:ModifyDBCluster"}
     assert called <= set(actions.RDS_WRITE_ACTIONS)
 
 

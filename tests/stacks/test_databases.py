@@ -126,3 +126,38 @@ def test_awss_own_matcher_lets_through_what_is_about_storage(
         if matcher.matchesRule(json.dumps(made), json.dumps(body["Properties"]["EventPattern"]))
     ]
     assert matched == ([] if rule is None else [rule])
+
+
+@pytest.fixture
+def clusters(synth: Synth) -> Synthesised:
+    return synth(kinds="ebs,rds,aurora")
+
+
+def test_aurora_adds_two_rights_to_read_and_no_right_to_change_anything_else(
+    both: Synthesised, clusters: Synthesised
+) -> None:
+    def granted(made: Synthesised) -> set[str]:
+        statements = [
+            statement
+            for role in properties(made.loop, "AWS::IAM::Role")
+            for policy in role.get("Policies", ())
+            for statement in policy["PolicyDocument"]["Statement"]
+        ]
+        return {action for s in statements for action in _listed(s["Action"])}
+
+    assert granted(clusters) - granted(both) == set(actions.AURORA_READ_ACTIONS)
+    for action in actions.AURORA_READ_ACTIONS:
+        assert not _granting(both, action)
+        assert all(_listed(s["Resource"]) == ["*"] for s in _granting(clusters, action))
+
+
+def test_the_functions_are_told_of_clusters_and_the_synth_finds_nothing_amiss(
+    clusters: Synthesised,
+) -> None:
+    told = {
+        f["Environment"]["Variables"].get("HEADROOM_KINDS")
+        for f in properties(clusters.loop, "AWS::Lambda::Function")
+        if "HEADROOM_STATE_TABLE" in f.get("Environment", {}).get("Variables", {})
+    }
+    assert told == {"ebs,rds,aurora"}
+    assert not [note for note in clusters.notes if "AwsSolutions" in note]
