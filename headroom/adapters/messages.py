@@ -84,6 +84,8 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
     ref, volume = decision.observation.volume.ref, decision.observation.volume
     plan, answer = plan_of(decision), decision.answer
     headline = HEADLINES.get(kind, "{volume} needs you")
+    if kind == "refused" and summary.startswith("not sent: "):
+        headline = "{volume} was not changed"
     if isinstance(answer, Escalate):
         headline = "{volume} needs you"
     label = "Volume" if ref.kind is Kind.EBS else "Database"

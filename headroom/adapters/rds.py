@@ -19,7 +19,6 @@ from headroom.adapters.rds_classes import InstanceClasses
 from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.adapters.rds_reads import LEAVING, RdsClient, RdsReads, name_of
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
-from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.rds_changes import Parameters, parameters
 from headroom.domain.rds_operations import Attempt, Remembered, accepted, remember
 from headroom.domain.resources import (
@@ -303,10 +302,8 @@ def _why_not_now(told: shapes.Told, *, busy: bool) -> Refused | None:
 
 
 def _why_never(told: shapes.Told, target: Configuration) -> Refused | None:
-    """What no call of ours may do, whatever was decided: copy all data, or grow beside RDS."""
+    """What no call of ours may do, whatever was decided: grow beside RDS's own autoscaling."""
     found = told.volume.configuration
-    if full_copy(found, target):
-        return _declined(Refusal.INVALID, f"RDS would copy all data from {found} to {target}")
     if target.size_gib > found.size_gib and told.facts.grows_by_itself:
         return _declined(Refusal.UNSUPPORTED, "RDS's storage autoscaling grows it by now")
     return None

@@ -10,7 +10,7 @@ from headroom.application import rollback
 from headroom.application.breakers import tell_if_opened
 from headroom.application.execution import LEASE, VERIFY_AFTER, known
 from headroom.application.groups import tell_ended
-from headroom.domain.assess import GIVE_UP, assess, assess_return
+from headroom.domain.assess import assess, assess_return, patience
 from headroom.domain.decision import Act, Decision
 from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.observation import Observation
@@ -91,7 +91,7 @@ def _resolve(
         mine = known(decision, change.started_at)
         ports.standings.saw_modifications(observation.volume.ref, [mine], now=now)
         return False
-    until = _too_early(observation, chain, now)
+    until = _too_early(observation, act, chain, now)
     if until is not None:
         _wait(ports, observation, chain, now, until=until)
         return False
@@ -103,7 +103,9 @@ def _resolve(
     return True
 
 
-def _too_early(observation: Observation, chain: OpenChain, now: datetime) -> datetime | None:
+def _too_early(
+    observation: Observation, act: Act, chain: OpenChain, now: datetime
+) -> datetime | None:
     """Until when AWS may still come to show the change; None when it would show by now.
 
     A database that RDS is at work on may be at work on this very change without naming it.
@@ -114,7 +116,8 @@ def _too_early(observation: Observation, chain: OpenChain, now: datetime) -> dat
         return until if now < until else None
     if now < chain.since + GIVE_RDS:
         return chain.since + GIVE_RDS
-    at_work = facts.status != AVAILABLE and now < chain.since + GIVE_UP
+    most = patience(observation, act.plan)
+    at_work = facts.status != AVAILABLE and now < chain.since + most
     return now + GIVE_AWS if at_work else None
 
 

@@ -8,7 +8,16 @@ from datetime import datetime, timedelta
 from headroom.application.breakers import tell_if_opened
 from headroom.domain.admission import WHY
 from headroom.domain.decision import Act, Decision
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
+from headroom.domain.outcome import (
+    NOT_SENT,
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Refusal,
+    Refused,
+    Stale,
+    Unknown,
+)
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import WINDOW, KnownModification
@@ -141,6 +150,8 @@ def _told(outcome: Outcome, ref: ResourceRef, now: datetime) -> tuple[Step, str,
             return Step.STALE, f"not sent: {detail}", now + timedelta(minutes=1)
         case Refused(refusal=refusal, code=code, message=message):
             summary = f"AWS refused ({code}): {message}"
+            if code == NOT_SENT:
+                summary = f"not sent: {message}"
             return Step.REFUSED, summary, now + RETRY.get(refusal, RETRY_OTHERWISE)
         case Unknown(detail=detail):
             return Step.UNKNOWN, f"no clear answer: {detail}", now + RESOLVE_AFTER

@@ -39,7 +39,7 @@ SAME_CHANGE = timedelta(hours=1)
 GIVE_UP = timedelta(hours=30)
 """Past this, a change whose effect could not be proven is reported as not having helped."""
 COPY_GIVE_UP = timedelta(days=7)
-"""The same for one that RDS copies all data for: how long that takes, AWS does not say."""
+"""The same while RDS is still at work on it, or copies all data: how long, AWS does not say."""
 COPY_LOOK_AGAIN = timedelta(minutes=30)
 
 
@@ -82,16 +82,28 @@ def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Veri
 def _pending(
     observation: Observation, plan: Plan, applied_at: datetime, detail: str
 ) -> Verification:
-    patience = _patience(plan)
-    if observation.at - applied_at > patience:
-        hours = patience.total_seconds() / 3600
+    waited, most = _waited(observation, applied_at), patience(observation, plan)
+    if waited > most:
+        hours = most.total_seconds() / 3600
         return Ineffective(cause=f"no proof of relief in {hours:.0f} h: {detail}")
-    again = COPY_LOOK_AGAIN if plan.full_copy else LOOK_AGAIN
+    again = COPY_LOOK_AGAIN if plan.full_copy or waited > GIVE_UP else LOOK_AGAIN
     return Pending(next_look=observation.at + again, detail=detail)
 
 
-def _patience(plan: Plan) -> timedelta:
-    return COPY_GIVE_UP if plan.full_copy else GIVE_UP
+def patience(observation: Observation, plan: Plan) -> timedelta:
+    """How long a change may take: RDS may work on the storage for days, and nothing else starts."""
+    change = observation.modification
+    of_rds = observation.volume.facts is not None
+    at_work = of_rds and change is not None and change.in_flight
+    return COPY_GIVE_UP if plan.full_copy or at_work else GIVE_UP
+
+
+def _waited(observation: Observation, applied_at: datetime) -> timedelta:
+    """How long it is since proof could have been seen: of a database, since RDS was done with it."""
+    change = observation.modification
+    of_rds = observation.volume.facts is not None and change is not None
+    ended_at = change.ended_at if of_rds and change is not None else None
+    return observation.at - max(applied_at, ended_at or applied_at)
 
 
 def _pressure_after(
@@ -134,7 +146,7 @@ def _nothing_missed(
         )
     if clear >= NOT_MISSED_MINUTES:
         return NotMissed(detail=_clear(after, clear))
-    if observation.at - applied_at > _patience(plan):
+    if _waited(observation, applied_at) > patience(observation, plan):
         return NotMissed(detail=f"no pressure was measured in all that time ({so_far})")
     more = 0 if pressed else NOT_MISSED_MINUTES - clear
     return Pending(

@@ -50,6 +50,10 @@ class Stale:
     detail: str
 
 
+NOT_SENT = "NotSent"
+"""The code of what was refused by ourselves, looking again: AWS was not asked."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
     """AWS said no, for certain. `retry_at` is the instant its message names, None if none."""

@@ -128,14 +128,6 @@ def test_autoscaling_that_was_switched_on_meanwhile_owns_the_size() -> None:
     assert place.service.changes == []
 
 
-def test_a_full_copy_is_never_sent_whatever_was_decided() -> None:
-    place = Place(db(AllocatedStorage=300, StorageType="gp3"))
-    outcome = place.apply(rds(VolumeType.GP3, 400, 12_000, 500))
-    assert isinstance(outcome, Refused)
-    assert "copy all data" in outcome.message
-    assert place.service.changes == []
-
-
 def member(name: str = "trio-2", **changes: Any) -> dict[str, Any]:
     return db(DBInstanceIdentifier=name, DBClusterIdentifier="trio", **changes)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headroom.adapters.messages import of_decision
 from headroom.adapters.rds import RdsStorage
 from headroom.adapters.rds_classes import InstanceClasses
 from headroom.application.look import look
@@ -351,3 +352,42 @@ def test_a_database_that_is_deleted_meanwhile_ends_its_chain() -> None:
     stage.later(minutes=12)
     assert stage.look_on() is None
     assert stage.steps(ORDERS)[-1] == "gone"
+
+
+def test_what_was_not_sent_is_not_called_a_refusal_of_aws() -> None:
+    stage = Databases.of(spending())
+
+    def late(number: int) -> None:
+        if number == 3:  # after the decision and the look that is noted
+            stage.service.instances["orders"]["PendingModifiedValues"] = {"MultiAZ": True}
+
+    stage.service.before_look = late
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "intended", "refused"]
+    ((_, step, said),) = stage.told
+    assert (step, said.startswith("not sent: ApplyImmediately would apply")) == (Step.REFUSED, True)
+    message = of_decision(stage.ledger.decision(last_of(stage)), step, said)
+    assert message.headline == "orders was not changed"
+
+
+def last_of(stage: Databases) -> str:
+    found = stage.ledger.standing(ORDERS, stage.now).last_decision_id
+    assert found is not None
+    return found
+
+
+def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vain() -> None:
+    stage = Databases.of(spending())
+    stage.look()
+    stage.later(minutes=12)
+    stage.service.optimizes()
+    stage.loads["orders"] = activity([100.0] * 180, iops_check=None, mibps_check=None)
+    for _ in range(5):
+        stage.later(hours=14)
+        stage.look_on()
+    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
+    stage.service.settles()
+    for _ in range(3):
+        stage.later(minutes=10)
+        stage.look_on()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
