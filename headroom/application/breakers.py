@@ -6,6 +6,7 @@ from datetime import datetime
 
 from headroom.domain.decision import Decision
 from headroom.domain.records import Step
+from headroom.domain.resources import Kind
 from headroom.domain.stops import FAILS
 from headroom.ports import Ports
 
@@ -16,12 +17,13 @@ def tell_if_opened(ports: Ports, decision: Decision, step: Step, at: datetime) -
         return
     ref = decision.observation.volume.ref
     seen = ports.standings.standing(ref, at)
+    name = ref.resource_id if ref.kind is Kind.EBS else ref.arn
     if seen.breaker_opened_at == at:
         ports.notifier.tell(
             decision, Step.BREAKER_OPENED,
             f"{seen.failures_in_a_row} changes of {ref.resource_id} in a row failed; it is left "
             "alone until somebody has found out why and runs "
-            f"`headroom breaker close {ref.resource_id} --region {ref.region}`",
+            f"`headroom breaker close {name} --region {ref.region}`",
         )  # fmt: skip
     if seen.account_breaker_opened_at == at:
         ports.notifier.tell(

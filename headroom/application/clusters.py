@@ -15,7 +15,7 @@ from headroom.domain.cluster_again import judge_cluster_again, undo_cluster
 from headroom.domain.cluster_check import assess_cluster, check, switch_of
 from headroom.domain.cluster_decision import ClusterEvidence, decide_cluster, no_activity
 from headroom.domain.cluster_memory import ClusterMemory, with_days
-from headroom.domain.decision import Act, Decision, Evidence, Hold
+from headroom.domain.decision import Act, Decision, Evidence, Hold, Reason
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
@@ -29,8 +29,9 @@ from headroom.ports import Clusters, Ports, ReadFailed, StorageView
 
 DAILY = timedelta(hours=24)
 """How often a cluster is looked at: what fourteen days say changes once a day."""
-SOON = timedelta(minutes=15)
-"""When one is looked at again whose change waits for what nobody knows the end of."""
+SOON = timedelta(hours=1)
+"""When one is looked at again whose change waits for what nobody knows the end of: a nightly
+backup would else stand in the way of every look."""
 ACTED = timedelta(minutes=5)
 """Moved on by the outcome; a crash before it is found by this."""
 SAME_START = timedelta(seconds=1)
@@ -217,6 +218,8 @@ def next_look(decision: Decision) -> datetime:
         found.append(at + ACTED)
     elif isinstance(answer, Hold) and answer.until is not None:
         found.append(max(answer.until, at + timedelta(minutes=1)))
+    elif answer.reason is Reason.BLOCKED_FOR_NOW and decision.effective.enrolled:
+        found.append(at + SOON)
     waits = (one.expires for one in (standing.asking, standing.rollback) if one is not None)
     found += [max(until, at + timedelta(minutes=1)) for until in waits]
     return min(found)

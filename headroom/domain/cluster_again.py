@@ -12,7 +12,6 @@ from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
 from headroom.domain.cluster_decision import (
     ClusterEvidence,
     answered,
-    counted_from,
     decide_cluster,
     mode_of,
     plan_of,
@@ -133,10 +132,11 @@ def _case(
         observation=found.seen, limits=limits_of(effective.limits), demand=side.demand,
         prices=found.prices, now=both, plan=back,
     )  # fmt: skip
-    current = both.of(origin).total_usd
+    # What it cost before our change is no increase: a wish to undo is not held to a limit for more.
+    standing = replace(base.standing, enrolment_usd=plan_of(back).monthly_usd)
     return Case(
         plan=plan_of(back), observation=base.observation, demand=base.demand,
-        diagnosis=base.diagnosis, standing=counted_from(base.standing, current), policy=policy,
+        diagnosis=base.diagnosis, standing=standing, policy=policy,
         effective=effective, cluster=about,
     )  # fmt: skip
 

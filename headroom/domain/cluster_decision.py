@@ -256,7 +256,7 @@ def _diagnosis(said: AuroraDecision) -> Diagnosis:
     binding = Binding.STORAGE_MODE
     if reason in _CONTENT:
         binding = Binding.NOTHING
-    elif reason in (AuroraReason.DATA_TOO_THIN, AuroraReason.NO_BILLED_IO):
+    elif reason is AuroraReason.DATA_TOO_THIN:
         binding = Binding.UNKNOWN
     return Diagnosis(
         binding=binding, volume_iops_limit=0.0, volume_mibps_limit=0.0, instance_iops_left=None,

@@ -81,8 +81,12 @@ def reservation(
 def _counted_from(state: ResourceState, decision: Decision) -> Decimal:
     """The price that increases are counted from: at enrolment, of a cluster today's less our own.
 
-    A cluster's bill moves with its load; see cluster_decision.counted_from.
+    A cluster's bill moves with its load; see cluster_decision.counted_from. What it cost before
+    our own change is no increase.
     """
+    if decision.cluster is not None and decision.rolls_back is not None:
+        plan = decision.answer.plan if isinstance(decision.answer, Act) else None
+        return Decimal(0) if plan is None else plan.monthly_usd
     if decision.cluster is not None and decision.current_usd is not None:
         return decision.current_usd - usd(state.own_micro_usd)
     return Decimal(0) if state.enrolment_usd is None else state.enrolment_usd
