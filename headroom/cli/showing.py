@@ -80,7 +80,7 @@ def _decisions(what: Outcome) -> object:
         )
         for told, story in stories
     ]
-    columns = ("When, volume\ndecision", "Seen\nconsidered, USD a month", "Guardrails",
+    columns = ("When, story\ndecision", "Seen\nconsidered, USD a month", "Guardrails",
                "From -> to\nprice change, what came of it")  # fmt: skip
     title = "Decisions, by day and time (in brackets: what was not done)"
     return table(title, columns, rows, lines=True)
