@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from heapq import heappop, heappush
@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from headroom.adapters.aurora import AuroraStorage
 from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory
 from headroom.adapters.selection import selected
 from headroom.adapters.selection_rds import selected_databases
@@ -22,7 +23,8 @@ from headroom.cli.account import Account, account
 from headroom.cli.naming import named, short
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
-from headroom.cli.reading import databases_of
+from headroom.cli.reading import clusters_of, databases_of
+from headroom.cli.replay_clusters import MissedCluster, clusters_there, replayed_clusters
 from headroom.cli.replays import Missed, Rules, replays
 from headroom.cli.report import Section
 from headroom.domain.policy import Policy
@@ -56,7 +58,8 @@ def replay(
         typer.Option(help="Only this one: vol-ID, db:NAME or cluster:NAME; may be given again."),
     ] = None,
     databases: Annotated[
-        bool, typer.Option(help="Whether databases of RDS are replayed beside the volumes.")
+        bool,
+        typer.Option(help="Whether databases and Aurora clusters are replayed beside the volumes."),
     ] = True,
     policy: Annotated[Path | None, typer.Option(help="Policy file (docs/policy.md).")] = None,
     preset: Annotated[
@@ -100,10 +103,12 @@ def replay(
     )
     views = _views(where, volume or (), tags, databases=databases)
     sections = Sections()
-    found = _played(views, where, rules, processes or os.cpu_count() or 1, sections)
+    found = _played(views.played, where, rules, processes or os.cpu_count() or 1, sections)
+    clusters = tuple(replayed_clusters(views.clusters, where, views.aurora, rules))
     told = replay_told.Told(
-        account_id=where.account_id, region=where.region, rules=rules, found=found
-    )
+        account_id=where.account_id, region=where.region, rules=rules, found=found,
+        clusters=clusters,
+    )  # fmt: skip
     if html is not None:
         report.write(replayed_page.page(told, sections.kept()), html)
         err().print(f"Report: {html}", style="dim", soft_wrap=True)
@@ -111,7 +116,8 @@ def replay(
         emit(told.to_json())
     else:
         replay_told.show(told, out())
-    return FAILED if any(isinstance(one, Missed) and one.failed for one in found) else OK
+    missed = (one for one in (*found, *clusters) if isinstance(one, Missed | MissedCluster))
+    return FAILED if any(one.failed for one in missed) else OK
 
 
 class Sections:
@@ -170,9 +176,18 @@ def _instant(text: str | None, now: datetime) -> datetime:
     return instant
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Views:
+    """What is replayed: by minutes, and Aurora clusters by days, with the storage they are of."""
+
+    played: tuple[StorageView, ...]
+    clusters: tuple[StorageView, ...]
+    aurora: AuroraStorage
+
+
 def _views(
     where: Account, names: Sequence[str], tags: Sequence[tuple[str, str]], *, databases: bool
-) -> tuple[StorageView, ...]:
+) -> _Views:
     refs = [named(each, account_id=where.account_id, region=where.region) for each in names]
     volume_ids = [ref.resource_id for ref in refs if ref.kind is Kind.EBS]
     asked = [ref for ref in refs if ref.kind is Kind.RDS]
@@ -185,25 +200,38 @@ def _views(
             )  # fmt: skip
         except ReadFailed as failed:
             raise Problem(f"The volumes cannot be read: {failed}.") from None
+    aurora, clusters = clusters_of(where), tuple[StorageView, ...]()
     if asked or (databases and not refs):
-        views += _databases(where, asked, tags)
+        of_rds, clusters = _databases(where, aurora, asked, tags)
+        views += of_rds
     tagged = "".join(f" with tag {key}={value}" for key, value in tags)
-    there = {view.volume.ref for view in views}
-    lacking = [short(ref.arn) for ref in refs if ref not in there]
+    there = {view.volume.ref.arn for view in (*views, *clusters)}
+    lacking = [short(ref.arn) for ref in refs if ref.arn not in there]
     what = "volume or database" if databases else "volume"
     if lacking:
         raise BadRequest(f"There is no {', '.join(lacking)}{tagged} in {where.region}.")
-    if not views:
+    if not views and not clusters:
         raise BadRequest(f"There is no {what}{tagged} in {where.region} of {where.account_id}.")
-    return tuple(views)
+    if clusters:  # only now are prices asked for that take many pages
+        aurora = clusters_of(where, price_list=where.price_list)
+    return _Views(played=tuple(views), clusters=clusters, aurora=aurora)
 
 
 def _databases(
-    where: Account, refs: Sequence[ResourceRef], tags: Sequence[tuple[str, str]]
-) -> tuple[StorageView, ...]:
-    """Databases of RDS; where they may not be read and nobody named one, that is said."""
+    where: Account, aurora: AuroraStorage, refs: Sequence[ResourceRef],
+    tags: Sequence[tuple[str, str]],
+) -> tuple[tuple[StorageView, ...], tuple[StorageView, ...]]:  # fmt: skip
+    """Databases of RDS and Aurora clusters; that they may not be read is said where none is named."""
+    names = [
+        ref.resource_id.removeprefix("cluster:")
+        for ref in refs
+        if ref.resource_id.startswith("cluster:")
+    ]
     try:
-        return selected_databases(databases_of(where), refs=refs, tags=tags)
+        found = selected_databases(databases_of(where), refs=refs, tags=tags)
+        if refs and not names:
+            return found, ()
+        return found, clusters_there(aurora, names=names, tags=tags, account=where)
     except ReadFailed as failed:
         if refs:
             raise Problem(f"The databases cannot be read: {failed}.") from None
@@ -211,7 +239,7 @@ def _databases(
             f"Without databases, which cannot be read ({failed}); --no-databases leaves them out.",
             markup=False, soft_wrap=True, style="dim",
         )  # fmt: skip
-        return ()
+        return (), ()
 
 
 def _played(

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from rich.console import Console
 
+from headroom.cli import replay_clusters
 from headroom.cli.naming import short
 from headroom.cli.output import money, table, utc
 from headroom.cli.replays import Missed, Rules
@@ -41,6 +42,7 @@ class Told:
     region: str
     rules: Rules
     found: Sequence[Replayed | Missed]
+    clusters: Sequence[replay_clusters.Found] = ()
 
     @property
     def replayed(self) -> tuple[Replayed, ...]:
@@ -95,6 +97,7 @@ class Told:
                 "most_increase_usd_per_month": _usd(most),
                 "account_limit_usd_per_month": _usd(self.rules.policy.account_increase_usd),
             },
+            "clusters": replay_clusters.as_objects(self.clusters),
             "notes": list(NOTES),
         }
 
@@ -106,7 +109,9 @@ def show(told: Told, console: Console) -> None:
     columns = ("Name", "It is", "Starved", "Storage", "Headroom would have made it")
     if rows:
         console.print(table(title, columns, rows))
-    console.print(told.total_in_words(), soft_wrap=True)
+    if told.found:
+        console.print(told.total_in_words(), soft_wrap=True)
+    replay_clusters.show(told.clusters, console)
     for note in _remarks(told):
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
 
