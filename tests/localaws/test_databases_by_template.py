@@ -62,3 +62,16 @@ def test_an_aurora_cluster_and_its_member_are_made_in_order(program: Program) ->
     assert told["StackStatus"] == "CREATE_COMPLETE", told.get("StackStatusReason")
     cluster = program.client("rds").describe_db_clusters(DBClusterIdentifier="woven")
     assert len(cluster["DBClusters"][0]["DBClusterMembers"]) == 1
+
+
+def test_a_final_snapshot_that_cannot_be_made_fails_the_deletion_and_keeps_the_database(
+    program: Program,
+) -> None:
+    resources = database(DBInstanceIdentifier="kept")
+    resources["Db"]["DeletionPolicy"] = "Snapshot"
+    deploy(program, "kept", resources)
+    program.client("cloudformation").delete_stack(StackName="kept")
+    events = program.client("cloudformation").describe_stack_events(StackName="kept")
+    reasons = [e.get("ResourceStatusReason", "") for e in events["StackEvents"]]
+    assert any("final snapshot" in reason for reason in reasons)
+    assert program.client("rds").describe_db_instances(DBInstanceIdentifier="kept")["DBInstances"]

@@ -65,6 +65,13 @@ class _Database(LocalResource):
         self._retag({tag["Key"]: tag.get("Value", "") for tag in after.get("Tags") or ()})
         self.properties = properties
 
+    def snapshot(self) -> None:
+        """What DeletionPolicy Snapshot would leave behind."""
+        raise NotImplementedError(
+            "A final snapshot of a database is not supported by this endpoint; "
+            "DeletionPolicy Delete is"
+        )
+
     def _modify(self, request: Mapping[str, Any]) -> None:
         raise NotImplementedError
 
