@@ -7,14 +7,16 @@ so what a look saw is noted, and the latest change is told from two looks (domai
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from botocore.exceptions import ClientError
 
 from headroom.adapters import aurora_shapes as shapes
+from headroom.adapters.aurora_beside import Beside, RdsClient
 from headroom.adapters.aurora_facts import (
     AVAILABLE,
     LEAVING,
@@ -24,7 +26,8 @@ from headroom.adapters.aurora_facts import (
 )
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.rds_errors import rds_refusal_of
-from headroom.domain.aurora import AuroraActivity, AuroraCluster, Member
+from headroom.adapters.rds_shapes import applied_with
+from headroom.domain.aurora import AuroraActivity, AuroraCluster
 from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.cluster_decision import mode_of
 from headroom.domain.cluster_memory import ClusterMemory, ModeChanged, remember
@@ -33,21 +36,8 @@ from headroom.domain.resources import Configuration, Modification, ResourceRef, 
 from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
 from headroom.serialization import Unreadable, from_json, to_json
 
-PAGE = 100
-"""Clusters, members, reservations or parameters a page, the most RDS takes."""
-PARALLEL_QUERY = "aurora_parallel_query"
 _GONE = "DBClusterNotFoundFault"
-_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 _log = logging.getLogger(__name__)
-
-
-class RdsClient(Protocol):
-    """What is called of boto3's client of RDS."""
-
-    def get_paginator(self, operation_name: str) -> Any: ...
-    def describe_db_clusters(self, *, DBClusterIdentifier: str) -> Mapping[str, Any]: ...
-    def list_tags_for_resource(self, *, ResourceName: str) -> Mapping[str, Any]: ...
-    def modify_db_cluster(self, **sent: Any) -> Mapping[str, Any]: ...
 
 
 class ClusterMetrics(Protocol):
@@ -90,6 +80,7 @@ class AuroraStorage:
         modify_client: RdsClient | None = None,
     ) -> None:
         self._rds = client
+        self._beside = Beside(client)
         self._modify = modify_client or client
         self._metrics = metrics
         self._prices = prices
@@ -103,7 +94,7 @@ class AuroraStorage:
 
         Passes over what is being deleted and what is not understood.
         """
-        for shape in self._pages("describe_db_clusters", "DBClusters"):
+        for shape in self._beside.pages("describe_db_clusters", "DBClusters"):
             if not shapes.ours(shape) or shape.get("Status") in LEAVING:
                 continue
             try:
@@ -123,8 +114,8 @@ class AuroraStorage:
             members = shapes.members_of(told.shape, told.members)
             cluster = shapes.cluster(
                 told.shape, told.members, account_id=self._account_id, region=self._region,
-                reserved=self._reserved(told.shape["Engine"], members),
-                parallel_query=self._parallel_query(told.shape),
+                reserved=self._beside.reserved(told.shape["Engine"], members),
+                parallel_query=self._beside.parallel_query(told.shape),
                 first_seen_in_mode=memory.first_seen_in_mode,
             )  # fmt: skip
             return StorageView(
@@ -143,7 +134,7 @@ class AuroraStorage:
         """Change the mode if the cluster still is as the decision saw it.
 
         One call at most, and never one that would apply somebody else's pending changes with it.
-        What is about to be sent is noted first.
+        What is about to be sent is noted first, and nothing is done between a last look and it.
         """
         try:
             told = self._told(ref)
@@ -163,23 +154,50 @@ class AuroraStorage:
                 f"is {volume.configuration}, last changed {started}; decided on {expected}, {seen}"
             )
             return Stale(expected=expected, found=volume.configuration, detail=said)
-        return _why_not_now(volume, change) or self._send(ref, expected, target)
+        return _why_not_now(volume, change) or self._send(ref, volume, memory, target)
 
-    def _send(self, ref: ResourceRef, expected: Configuration, target: Configuration) -> Outcome:
+    def _send(
+        self, ref: ResourceRef, volume: Volume, memory: ClusterMemory, target: Configuration
+    ) -> Outcome:
+        expected = volume.configuration
         attempt = ModeChanged(at=self._clock(), origin=mode_of(expected), target=mode_of(target))
         try:
             self.memory(ref, lambda before: replace(before, attempt=attempt))
         except Exception as failed:  # what could not be told from somebody else's is not sent
             return _declined(Refusal.OTHER, f"could not note the change first: {failed}")
+        moved = self._moved(ref, volume, memory)
+        if moved is not None:
+            with suppress(ReadFailed):  # left there, the note lasts an hour
+                self.memory(ref, lambda before: replace(before, attempt=None))
+            return moved
         try:
-            self._modify.modify_db_cluster(
+            answer = self._modify.modify_db_cluster(
                 DBClusterIdentifier=ref.resource_id,
                 StorageType=target.volume_type.value,
                 ApplyImmediately=True,
             )
         except Exception as error:  # once it may have been sent, anything is an outcome
             return rds_refusal_of(error)
-        return Applied(started_at=attempt.at)
+        flushed = ", ".join(applied_with(answer))
+        detail = f"RDS applies {flushed} with it, left pending at that very moment"
+        return Applied(started_at=attempt.at, detail=detail if flushed else "")
+
+    def _moved(self, ref: ResourceRef, volume: Volume, memory: ClusterMemory) -> Outcome | None:
+        """What keeps the call from being sent that was not there a moment ago; None if nothing."""
+        try:
+            told = self._told(ref)
+            with reading(f"cluster {ref.resource_id}"):
+                now = self._volume(told, memory)
+        except ResourceGone as gone:
+            return _declined(Refusal.GONE, str(gone))
+        except ReadFailed as failed:
+            return _declined(Refusal.OTHER, f"could not look once more: {failed}")
+        if now == volume:
+            return None
+        said = "the cluster or its tags changed while the change was being noted"
+        return _why_not_now(now, None) or Stale(
+            expected=volume.configuration, found=now.configuration, detail=said
+        )
 
     def activity(self, cluster: AuroraCluster, now: datetime) -> AuroraActivity:
         """What CloudWatch has published of it; raises ReadFailed."""
@@ -240,49 +258,8 @@ class AuroraStorage:
                 told = self._rds.list_tags_for_resource(ResourceName=shape["DBClusterArn"])
                 shape = {**shape, "TagList": told["TagList"]}
         of_it = [{"Name": "db-cluster-id", "Values": [name]}]
-        members = tuple(self._pages("describe_db_instances", "DBInstances", Filters=of_it))
+        members = tuple(self._beside.pages("describe_db_instances", "DBInstances", Filters=of_it))
         return _Told(shape=shape, members=members)
-
-    def _reserved(self, engine: str, members: tuple[Member, ...]) -> tuple[Member, ...] | None:
-        """What of the account's reservations this cluster may be counted to have; None if denied."""
-        try:
-            every = tuple(self._pages("describe_reserved_db_instances", "ReservedDBInstances"))
-        except ReadFailed as failed:
-            if _denied(failed):
-                return None
-            raise
-        return shapes.covering(shapes.reservations(every, engine), members)
-
-    def _parallel_query(self, shape: shapes.Shape) -> bool | None:
-        """Whether it is on; only MySQL has it, and what nobody set is off. None if denied."""
-        if shape["Engine"] != "aurora-mysql":
-            return None
-        group = shape["DBClusterParameterGroup"]
-        try:
-            for one in self._pages(
-                "describe_db_cluster_parameters", "Parameters",
-                DBClusterParameterGroupName=group, Source="user",
-            ):  # fmt: skip
-                if one.get("ParameterName") == PARALLEL_QUERY:
-                    return str(one.get("ParameterValue", "")).strip().lower() in ("1", "on", "true")
-        except ReadFailed as failed:
-            if _denied(failed):
-                return None
-            raise
-        return False
-
-    def _pages(self, operation: str, key: str, **asked: Any) -> Iterator[shapes.Shape]:
-        pages = self._rds.get_paginator(operation).paginate(
-            PaginationConfig={"PageSize": PAGE}, **asked
-        )
-        left = iter(pages)
-        while True:
-            with reading(operation):
-                page = next(left, None)
-                found = [] if page is None else list(page[key])
-            if page is None:
-                return
-            yield from found
 
 
 def _remembered(text: str) -> ClusterMemory | None:
@@ -295,11 +272,6 @@ def _remembered(text: str) -> ClusterMemory | None:
     except Unreadable as problem:
         _log.warning("a note about a cluster is not understood: %s", problem)
         return None
-
-
-def _denied(failed: ReadFailed) -> bool:
-    cause = failed.__cause__
-    return isinstance(cause, ClientError) and code_of(cause) in _DENIED
 
 
 def _why_not_now(volume: Volume, change: Modification | None) -> Refused | None:

@@ -15,6 +15,8 @@ from headroom.domain.limits import NARROWER, WEIGHED, Limits, TagsMay
 from headroom.domain.policy_fields import FRIENDLY, written
 from headroom.domain.resources import Kind
 
+SHIPPED = "shipped value"
+"""Where a limit is from that the defaults would have widened without naming the kind."""
 _TAGS_MAY = tuple(TagsMay)
 """The least permission first."""
 _NAMES = {setting.name: name for name, setting in FRIENDLY.items()}
@@ -58,7 +60,7 @@ class Reading:
         """Begin with the policy's defaults."""
         if must_be_named(self.kind):
             self._narrow({f.name: getattr(limits, f.name) for f in fields(Limits)}, "defaults")
-            self.origins.clear()
+            self.origins = dict.fromkeys(self.withheld, SHIPPED)
         else:
             self.limits = limits
 

@@ -107,7 +107,7 @@ class EffectiveLimits:
     problem: str | None
     """Why the tags on the resource could not be understood, None when they could."""
     origins: tuple[tuple[str, str], ...] = ()
-    """Fields of Limits that are not from the defaults, and where from: `rule N`, `tag KEY`."""
+    """Fields of Limits not from the defaults, and where from: `rule N`, `tag KEY`, as shipped."""
     notes: tuple[str, ...] = ()
     """What was asked for and not given, a sentence each: by its tags, or without its kind."""
 

@@ -144,9 +144,9 @@ def test_clusters_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> No
         region=REGION,
     )  # fmt: skip
     with suppress(ReadFailed, NotImplementedError, ClientError):
-        asked._reserved("aurora-mysql", ())
+        asked._beside.reserved("aurora-mysql", ())
     with suppress(ReadFailed, NotImplementedError, ClientError):
-        asked._parallel_query(service.cluster)
+        asked._beside.parallel_query(service.cluster)
     read = {*actions.RDS_READ_ACTIONS, *actions.AURORA_READ_ACTIONS}
     assert set(actions.AURORA_READ_ACTIONS) <= called <= read
     called.clear()

@@ -457,3 +457,30 @@ def test_a_decision_about_a_cluster_reads_back_as_it_was_written() -> None:
         decision = Clusters.of(ios=list(ios)).decided()
         again = decision_from_json(decision_to_json(decision))
         assert again == decision
+
+
+def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call() -> None:
+    for change, words in (
+        ({"PendingModifiedValues": {"EngineVersion": "16.6"}}, "left pending too: EngineVersion"),
+        ({"Status": "backing-up"}, "backing-up"),
+        ({"TagList": [{"Key": "headroom", "Value": "off"}]}, "its tags changed"),
+    ):
+        stage = Clusters.of()
+        remembered = stage.aurora.memory
+
+        def noted(
+            *asked: Any, stage: Clusters = stage, change: dict[str, Any] = change,
+            remembered: Any = remembered,
+        ) -> Any:  # fmt: skip
+            after = remembered(*asked)
+            if after is not None and after.attempt is not None:
+                stage.service.cluster.update(change)
+            return after
+
+        stage.aurora.memory = noted  # type: ignore[method-assign]
+        stage.decided()
+        assert stage.service.changes == []
+        assert stage.steps(ORDERS)[-1] in ("refused", "stale")
+        assert any(words in r.summary for r in stage.ledger.by_resource(
+            ORDERS.arn, since=NOW - timedelta(days=1), until=NOW + timedelta(days=1)
+        ))  # fmt: skip

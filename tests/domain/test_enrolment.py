@@ -130,6 +130,7 @@ def test_what_was_not_followed_is_said_once_for_each_place() -> None:
         "rule 1 sets max_iops 32,000 (it is 16,000) without naming kind: rds, which allows a "
         "database nothing",
     )
+    assert dict(found.origins) == {"mode": "shipped value", "growth": "shipped value"}
     settled = rule(RDS, mode=AUTO, growth=True, max_iops=64_000)
     assert of(rule(max_iops=32_000), settled, mode=AUTO, growth=True).notes == ()
 
