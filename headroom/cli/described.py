@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headroom.domain.databases import COPIES, Database, Deployment
+from headroom.domain.free_space import SpaceForecast
 from headroom.domain.observation import Observation
 from headroom.domain.resources import Configuration, Volume
 
@@ -98,4 +99,31 @@ def as_object(observation: Observation) -> dict[str, object] | None:
         "replica_of": None if facts is None else facts.replica_of,
         "unusual": None if facts is None else facts.unusual,
         "takes": sorted(valid.volume_type.value for valid in observation.valid),
+    }
+
+
+def space_lines(space: SpaceForecast) -> tuple[str, ...]:
+    """What was expected of a database's free space."""
+    wanted = f"; {space.needed_gib:,} GiB would be enough" if space.short else ""
+    return (
+        space.explanation,
+        f"least expected within a day: {space.lowest_gib:,.1f} GiB; it fills by "
+        f"{space.fill_gib_per_day:,.1f} GiB a day ({space.basis.value.replace('_', ' ')}){wanted}",
+    )
+
+
+def space_object(space: SpaceForecast | None) -> dict[str, object] | None:
+    """The same for JSON; None where nothing is told of free space."""
+    if space is None:
+        return None
+    return {
+        "size_gib": space.size_gib,
+        "free_gib": space.free_gib,
+        "reserve_gib": space.reserve_gib,
+        "lowest_gib": space.lowest_gib,
+        "fill_gib_per_day": space.fill_gib_per_day,
+        "full_at": None if space.full_at is None else space.full_at.isoformat(),
+        "needed_gib": space.needed_gib,
+        "basis": space.basis.value,
+        "short": space.short,
     }

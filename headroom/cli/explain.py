@@ -80,6 +80,8 @@ def _tell(story: Told, console: Console) -> None:
     if about:
         _part(console, "The database", about)
     _part(console, "What was seen", (telling.seen(decision),))
+    if decision.space is not None:
+        _part(console, "Free space", described.space_lines(decision.space))
     _part(console, "What was considered", telling.considered(decision) or ("nothing",))
     said = telling.guardrails(decision)
     _part(console, "What the guardrails said", said or ("there was no plan to judge",))
@@ -154,6 +156,7 @@ def _object(story: Told, *, whole: bool) -> dict[str, object]:
         "resource": decision.observation.volume.ref.arn,
         "answer": telling.kind(decision),
         "database": described.as_object(decision.observation),
+        "free_space": described.space_object(decision.space),
         "summary": decision.summary,
         "seen": telling.seen(decision),
         "considered": list(telling.considered(decision)),

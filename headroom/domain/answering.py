@@ -55,6 +55,7 @@ def answered(seen: Assessed, judgements: tuple[PlanJudgement, ...]) -> Answer:
     asked = on_space(
         seen.space, evidence.observation.volume.facts, effective.limits, judgements,
         evidence.observation.at, priced=price_now(evidence) is not None,
+        busy=(change := evidence.observation.modification) is not None and change.in_flight,
     )  # fmt: skip
     return by_load if asked is None else _for_space(seen, asked, by_load)
 

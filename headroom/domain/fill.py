@@ -20,6 +20,10 @@ HOUR_S = 3_600
 DAY_HOURS = 24
 SEEN_WITHIN = timedelta(hours=12)
 """How long after its start a growth may take to show in what is free."""
+SEEN_LATE = timedelta(hours=26)
+"""How long before it was seen a change by somebody else may have been: looks are a day apart."""
+BEFORE = timedelta(minutes=10)
+OTHERS = "other"
 SHOWS = 0.5
 """Share of what was added that a single rise of free space must have to be the growth."""
 
@@ -49,28 +53,45 @@ def growths(
             continue
         added = change.target.size_gib - change.origin.size_gib
         if added > 0:
-            found.append(_growth(free, change.started_at, added, until))
+            ours = change.by != OTHERS
+            found.append(
+                _ours(free, change.started_at, added, until)
+                if ours
+                else _of_others(free, change.started_at, added)
+            )
     return tuple(sorted(found, key=lambda one: one.started_at))
 
 
-def _growth(free: Sequence[Point], started_at: datetime, added: int, until: datetime) -> Growth:
-    """One growth, landed when the largest rise since then shows it; of what was not measured, at once.
+def _ours(free: Sequence[Point], started_at: datetime, added: int, until: datetime) -> Growth:
+    """A growth that was called for just then, landed when free space shows it.
 
     One that does not show in time is not waited for: what is free then is all there is.
     """
     if not free or free[0][0] > started_at + SEEN_WITHIN:
         return Growth(started_at=started_at, added_gib=added, landed_at=started_at)
-    near = [p for p in free if started_at - timedelta(minutes=10) <= p[0]]
-    near = [p for p in near if p[0] <= started_at + SEEN_WITHIN]
-    rises = [(after[1] - before[1], after[0]) for before, after in pairwise(near)]
-    most = max(rises, default=None)
-    if most is not None and most[0] >= SHOWS * added:
-        return Growth(started_at=started_at, added_gib=added, landed_at=most[1])
+    shown_at = _shown(free, started_at - BEFORE, started_at + SEEN_WITHIN, added)
+    if shown_at is not None:
+        return Growth(started_at=started_at, added_gib=added, landed_at=shown_at)
     late = started_at + SEEN_WITHIN
     return Growth(
         started_at=started_at, added_gib=added, landed_at=late if until > late else None,
         shown=False,
     )  # fmt: skip
+
+
+def _of_others(free: Sequence[Point], seen_at: datetime, added: int) -> Growth:
+    """A growth by somebody else, which may have landed a day before it was seen; nothing is waited
+    for that nobody here called for."""
+    shown_at = _shown(free, seen_at - SEEN_LATE, seen_at + SEEN_WITHIN, added)
+    return Growth(started_at=seen_at, added_gib=added, landed_at=shown_at or seen_at)
+
+
+def _shown(free: Sequence[Point], since: datetime, until: datetime, added: int) -> datetime | None:
+    """When what is free rose the most, if that may be a growth by so much."""
+    near = [p for p in free if since <= p[0] <= until]
+    rises = [(after[1] - before[1], after[0]) for before, after in pairwise(near)]
+    most = max(rises, default=None)
+    return most[1] if most is not None and most[0] >= SHOWS * added else None
 
 
 def used(free: Sequence[Point], size_gib: int, grown: Sequence[Growth]) -> tuple[Point, ...]:

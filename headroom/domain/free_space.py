@@ -102,7 +102,7 @@ class SpaceForecast:
     def eased(self) -> bool:
         """Whether a shortage that was told of is over, and not just by a little."""
         plenty = self.lowest_gib >= EASED * self.reserve_gib
-        return not self.short and not self.unclear and plenty and self.full_at is None
+        return not self.short and not self.unclear and plenty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +131,12 @@ def space_forecast(
     recent, history = _free_series(observation)
     if configuration.database is None or recent is None:
         return None
-    free, at = merged(history, recent), observation.at
+    at, made_at = observation.at, observation.volume.created_at
+    # Whatever had the name before, its metrics have the same name.
+    free = tuple(p for p in merged(history, recent) if p[0] >= made_at)
     if not free:
         return None
-    grown = growths(modifications, free, at)
+    grown = growths([m for m in modifications if m.started_at >= made_at], free, at)
     taken = used(free, configuration.size_gib, grown)
     fresh = [p for p in taken if p[0] > at - FRESH]
     lately = [p for p in taken if p[0] > at - timedelta(hours=1)]

@@ -22,6 +22,8 @@ TOLD_WITHIN = timedelta(days=3)
 """How near full a database must be for its owner to hear of it who never let it grow."""
 BEFORE_FULL = timedelta(hours=1)
 """Growth that is let through later than this before the storage is full comes too late."""
+TODAY = timedelta(hours=24)
+"""So near full its owner hears of it once more, whatever was told before."""
 UNKNOWN_WAIT = timedelta(hours=6)
 """How near full it must be for its owner to hear of a wait nobody knows the end of."""
 
@@ -71,7 +73,7 @@ def for_this_owner(
 
 def on_space(
     space: SpaceForecast | None, facts: DatabaseFacts | None, limits: Limits,
-    judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool,
+    judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
 ) -> OnSpace | None:  # fmt: skip
     """What is to be done for want of space; None where there is enough or RDS sees to it."""
     for_space = [j for j in judgements if j.plan.growth is not None]
@@ -83,8 +85,18 @@ def on_space(
         return _unclear(space) if limits.grow_space else None
     if not space.short:
         return None
+    found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)
+    if isinstance(found, Tell) and space.full_at is not None and space.full_at <= at + TODAY:
+        return replace(found, cause=f"{found.cause}_today")
+    return found
+
+
+def _if_short(
+    space: SpaceForecast, facts: DatabaseFacts | None, limits: Limits,
+    for_space: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
+) -> OnSpace | None:  # fmt: skip
     if facts is not None and facts.max_allocated_gib is not None and rds_grows_it(facts):
-        return _autoscaling(space, facts.max_allocated_gib)
+        return _autoscaling(space, facts.max_allocated_gib, at, busy=busy)
     if not for_space:
         why = "no size that RDS takes adds any" if priced else "no price is known for more"
         return Tell(
@@ -94,7 +106,8 @@ def on_space(
     best = next((j for j in for_space if j.allowed or asked_early(limits, j, at)), None)
     if best is not None:
         return Grow(plan=best.plan)
-    return _blocked(space, min(for_space, key=distance), at)
+    alone = [j for j in for_space if j.plan.only_for_space]
+    return _blocked(space, min(alone or for_space, key=distance), at)
 
 
 def still_short(space: SpaceForecast | None, facts: DatabaseFacts | None) -> bool:
@@ -122,9 +135,15 @@ def _storage_full(for_space: Sequence[PlanJudgement]) -> Tell:
     )  # fmt: skip
 
 
-def _autoscaling(space: SpaceForecast, most_gib: int) -> Tell | None:
+def _autoscaling(space: SpaceForecast, most_gib: int, at: datetime, *, busy: bool) -> Tell | None:
     if autoscaling_can_add(space.size_gib, most_gib):
-        return None
+        if not busy or space.full_at is None or space.full_at > at + UNKNOWN_WAIT:
+            return None
+        return Tell(
+            cause=f"{CAUSE}autoscaling_waits", plan=None,
+            remedy="RDS grows it by itself, but not while the last change of its storage is being "
+            "worked on: make room",
+        )  # fmt: skip
     return Tell(
         cause=f"{CAUSE}autoscaling_maximum", plan=None,
         remedy=f"RDS grows it by itself, but only up to {most_gib} GiB, which has no room for its "

@@ -11,7 +11,9 @@ import pytest
 from headroom.cli.main import run
 from headroom.domain.databases import Deployment
 from tests.application.test_databases import Databases, at_the_limit, spending
+from tests.application.test_space import Filling
 from tests.cli.made import acted, chain, written
+from tests.domain.filling import steadily
 
 
 def told(capsys: pytest.CaptureFixture[str], folder: Path, stage: Databases) -> tuple[str, Any]:
@@ -78,3 +80,17 @@ def test_a_volume_has_nothing_of_the_kind(
     path = str(written(tmp_path / "records.jsonl", records))
     assert run(["explain", records[0].decision_id, "--file", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["database"] is None
+
+
+def test_what_was_expected_of_free_space_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = chain(Filling.at(steadily(51.0, 5.0)).look())
+    path = str(written(tmp_path / "records.jsonl", records))
+    assert run(["explain", records[0].decision_id, "--file", path]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Free space 51.0 of 500 GiB are free; 5.0 GiB more expected within a day" in text
+    assert "least expected within a day: 46.0 GiB; it fills by 5.0 GiB a day" in text
+    assert run(["explain", records[0].decision_id, "--file", path, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["free_space"]
+    assert (told["short"], told["needed_gib"]) == (True, 577)

@@ -112,9 +112,9 @@ def test_what_was_not_measured_lately_is_unclear_and_never_zero() -> None:
     assert space_forecast(nothing, (), LIMITS) is None
 
 
-def grown(hours_ago: float, before: int, after: int) -> KnownModification:
+def grown(hours_ago: float, before: int, after: int, by: str = "headroom") -> KnownModification:
     return KnownModification(
-        started_at=NOW - timedelta(hours=hours_ago), by="headroom", origin=rds(GP3, before),
+        started_at=NOW - timedelta(hours=hours_ago), by=by, origin=rds(GP3, before),
         target=rds(GP3, after),
     )  # fmt: skip
 
@@ -127,6 +127,29 @@ def test_growth_does_not_hide_how_fast_it_fills() -> None:
     assert found is not None
     assert found.fill_gib_per_day == pytest.approx(2.0, rel=0.05)
     assert not found.short
+
+
+def test_growth_by_others_is_told_from_free_space_though_it_was_seen_a_day_late() -> None:
+    def free(hours: float) -> float:
+        return 45.0 + 2.0 * hours / DAY - (40.0 if hours > 71.5 else 0.0)
+
+    late = (grown(50.0, 200, 240, "other"),)
+    found = space_forecast(filling(rds(GP3, 240), free), late, LIMITS)
+    assert found is not None
+    assert (found.short, found.fill_gib_per_day) == (False, pytest.approx(2.0, rel=0.05))
+    hidden = space_forecast(
+        filling(rds(GP3, 260), steadily(8.0, 4.0)), (grown(1.0, 200, 260, "other"),), LIMITS
+    )
+    assert hidden is not None
+    assert hidden.short  # what somebody else may have done is not counted on
+
+
+def test_what_a_database_of_the_same_name_did_before_is_not_its_past() -> None:
+    young = filling(free=lambda h: 60.0 if h < 30 else 150.0 - h / 10)
+    made = replace(young.volume, created_at=NOW - timedelta(hours=30))
+    found = space_forecast(replace(young, volume=made), (grown(100.0, 100, 200),), LIMITS)
+    assert found is not None
+    assert (found.short, found.fill_gib_per_day) == (False, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,31 @@ def test_a_full_database_is_for_a_person_and_loud() -> None:
     assert isinstance(decided(silent).answer, Escalate)
 
 
+def test_the_owner_hears_once_more_when_it_is_a_day_from_being_full() -> None:
+    told = standing(escalated_causes=("space_max_size",))
+    far = decided(filling(free=steadily(10.0, 2.0)), told, max_size_gib=210)
+    assert isinstance(far.answer, Hold), far.summary
+    near = decided(filling(free=steadily(1.5, 2.0)), told, max_size_gib=210)
+    assert isinstance(near.answer, Escalate), near.summary
+    assert near.answer.cause == "space_max_size_today"
+    assert "grow to 252 GiB for $5.98 a month more" in near.answer.remedy
+
+
+def test_rds_cannot_grow_what_it_works_on_and_the_owner_hears_of_it() -> None:
+    change = modification(
+        rds(GP3, 200), origin=rds(GP3, 200), started_at=NOW - timedelta(hours=1),
+        state=ModificationState.OPTIMIZING,
+    )  # fmt: skip
+    owned = filling(
+        free=lambda h: 10.0 + 6.0 * min(h, 1.0), about=facts(max_allocated_gib=900),
+        modification=change,
+    )  # fmt: skip
+    decision = decided(owned)
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert decision.answer.cause == "space_autoscaling_waits_today"
+    assert isinstance(decided(replace(owned, modification=None)).answer, Hold)
+
+
 def test_what_is_low_and_not_clear_is_told_and_nothing_is_grown_for_it() -> None:
     silent = filling(free=lambda h: None if h < 2 else 6.0)
     decision = decided(silent)
@@ -245,7 +270,7 @@ def test_one_change_gives_both_space_and_what_the_load_wants() -> None:
 
 
 def test_nothing_but_space_is_changed_while_a_database_is_about_to_be_full() -> None:
-    told = standing(escalated_causes=("space_max_size",))
+    told = standing(escalated_causes=("space_max_size_today",))
     decision = decided(starving(3.0, 8.0), told, max_size_gib=500, **WIDE)
     assert isinstance(decision.answer, Hold), decision.summary
     assert all(
@@ -265,4 +290,4 @@ def test_our_own_change_in_flight_holds_growth() -> None:
     assert blocking(decision) == {Guardrail.IN_FLIGHT}
     soon = decided(replace(filling(free=lambda h: 12.0 + 6.0 * min(h, 1.0)), modification=change))
     assert isinstance(soon.answer, Escalate), soon.summary
-    assert soon.answer.cause == "space_in_flight_too_late"
+    assert soon.answer.cause == "space_in_flight_too_late_today"

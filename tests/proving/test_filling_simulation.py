@@ -92,7 +92,9 @@ def test_rds_does_not_grow_beyond_its_maximum_and_the_owner_is_told() -> None:
     assert result.space is not None
     assert result.space.grown_by_rds == ()
     told = [d for d in result.decisions if type(d.answer).__name__ == "Escalate"]
-    assert [getattr(d.answer, "cause", "") for d in told] == ["space_autoscaling_maximum"]
+    assert [getattr(d.answer, "cause", "") for d in told] == [
+        "space_autoscaling_maximum", "space_autoscaling_maximum_today",
+    ]  # fmt: skip
 
 
 def test_a_database_that_got_full_is_left_to_a_person() -> None:
@@ -100,7 +102,7 @@ def test_a_database_that_got_full_is_left_to_a_person() -> None:
     result = played(late)
     assert result.changes == ()
     causes = [getattr(d.answer, "cause", "") for d in result.decisions]
-    assert causes.count("space_growth") == 1
+    assert causes.count("space_growth_today") == 1
     assert causes.count("space_storage_full") == 1
 
 
