@@ -32,6 +32,12 @@ HEADLINES = {
     "returned": "{volume} is rolled back",
 }
 """By step; any other step of a decision needs a person."""
+OF_CLUSTERS = {
+    "relieved": "{volume} has its storage as {target}",
+    "ineffective": "another storage mode did not help {volume}",
+    "decided": "the bill of {volume}",
+}
+"""The same of Aurora clusters, which have no pressure to be free of."""
 SWITCHED = {
     "paused": "paused in {place}",
     "resumed": "changes go on in {place}",
@@ -84,6 +90,8 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
     ref, volume = decision.observation.volume.ref, decision.observation.volume
     plan, answer = plan_of(decision), decision.answer
     headline = HEADLINES.get(kind, "{volume} needs you")
+    if decision.cluster is not None:
+        headline = OF_CLUSTERS.get(kind, headline)
     if kind == "refused" and summary.startswith("not sent: "):
         headline = "{volume} was not changed"
     if isinstance(answer, Escalate):
@@ -95,7 +103,8 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
         facts.append(("Name", name))
     if decision.summary != summary:
         facts.append(("Why", decision.summary))
-    facts.append(("Limit that binds", decision.diagnosis.explanation))
+    binds = "Limit that binds" if decision.cluster is None else "Its bill"
+    facts.append((binds, decision.diagnosis.explanation))
     if plan is not None:
         taken = "Change" if isinstance(answer, Act) else "Change it would have taken"
         facts.append((taken, f"{plan.origin} -> {plan.target}"))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headroom.cli import described, telling
+from headroom.cli import cluster_told, described, telling
 from headroom.cli import source as places
 from headroom.cli.audit import as_object
 from headroom.cli.naming import short
@@ -82,6 +82,8 @@ def _tell(story: Told, console: Console) -> None:
     _part(console, "What was seen", (telling.seen(decision),))
     if decision.space is not None:
         _part(console, "Free space", described.space_lines(decision.space))
+    if decision.cluster is not None:
+        _part(console, "Its bill on both sides", cluster_told.lines(decision.cluster))
     _part(console, "What was considered", telling.considered(decision) or ("nothing",))
     said = telling.guardrails(decision)
     _part(console, "What the guardrails said", said or ("there was no plan to judge",))
@@ -172,6 +174,9 @@ def _object(story: Told, *, whole: bool) -> dict[str, object]:
             "shared": decision.group.shared,
             "members": {m.volume_id: m.decision_id or None for m in decision.group.members},
         },
+        "cluster": None
+        if decision.cluster is None
+        else cluster_told.as_object(decision.cluster),
         "write_back": [
             {"language": part.language, "where": part.where, "text": part.text}
             for part in decision.write_back

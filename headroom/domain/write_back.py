@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headroom.domain.owners import CodeOwner, Tool
-from headroom.domain.resources import Configuration, Volume
+from headroom.domain.resources import STORAGE_MODES, Configuration, Volume
 from headroom.domain.write_back_rds import database_text
 
 
@@ -32,7 +32,7 @@ class WriteBack:
 
 def write_back(volume: Volume, owner: CodeOwner, target: Configuration) -> tuple[WriteBack, ...]:
     """What `owner`'s files must say for `volume` to stay at `target`, the best way first."""
-    if target.database is not None:
+    if target.database is not None or target.volume_type in STORAGE_MODES:
         language, where, text = database_text(
             owner, volume.ref.resource_id.removeprefix("cluster:"), target
         )

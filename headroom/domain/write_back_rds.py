@@ -12,7 +12,7 @@ import re
 
 from headroom.domain.databases import Deployment
 from headroom.domain.owners import CodeOwner, Tool
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import STORAGE_MODES, Configuration
 
 _NAMES = ("StorageType", "AllocatedStorage", "Iops", "StorageThroughput")
 _HCL = ("storage_type", "allocated_storage", "iops", "storage_throughput")
@@ -22,7 +22,7 @@ _PULUMI = ("storageType", "allocatedStorage", "iops", "storageThroughput")
 def database_text(owner: CodeOwner, name: str, target: Configuration) -> tuple[str, str, str]:
     """What `owner`'s files must say for the database `name` to keep `target`."""
     database = target.database
-    cluster = database is not None and database.deployment is Deployment.CLUSTER
+    cluster = database is None or database.deployment is Deployment.CLUSTER
     match owner.tool:
         case Tool.CLOUDFORMATION:
             return _cloudformation(owner, target, cluster=cluster)
@@ -39,8 +39,12 @@ def database_text(owner: CodeOwner, name: str, target: Configuration) -> tuple[s
 
 
 def _values(names: tuple[str, ...], target: Configuration) -> list[tuple[str, str | int]]:
-    """Names and values of what may be set; what may not is left out, or RDS refuses it."""
-    values = (target.volume_type.value, target.size_gib, target.iops, target.throughput_mibps)
+    """Names and values of what may be set; what may not is left out, or RDS refuses it.
+
+    Of an Aurora cluster only the type may be set: it has no size to set.
+    """
+    size = None if target.volume_type in STORAGE_MODES else target.size_gib
+    values = (target.volume_type.value, size, target.iops, target.throughput_mibps)
     return [(name, v) for name, v in zip(names, values, strict=True) if v is not None]
 
 
@@ -54,10 +58,11 @@ def _cloudformation(
         # An instance takes its size as text, a cluster as a number.
         text = f'"{value}"' if key == "AllocatedStorage" and not cluster else value
         lines.append(f"    {key}: {text}")
+    fails = ", and one that names a smaller size fails" if target.size_gib else ""
     where = (
         f"In the template of stack {owner.stack or '(unknown)'}, these properties of {name} (keep "
         "its other ones). Until they are there, an update that touches it may put the old values "
-        "back, and one that names a smaller size fails."
+        f"back{fails}."
     )
     return "cloudformation", where, _joined(lines)
 
