@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli import play, play_databases, report, showing, stage
+from headroom.cli import play, play_clusters, play_databases, report, showing, stage
 from headroom.cli.display import Display
 from headroom.cli.ended import Ended
+from headroom.cli.ended_clusters import of_cluster
 from headroom.cli.ended_volumes import of_database, of_volume
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK, BadRequest
@@ -62,7 +63,7 @@ def perform(into: Path, *, sweep_only: bool, seed: int, display: Display) -> Out
         display.phase("cdk deploy" + (" (no alarms)" if sweep_only else ""))
         stage.deploy(where, sweep_only=sweep_only)
         tables = stage.outputs(where)
-        display.phase("Creating volumes and databases, and their loads")
+        display.phase("Creating volumes, databases and clusters, and their loads")
         chains, stories = _played(where, tables, display)
     (into / "records.jsonl").write_text("".join(play.lines(chains)), encoding="utf-8")
     return showing.outcome(stories, chains, sweep_only=sweep_only, seed=seed)
@@ -73,17 +74,24 @@ def _played(
 ) -> tuple[Chains, list[Ended]]:
     """Make what the stories are of, play them, and judge how they ended."""
     (where.folder / "loads").mkdir(exist_ok=True)
+    clusters = play_clusters.set_up(where)  # the clock goes forward: what was long ago first
     volumes, databases = play.set_up(where), play_databases.set_up(where)
     play.put_loads(where, volumes)
     play_databases.put_loads(where, databases)
     play.raise_curtain(where, tables["TopicArn"])
+    play_clusters.put_loads(where, clusters)
     display.phase("Playing", minutes=END_MINUTE)
     book = play.ledger(where, tables)
+
+    def on_minute(minute: int) -> None:
+        play_clusters.watch(where, clusters, minute)
+        display.minute(minute, play.counted(book, minute))
+
     play.play(
         where,
         {m.resource_id: m.facts for m in volumes} | {m.resource_id: m.facts for m in databases},
         [*play.cues(volumes), *play_databases.cues(databases)],
-        lambda minute: display.minute(minute, play.counted(book, minute)),
+        on_minute,
     )
     display.phase("Reading the record")
     chains, said = play.chains(book), play.messages(where)
@@ -96,6 +104,7 @@ def _played(
         of_database(play.ended(member, play_databases.final(where, member), every=every, said=said))
         for member in databases
     ]
+    ended += [of_cluster(one) for one in play_clusters.ended(where, clusters, every, said)]
     return chains, ended
 
 

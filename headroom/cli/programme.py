@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from headroom.cli.stories import STORIES, STORY_TAG
+from headroom.cli.stories_clusters import CLUSTER_STORIES
 from headroom.cli.stories_databases import DATABASES
 
-KINDS = "ebs,rds"
+KINDS = "ebs,rds,aurora"
 """What the demo's deployment looks after."""
-EVERY = (*STORIES, *DATABASES)
+EVERY = (*STORIES, *DATABASES, *CLUSTER_STORIES)
 
 
 def demo_policy() -> dict[str, object]:
