@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     def time_left() -> float:
         return context.get_remaining_time_in_millis() / 1_000
 
-    if not wired.prices.knows(wired.region):
+    if not wired.prices.knows(wired.region) or (wired.book is not None and not wired.book.listed()):
         _refresh_prices(wired)  # a new deployment: better a moment later than without any price
     report = application.sweep(
         wired.ports,

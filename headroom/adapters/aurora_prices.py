@@ -68,6 +68,10 @@ class AuroraPriceBook:
             dated if kept.tried_at is None else replace(dated, source="catalogue (list not read)")
         )
 
+    def listed(self) -> bool:
+        """Whether a list was ever read here; the dated table behind it has few classes."""
+        return bool(self._kept().engines)
+
     def refresh(self, region: str) -> str | None:
         """Read the list anew if it is time; why that failed in one sentence, None if it did not."""
         now = self._clock()

@@ -174,9 +174,7 @@ def _object(story: Told, *, whole: bool) -> dict[str, object]:
             "shared": decision.group.shared,
             "members": {m.volume_id: m.decision_id or None for m in decision.group.members},
         },
-        "cluster": None
-        if decision.cluster is None
-        else cluster_told.as_object(decision.cluster),
+        "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
         "write_back": [
             {"language": part.language, "where": part.where, "text": part.text}
             for part in decision.write_back

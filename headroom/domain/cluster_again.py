@@ -11,11 +11,11 @@ from headroom.domain.aurora import Goal
 from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
 from headroom.domain.cluster_decision import (
     ClusterEvidence,
-    answered,
     decide_cluster,
     mode_of,
     plan_of,
 )
+from headroom.domain.cluster_words import answered
 from headroom.domain.decision import Decision
 from headroom.domain.digest import digest
 from headroom.domain.evidence import policy_of

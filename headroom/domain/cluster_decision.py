@@ -13,10 +13,10 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from headroom.domain.answering import EXPLAINED, acting, told_once
-from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
+from headroom.domain.answers import Answer, Hold, Reason
 from headroom.domain.approval import asked_early
 from headroom.domain.aurora import AuroraObservation, StorageMode
-from headroom.domain.aurora_bill import AuroraPrices, Bills
+from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.aurora_decision import (
     AuroraAct,
     AuroraDecision,
@@ -30,6 +30,7 @@ from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
 from headroom.domain.blocking import clear_at
 from headroom.domain.catalogue import capability
 from headroom.domain.cluster_side import BillCheck, ClusterSide, NotedDay
+from headroom.domain.cluster_words import answered, bill_in_words, check_in_words
 from headroom.domain.decision import Decision, written_back
 from headroom.domain.demand import Binding, Demand, Diagnosis, Estimate, Shape
 from headroom.domain.digest import digest
@@ -273,15 +274,6 @@ def _explanation(said: AuroraDecision) -> str:
     return f"{bill_in_words(said.bills)}, by {days} whole days"
 
 
-def bill_in_words(both: Bills) -> str:
-    """The bill on both sides in a few words."""
-    return (
-        f"${both.standard.total_usd:,.2f} a month in Standard, I/O "
-        f"{100 * both.standard.io_share:.1f} % of it, ${both.io_optimized.total_usd:,.2f} in "
-        "I/O-Optimized"
-    )
-
-
 def _demand(said: AuroraDecision) -> Demand:
     """Of IOPS and MiB/s a cluster wants none that anybody could set; `confidence` is of the days."""
     none = Estimate(floor=0.0, likely=0.0, upper=0.0, censored=False)
@@ -301,42 +293,3 @@ def _summary(
     if found.check is not None:
         text += f"; {check_in_words(found.check)}"
     return f"{text}; {side.told}" if side.told else text
-
-
-def answered(answer: Answer) -> str:
-    """An answer in a few words, as summaries end."""
-    match answer:
-        case Act(reason=why, plan=plan, approval=approval):
-            sign = "+" if plan.price_change_usd >= 0 else "-"
-            agree = "" if approval is None else f"a person must agree ({approval}): "
-            return (
-                f"{agree}{plan.origin} -> {plan.target} ({why.value.replace('_', ' ')}), "
-                f"{sign}${abs(plan.price_change_usd):,.2f} a month"
-            )
-        case Hold(reason=why, until=until, would_take=plan):
-            text = f"held ({why.value.replace('_', ' ')})"
-            if until is not None:
-                text += f" until {until:%Y-%m-%d %H:%M} UTC"
-            return text if plan is None else f"{text}; would take {plan.target}"
-        case Escalate(cause=cause, remedy=remedy):
-            return f"{cause.replace('_', ' ')}: {remedy}"
-
-
-def check_in_words(check: BillCheck) -> str:
-    """What the bill since a switch says of its forecast."""
-    switch = check.switch
-    text = (
-        f"{check.days} whole days after the change to {switch.target} the bill is "
-        f"${check.found_usd:,.2f} a month, ${switch.forecast_usd:,.2f} was foreseen "
-        f"({check.off_percent:+.1f} %)"
-    )
-    if check.instead_usd is not None:
-        text += f"; {switch.origin} would cost ${check.instead_usd:,.2f} now"
-    return text
-
-
-__all__ = [
-    "ClusterEvidence", "answer_to", "answered", "bill_in_words", "case_of",
-    "check_in_words", "configuration_of", "counted_from", "decide_cluster", "limits_of",
-    "mode_of", "no_activity", "plan_of",
-]  # fmt: skip

@@ -58,7 +58,9 @@ class Books:
 def test_what_was_read_is_used_by_every_function_and_not_read_again_for_a_day() -> None:
     books = Books()
     assert books.book.aurora(REGION, PG).source == "catalogue"
+    assert not books.book.listed()
     assert books.book.refresh(REGION) is None
+    assert books.another().listed()
     calls = books.listed.calls
     found = books.another().aurora(REGION, PG)
     assert found.source == "price list"
