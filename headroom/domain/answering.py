@@ -10,7 +10,13 @@ from datetime import timedelta
 from typing import assert_never
 
 from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
-from headroom.domain.approval import asked_early, quiet_until, refused_until, why_approval
+from headroom.domain.approval import (
+    asked_early,
+    growth_refused_until,
+    quiet_until,
+    refused_until,
+    why_approval,
+)
 from headroom.domain.blocking import clear_at, distance
 from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
 from headroom.domain.evidence import Assessed, Evidence, policy_of, price_now
@@ -23,7 +29,15 @@ from headroom.domain.policy import (
     PolicyUnreadable,
 )
 from headroom.domain.resources import spoken
-from headroom.domain.space_answer import Grow, OnSpace, Tell, Wait, on_space
+from headroom.domain.space_answer import (
+    NOBODY_AGREED,
+    Grow,
+    OnSpace,
+    Tell,
+    Wait,
+    full_today,
+    on_space,
+)
 from headroom.domain.trades import only_unused
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 from headroom.domain.waiting import WAITED_FOR
@@ -65,7 +79,7 @@ def _for_space(seen: Assessed, asked: OnSpace, by_load: Answer) -> Answer:
     calm = seen.diagnosis.binding is Binding.NOTHING
     match asked:
         case Grow(plan=plan):
-            return acting(evidence, effective, Reason.SPACE_RUNS_OUT, plan)
+            return _growing(seen, plan, by_load)
         case Wait(unclear=True):
             hold = Hold(reason=Reason.SPACE_UNCLEAR, until=None, would_take=None)
             return hold if calm else by_load
@@ -82,6 +96,32 @@ def _for_space(seen: Assessed, asked: OnSpace, by_load: Answer) -> Answer:
             return Hold(reason=why, until=until, would_take=plan) if idle else by_load
         case _:
             assert_never(asked)
+
+
+def _growing(seen: Assessed, plan: Plan, by_load: Answer) -> Answer:
+    """Grow; or hold while a person is asked or has lately said no to any growth.
+
+    A no to growth is none to what the load wants. Within a day of being full they hear of it once.
+    """
+    evidence, effective = seen.evidence, seen.effective
+    at, standing = evidence.observation.at, evidence.standing
+    no_until = growth_refused_until(standing.declined, plan.origin.size_gib, at)
+    answer: Answer = (
+        acting(evidence, effective, Reason.SPACE_RUNS_OUT, plan)
+        if no_until is None
+        else Hold(reason=Reason.DECLINED, until=no_until, would_take=plan)
+    )
+    if isinstance(answer, Act):
+        return answer
+    if full_today(seen.space, at):
+        told = told_once(
+            evidence, effective, Reason.SPACE_RUNS_OUT, NOBODY_AGREED,
+            f"growing it to {plan.target.size_gib} GiB waits for a person, or was declined: approve "
+            "it, grow it yourself, or make room", plan,
+        )  # fmt: skip
+        return told if isinstance(told, Escalate) else answer
+    # Another change would take the place of the request that waits.
+    return by_load if standing.asking is None and isinstance(by_load, Act) else answer
 
 
 def load_answer(

@@ -97,6 +97,15 @@ def refused_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> dat
     return max(said, default=None) if plan.price_change_usd > 0 else None
 
 
+def growth_refused_until(
+    declined: Sequence[Declined], size_gib: int, at: datetime
+) -> datetime | None:
+    """Until when a person's no to growing storage of `size_gib` holds, at whatever price or for
+    whatever else it was; None for none."""
+    said = [d for d in declined if d.rejected and at < d.until]
+    return max((d.until for d in said if d.target.size_gib > size_gib), default=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswerable:
     """Why an answer counts for nothing, in the words of ports.NotAnswered."""

@@ -17,6 +17,7 @@ from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 
 CAUSE = "space_"
 """How the causes begin that the owner is told of for want of space."""
+NOBODY_AGREED = f"{CAUSE}approval_today"
 STORAGE_FULL = "storage-full"
 TOLD_WITHIN = timedelta(days=3)
 """How near full a database must be for its owner to hear of it who never let it grow."""
@@ -86,7 +87,7 @@ def on_space(
     if not space.short:
         return None
     found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)
-    if isinstance(found, Tell) and space.full_at is not None and space.full_at <= at + TODAY:
+    if isinstance(found, Tell) and full_today(space, at):
         return replace(found, cause=f"{found.cause}_today")
     return found
 
@@ -108,6 +109,11 @@ def _if_short(
         return Grow(plan=best.plan)
     alone = [j for j in for_space if j.plan.only_for_space]
     return _blocked(space, min(alone or for_space, key=distance), at)
+
+
+def full_today(space: SpaceForecast | None, at: datetime) -> bool:
+    """Whether it is a day or less from being full."""
+    return space is not None and space.full_at is not None and space.full_at <= at + TODAY
 
 
 def still_short(space: SpaceForecast | None, facts: DatabaseFacts | None) -> bool:

@@ -47,6 +47,17 @@ def test_a_stored_decision_still_tells_what_its_chain_needs(text: str) -> None:
     assert decision.signature.answer == "act"
 
 
+def test_a_stored_growth_still_tells_what_its_proof_needs() -> None:
+    decision = decision_from_json((STORED / "growth.json").read_text())
+    assert isinstance(decision.answer, Act)
+    plan = decision.answer.plan
+    assert plan.growth is not None
+    assert (plan.growth.alone, plan.growth.free_gib, plan.target.size_gib) == (True, 20.504, 231)
+    assert decision.space is not None
+    assert decision.space.short
+    assert decision.observation.activity.free_gib is not None
+
+
 def with_more(plain: Any) -> Any:
     """The same with a field nobody knows in every object that has fields of its own."""
     if isinstance(plain, list):

@@ -13,7 +13,7 @@ from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, deci
 from headroom.domain.judged_again import Go, Withdraw, judge_again
 from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
-from headroom.domain.requests import Asked
+from headroom.domain.requests import Asked, Declined
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ModificationState, VolumeType
 from headroom.domain.standing import Standing
@@ -178,6 +178,36 @@ def test_the_owner_hears_once_more_when_it_is_a_day_from_being_full() -> None:
     assert isinstance(near.answer, Escalate), near.summary
     assert near.answer.cause == "space_max_size_today"
     assert "grow to 252 GiB for $5.98 a month more" in near.answer.remedy
+
+
+def test_a_person_who_was_asked_or_said_no_hears_that_it_will_be_full_today() -> None:
+    for soon in (False, True):
+        seen = filling(free=steadily(1.5 if soon else 10.0, 2.0))
+        first = decided(seen, mode=Mode.APPROVE)
+        assert isinstance(first.answer, Act)
+        asking = standing(asking=asked_of(first))
+        waits = decided(seen, asking, mode=Mode.APPROVE)
+        assert isinstance(waits.answer, Escalate if soon else Hold), waits.summary
+        told = replace(asking, escalated_causes=("space_approval_today",))
+        again = decided(seen, told, mode=Mode.APPROVE)
+        assert isinstance(again.answer, Hold)
+        assert again.answer.reason is Reason.AWAITING_APPROVAL
+
+
+def test_a_no_to_growth_holds_for_any_growth_and_is_none_to_what_the_load_wants() -> None:
+    calm = decided(filling(rds(GP3, 500, 12_000, 500), steadily(45.0, 4.0)), **WIDE)
+    assert isinstance(calm.answer, Act)
+    alone = calm.answer.plan
+    no = Declined(
+        decision_id="0" * 20, at=NOW, until=NOW + timedelta(days=1), target=alone.target,
+        price_change_usd=alone.price_change_usd, rejected=True,
+    )  # fmt: skip
+    busy = decided(starving(45.0, 4.0), standing(declined=(no,)), **WIDE)
+    assert isinstance(busy.answer, Act), busy.summary
+    assert not busy.answer.plan.grows
+    soon = decided(starving(3.0, 4.0), standing(declined=(no,)), **WIDE)
+    assert isinstance(soon.answer, Escalate), soon.summary
+    assert soon.answer.cause == "space_approval_today"
 
 
 def test_rds_cannot_grow_what_it_works_on_and_the_owner_hears_of_it() -> None:
