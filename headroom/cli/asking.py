@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from headroom.cli import source
+from headroom.cli.naming import short
 from headroom.cli.output import emit, money, out, table, utc
 from headroom.cli.problems import OK, BadRequest, Problem
 from headroom.cli.reading import read_storage
@@ -97,7 +98,7 @@ def approvals(
     else:
         rows = [_row(each) for each in waiting]
         title = f"Waiting for a person in {here.place}"
-        columns = ("Expires", "Volume", "Change", "A month", "Why", "Decision")
+        columns = ("Expires", "What", "Change", "A month", "Why", "Decision")
         out().print(table(title, columns, rows, lines=True))
         say("`headroom approve DECISION` or `headroom reject DECISION` answers one.")
     return OK
@@ -206,15 +207,15 @@ def _seen(here: Deployment, decision_id: str) -> _Seen:
         current = read_storage(here.account, ref).volume.configuration
         known = here.ledger.standing(ref, here.account.now).modifications
     except ResourceGone:
-        raise BadRequest(f"{decision_id} is not rolled back: {ref.resource_id} is gone.") from None
+        raise BadRequest(f"{decision_id} is not rolled back: {short(ref.arn)} is gone.") from None
     except ReadFailed as problem:
-        raise Problem(f"{ref.resource_id} cannot be read: {problem}") from None
+        raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
     back = way_back(change, current, ref.noun)
     if isinstance(back, str):
         raise BadRequest(f"{decision_id} is not rolled back: {back}.")
     used = sum(m.started_at > here.account.now - WINDOW for m in known)
     left = max(0, MAX_MODIFICATIONS - used)
-    return _Seen(ref.resource_id, current, back, _price(here, current, back), left)
+    return _Seen(short(ref.arn), current, back, _price(here, current, back), left)
 
 
 def _change(decision: Decision) -> Plan | None:
@@ -236,7 +237,7 @@ def _row(decision: Decision) -> tuple[str, ...]:
     volume = decision.observation.volume
     name = volume.tag("Name")
     return (
-        utc(answer.expires), volume.ref.resource_id + (f" ({name})" if name else ""),
+        utc(answer.expires), short(volume.ref.arn) + (f" ({name})" if name else ""),
         f"{plan.origin} -> {plan.target}", money(plan.price_change_usd, signed=True),
         answer.approval or "", decision.decision_id,
     )  # fmt: skip

@@ -75,7 +75,8 @@ def _tell(story: Told, console: Console) -> None:
     console.print(f"[bold]{telling.kind(decision).upper()}[/] {short(volume.ref.arn)} "
                   f"at {utc(decision.at)}, woken by {_WOKEN.get(decision.trigger, decision.trigger)}")  # fmt: skip
     console.print(decision.summary, markup=False)
-    console.print(described.was(volume), markup=False)
+    if decision.cluster is None:
+        console.print(described.was(volume), markup=False)
     about = described.lines(decision.observation)
     if about:
         _part(console, "The database", about)

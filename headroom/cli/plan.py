@@ -24,6 +24,7 @@ from headroom.cli.policy import in_force
 from headroom.cli.problems import OK, BadRequest, Problem
 from headroom.cli.reading import clusters_of, metrics_of, storage_of
 from headroom.cli.source import DEFAULT_STACK
+from headroom.domain.catalogue import capability
 from headroom.domain.decision import Decision
 from headroom.domain.offers import offers
 from headroom.domain.policy import Policy
@@ -177,9 +178,12 @@ def _table(ports: Ports, region: str) -> PriceTable | None:
 
 
 def _need(decision: Decision, iops: int | None, mibps: int | None) -> tuple[float, float]:
-    """What every type is priced for: what was asked, or what the load wants with the usual spare."""
+    """What every type is priced for: what was asked for, or what the load wants with its spare."""
     demand, limits = decision.demand, decision.effective.limits
     spare = 1 + limits.headroom_percent / 100
     if iops is not None or mibps is not None:
         return float(iops or 0), float(mibps or 0)
+    if not demand.known_minutes:  # nothing is known of it: as much as it sustains today
+        can = capability(decision.observation.volume.configuration)
+        return can.sustained_iops, can.sustained_mibps
     return demand.iops.likely * spare, demand.mibps.likely * spare

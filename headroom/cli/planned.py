@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from headroom.cli import bills_shown, described, telling
+from headroom.cli import bills_shown, cluster_told, described, telling
 from headroom.cli.naming import short
 from headroom.cli.output import money, number, table, utc
 from headroom.domain.decision import Act, Decision, Escalate
@@ -47,7 +47,7 @@ def show(what: Planned, console: Console) -> None:
     side = decision.cluster
     if side is None:
         _say(console, described.was(observation.volume))
-    for line in described.lines(observation) if side is None else bills_shown.lines(side):
+    for line in described.lines(observation) if side is None else cluster_told.lines(side):
         _say(console, f"  {line}")
     _say(console, f"Seen: {telling.seen(decision)}")
     if decision.judgements:
@@ -94,7 +94,7 @@ def as_object(what: Planned) -> dict[str, object]:
         "summary": decision.summary,
         "configuration": str(observation.volume.configuration),
         "database": described.as_object(observation),
-        "cluster": None if decision.cluster is None else bills_shown.as_object(decision.cluster),
+        "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
         "usd_per_month": _usd(decision.current_usd),
         "binding": decision.diagnosis.binding.value,
         "seen": telling.seen(decision),

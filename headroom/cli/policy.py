@@ -12,22 +12,21 @@ import typer
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import policy_shown, source
 from headroom.cli.account import Account, account
+from headroom.cli.made_up import made_up
 from headroom.cli.naming import named, short
 from headroom.cli.output import emit, err, out
 from headroom.cli.policy_shown import Shown
 from headroom.cli.problems import BAD_INPUT, FAILED, OK, BadRequest, Problem
 from headroom.cli.reading import read_storage
-from headroom.domain.catalogue import LIMITS, why_invalid
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.policy_fields import PolicyError
-from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
+from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.policy_check import check_file
 from headroom.policy_schema import schema_text
 from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
 from headroom.ports import ReadFailed, ResourceGone
 from headroom.proving import policy_tests
 from headroom.proving.policy_tests import Verdict
-from headroom.proving.situation import made_volume
 from headroom.settings import POLICY_PARAMETER
 
 USUAL_FILE = Path("policy.yaml")
@@ -92,14 +91,18 @@ def check(
 @app.command()
 def show(
     resource: Annotated[
-        str | None, typer.Argument(help="Volume id; without, the volume that the options make up.")
+        str | None,
+        typer.Argument(help="vol-ID, db:NAME, cluster:NAME or ARN; without, what options make up."),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(help="Policy file; for a volume of an account, its published policy."),
+        typer.Option(help="Policy file; for what an account has, its published policy."),
+    ] = None,
+    volume_type: Annotated[
+        VolumeType | None, typer.Option("--type", help="Type of made-up storage.")
     ] = None,
     kind: Annotated[
-        VolumeType | None, typer.Option("--type", help="Type of a made-up volume.")
+        Kind | None, typer.Option(help="Kind of made-up storage: ebs, rds or aurora.")
     ] = None,
     size: Annotated[int, typer.Option(min=1, help="Its size in GiB.")] = 100,
     tag: Annotated[
@@ -109,30 +112,33 @@ def show(
         str, typer.Option("--account", help="The account it is in.")
     ] = "123456789012",
     as_json: JsonOption = False,
-    region: Annotated[str | None, typer.Option(help="AWS Region of the volume.")] = None,
+    region: Annotated[str | None, typer.Option(help="AWS Region it is in.")] = None,
     profile: source.ProfileOption = None,
     endpoint_url: source.EndpointOption = None,
     local: Annotated[
         bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
     ] = False,
 ) -> int:
-    """Show the limits in force for one volume, and where each of them came from.
+    """Show the limits in force for one volume or database, and where each of them came from.
 
-    Exit code 1 when the volume's tags cannot be understood.
+    Exit code 1 when its tags cannot be understood.
     """
-    if (resource is None) == (kind is None):
-        raise BadRequest("Name a volume, or make one up with --type (and --size, --tag).")
+    if (resource is None) == (volume_type is None and kind is None):
+        raise BadRequest(
+            "Name a volume or database, or make one up with --type or --kind (and --size, --tag)."
+        )
     tags = dict(_tag(text) for text in tag or ())
     if resource is not None:
         if tags:
-            raise BadRequest("A volume of an account has its own tags; leave --tag away.")
+            raise BadRequest("What an account has, has its own tags; leave --tag away.")
         where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
         volume = _described(where, resource)
         rules, name = in_force(where, policy)
     else:
-        ref = ResourceRef(kind=Kind.EBS, account_id=account_id, region=region or "us-east-1",
-                          resource_id="a made-up volume")  # fmt: skip
-        volume = made_volume(ref, _typical(kind or VolumeType.GP3, size), tags)
+        volume = made_up(
+            kind or Kind.EBS, volume_type, size, tags, account_id=account_id,
+            region=region or "us-east-1",
+        )  # fmt: skip
         rules, name = load_policy_file(policy or USUAL_FILE), str(policy or USUAL_FILE)
     shown = Shown(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
     if as_json:
@@ -182,20 +188,6 @@ def _tag(text: str) -> tuple[str, str]:
     if not equals or not key:
         raise BadRequest(f"--tag {text!r} is no tag; write KEY=VALUE.")
     return key, value
-
-
-def _typical(kind: VolumeType, size: int) -> Configuration:
-    """A volume of this type and size with the least it can have."""
-    ranges = LIMITS[kind]
-    made = Configuration(
-        volume_type=kind, size_gib=size,
-        iops=None if ranges.iops is None else ranges.iops[0],
-        throughput_mibps=None if ranges.throughput_mibps is None else ranges.throughput_mibps[0],
-    )  # fmt: skip
-    problem = why_invalid(made)
-    if problem is not None:
-        raise BadRequest(f"There is no {kind.value} volume of {size} GiB: {problem}.")
-    return made
 
 
 def _described(where: Account, resource: str) -> Volume:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from headroom.cli.naming import short
 from headroom.cli.output import table, utc
 from headroom.domain.groups import group_of
 from headroom.domain.limits import CodeOwned
@@ -65,7 +66,7 @@ def as_object(shown: Shown) -> dict[str, object]:
     """One JSON object."""
     ref = shown.volume.ref
     return {
-        "volume": ref.resource_id, "account": ref.account_id, "region": ref.region,
+        "volume": short(ref.arn), "kind": ref.kind.value, "account": ref.account_id, "region": ref.region,
         "configuration": str(shown.volume.configuration), "tags": dict(shown.volume.tags),
         "policy": shown.name, "version": shown.policy.version, "rules": list(shown.matching),
         "enrolled": shown.effective.enrolled, "problem": shown.effective.problem,
@@ -83,11 +84,11 @@ def as_object(shown: Shown) -> dict[str, object]:
 def show(shown: Shown, console: Console) -> None:
     """A table for people."""
     effective, ref = shown.effective, shown.volume.ref
-    title = f"{ref.resource_id} ({shown.volume.configuration}, {ref.region}) under {shown.name}"
+    title = f"{short(ref.arn)} ({shown.volume.configuration}, {ref.region}) under {shown.name}"
     listed = [(name, _text(value), where) for name, value, where in rows(shown)]
     console.print(table(title, ("Setting", "In force", "From"), listed))
     fits = ", ".join(f"rule {n}" for n in shown.matching) or "no rule"
-    _line(console, f"Policy version {shown.policy.version}; {fits} fits this volume.")
+    _line(console, f"Policy version {shown.policy.version}; {fits} fits it.")
     increase = shown.policy.account_increase_usd
     _line(console, f"All increases in the account together: ${increase:,} a month.")
     places = shown.policy.blast_radius

@@ -222,13 +222,13 @@ def test_an_aurora_cluster_is_planned_for_by_both_bills(
                        "ApplyImmediately": True},
         "now": True,
     }  # fmt: skip
-    bills = found["cluster"]["usd_per_month"]
-    assert bills["io_optimized"]["io"] == 0
-    assert bills["standard"]["total"] > bills["io_optimized"]["total"]
+    bills = found["cluster"]["bills"]
+    assert bills["aurora-iopt1"]["io"] == 0
+    assert bills["aurora"]["total"] > bills["aurora-iopt1"]["total"]
     assert run(["plan", "cluster:orders", "--policy", str(path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for words in ("ACT (nothing was done) cluster:orders", "USD a month on both sides",
-                  "2 db.r7g.xlarge", "% of the bill in Standard", "14 whole days of billed I/O",
+                  "2 x db.r7g.xlarge", "I/O is 42.7 % of it", "14 whole days from",
                   "Would be sent: ModifyDBCluster(DBClusterIdentifier=orders"):  # fmt: skip
         assert words in text, words
     assert service.changes == []

@@ -115,7 +115,7 @@ def test_a_made_up_volume_shows_every_number_and_where_it_came_from(
     assert "headroom:max-iops" in found["notes"][0]
     assert run(words) == 0
     shown = capsys.readouterr().out
-    assert "rule 1, rule 2 fits this volume" in shown
+    assert "rule 1, rule 2 fits it." in shown
     assert "Mode auto: it is changed within these limits." in shown
 
 
@@ -124,6 +124,25 @@ def test_rules_for_another_account_do_not_count(
 ) -> None:
     assert run(["policy", "show", "--type", "gp3", "--account", "210987654321", "--json"]) == 0
     assert said(capsys)["rules"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "configuration"),
+    [("rds", "gp3 500 GiB 12000 IOPS 500 MiB/s"), ("aurora", "aurora"),
+     ("ebs", "gp3 500 GiB 3000 IOPS 125 MiB/s")],
+)  # fmt: skip
+def test_what_a_policy_says_of_databases_is_shown_without_having_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, configuration: str
+) -> None:
+    """Defaults enrol no database; a rule that names its kind does."""
+    path = tmp_path / "policy.yaml"
+    path.write_text("defaults: {mode: auto}\nrules: [{match: {kind: rds}, set: {mode: approve}}]\n")
+    words = ["policy", "show", "--kind", kind, "--size", "500", "--policy", str(path), "--json"]
+    assert run(words) == 0
+    found = said(capsys)
+    assert (found["kind"], found["configuration"]) == (kind, configuration)
+    expected = {"rds": "approve", "aurora": "observe", "ebs": "auto"}[kind]
+    assert found["limits"]["mode"]["value"] == expected
 
 
 def test_a_tag_nobody_understands_is_told_with_exit_code_1(
@@ -136,8 +155,12 @@ def test_a_tag_nobody_understands_is_told_with_exit_code_1(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "Name a volume, or make one up"),
-        (["vol-1", "--type", "gp3"], "Name a volume, or make one up"),
+        ([], "Name a volume or database, or make one up"),
+        (["vol-1", "--type", "gp3"], "Name a volume or database, or make one up"),
+        (["db:orders", "--kind", "rds"], "Name a volume or database, or make one up"),
+        (["--kind", "aurora", "--type", "gp3"], "There is no gp3 storage of kind aurora"),
+        (["--kind", "ebs", "--type", "aurora"], "There is no aurora storage of kind ebs"),
+        (["--kind", "rds", "--type", "io1", "--size", "50"], "There is no io1 storage of 50 GiB"),
         (["--type", "gp9"], "gp9"),
         (["--type", "gp3", "--tag", "headroom"], "write KEY=VALUE"),
         (["--type", "st1", "--size", "1"], "There is no st1 volume of 1 GiB"),
