@@ -6,14 +6,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from headroom.cli.bills_shown import NAMES, rows
 from headroom.cli.output import emit, money, number, out, table, utc
-from headroom.domain.aurora import StorageMode
 from headroom.domain.aurora_bill import Bill
 from headroom.proving.aurora_scenario import load_aurora
 from headroom.proving.aurora_simulate import AuroraResult, simulate_aurora
 from headroom.proving.errors import BadInput
-
-NAMES = {StorageMode.STANDARD: "Standard", StorageMode.IO_OPTIMIZED: "I/O-Optimized"}
 
 
 def simulate(path: Path, controller: str, *, as_json: bool, html: Path | None) -> None:
@@ -29,19 +27,8 @@ def simulate(path: Path, controller: str, *, as_json: bool, html: Path | None) -
 
 def _print(result: AuroraResult, console: Console) -> None:
     first, scenario = result.first, result.scenario
-    standard, optimized = first.standard, first.io_optimized
-    rows = [
-        (what, money(one), money(other))
-        for what, one, other in (
-            ("instances", standard.instances_usd, optimized.instances_usd),
-            ("serverless", standard.serverless_usd, optimized.serverless_usd),
-            ("storage", standard.storage_usd, optimized.storage_usd),
-            ("I/O", standard.io_usd, optimized.io_usd),
-            ("total", standard.total_usd, optimized.total_usd),
-        )
-    ]
-    console.print(table(f"{scenario.name}, USD a month", ("", *NAMES.values()), rows))
-    console.print(_share(standard, first.break_even_ios), soft_wrap=True)
+    console.print(table(f"{scenario.name}, USD a month", ("", *NAMES.values()), rows(first)))
+    console.print(_share(first.standard, first.break_even_ios), soft_wrap=True)
     if scenario.reserved:
         before, after = first.covered_percent
         console.print(
