@@ -6,63 +6,49 @@ Source: RDS API 2014-10-31, CreateDBInstance, CreateDBCluster, DeleteDBInstance 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from headroom.domain.aurora import StorageMode
 from headroom.domain.databases import Database, Deployment
 from headroom.localaws import rds_events
 from headroom.localaws.aws_error import AwsError
+from headroom.localaws.database_requests import (
+    OF_CLUSTER,
+    OF_INSTANCE,
+    mode_of,
+    new_name,
+    refuse_unknown,
+    required,
+    settings_of,
+    tags_of,
+    told_of,
+)
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
 from headroom.proving.aurora_rules import AuroraLife
 from headroom.proving.rds_creation import maximum, storage_made
-from headroom.proving.rds_engines import AURORA, OTHERS, PORTS, VERSIONS, engine_of, family
+from headroom.proving.rds_engines import AURORA, OTHERS, engine_of
 from headroom.proving.rds_rules import DatabaseLife
-from headroom.proving.rds_settings import WINDOW, Settings, next_window
+from headroom.proving.rds_settings import Settings
 from headroom.proving.targets import ModificationRefused
 
-_NAME = re.compile(r"[a-z](?:-?[a-z0-9]){0,62}")
 _MEMBERS = 3
-_IGNORED = (
-    "MasterUsername", "MasterUserPassword", "ManageMasterUserPassword", "DBSubnetGroupName",
-    "VpcSecurityGroupIds", "DBName", "DatabaseName", "DBParameterGroupName", "PubliclyAccessible",
-    "PreferredBackupWindow", "MonitoringInterval", "MonitoringRoleArn", "LicenseModel",
-    "AutoMinorVersionUpgrade", "CopyTagsToSnapshot", "OptionGroupName", "EngineMode",
-    "EnablePerformanceInsights", "AvailabilityZones", "CACertificateIdentifier", "PromotionTier",
-    "EnableCloudwatchLogsExports", "EnableIAMDatabaseAuthentication", "StorageEncrypted",
-    "KmsKeyId", "NetworkType", "MasterUserSecretKmsKeyId", "DatabaseInsightsMode",
-)  # fmt: skip
-"""What has no bearing on storage; it is taken and, where it is told, told as it was given."""
-_STORAGE = ("AllocatedStorage", "StorageType", "Iops", "StorageThroughput")
-_SETTINGS = ("EngineVersion", "BackupRetentionPeriod", "Port")
-_INSTANCE = (
-    *_STORAGE, *_SETTINGS, *_IGNORED, "DBInstanceIdentifier", "DBInstanceClass", "Engine",
-    "MultiAZ", "MaxAllocatedStorage", "DBClusterIdentifier", "AvailabilityZone", "Tags",
-    "PreferredMaintenanceWindow", "DeletionProtection", "DedicatedLogVolume",
-    "AdditionalStorageVolumes", "SourceDBInstanceIdentifier",
-)  # fmt: skip
-_CLUSTER = (
-    *_STORAGE, *_SETTINGS, *_IGNORED, "DBClusterIdentifier", "DBClusterInstanceClass", "Engine",
-    "Tags", "PreferredMaintenanceWindow", "DeletionProtection", "DBClusterParameterGroupName",
-    "ServerlessV2ScalingConfiguration",
-)  # fmt: skip
+"""DB instances of a Multi-AZ DB cluster."""
 
 
 def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
     """One CreateDBInstance, or CreateDBInstanceReadReplica where a source is named; AwsError."""
-    refuse_unknown(request, _INSTANCE)
+    refuse_unknown(request, OF_INSTANCE)
     source = request.get("SourceDBInstanceIdentifier")
     if source is not None:
         request = _as_source(book, str(source).lower(), request)
-    name = _new_name(request, "DBInstanceIdentifier", book.instances, "DBInstanceAlreadyExists")
-    engine = _required(request, "Engine")
-    settings = _settings(request, engine, DBInstanceClass=_required(request, "DBInstanceClass"))
+    name = new_name(request, "DBInstanceIdentifier", book.instances, "DBInstanceAlreadyExists")
+    engine = required(request, "Engine")
+    settings = settings_of(request, engine, DBInstanceClass=required(request, "DBInstanceClass"))
     cluster = request.get("DBClusterIdentifier")
     made = DbInstance(
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
-        resource_id=_resource_id(book, "db"), tags=_tags(request), told=_told(request),
+        resource_id=_resource_id(book, "db"), tags=tags_of(request), told=told_of(request),
         life=None if cluster else _life(book, request, engine, settings),
         cluster=_joined(book, str(cluster).lower(), engine) if cluster else None,
     )  # fmt: skip
@@ -79,19 +65,19 @@ def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
 
 def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
     """One CreateDBCluster; a Multi-AZ DB cluster comes with its three members. Raises AwsError."""
-    refuse_unknown(request, _CLUSTER)
-    name = _new_name(request, "DBClusterIdentifier", book.clusters, "DBClusterAlreadyExistsFault")
-    engine = _required(request, "Engine")
+    refuse_unknown(request, OF_CLUSTER)
+    name = new_name(request, "DBClusterIdentifier", book.clusters, "DBClusterAlreadyExistsFault")
+    engine = required(request, "Engine")
     own_storage = engine not in (*AURORA, *OTHERS)
-    of_members = _required(request, "DBClusterInstanceClass") if own_storage else None
+    of_members = required(request, "DBClusterInstanceClass") if own_storage else None
     classes = {"DBClusterInstanceClass": str(of_members)} if own_storage else {}
-    settings = _settings(request, engine, **classes)
+    settings = settings_of(request, engine, **classes)
     group = f"default.{engine}{'8.0' if engine == 'aurora-mysql' else ''}"
     made = DbCluster(
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
-        resource_id=_resource_id(book, "cluster"), tags=_tags(request), told=_told(request),
+        resource_id=_resource_id(book, "cluster"), tags=tags_of(request), told=told_of(request),
         parameter_group=str(request.get("DBClusterParameterGroupName") or group),
-        aurora=AuroraLife(_mode(request), settings=settings) if engine in AURORA else None,
+        aurora=AuroraLife(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA else None,
         life=_life(book, request, engine, settings, cluster=True) if own_storage else None,
     )  # fmt: skip
     with book.lock:
@@ -153,13 +139,6 @@ def cluster_of(book: DatabaseBook, name: str) -> DbCluster:
     return found
 
 
-def refuse_unknown(request: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    """Raise NotImplementedError, which is answered 501, for what would be silently left out."""
-    unknown = sorted(set(request) - set(known))
-    if unknown:
-        raise NotImplementedError(f"Parameter {unknown[0]} is not part of this endpoint.")
-
-
 def _life(
     book: DatabaseBook, request: Mapping[str, Any], engine: str, settings: Settings,
     *, cluster: bool = False,
@@ -180,21 +159,6 @@ def _life(
         storage, created_at=book.cloud.clock.now(), settings=settings, state_code=code,
         max_allocated_gib=most, delays=book.delays,
     )  # fmt: skip
-
-
-def _settings(request: Mapping[str, Any], engine: str, **classes: str) -> Settings:
-    window = str(request.get("PreferredMaintenanceWindow") or WINDOW).lower()
-    try:
-        next_window(window, datetime(2026, 1, 1, tzinfo=UTC))
-    except ValueError as wrong:
-        raise AwsError("InvalidParameterValue", f"{wrong}.") from wrong
-    values: dict[str, object] = {
-        "EngineVersion": str(request.get("EngineVersion") or VERSIONS.get(family(engine), "")),
-        "BackupRetentionPeriod": int(request.get("BackupRetentionPeriod", 1)),
-        "Port": int(request.get("Port") or PORTS.get(family(engine), 0)),
-        **classes,
-    }
-    return Settings(values, window=window)
 
 
 def _with_members(book: DatabaseBook, cluster: DbCluster) -> None:
@@ -231,51 +195,13 @@ def _as_source(book: DatabaseBook, source: str, request: Mapping[str, Any]) -> d
     return {k: v for k, v in given.items() if v is not None} | dict(request)
 
 
-def _mode(request: Mapping[str, Any]) -> StorageMode:
-    kind = str(request.get("StorageType") or StorageMode.STANDARD)
-    if kind not in set(StorageMode):
-        raise AwsError("InvalidParameterValue", f"Invalid storage type: {kind}")
-    return StorageMode(kind)
-
-
 def _where(book: DatabaseBook, request: Mapping[str, Any], number: int) -> dict[str, object]:
     zone = request.get("AvailabilityZone") or f"{book.place.region}{'abc'[number % 3]}"
     return {"AvailabilityZone": zone}
 
 
-def _told(request: Mapping[str, Any]) -> dict[str, object]:
-    names = (
-        "MasterUsername", "DeletionProtection", "DedicatedLogVolume", "AdditionalStorageVolumes",
-        "StorageEncrypted", "PromotionTier", "ServerlessV2ScalingConfiguration",
-    )  # fmt: skip
-    return {name: request[name] for name in names if name in request}
-
-
-def _tags(request: Mapping[str, Any]) -> dict[str, str]:
-    return {str(tag["Key"]): str(tag.get("Value", "")) for tag in request.get("Tags") or ()}
-
-
 def _resource_id(book: DatabaseBook, kind: str) -> str:
     return f"{kind}-{book.cloud.ids.hexadecimal(kind, 26).upper()}"
-
-
-def _new_name(
-    request: Mapping[str, Any], parameter: str, present: Mapping[str, object], code: str
-) -> str:
-    name = str(_required(request, parameter)).lower()
-    if not _NAME.fullmatch(name):
-        raise AwsError(
-            "InvalidParameterValue", f"The parameter {parameter} is not a valid identifier."
-        )
-    if name in present:
-        raise AwsError(code, f"{name} already exists")
-    return name
-
-
-def _required(request: Mapping[str, Any], name: str) -> Any:
-    if request.get(name) in (None, ""):
-        raise AwsError("MissingParameter", f"The request must contain the parameter {name}.")
-    return request[name]
 
 
 def _combination(message: str) -> AwsError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headroom.domain.aurora import StorageMode
 from headroom.localaws import database_shapes as shapes
 from headroom.localaws.aws_error import AwsError
-from headroom.localaws.database_making import cluster_of, instance_of, refuse_unknown
+from headroom.localaws.database_making import cluster_of, instance_of
+from headroom.localaws.database_requests import mode_of, refuse_unknown, window_of
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
 from headroom.proving.rds_creation import maximum
 from headroom.proving.rds_rules import FIELDS
@@ -29,6 +29,7 @@ def modify_instance(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str,
     """One ModifyDBInstance, answering its DBInstance; raises AwsError and then changes nothing."""
     refuse_unknown(request, (*_COMMON, "DBInstanceIdentifier", "MaxAllocatedStorage"))
     one = instance_of(book, str(request.get("DBInstanceIdentifier")))
+    window_of(request)  # nothing is changed by a request that is wrong in any part
     with book.lock:
         try:
             if one.life is None:
@@ -47,13 +48,14 @@ def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, 
     one = cluster_of(book, str(request.get("DBClusterIdentifier")))
     now, at_once = book.cloud.clock.now(), bool(request.get("ApplyImmediately"))
     storage, others = _parts(request)
+    window_of(request)
     with book.lock:
         try:
             if one.life is not None:
                 one.life.modify(now, storage=storage, others=others, at_once=at_once)
             elif one.aurora is not None:
                 _refuse_sizes(storage)
-                mode = _mode(storage.get("StorageType"))
+                mode = mode_of(storage)
                 one.aurora.modify(now, mode=mode, others=others, at_once=at_once)
             elif storage or others:
                 raise NotImplementedError(f"Changes of {one.engine} are not part of this endpoint.")
@@ -130,8 +132,7 @@ def _apply_at_once(one: DbInstance | DbCluster, request: Mapping[str, Any]) -> N
         one.told["DeletionProtection"] = bool(request["DeletionProtection"])
     if "ServerlessV2ScalingConfiguration" in request:
         one.told["ServerlessV2ScalingConfiguration"] = request["ServerlessV2ScalingConfiguration"]
-    if "PreferredMaintenanceWindow" in request:
-        one.settings.window = str(request["PreferredMaintenanceWindow"]).lower()
+    one.settings.window = window_of(request) or one.settings.window
 
 
 def _refuse_sizes(storage: Mapping[str, Any]) -> None:
@@ -140,11 +141,3 @@ def _refuse_sizes(storage: Mapping[str, Any]) -> None:
         raise ModificationRefused(
             COMBINATION, f"Aurora DB clusters don't take the parameter {wrong[0]}."
         )
-
-
-def _mode(name: object) -> StorageMode | None:
-    if name is None:
-        return None
-    if name not in set(StorageMode):
-        raise ModificationRefused("InvalidParameterValue", f"Invalid storage type: {name}")
-    return StorageMode(str(name))

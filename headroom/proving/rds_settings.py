@@ -101,7 +101,7 @@ def next_window(window: str, after: datetime) -> datetime:
     """The next begin of a weekly window like `sun:05:00-sun:05:30`, strictly after; ValueError."""
     begin = window.split("-")[0]
     day, hour, minute = begin.split(":")
-    if day not in _DAYS:
+    if day not in _DAYS or not (0 <= int(hour) < 24 and 0 <= int(minute) < 60):
         raise ValueError(f"{window!r} is no maintenance window")
     midnight = after.replace(hour=0, minute=0, second=0, microsecond=0)
     ahead = (_DAYS.index(day) - after.weekday()) % 7

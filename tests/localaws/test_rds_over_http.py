@@ -97,6 +97,7 @@ REFUSED = [
     ({"StorageType": "gp3", "Iops": 3_000}, "InvalidParameterCombination", "3000"),
     ({"StorageType": "io1", "Iops": 60_000}, "InvalidParameterCombination", "Invalid storage"),
     ({"Iops": 5_000}, "InvalidParameterCombination", "can't specify IOPS"),
+    ({"PreferredMaintenanceWindow": "soon"}, "InvalidParameterValue", "maintenance window"),
     ({"MaxAllocatedStorage": 400}, "InvalidParameterCombination", "must be greater than"),
     ({"MaxAllocatedStorage": 520}, "InvalidParameterCombination", "10 percent"),
 ]
