@@ -154,3 +154,48 @@ def test_a_mode_asked_for_later_waits_for_the_window() -> None:
     window = next_window(cluster.settings.window, NOW)
     cluster.move_on(window)
     assert cluster.mode(window + TAKES) is StorageMode.IO_OPTIMIZED
+
+
+def shown(database: DatabaseLife, now: datetime) -> tuple[object, ...]:
+    """Everything RDS shows of a database."""
+    return (
+        database.lifecycle.described(now), database.lifecycle.starts, database.pending(now),
+        database.status(now), database.operation(now), database.settings.pending(now),
+    )  # fmt: skip
+
+
+CALLS = st.tuples(
+    st.integers(0, 600),  # minutes since the call before
+    st.sampled_from(
+        [{}, TO_GP3, {"AllocatedStorage": 501}, {"AllocatedStorage": 450}, {"Iops": 14_000},
+         {"AllocatedStorage": 900, "Iops": 16_000}, {"StorageType": "io1", "Iops": 9_000}]
+    ),
+    st.sampled_from([{}, {"DBInstanceClass": "db.r6g.xlarge"}]),
+    st.sampled_from(["at once", "later", "scale"]),
+)  # fmt: skip
+
+
+@given(calls=st.lists(CALLS, max_size=12), size=st.sampled_from([300, 500]))
+def test_whatever_is_asked_the_rules_hold(
+    calls: list[tuple[int, dict[str, object], dict[str, object], str]], size: int
+) -> None:
+    database, now, largest = life(rds(VolumeType.GP2, size)), NOW, size
+    for minutes, storage, others, way in calls:
+        now += minutes * MINUTE
+        database.move_on(now)
+        before = shown(database, now)
+        try:
+            if way == "scale":
+                database.scale(now, largest + 50)
+            else:
+                database.modify(now, storage=storage, others=others, at_once=way == "at once")
+        except ModificationRefused:
+            assert shown(database, now) == before  # a refused call changes nothing
+        here = database.lifecycle.described(now)
+        assert here.size_gib >= largest  # nothing shrinks
+        largest = here.size_gib
+        working = database.status(now) == "storage-optimization"
+        assert not working or database.operation(now) is not None
+        starts = database.lifecycle.starts
+        for first, fifth in zip(starts, starts[4:], strict=False):
+            assert fifth - first >= timedelta(hours=24)
