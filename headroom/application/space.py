@@ -5,16 +5,19 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from headroom.domain.decision import Act, Decision
-from headroom.domain.space_answer import STORAGE_FULL
+from headroom.domain.space_answer import STORAGE_FULL, full_today
 from headroom.ports import Glance, StorageView
 
-SUSPECT_FREE = 0.10
-"""Share of the storage below which a look is worth it; RDS's autoscaling wakes there too."""
+LOW, NOTHING = 0.10, 0.01
+"""Shares of the storage: free below the first it is woken for sooner, below the second always."""
 GLANCES_A_DAY = 48
 """A glance is of half an hour: full within a day, if it went on like that."""
-UNCLEAR = timedelta(minutes=10)
-SHORT = timedelta(minutes=15)
-SOONEST = timedelta(minutes=15)
+LOW_DAYS = 7
+JUST_BEGUN = timedelta(minutes=10)
+NEAR = timedelta(minutes=15)
+"""How soon a database is looked at again that is a day or less from being full."""
+LATER = timedelta(hours=6)
+"""The same of one that is short of space for longer, or of which too little is known."""
 DAILY = timedelta(hours=24)
 """Whatever comes later is found by the look of every day."""
 
@@ -27,20 +30,24 @@ def may_fill_up(view: StorageView, glance: Glance | None) -> bool:
     free = None if glance is None else glance.lowest_free_gib
     if glance is None or free is None:
         return False
-    filled = glance.filled_gib or 0.0
-    return free <= SUSPECT_FREE * volume.configuration.size_gib or 0 < free < filled * GLANCES_A_DAY
+    size, filled = volume.configuration.size_gib, glance.filled_gib or 0.0
+    days = LOW_DAYS if free <= LOW * size else 1
+    return free <= NOTHING * size or free < filled * GLANCES_A_DAY * days
 
 
 def space_look(decision: Decision) -> datetime | None:
     """When free space is to be looked at again without waiting for a scan; None where it can wait."""
-    space, at = decision.space, decision.at
-    if space is None or not decision.effective.enrolled or isinstance(decision.answer, Act):
-        return None
+    space, at, limits = decision.space, decision.at, decision.effective.limits
+    acts = isinstance(decision.answer, Act)
+    if space is None or acts or not (decision.effective.enrolled and limits.grow_space):
+        return None  # whose storage may not grow is found by scans when it is near
+    if space.young:
+        return at + JUST_BEGUN
     if space.unclear:
-        return at + UNCLEAR if decision.effective.limits.grow_space else None
+        return at + LATER if decision.demand.known_minutes else None
     if space.short:
-        return at + SHORT
+        return at + (NEAR if full_today(space, at) else LATER)
     slack = space.lowest_gib - space.reserve_gib
     if space.fill_gib_per_day <= 0 or slack >= space.fill_gib_per_day:
         return None
-    return at + max(SOONEST, DAILY * max(0.0, slack / space.fill_gib_per_day))
+    return at + max(NEAR, DAILY * max(0.0, slack / space.fill_gib_per_day))

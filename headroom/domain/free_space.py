@@ -87,6 +87,8 @@ class SpaceForecast:
     short: bool
     """Whether storage should grow now."""
     explanation: str
+    young: bool = False
+    """Whether it is unclear only because it has just begun."""
 
     @property
     def unclear(self) -> bool:
@@ -226,6 +228,7 @@ def _forecast(
         basis=told,
         short=short,
         explanation=_explained(size, ahead, told, full_at, reserve, short=short),
+        young=basis is SpaceBasis.UNCLEAR,
     )
 
 

@@ -18,6 +18,7 @@ from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 CAUSE = "space_"
 """How the causes begin that the owner is told of for want of space."""
 NOBODY_AGREED = f"{CAUSE}approval_today"
+AVAILABLE = "available"
 STORAGE_FULL = "storage-full"
 TOLD_WITHIN = timedelta(days=3)
 """How near full a database must be for its owner to hear of it who never let it grow."""
@@ -83,7 +84,8 @@ def on_space(
     if space is None:
         return None
     if space.unclear:
-        return _unclear(space) if limits.grow_space else None
+        asleep = facts is not None and facts.status != AVAILABLE  # stopped, restoring, ...
+        return None if asleep or not limits.grow_space else _unclear(space)
     if not space.short:
         return None
     found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from headroom.application import sweep
 from headroom.application.space import may_fill_up, space_look
 from headroom.domain.decision import Act, Hold, Reason
@@ -89,10 +91,12 @@ def test_a_scan_looks_at_a_database_that_fills_and_at_no_other() -> None:
         )  # fmt: skip
         return may_fill_up(view, glance)
 
-    assert glanced(20.0)
-    assert not glanced(20.1)
-    assert glanced(90.0, 2.0)
+    assert glanced(90.0, 2.0)  # full within a day
     assert not glanced(100.0, 2.0)
+    assert glanced(20.0, 0.1)  # a tenth is free: full within a week
+    assert not glanced(20.0, 0.05)
+    assert not glanced(20.0)
+    assert glanced(2.0)
     assert not glanced(None, None)
     assert not may_fill_up(view, None)
 
@@ -105,6 +109,25 @@ def test_the_next_look_is_when_space_gets_short_if_that_is_within_a_day() -> Non
     assert at is not None
     assert timedelta(hours=6) < at - NOW < timedelta(hours=12)
     assert space_look(Filling.at(steadily(90.0, 5.0)).look()) is None
+
+
+@pytest.mark.parametrize(
+    ("free", "limits", "minutes"),
+    [
+        (lambda h: 300.0 - max(0.0, (0.25 - h) * 900), {}, 10),  # it may be filling: soon
+        (steadily(3.0, 5.0), {"max_size_gib": 510}, 15),  # full within a day and blocked
+        (lambda _: 20.0, {"max_size_gib": 510}, 360),  # low for good: nobody is in a hurry
+        (lambda h: None if h < 2 else 20.0, {}, 360),
+        (lambda _: 20.0, {"grow_space": False}, None),
+    ],
+)
+def test_looks_are_as_near_as_the_end_of_space(
+    free: Free, limits: dict[str, object], minutes: int | None
+) -> None:
+    stage = Filling.at(free)
+    stage.rules = database_policy(**{"mode": Mode.AUTO, "grow_space": True, **limits})
+    at = space_look(stage.look())
+    assert at == (None if minutes is None else NOW + timedelta(minutes=minutes))
 
 
 def test_without_permission_the_owner_is_told_and_nothing_is_sent() -> None:

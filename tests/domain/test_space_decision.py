@@ -17,7 +17,9 @@ from headroom.domain.requests import Asked, Declined
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ModificationState, VolumeType
 from headroom.domain.standing import Standing
+from headroom.domain.traffic import InFlight, Traffic
 from headroom.domain.verdicts import Guardrail
+from headroom.domain.waiting import waiting_of
 from headroom.domain.windows import parse_window
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.builders import NOW, activity, database_policy, evidence, modification, standing
@@ -321,3 +323,20 @@ def test_our_own_change_in_flight_holds_growth() -> None:
     soon = decided(replace(filling(free=lambda h: 12.0 + 6.0 * min(h, 1.0)), modification=change))
     assert isinstance(soon.answer, Escalate), soon.summary
     assert soon.answer.cause == "space_in_flight_too_late_today"
+
+
+def test_what_is_about_to_be_full_goes_before_what_starves_less_long() -> None:
+    places = Traffic(in_flight=tuple(
+        InFlight(resource=f"r{n}", decision_id=f"{n}", since=NOW, zone="us-east-1b")
+        for n in range(20)
+    ))  # fmt: skip
+    ranks = []
+    for free in (20.5, 1.5):
+        decision = decided(filling(free=steadily(free, 2.0)), standing(traffic=places))
+        assert isinstance(decision.answer, Hold), decision.summary
+        waits = waiting_of(decision)
+        assert waits is not None
+        ranks.append((waits.starved_minutes, waits.rank))
+    assert ranks[0][0] == 0
+    assert 200 < ranks[1][0] < 1_440
+    assert ranks[1][1] < ranks[0][1]
