@@ -99,7 +99,7 @@ class DeploymentConfig:
     """What the owner may set at deployment, through CDK context (`-c key=value` or cdk.json)."""
 
     detection: Detection = Detection.FLEET
-    kinds: str = "ebs"
+    kinds: str = "ebs,rds,aurora"
     """Kinds of storage that are looked after: `ebs`, `ebs,rds` for databases too, or
     `ebs,rds,aurora` for Aurora clusters as well."""
     scan_every_minutes: int = 15

@@ -93,3 +93,9 @@ def synth(tmp_path_factory: pytest.TempPathFactory) -> Synth:
 def shipped(synth: Synth) -> Synthesised:
     """The app as it is shipped."""
     return synth()
+
+
+@pytest.fixture(scope="session")
+def volumes_only(synth: Synth) -> Synthesised:
+    """The app where the owner leaves databases and clusters out."""
+    return synth(kinds="ebs")

@@ -34,8 +34,10 @@ def both(synth: Synth) -> Synthesised:
     return synth(kinds="ebs,rds")
 
 
-def test_without_databases_nothing_of_rds_is_in_the_template(shipped: Synthesised) -> None:
-    assert "rds" not in json.dumps(shipped.loop).lower().replace("records", "").replace("words", "")
+def test_without_databases_nothing_of_rds_is_in_the_template(volumes_only: Synthesised) -> None:
+    assert "rds" not in json.dumps(volumes_only.loop).lower().replace("records", "").replace(
+        "words", ""
+    )
 
 
 def test_databases_are_seen_everywhere_and_changed_in_this_account_and_region(
@@ -84,7 +86,7 @@ def test_databases_have_alarms_of_their_own_at_the_periods_rds_publishes(
 
 def test_the_sweep_alone_needs_no_alarm() -> None:
     assert database_queries(DeploymentConfig(kinds="ebs,rds", detection=Detection.SWEEP)) == ()
-    assert database_queries(DeploymentConfig()) == ()
+    assert database_queries(DeploymentConfig(kinds="ebs")) == ()
 
 
 def test_the_price_of_databases_is_what_is_asked_for_times_its_price() -> None:
@@ -93,7 +95,7 @@ def test_the_price_of_databases_is_what_is_asked_for_times_its_price() -> None:
     # 3 alarms at $0.10, 2,920 scans of 7 metrics at $0.00001
     assert databases_usd(WITH, 100) == Decimal("30") + Decimal("20.44")
     assert "100 databases add up to $50.44" in price_note(WITH)
-    assert "databases" not in price_note(DeploymentConfig())
+    assert "databases" not in price_note(DeploymentConfig(kinds="ebs"))
 
 
 def test_the_rules_and_the_reader_of_events_know_the_same_ids() -> None:

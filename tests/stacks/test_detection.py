@@ -38,10 +38,12 @@ def _detection_alarms(made: Synthesised) -> dict[str, dict[str, object]]:
     }
 
 
-def test_the_fleets_queries_group_by_volume_and_put_the_worst_first(shipped: Synthesised) -> None:
+def test_the_fleets_queries_group_by_volume_and_put_the_worst_first(
+    volumes_only: Synthesised,
+) -> None:
     queries = {
         name: alarm["Metrics"][0]["Expression"]  # type: ignore[index]
-        for name, alarm in _detection_alarms(shipped).items()
+        for name, alarm in _detection_alarms(volumes_only).items()
     }
     assert queries == {
         "headroom-detect-burst-balance": (
@@ -92,9 +94,9 @@ def test_the_threshold_and_the_minutes_are_the_owners(synth: Synth) -> None:
     )
 
 
-def test_tagged_narrows_every_query_to_enrolled_volumes(synth: Synth) -> None:
+def test_tagged_narrows_every_query_to_what_is_enrolled(synth: Synth) -> None:
     alarms = _detection_alarms(synth(detection="tagged"))
-    assert len(alarms) == 3
+    assert len(alarms) == 6  # three over volumes, three over databases
     for alarm in alarms.values():
         assert " WHERE tag.headroom='auto' GROUP BY " in alarm["Metrics"][0]["Expression"]  # type: ignore[index]
 
@@ -115,7 +117,7 @@ def test_a_tag_key_that_is_no_plain_word_is_quoted(key: str, value: str, where: 
 
 
 def test_sweep_deploys_no_detection_alarm_and_still_listens(synth: Synth) -> None:
-    made = synth(detection="sweep")
+    made = synth(detection="sweep", kinds="ebs")
     assert _detection_alarms(made) == {}
     assert len(properties(made.loop, "AWS::Events::Rule")) == 3
     assert len(properties(made.loop, "AWS::Scheduler::Schedule")) == 1
@@ -164,7 +166,7 @@ def test_full_looks_cost_what_the_adapter_reads() -> None:
 
 
 def test_synth_prints_the_price_and_the_stack_keeps_it(synth: Synth) -> None:
-    made = synth(detection="sweep")
+    made = synth(detection="sweep", kinds="ebs")
     assert any("costs $116.80 per 1,000 volumes and month" in note for note in made.notes)
     assert made.loop["Outputs"]["DetectionPrice"]["Value"] == (
         "sweep: $116.80 per 1,000 volumes and month, and $0.64-$2.63 for each while it is "

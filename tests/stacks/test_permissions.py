@@ -21,6 +21,9 @@ ADAPTER_ACTIONS = {
     *actions.NOTIFIER_ACTIONS,
     *actions.PRICES_ACTIONS,
     *actions.EVENTS_OUT_ACTIONS,
+    *actions.RDS_READ_ACTIONS,
+    *actions.RDS_WRITE_ACTIONS,
+    *actions.AURORA_READ_ACTIONS,
     *LEDGER_ACTIONS["records"],
     *LEDGER_ACTIONS["state"],
 }
@@ -76,6 +79,8 @@ def test_a_star_is_given_only_where_aws_knows_no_resource(shipped: Synthesised) 
     }
     assert starred == {
         *actions.EBS_READ_ACTIONS,
+        *actions.RDS_READ_ACTIONS,
+        *actions.AURORA_READ_ACTIONS,
         *actions.METRICS_READ_ACTIONS,
         *actions.PRICES_ACTIONS,
         "xray:PutTelemetryRecords",
