@@ -88,6 +88,8 @@ class AuroraStorage:
         self._clock = clock
         self._account_id = account_id
         self._region = region
+        self._tags: dict[str, tuple[tuple[str, str], ...]] = {}
+        """Tags that each cluster was last viewed with: what is decided is decided by them."""
 
     def fleet(self) -> Iterator[StorageView]:
         """Every cluster whose mode may be chosen, without its members; raises ReadFailed.
@@ -118,8 +120,10 @@ class AuroraStorage:
                 parallel_query=self._beside.parallel_query(told.shape),
                 first_seen_in_mode=memory.first_seen_in_mode,
             )  # fmt: skip
+            volume = self._volume(told, memory)
+            self._tags[ref.resource_id] = volume.tags
             return StorageView(
-                volume=self._volume(told, memory), modification=modification_of(told.shape, memory),
+                volume=volume, modification=modification_of(told.shape, memory),
                 instance=None, cluster=cluster,
             )  # fmt: skip
 
@@ -138,7 +142,7 @@ class AuroraStorage:
         """
         try:
             told = self._told(ref)
-            memory = self._look(ref, told)
+            memory = self._look(ref, told, acting=True)
             with reading(f"cluster {ref.resource_id}"):
                 volume, change = self._volume(told, memory), modification_of(told.shape, memory)
         except ResourceGone as gone:
@@ -153,6 +157,9 @@ class AuroraStorage:
             said = (
                 f"is {volume.configuration}, last changed {started}; decided on {expected}, {seen}"
             )
+            return Stale(expected=expected, found=volume.configuration, detail=said)
+        if self._tags.get(ref.resource_id, volume.tags) != volume.tags:
+            said = "its tags changed since it was decided on"
             return Stale(expected=expected, found=volume.configuration, detail=said)
         return _why_not_now(volume, change) or self._send(ref, volume, memory, target)
 
@@ -213,12 +220,25 @@ class AuroraStorage:
         """What is remembered after `change`; None of a cluster no look has seen."""
         return self._amend(ref, lambda before: None if before is None else change(before))
 
-    def _look(self, ref: ResourceRef, told: _Told) -> ClusterMemory:
-        """What RDS shows now, laid beside what was noted of the last look."""
-        at = self._clock()
+    def _look(self, ref: ResourceRef, told: _Told, *, acting: bool = False) -> ClusterMemory:
+        """What RDS shows now, laid beside what was noted of the last look.
+
+        Another cluster under the name of one that was known is first told as gone, so that
+        nothing of the old one is in force for it.
+        """
+        at, another = self._clock(), False
         with reading(f"the mode of {ref.resource_id}"):
             seen = mode_seen(told.shape)
-        noted = self._amend(ref, lambda before: remember(before, seen, at))
+
+        def laid_beside(before: ClusterMemory | None) -> ClusterMemory | None:
+            nonlocal another
+            another = before is not None and before.identity != seen.identity
+            return before if another and acting else remember(before, seen, at)
+
+        noted = self._amend(ref, laid_beside)
+        if another:
+            said = f"{ref.resource_id} is another cluster of that name now"
+            raise ResourceGone(said, another=True)
         return remember(None, seen, at) if noted is None else noted
 
     def _amend(

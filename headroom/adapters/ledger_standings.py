@@ -49,11 +49,11 @@ class Standings(Tables):
         """Who waits: the most starved first, then the longest waiting."""
         return self._traffic.queue(limit)
 
-    def forget(self, ref: ResourceRef, *, at: datetime) -> None:
+    def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
         """The resource exists no more: nothing of it is in force, due or still to be done."""
         for attempt in range(1, ATTEMPTS + 1):
             held = self._state.held(ref)
-            moved = after_forgotten(held.state, at)
+            moved = after_forgotten(held.state, at, another=another)
             if moved is held.state:
                 return
             # A lost answer needs no second look: what is forgotten is so the next time round.

@@ -34,6 +34,7 @@ from headroom.serialization import Unreadable, from_json, to_json
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
+Tags = tuple[tuple[str, str], ...]
 PAGE = 100
 """Databases a page, the most RDS takes."""
 _log = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ class RdsStorage:
         self._clock = clock
         self._account_id = account_id
         self._region = region
+        self._tags: dict[str, Tags] = {}
+        """Tags that each database was last viewed with: what is decided is decided by them."""
 
     def fleet(self) -> Iterator[StorageView]:
         """Every database whose storage may be set, instances left None; raises ReadFailed.
@@ -95,6 +98,7 @@ class RdsStorage:
         ReadFailed."""
         told, modification = self._look(ref)
         facts = told.facts
+        self._tags[ref.resource_id] = told.volume.tags
         return StorageView(
             volume=told.volume,
             modification=modification,
@@ -145,6 +149,9 @@ class RdsStorage:
         started = None if modification is None else modification.started_at
         if found != expected or started != seen:
             said = f"is {found}, last modified {started}; decided on {expected}, {seen}"
+            return Stale(expected=expected, found=found, detail=said)
+        if self._tags.get(ref.resource_id, told.volume.tags) != told.volume.tags:
+            said = "its tags changed since it was decided on"
             return Stale(expected=expected, found=found, detail=said)
         why = _why_not_now(told, busy=busy) or _why_never(told, target)
         if why is not None:
@@ -232,7 +239,7 @@ class RdsStorage:
 
         noted = self._amend(ref, laid_beside)
         if another:
-            raise ResourceGone(f"{name_of(ref)} is another database of that name now")
+            raise ResourceGone(f"{name_of(ref)} is another database of that name now", another=True)
         modification = None if noted is None else noted.modification
         return _with_pending(told, modification), modification
 

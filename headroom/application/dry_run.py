@@ -217,7 +217,7 @@ class _Overlaid:
     ) -> None:  # fmt: skip
         _refuse("looked")
 
-    def forget(self, ref: ResourceRef, *, at: datetime) -> None:
+    def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
         _refuse("forget")
 
 

@@ -53,10 +53,11 @@ def look(
     try:
         view = ports.storage.view(ref)
     except ResourceGone as gone:
-        _let_go(ports, ref, now, str(gone))
-        if gone.instead is None or gone.instead == ref:
+        _let_go(ports, ref, now, gone)
+        instead = ref if gone.another else gone.instead
+        if instead is None:
             return None
-        return look(ports, gone.instead, now, trigger=trigger, must_record=must_record)
+        return look(ports, instead, now, trigger=trigger, must_record=must_record)
     ref = view.volume.ref  # an ARN does not tell an Aurora cluster from another one: RDS did
     if ref.kind is Kind.AURORA:
         return clusters.look_at(ports, view, now, trigger=trigger, must_record=must_record)
@@ -138,7 +139,7 @@ def _anew(ports: Ports, evidence: Evidence, now: datetime) -> Standing:
     return replace(standing, calendars=evidence.standing.calendars)
 
 
-def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> None:
+def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -> None:
     """End what is open about a resource that exists no more, and free what it held."""
     standing = ports.standings.standing(ref, now)
     chain, asked = standing.open_chain, standing.asking
@@ -153,7 +154,7 @@ def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> None:
             chain.decision_id, Step.GONE, ref=ref, at=now, summary=gone,
             body={}, fencing=chain.fencing, due_at=None,
         )  # fmt: skip
-    ports.standings.forget(ref, at=now)
+    ports.standings.forget(ref, at=now, another=why.another)
 
 
 def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: bool) -> Observation:

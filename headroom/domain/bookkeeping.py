@@ -299,12 +299,20 @@ def _without_resource(state: ResourceState) -> ResourceState:
     )  # fmt: skip
 
 
-def after_forgotten(state: ResourceState, at: datetime) -> ResourceState:
+def after_forgotten(state: ResourceState, at: datetime, *, another: bool = False) -> ResourceState:
     """The state once its resource is known to exist no more; the very same one when it was.
+
+    With `another` of the same name only what the records hang on is left.
 
     Whoever records it withdraws `state.pending_act` with it.
     """
     moved = replace(_without_resource(state), pending_act=None, breaker_opened_at=None)
+    if another:
+        moved = ResourceState(
+            chain=moved.chain, fencing=moved.fencing, lease_until=moved.lease_until,
+            due_at=moved.due_at, reserved=moved.reserved, last_looked_at=moved.last_looked_at,
+            last_decision_id=moved.last_decision_id,
+        )  # fmt: skip
     return state if moved == state else replace(moved, last_looked_at=at)
 
 

@@ -67,9 +67,12 @@ class Standings(Queue, Protocol):
         took its turn. So a look from elsewhere never puts a verification off.
         """
 
-    def forget(self, ref: ResourceRef, *, at: datetime) -> None:
+    def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
         """The resource exists no more: its increase ends (the account's sum with it, in one
         transaction), nothing of it is due, and an act that nobody began is withdrawn.
+
+        Where `another` has its name by now, its price at enrolment, its modifications, what was
+        refused of it and what people said no to are not the new one's either.
 
         An open chain is ended with GONE first: until then it keeps what it reserved and stays
         due. Saying it again, or of a resource never seen, writes nothing.

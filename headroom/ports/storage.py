@@ -16,12 +16,16 @@ from headroom.domain.resources import Configuration, Instance, Modification, Res
 class ResourceGone(LookupError):
     """The resource does not exist (any more).
 
-    `instead` is what has its storage, where that is known: of a member its cluster.
+    `instead` is what has its storage, where that is known: of a member its cluster. `another` is
+    whether something else has its name by now, which begins anew.
     """
 
-    def __init__(self, message: str, *, instead: ResourceRef | None = None) -> None:
+    def __init__(
+        self, message: str, *, instead: ResourceRef | None = None, another: bool = False
+    ) -> None:
         super().__init__(message)
         self.instead = instead
+        self.another = another
 
 
 class ReadFailed(RuntimeError):

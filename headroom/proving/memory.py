@@ -211,13 +211,13 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
             )
             return tuple(one for _, _, one in nsmallest(limit, waits, key=lambda each: each[:2]))
 
-    def forget(self, ref: ResourceRef, *, at: datetime) -> None:
+    def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
         """The resource exists no more: nothing of it is in force, due or still to be done."""
         with self._lock:
             state = self._states.get(ref)
             if state is not None:
                 self._withdraw(state.pending_act, None, at)
-                self._move(ref, after_forgotten(state, at))
+                self._move(ref, after_forgotten(state, at, another=another))
                 self._breakers.pop(ref.arn, None)
 
     def saw_modifications(

@@ -176,3 +176,13 @@ def test_a_member_leads_to_its_cluster() -> None:
         with pytest.raises(ResourceGone) as gone:
             alone.view()
         assert gone.value.instead is None
+
+
+def test_a_tag_set_between_the_look_that_decided_and_the_call_is_heeded() -> None:
+    place = Place()
+    seen = place.view()
+    place.service.instances["orders"]["TagList"] = [{"Key": "headroom", "Value": "off"}]
+    outcome = place.storage.apply(ref(), expected=seen.volume.configuration, seen=None, target=GP3)
+    assert isinstance(outcome, Stale)
+    assert outcome.detail == "its tags changed since it was decided on"
+    assert place.service.changes == []

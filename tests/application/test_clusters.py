@@ -484,3 +484,18 @@ def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call()
         assert any(words in r.summary for r in stage.ledger.by_resource(
             ORDERS.arn, since=NOW - timedelta(days=1), until=NOW + timedelta(days=1)
         ))  # fmt: skip
+
+
+def test_another_cluster_under_an_old_name_begins_anew() -> None:
+    stage = Clusters.of()
+    stage.decided()
+    stage.service.lands(DbClusterResourceId="cluster-NEW", StorageType="aurora")
+    stage.later(minutes=11)
+    before = stage.ledger.standing(ORDERS, stage.now)
+    assert before.enrolment_usd is not None
+    stage.days.ios_a_day = list(QUIET)
+    stage.look()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "gone"]
+    after = stage.ledger.standing(ORDERS, stage.now)
+    assert after.enrolment_usd != before.enrolment_usd
+    assert after.modifications == ()

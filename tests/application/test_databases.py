@@ -376,6 +376,25 @@ def last_of(stage: Databases) -> str:
     return found
 
 
+def test_another_database_under_an_old_name_begins_anew_with_the_same_look() -> None:
+    stage = Databases.of(spending())
+    stage.look()
+    stage.service.settles()
+    stage.later(minutes=12)
+    stage.look_on()
+    dear = stage.ledger.standing(ORDERS, stage.now).enrolment_usd
+    stage.service.instances["orders"] = db(DbiResourceId="db-2", AllocatedStorage=100)
+    stage.loads["orders"] = activity([50.0] * 180, iops_check=None, mibps_check=None, balance=99.0)
+    decision = stage.look()
+    assert stage.steps(ORDERS)[3:] == ["gone", "hold"]
+    assert decision.standing.modifications == ()
+    known = stage.ledger.standing(ORDERS, stage.now)
+    assert dear is not None
+    assert known.enrolment_usd is not None
+    assert known.enrolment_usd < dear  # what the old one cost allows the new one nothing
+    assert known.account_increase_usd == 0
+
+
 def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vain() -> None:
     stage = Databases.of(spending())
     stage.look()

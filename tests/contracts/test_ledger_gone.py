@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from headroom.domain.records import Step, broken_link
-from headroom.domain.standing import fresh_standing
+from headroom.domain.standing import KnownModification, fresh_standing
+from headroom.domain.traffic import Traffic
 from headroom.ports import Intent
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
@@ -114,3 +116,18 @@ def test_an_act_nobody_began_is_withdrawn_with_its_resource(ledger: Any) -> None
         assert chain[-1].body == '{"detail":"the resource is gone","why":"gone"}'
         assert broken_link(chain) is None
     assert ledger.due(NOW + 9 * HOUR, 10) == ()
+
+
+def test_another_resource_of_the_name_begins_with_nothing_of_the_old_one(ledger: Any) -> None:
+    in_force(ledger, "30")
+    in_force(ledger, "7", "vol-2")
+    ledger.saw_modifications(
+        VOL, [KnownModification(started_at=NOW, by="other")], now=NOW, full_until=LATER
+    )
+    assert ledger.standing(VOL, NOW).enrolment_usd is not None
+    for _ in range(2):
+        ledger.forget(VOL, at=NOW + HOUR, another=True)
+        seen = ledger.standing(VOL, NOW)
+        others = {"account_increase_usd": Decimal(7), "last_decision_id": seen.last_decision_id}
+        assert replace(seen, traffic=Traffic()) == replace(fresh_standing(), **others)
+    assert ledger.standing(ref("vol-2"), NOW).own_increase_usd == Decimal(7)

@@ -143,10 +143,6 @@ def tagged(tags: list[dict[str, str]]) -> Callable[[Databases], None]:
     return lambda stage: stage.service.instances["orders"].update(TagList=tags)
 
 
-taken_out = tagged(OFF)
-"""What is tagged while its metrics are read is known to the next look only, as of a volume."""
-
-
 def answers(error: Exception | None, *, lost: bool = False) -> Callable[[Databases], None]:
     def say(stage: Databases) -> None:
         stage.service.fails_with, stage.service.times_out = error, lost
@@ -185,12 +181,12 @@ EARLY = refusal(
 )
 RACES = tuple(
     after_a_look(change, look)
-    for change in (leaves_pending, grows_by_itself, somebody_raises, taken_out, made_anew)
-    for look in ((2,) if change is taken_out else (1, 2))
+    for change in (leaves_pending, grows_by_itself, somebody_raises, tagged(OFF), made_anew)
+    for look in (1, 2)
 )
 MOVES: tuple[Callable[[Databases], None], ...] = (
     lands, lands, rests, rests, grows_by_itself, somebody_raises, leaves_pending, window_opens,
-    made_anew, taken_out, tagged(AUTO), tagged(AUTO),
+    made_anew, tagged(OFF), tagged(AUTO), tagged(AUTO),
     answers(None, lost=True), answers(TimeoutError("connect")), answers(EARLY),
     answers(refusal("Throttling")), answers(refusal("InternalFailure", status=500)),
     loaded(spending), loaded(lambda: at_the_limit(12_000.0)),
