@@ -314,7 +314,10 @@ REFUSED: list[tuple[object, str]] = [
     ({"rules": [{"match": {}}]}, "rules[1] sets nothing"),
     ({"rules": [{"match": {}, "set": {}}]}, "rules[1] sets nothing"),
     ({"rules": [{"match": {}, "set": {"mode": "auto"}}, 7]}, "rules[2] is 7"),
-    ({"rules": [{"match": {"kind": "neptune"}, "set": {"mode": "off"}}]}, "known are ebs, rds, aurora"),
+    (
+        {"rules": [{"match": {"kind": "neptune"}, "set": {"mode": "off"}}]},
+        "known are ebs, rds, aurora",
+    ),
     ({"rules": [{"match": {"kind": []}, "set": {"mode": "off"}}]}, "rules[1].match.kind"),
     ({"rules": [{"match": {"type": "gp9"}, "set": {"mode": "off"}}]}, "names 'gp9'"),
     ({"rules": [{"match": {"type": []}, "set": {"mode": "off"}}]}, "empty list"),

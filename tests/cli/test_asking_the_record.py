@@ -12,6 +12,7 @@ from headroom.cli.main import run
 from headroom.cli.records_file import line_of
 from headroom.domain.decision import decide
 from headroom.domain.policy import Mode
+from tests.application.test_databases import Databases, spending
 from tests.builders import evidence, policy, ref, starved_gp3, volume
 from tests.cli.made import Chain, acted, chain, written
 
@@ -40,6 +41,28 @@ def test_records_are_found_by_volume_id_and_by_arn(
 ) -> None:
     found = asked(capsys, "--file", records, "--resource", name)
     assert [r["outcome"] for r in found] == ["hold"]
+
+
+@pytest.mark.parametrize(
+    "name", ["db:orders", "db:Orders", "arn:aws:rds:us-east-1:123456789012:db:orders"]
+)
+def test_records_of_a_database_are_found_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    decided = chain(Databases.of(spending()).look())
+    path = str(written(tmp_path / "records.jsonl", acted(), decided))
+    found = asked(capsys, "--file", path, "--resource", name)
+    assert [r["decision_id"] for r in found] == [decided[0].decision_id]
+    assert run(["audit", "--file", path, "--resource", name]) == 0
+    assert "db:orders" in capsys.readouterr().out
+    assert asked(capsys, "--file", path, "--resource", "cluster:orders") == []
+
+
+def test_a_name_that_could_be_two_things_is_one_sentence(
+    records: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "--file", records, "--resource", "orders"]) == 2
+    assert "say db:orders for a DB instance" in " ".join(capsys.readouterr().err.split())
 
 
 def test_records_are_found_by_outcome(records: str, capsys: pytest.CaptureFixture[str]) -> None:

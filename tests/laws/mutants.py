@@ -28,6 +28,7 @@ HELD_BY = {
     Guardrail.DATABASE_STATE: "the trials have no databases",
     Guardrail.PENDING_CHANGES: "the trials have no databases",
     Guardrail.SIZE_OWNER: "the trials have no databases",
+    Guardrail.FULL_COPY: "the trials have no databases",
     Guardrail.FREE_SPACE: "the trials have no databases",
 }  # fmt: skip
 """What holds instead where the law need not notice; each has tables of its own."""
