@@ -174,3 +174,12 @@ def test_volumes_are_read_as_before(document: object) -> None:
             limits = replace(limits, **dict(one.settings))  # type: ignore[arg-type]
     assert limits_for(policy, seen).limits == limits
     assert defaults_for(Kind.EBS, policy.defaults) == policy.defaults
+
+
+def test_who_lets_tags_only_narrow_for_databases_has_none_enrolled_by_a_tag_of_a_stack() -> None:
+    tags = (("headroom", "auto"),)
+    strict = rule(RDS, tags_may=TagsMay.NARROW)
+    assert not of(strict, tags=tags).enrolled
+    assert of(strict, rule(RDS, mode=AUTO), tags=tags).enrolled
+    seen = volume(tags=tags)
+    assert limits_for(Policy(version="", rules=(strict,)), seen).enrolled
