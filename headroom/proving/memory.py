@@ -41,7 +41,7 @@ from headroom.domain.stops import account_after, in_force
 from headroom.domain.traffic import Traffic
 from headroom.domain.waiting import Waiting
 from headroom.ports import Due, IllegalStep, InQueue, Intent, LostLease, NotIntended
-from headroom.proving.memory_book import Chain
+from headroom.proving.memory_book import Chain, kept_as
 from headroom.proving.memory_requests import MemoryRequests
 from headroom.proving.memory_switches import MemorySwitches
 from headroom.serialization import decision_to_json, stored, to_json
@@ -214,7 +214,7 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
     def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
         """The resource exists no more: nothing of it is in force, due or still to be done."""
         with self._lock:
-            state = self._states.get(ref)
+            state = self._states.get(kept_as(ref))
             if state is not None:
                 self._withdraw(state.pending_act, None, at)
                 self._move(ref, after_forgotten(state, at, another=another))

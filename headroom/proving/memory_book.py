@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import RLock
 from typing import TypeVar
@@ -12,13 +12,20 @@ from headroom.domain.decision import Decision
 from headroom.domain.links import following, overtaken
 from headroom.domain.records import Record, Step
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import ResourceRef
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.stops import AccountStops, Breaker
 from headroom.domain.traffic import Traffic
 from headroom.serialization import to_json
 
 T = TypeVar("T")
 Link = Callable[[Record | None], Record]
+
+
+def kept_as(ref: ResourceRef) -> ResourceRef:
+    """What a resource is kept under: an ARN does not tell an Aurora cluster from another cluster."""
+    if ref.kind is not Kind.AURORA:
+        return ref
+    return replace(ref, kind=Kind.RDS, resource_id=f"cluster:{ref.resource_id}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,11 +94,11 @@ class MemoryBook:
             return result
 
     def _state(self, ref: ResourceRef) -> ResourceState:
-        return self._states.get(ref) or ResourceState()
+        return self._states.get(kept_as(ref)) or ResourceState()
 
     def _move(self, ref: ResourceRef, moved: ResourceState) -> None:
         self._account_micro_usd += moved.own_micro_usd - self._state(ref).own_micro_usd
-        self._states[ref] = moved
+        self._states[kept_as(ref)] = moved
 
     def _withdraw(self, pending_act: str | None, successor: str | None, at: datetime) -> None:
         if pending_act is not None:
