@@ -44,6 +44,7 @@ def page(scenario: Scenario, result: Result) -> Report:
                       "a month"),
             ("paid", money(result.storage_usd)),
             ("AWS refused", f"{len(result.refusals)} times"),
+            *_free(result),
         ),
         timeline=line,
         marks=tuple(sorted((*others, *own), key=lambda mark: mark.at)),
@@ -57,6 +58,15 @@ def page(scenario: Scenario, result: Result) -> Report:
         sections=(section,),
         notes=(*NOTES, *thinned, *result.notes),
     )
+
+
+def _free(result: Result) -> tuple[tuple[str, str], ...]:
+    """What became of a database's free space; nothing where nothing was said of it."""
+    space = result.space
+    if space is None:
+        return ()
+    full = f"; full for {space.full_minutes:,} minutes" if space.full_minutes else ""
+    return (("free storage", f"{space.lowest_gib:.1f} GiB at least{full}"),)
 
 
 def _chains(result: Result) -> list[list[Record]]:

@@ -14,6 +14,7 @@ from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
 from headroom.domain.records import Step
 from headroom.ports import Glance, StorageView
+from tests.adapters.rds_service import refusal
 from tests.application.test_databases import ORDERS, Databases
 from tests.builders import NOW, activity, database_policy
 from tests.domain.filling import Free, filling, free_series, steadily
@@ -141,3 +142,56 @@ def test_without_permission_the_owner_is_told_and_nothing_is_sent() -> None:
     for _ in range(4):
         sweep(stage.ports, stage.later(minutes=16))
     assert len(stage.told) == 1
+
+
+def test_a_lost_answer_to_growth_is_resolved_and_nothing_grows_twice() -> None:
+    stage = Filling.at(steadily(51.0, 5.0))
+    stage.service.times_out = True
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
+    for _ in range(3):
+        stage.later(minutes=4)
+        stage.look_on()
+    stage.service.optimizes()
+    stage.free = lambda hours: 51.0 if hours > 0.1 else 128.0
+    stage.loads["orders"] = calm(stage.free)
+    for _ in range(4):
+        stage.later(minutes=15)
+        stage.look_on()
+    assert stage.steps(ORDERS)[:5] == ["act", "intended", "unknown", "applied", "relieved"]
+    assert len(stage.service.changes) == 1
+
+
+def test_growth_that_comes_too_early_for_rds_is_tried_again_and_nobody_is_told() -> None:
+    stage = Filling.at(steadily(51.0, 5.0))
+    stage.service.fails_with = refusal(
+        "InvalidParameterCombination",
+        "You can't currently modify the storage of this DB instance because the previous storage "
+        "change is being optimized.",
+    )
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "intended", "refused"]
+    stage.service.fails_with = None
+    stage.later(minutes=16)
+    stage.look_on()
+    assert len(stage.service.changes) == 1
+    assert [step for _, step, _ in stage.told] == [Step.APPLIED]
+
+
+def test_what_fills_on_while_rds_works_on_the_growth_is_told_when_that_is_too_late() -> None:
+    stage = Filling.at(steadily(51.0, 5.0))
+    stage.look()
+    stage.later(minutes=5)
+    stage.service.optimizes()
+    stage.free = lambda hours: 51.0 if hours > 0.2 else 128.0
+    stage.loads["orders"] = calm(stage.free)
+    stage.later(minutes=5)
+    stage.look_on()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+    stage.free = lambda hours: 20.0 + 30.0 * min(hours, 3.5) if hours < 3.5 else 51.0
+    stage.loads["orders"] = calm(stage.free)
+    stage.later(hours=4)
+    stage.look_on()
+    assert len(stage.service.changes) == 1  # RDS takes no other now
+    (said,) = [text for _, step, text in stage.told if step is Step.DECIDED]
+    assert "in flight too late today" in said

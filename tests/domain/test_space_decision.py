@@ -13,6 +13,7 @@ from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, deci
 from headroom.domain.judged_again import Go, Withdraw, judge_again
 from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
+from headroom.domain.rds_catalogue import Span, ValidStorage
 from headroom.domain.requests import Asked, Declined
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ModificationState, VolumeType
@@ -340,3 +341,14 @@ def test_what_is_about_to_be_full_goes_before_what_starves_less_long() -> None:
     assert ranks[0][0] == 0
     assert 200 < ranks[1][0] < 1_440
     assert ranks[1][1] < ranks[0][1]
+
+
+def test_what_rds_says_it_takes_is_what_it_grows_to() -> None:
+    told = ValidStorage(volume_type=GP3, size_gib=(Span(low=220, high=390, step=10),))
+    grown = decided(filling(valid=(told,)))
+    assert isinstance(grown.answer, Act), grown.summary
+    assert grown.answer.plan.target.size_gib == 240
+    full = ValidStorage(volume_type=GP3, size_gib=(Span(low=200, high=200),))
+    none = decided(filling(valid=(full,)))
+    assert isinstance(none.answer, Escalate), none.summary
+    assert none.answer.cause == "space_no_plan"
