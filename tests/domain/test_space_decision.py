@@ -309,7 +309,7 @@ def test_nothing_but_space_is_changed_while_a_database_is_about_to_be_full() -> 
     assert all(
         Guardrail.FREE_SPACE in {v.guardrail for v in j.blocking}
         for j in decision.judgements
-        if j.plan.growth is None
+        if not j.plan.grows
     )
 
 

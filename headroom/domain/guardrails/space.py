@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from headroom.domain.free_space import SpaceForecast
 from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.plans import Plan
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 NEAR = timedelta(hours=24)
@@ -16,11 +18,17 @@ def space_first(case: Case) -> Verdict:
     space = case.space
     full_at = None if space is None else space.full_at
     near = full_at is not None and full_at <= case.observation.at + NEAR
-    adds_in_time = case.plan.growth is not None and not case.plan.full_copy
-    if adds_in_time or space is None or full_at is None or not near:
+    plan = case.plan
+    if space is None or full_at is None or not near or _adds(plan, space):
         return verdict_of(Guardrail.FREE_SPACE, Relation.IS, "enough", "enough", "")
     return verdict_of(
         Guardrail.FREE_SPACE, Relation.IS, "about to be full", "enough", "",
         f"{space.explanation}; RDS may work on a change for a day, in which nobody adds space",
-        temporary=case.plan.growth is None,  # a copy that comes too late only gets later
+        temporary=plan.growth is None,  # a copy that comes too late only gets later
     )  # fmt: skip
+
+
+def _adds(plan: Plan, space: SpaceForecast) -> bool:
+    """Whether the plan adds the space in minutes, for whatever reason it grows."""
+    enough = plan.growth is not None or plan.target.size_gib >= space.needed_gib
+    return plan.grows and enough and not plan.full_copy
