@@ -118,7 +118,7 @@ class AuroraStorage:
                 told.shape, told.members, account_id=self._account_id, region=self._region,
                 reserved=self._beside.reserved(told.shape["Engine"], members),
                 parallel_query=self._beside.parallel_query(told.shape),
-                first_seen_in_mode=memory.first_seen_in_mode,
+                first_seen_in_mode=_first_seen(told.shape, memory),
             )  # fmt: skip
             volume = self._volume(told, memory)
             self._tags[ref.resource_id] = volume.tags
@@ -280,6 +280,17 @@ class AuroraStorage:
         of_it = [{"Name": "db-cluster-id", "Values": [name]}]
         members = tuple(self._beside.pages("describe_db_instances", "DBInstances", Filters=of_it))
         return _Told(shape=shape, members=members)
+
+
+def _first_seen(shape: shapes.Shape, memory: ClusterMemory) -> datetime | None:
+    """Since when the mode was seen by us, unless AWS's gate tells it better.
+
+    The gate tells when a cluster was last made I/O-Optimized, and it is so since; that we watch it
+    since yesterday says less.
+    """
+    if memory.changed is None and shape.get("IOOptimizedNextAllowedModificationTime") is not None:
+        return None
+    return memory.first_seen_in_mode
 
 
 def _remembered(text: str) -> ClusterMemory | None:

@@ -14,7 +14,7 @@ from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.message_rate import Counts, Priority
 from headroom.domain.plans import Plan
 from headroom.domain.records import Record, Step
-from headroom.domain.resources import Configuration, Kind
+from headroom.domain.resources import Configuration
 from headroom.domain.verdicts import Guardrail
 
 HEADLINES = {
@@ -96,7 +96,7 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
         headline = "{volume} was not changed"
     if isinstance(answer, Escalate):
         headline = "{volume} needs you"
-    label = "Volume" if ref.kind is Kind.EBS else "Database"
+    label = ref.noun.capitalize()
     facts = [(label, f"{ref.resource_id} ({ref.region}, account {ref.account_id})")]
     name = volume.tag("Name")
     if name:

@@ -157,6 +157,15 @@ def test_a_change_is_one_call_and_its_course_is_remembered() -> None:
     assert len(place.service.changes) == 1
 
 
+def test_since_when_a_mode_is_in_force_the_gate_tells_better_than_our_first_look() -> None:
+    opened = NOW - timedelta(days=20)
+    told = Place(StorageType="aurora-iopt1", IOOptimizedNextAllowedModificationTime=opened)
+    assert told.seen().mode_since == opened - timedelta(days=30)
+    untold = Place(StorageType="aurora-iopt1")
+    assert untold.seen().mode_since == NOW
+    assert Place().seen().mode_since is None
+
+
 def test_a_lost_answer_is_told_from_what_rds_shows_and_by_whom() -> None:
     place = Place()
     place.service.times_out = True
@@ -259,6 +268,8 @@ def test_another_cluster_of_an_old_name_is_seen_anew() -> None:
     place.now += timedelta(days=1)
     place.storage.view(ORDERS)
     place.service.cluster["DbClusterResourceId"] = "cluster-ANOTHER"
+    with pytest.raises(ResourceGone, match="another cluster of that name"):
+        place.storage.view(ORDERS)  # what was known of the other one is let go of first
     assert place.storage.view(ORDERS).modification is None
 
 

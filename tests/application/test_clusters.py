@@ -405,6 +405,29 @@ def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its
     assert len(stage.service.changes) == 1
 
 
+def test_back_to_standard_only_on_days_under_io_optimized_and_with_the_way_open() -> None:
+    for opens, acts in ((timedelta(days=-20), True), (timedelta(days=9), False)):
+        stage = Clusters.of(
+            ios=list(QUIET), StorageType="aurora-iopt1",
+            IOOptimizedNextAllowedModificationTime=NOW + opens,
+        )  # fmt: skip
+        decision = stage.decided()
+        assert decision.answer.reason is (Reason.CHEAPER if acts else Reason.BLOCKED_FOR_NOW)
+        assert [c["StorageType"] for c in stage.service.changes] == ["aurora"] * acts
+        if isinstance(decision.answer, Hold):
+            assert blocking(decision) == {Guardrail.MODE_WAY_BACK}
+            assert decision.answer.until == NOW + opens
+    unknown = Clusters.of(ios=list(QUIET), StorageType="aurora-iopt1")  # since when is not told
+    for _ in range(14):
+        assert unknown.decided().answer.reason is Reason.DATA_TOO_THIN
+        unknown.later(days=1)
+    assert unknown.service.changes == []
+    for _ in range(3):
+        unknown.look()
+        unknown.later(days=1)
+    assert [c["StorageType"] for c in unknown.service.changes] == ["aurora"]
+
+
 def test_the_sweep_looks_at_a_cluster_once_a_day_and_asks_for_no_metrics_between() -> None:
     stage = Clusters.of(ios=list(QUIET))
     stage.days.asked = 0
