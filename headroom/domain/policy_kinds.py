@@ -17,6 +17,12 @@ from headroom.domain.tags import MODE_TAG
 
 NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
 DATABASES = tuple(kind for kind in GOVERNED if must_be_named(kind))
+ONLY_DATABASES = frozenset(
+    name for name in FRIENDLY
+    if name in ("grow_space", "free_space_percent", "space_horizon_days", "full_copy")
+    or name.startswith("aurora_")
+)  # fmt: skip
+"""Settings that say nothing of volumes."""
 _KINDS = " or ".join(f"kind: {kind.value}" for kind in DATABASES)
 
 
@@ -43,8 +49,6 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
                 f"database, which takes a tag of its own or a rule that names {_KINDS}; a rule "
                 "that names kind: ebs says the same without this remark."
             )
-    if not named:
-        return  # nobody expects a policy that says nothing of databases to widen their limits
     usual = Limits()
     for where, said in _unnamed(policy):
         wider = [
@@ -52,7 +56,14 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
             if name != "mode" and name not in named
             and at_most(name, getattr(usual, name), value) != value
         ]  # fmt: skip
-        if wider:
+        theirs = [name for name in wider if name in ONLY_DATABASES]
+        if theirs:
+            yield (
+                f"{where} sets {', '.join(theirs)}, which only databases have: it counts in a rule "
+                f"that names {_KINDS}."
+            )
+        wider = [name for name in wider if name not in theirs]
+        if wider and named:  # else nobody expects it to widen the limits of databases
             yield (
                 f"{where} widens {', '.join(wider)} for volumes; for a database it stays as it is "
                 f"unless a rule that names {_KINDS} sets it."

@@ -60,11 +60,17 @@ def remember(before: Remembered | None, seen: Seen, at: datetime) -> Remembered:
 
     Errs towards a change in flight: one that is not understood stops us, and counts as a slot.
     """
-    if before is None or _another(before, seen):
+    if before is None or before.identity != seen.identity:
         change = _begun(seen, seen.configuration, at) if at_work(seen) else None
         return Remembered(
             identity=seen.identity, configuration=seen.configuration, modification=change
         )
+    if before.configuration.database != seen.configuration.database:
+        # Its owner made it Multi-AZ, or Single-AZ again: another price of the owner's own.
+        return Remembered(
+            identity=seen.identity, configuration=seen.configuration,
+            modification=_begun(seen, before.configuration, at),
+        )  # fmt: skip
     attempt = before.attempt
     if attempt is not None and at - attempt.at > ATTEMPT_LASTS:
         attempt = None
@@ -91,14 +97,6 @@ def accepted(before: Remembered | None, seen: Seen, attempt: Attempt) -> Remembe
 def at_work(seen: Seen) -> bool:
     """Whether a change of the storage is under way: one pending for a window of its own is not."""
     return seen.working or (seen.target is not None and not seen.settled)
-
-
-def _another(before: Remembered, seen: Seen) -> bool:
-    """Whether it is another database of that name, or one whose storage is another's by now."""
-    return (
-        before.identity != seen.identity
-        or before.configuration.database != seen.configuration.database
-    )
 
 
 def _latest(before: Remembered, seen: Seen, at: datetime) -> Modification | None:

@@ -395,6 +395,20 @@ def test_another_database_under_an_old_name_begins_anew_with_the_same_look() -> 
     assert known.account_increase_usd == 0
 
 
+def test_what_its_owner_made_single_az_is_counted_from_its_new_price() -> None:
+    calm = activity([50.0] * 180, iops_check=None, mibps_check=None, balance=99.0)
+    stage = Databases.of(calm, MultiAZ=True)
+    stage.look()
+    of_two = stage.ledger.standing(ORDERS, stage.now).enrolment_usd
+    stage.service.instances["orders"]["MultiAZ"] = False
+    stage.later(minutes=15)
+    stage.look()
+    of_one = stage.ledger.standing(ORDERS, stage.now).enrolment_usd
+    assert of_two is not None
+    assert of_one == of_two / 2  # or half its price would be room for what nobody agreed to
+    assert [m.by for m in stage.ledger.standing(ORDERS, stage.now).modifications] == ["other"]
+
+
 def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vain() -> None:
     stage = Databases.of(spending())
     stage.look()

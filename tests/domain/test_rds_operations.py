@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.domain.databases import Deployment
 from headroom.domain.rds_operations import (
     ATTEMPT_LASTS,
     SETTLES,
@@ -111,7 +112,20 @@ def test_work_that_goes_on_after_a_moment_of_rest_is_told_the_same_twice() -> No
     assert remember(once, seen(LARGE, working=True), NOW) == once
 
 
-def test_a_database_made_multi_az_starts_a_new_page() -> None:
+def test_a_database_made_multi_az_was_changed_by_its_owner() -> None:
+    noted = accepted(None, seen(SMALL), Attempt(at=NOW, origin=SMALL, target=FAST))
+    of_both = rds(VolumeType.GP3, 500, 12_000, 500, deployment=Deployment.MULTI_AZ)
+    after = remember(noted, seen(of_both), NOW + at(30))
+    assert after.modification is not None
+    assert (after.modification.origin, after.modification.target) == (SMALL, of_both)
+    assert (after.modification.started_at, after.modification.state) == (
+        NOW + at(30), ModificationState.COMPLETED,
+    )  # fmt: skip
+    assert remember(after, seen(of_both), NOW + at(30)) == after
+    assert remember(after, seen(of_both), NOW + at(90)) == after
+
+
+def test_another_database_of_the_name_starts_a_new_page() -> None:
     noted = accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
     assert remember(noted, seen(identity="db-TWO"), NOW + at(30)).modification is None
 
