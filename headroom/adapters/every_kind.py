@@ -46,8 +46,8 @@ class EveryStorage:
             if storage is None:
                 raise ResourceGone(f"storage of kind {ref.kind.value} is not looked after here")
             return storage.view(ref)
-        except ResourceGone:
-            if clusters is None or not maybe:
+        except ResourceGone as gone:
+            if clusters is None or not maybe or gone.another or gone.instead is not None:
                 raise
         name = ref.resource_id.removeprefix(CLUSTER)
         return clusters.view(replace(ref, kind=Kind.AURORA, resource_id=name))

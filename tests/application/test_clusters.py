@@ -13,6 +13,7 @@ import pytest
 from headroom.adapters.aurora import AuroraStorage
 from headroom.adapters.every_kind import EveryStorage
 from headroom.application.look import look
+from headroom.application.remediate import remediate
 from headroom.application.sweep import sweep
 from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.aurora import Goal
@@ -23,6 +24,7 @@ from headroom.domain.outcome import Outcome, Refused
 from headroom.domain.policy import Mode, Policy, Rule, Selector
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, Kind, ResourceRef
+from headroom.domain.signals import Claim, Signal
 from headroom.domain.verdicts import Guardrail
 from headroom.domain.windows import parse_window
 from headroom.ports import Glance, Ports, StorageView
@@ -426,6 +428,22 @@ def test_back_to_standard_only_on_days_under_io_optimized_and_with_the_way_open(
         unknown.look()
         unknown.later(days=1)
     assert [c["StorageType"] for c in unknown.service.changes] == ["aurora"]
+
+
+def test_a_call_that_cloudtrail_tells_of_is_a_reason_to_look_whatever_kind_it_is_told_as() -> None:
+    stage = Clusters.of()
+    asked_as = ResourceRef(
+        kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="cluster:orders"
+    )
+    told = Signal(
+        event_id="e-1", claim=Claim.MODIFICATION, ref=asked_as, alarm_name=None, claimed_at=NOW,
+        muted=False, detail="ModifyDBCluster called",
+    )  # fmt: skip
+    (decision,) = remediate(stage.ports, told, stage.now)
+    assert decision.observation.volume.ref == ORDERS
+    assert decision.trigger == "event"
+    assert remediate(stage.ports, told, stage.now) == ()  # its own change is under way
+    assert len(stage.service.changes) == 1
 
 
 def test_the_sweep_looks_at_a_cluster_once_a_day_and_asks_for_no_metrics_between() -> None:
