@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from headroom.adapters.ledger_items import state_of
+from headroom.domain.cluster_memory import ClusterMemory
 from headroom.domain.decision import Act
 from headroom.domain.resource_state import Reserved, ResourceState
 from headroom.domain.resources import VolumeType
@@ -45,6 +46,32 @@ def test_a_stored_decision_still_tells_what_its_chain_needs(text: str) -> None:
     assert decision.observation.volume.ref == ref()
     assert decision.decision_id == json.loads(text)["decision_id"]
     assert decision.signature.answer == "act"
+
+
+def test_a_stored_change_of_a_clusters_mode_still_tells_what_its_proof_and_its_undoing_need() -> None:
+    decision = decision_from_json((STORED / "cluster.json").read_text())
+    assert isinstance(decision.answer, Act)
+    plan, side = decision.answer.plan, decision.cluster
+    assert (plan.origin.volume_type, plan.target.volume_type) == (
+        VolumeType.AURORA, VolumeType.AURORA_IOPT1,
+    )  # fmt: skip
+    assert decision.observation.volume.ref.arn.endswith(":cluster:orders")
+    assert side is not None
+    assert side.bills is not None
+    assert plan.monthly_usd == round(side.bills.io_optimized.total_usd, 2)
+    assert len(side.demand.days) == 14
+    checked = decision_from_json((STORED / "cluster_checked.json").read_text()).cluster
+    assert checked is not None
+    assert checked.check is not None
+    assert checked.check.switch.decision_id == decision.decision_id
+
+
+def test_what_was_remembered_of_a_cluster_stays_known() -> None:
+    memory: ClusterMemory = from_json((STORED / "cluster_memory.json").read_text(), ClusterMemory)
+    assert memory.changed is not None
+    assert memory.switch is not None
+    assert memory.switch.checked
+    assert len(memory.days) > 14
 
 
 def test_a_stored_growth_still_tells_what_its_proof_needs() -> None:
