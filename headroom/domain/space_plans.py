@@ -63,7 +63,7 @@ def autoscaling_can_add(size_gib: int, most_gib: int) -> bool:
 def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
     """Growth alone to all that is needed and, if the limits do not let that, to what they let."""
     current = situation.current
-    full = _grown(situation, current, space.needed_gib)
+    full = _grown(situation, current, space.needed_gib) or _most(situation, space.needed_gib)
     plan = None if full is None else plan_to(situation, full)
     if plan is None or full is None:
         return
@@ -77,6 +77,19 @@ def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
     if capped is not None:
         capped = replace(capped, capped_from=full)
         yield _for_space(capped, space, enough, alone=True)
+
+
+def _most(situation: Situation, below_gib: int) -> Configuration | None:
+    """The largest that RDS takes, where that is less than is needed."""
+    current = situation.current
+    low, high = least_size(current, current.size_gib + 1), below_gib - 1
+    if low > high or _grown(situation, current, low) is None:
+        return None
+    while low < high:
+        middle = (low + high + 1) // 2
+        taken = _grown(situation, current, middle) is not None
+        low, high = (middle, high) if taken else (low, middle - 1)
+    return _grown(situation, current, low)
 
 
 def _largest(situation: Situation, below_gib: int) -> int | None:

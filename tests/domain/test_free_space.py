@@ -13,7 +13,7 @@ from headroom.domain.free_space import SpaceBasis, SpaceForecast, space_forecast
 from headroom.domain.limits import Limits
 from headroom.domain.observation import Observation
 from headroom.domain.standing import KnownModification
-from tests.builders import NOW, observation
+from tests.builders import NOW, observation, series
 from tests.domain.databases import rds
 from tests.domain.filling import GP3, Free, filling, steadily
 
@@ -198,3 +198,32 @@ def test_what_is_needed_leaves_the_reserve_and_is_never_less_than_there_is(
     if found.short:
         used = found.size_gib - found.free_gib
         assert used <= found.needed_gib * (1 - percent / 100) + 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    minutes=st.lists(st.none() | st.floats(-10.0, 400.0), min_size=1, max_size=180),
+    periods=st.lists(st.none() | st.floats(-10.0, 400.0), max_size=900),
+    changes=st.lists(
+        st.tuples(
+            st.floats(0.0, 300.0), st.integers(1, 300), st.integers(1, 300),
+            st.sampled_from(["headroom", "other"]),
+        ),
+        max_size=3,
+    ),
+)  # fmt: skip
+def test_whatever_was_published_something_is_said_and_nothing_raises(
+    minutes: list[float | None], periods: list[float | None],
+    changes: list[tuple[float, int, int, str]],
+) -> None:  # fmt: skip
+    made = filling(days=2.0)
+    assert made.history is not None
+    observed = replace(
+        made,
+        activity=replace(made.activity, free_gib=series(minutes)),
+        history=replace(made.history, free_gib=series(periods, period_s=300)),
+    )
+    known = tuple(grown(*change) for change in changes)
+    found = space_forecast(observed, known, LIMITS)
+    assert found is None or found.needed_gib >= found.size_gib
+    assert found is None or found == space_forecast(observed, known, LIMITS)

@@ -343,6 +343,13 @@ def test_what_is_about_to_be_full_goes_before_what_starves_less_long() -> None:
     assert ranks[1][1] < ranks[0][1]
 
 
+def test_where_rds_takes_less_than_is_needed_all_that_it_takes_is_grown_to() -> None:
+    far = filling(rds(GP3, 50_000, 12_000, 500), steadily(4_000.0, 2_000.0))
+    decision = decided(far, max_size_gib=65_536, price_increase_usd=Decimal(9_000))
+    assert isinstance(decision.answer, Act), decision.summary
+    assert decision.answer.plan.target.size_gib == 65_536
+
+
 def test_what_rds_says_it_takes_is_what_it_grows_to() -> None:
     told = ValidStorage(volume_type=GP3, size_gib=(Span(low=220, high=390, step=10),))
     grown = decided(filling(valid=(told,)))
