@@ -14,6 +14,7 @@ from dataclasses import fields
 from headroom.adapters.metric_data import Query, Statistic, Window
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
 from headroom.domain.resources import Instance, Volume, VolumeType
+from headroom.domain.waits import slowest_ms
 from headroom.ports import Glance
 
 _MIB = 1024 * 1024
@@ -96,6 +97,13 @@ def glance_of(volume: Volume, found: Mapping[Query, Series], span: Window) -> Gl
         longest_queue=highest(lambda a: a.queue_length),
         peak_iops=highest(lambda a: _added(a.read_iops, a.write_iops)),
         peak_mibps=highest(lambda a: _added(a.read_mibps, a.write_mibps)),
+        slowest_ms=slowest_ms(
+            minute
+            for each in seen
+            for minute in zip(
+                each.read_iops.values, each.write_iops.values, each.queue_length.values, strict=True
+            )
+        ),
         lowest_free_gib=min((v for one in free for v in one), default=None),
         filled_gib=max((one[0] - one[-1] for one in free if one), default=None),
     )

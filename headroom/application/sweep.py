@@ -28,6 +28,8 @@ LAST_S = 3.0
 """Seconds kept for telling what was done."""
 SUSPECT_BALANCE_PERCENT = 90.0
 SUSPECT_QUEUE = 32.0
+SUSPECT_LATENCY_MS = 50.0
+"""SSD storage answers within milliseconds; far above that, operations wait for something."""
 DAY_S = 86_400
 
 
@@ -265,6 +267,8 @@ def suspect(view: StorageView, glance: Glance | None, now: datetime, fresh: time
     if (glance.peak_iops or 0.0) >= AT_LIMIT * can.burst_iops:
         return True
     if (glance.peak_mibps or 0.0) >= AT_LIMIT * can.burst_mibps:
+        return True
+    if (glance.slowest_ms or 0.0) >= SUSPECT_LATENCY_MS:
         return True
     queue = glance.longest_queue
     # One outstanding operation per 1,000 IOPS is AWS's own advice; far above it, somebody waits.

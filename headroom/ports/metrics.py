@@ -26,6 +26,9 @@ class Glance:
     peak_iops: float | None = None
     """Busiest minute's operations/s; read only where AWS publishes no Exceeded check."""
     peak_mibps: float | None = None
+    slowest_ms: float | None = None
+    """Highest mean latency of a busy minute, told from queue and operations by Little's law;
+    of databases only, of which AWS publishes no Exceeded check."""
     lowest_free_gib: float | None = None
     """Least free space of a database; None for a volume, of which nobody tells it."""
     filled_gib: float | None = None

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from headroom.domain.catalogue import MIB
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
+from headroom.domain.waits import slowest_ms
 from headroom.ports import Glance
 from headroom.proving.publish import Datapoint
 
@@ -83,9 +84,12 @@ class PublishedVolume:
     `other_iops` and `other_mibps` are what the instance's other volumes publish.
     """
 
-    def __init__(self, *, delay: timedelta, other_iops: float, other_mibps: float) -> None:
+    def __init__(
+        self, *, delay: timedelta, other_iops: float, other_mibps: float, database: bool = False
+    ) -> None:
         self._delay_s = delay.total_seconds()
         self._other = (other_iops, other_mibps)
+        self._database = database
         self._volume = Grid(VOLUME_SERIES)
         self._instance = Grid(INSTANCE_SERIES)
         self._slow = Grid((*VOLUME_SERIES, *BUSIEST))
@@ -135,6 +139,13 @@ class PublishedVolume:
             both = [(r, w) for r, w in minutes if r is not None or w is not None]
             return max(((r or 0.0) + (w or 0.0) for r, w in both), default=None)
 
+        def slowest() -> float | None:
+            if not self._database:
+                return None
+            names = ("read_iops", "write_iops", "queue_length")
+            cut = (self._volume.cut(name, first, GLANCE_MIN, visible) for name in names)
+            return slowest_ms(zip(*cut, strict=True))
+
         free = [v for v in self._free.cut(FREE, first, GLANCE_MIN, visible) if v is not None]
         return Glance(
             lowest_free_gib=min(free, default=None),
@@ -145,6 +156,7 @@ class PublishedVolume:
             longest_queue=max(queue, default=None),
             peak_iops=busiest("read_iops", "write_iops"),
             peak_mibps=busiest("read_mibps", "write_mibps"),
+            slowest_ms=slowest(),
         )
 
     def activity(self, now: datetime) -> tuple[VolumeActivity, InstanceActivity]:

@@ -124,6 +124,7 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         delay=aws.metric_delay,
         other_iops=attachment.other_iops,
         other_mibps=attachment.other_mibps,
+        database=ref.kind is Kind.RDS,
     )
     _play_history(scenario, published, start, ref.resource_id)
     change = lifecycle.modification(start)

@@ -170,6 +170,28 @@ def test_a_glance_wakes_a_look_at_the_limit_of_the_storage() -> None:
         assert suspect(seen, glance, NOW, timedelta(hours=1)) is expected
 
 
+@pytest.mark.parametrize(
+    ("operations", "queue", "slowest", "suspected"),
+    [
+        (500.0, 30.0, 60.0, True),
+        (500.0, 20.0, 40.0, False),
+        ([500.0, None], [30.0, 500.0], 60.0, True),  # a minute without operations tells nothing
+        (8.0, 5.0, None, False),  # too few operations to tell
+        (500.0, None, None, False),
+        (None, 30.0, None, False),
+    ],
+)
+def test_a_scan_looks_closer_at_operations_that_take_long(
+    operations: Any, queue: Any, slowest: float | None, suspected: bool
+) -> None:
+    load = {("orders", "ReadIOPS"): operations, ("orders", "DiskQueueDepth"): queue}
+    told, _ = metrics({name: value for name, value in load.items() if value is not None})
+    seen = view(rds(VolumeType.GP3, 500, 12_000, 500))
+    glance = told.glance([seen], NOW)["orders"]
+    assert glance.slowest_ms == slowest
+    assert suspect(seen, glance, NOW, timedelta(hours=1)) is suspected
+
+
 def test_a_database_without_a_member_is_not_measured_and_not_guessed() -> None:
     told, _ = metrics({})
     with pytest.raises(ReadFailed):
