@@ -150,7 +150,7 @@ def decide(
             observation=observation, limits=limits, demand=seen, prices=prices, now=both,
             plan=_plan(observation, limits, both),
         )  # fmt: skip
-        judgement = judge(case)
+        judgement = _judged(case)
     answer = why_not or _answer(observation, limits, judgement)
     source = "none" if prices is None else f"{prices.source}, {prices.as_of}"
     return AuroraDecision(
@@ -166,6 +166,20 @@ def decide(
         answer=answer,
         summary=_summary(observation, both, answer),
     )
+
+
+def _judged(case: AuroraCase) -> AuroraJudgement:
+    """What the guardrails say; where money alone is no reason, of the same change for speed.
+
+    A change that saves a little, and not enough to shut the way for 30 days for it, may still be
+    wanted for slow commits.
+    """
+    for_money = judge(case)
+    names = {v.guardrail for v in for_money.blocking}
+    speed = case.limits.goal is Goal.PERFORMANCE and not case.back
+    if not speed or not names & {AuroraGuardrail.MARGIN, AuroraGuardrail.STEADY}:
+        return for_money
+    return judge(replace(case, plan=replace(case.plan, goal=Goal.PERFORMANCE)))
 
 
 def _bills(

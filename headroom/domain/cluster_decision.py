@@ -15,7 +15,7 @@ from types import MappingProxyType
 from headroom.domain.answering import EXPLAINED, acting, told_once
 from headroom.domain.answers import Answer, Hold, Reason
 from headroom.domain.approval import asked_early
-from headroom.domain.aurora import AuroraObservation, StorageMode
+from headroom.domain.aurora import AuroraObservation, Goal, StorageMode
 from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.aurora_decision import (
     AuroraAct,
@@ -206,7 +206,7 @@ def _answer(
     if isinstance(engine, AuroraHold) and engine.reason in _CONTENT | {AuroraReason.NOT_WORTH_IT}:
         would = None if engine.would_take is None else judged.plan
         return Hold(reason=_REASONS[engine.reason], until=None, would_take=would)
-    speed = said.judgement is not None and said.judgement.plan.price_change_usd > 0
+    speed = said.judgement is not None and said.judgement.plan.goal is Goal.PERFORMANCE
     return answer_to(evidence, effective, judged, Reason.SLOW_COMMITS if speed else Reason.CHEAPER)
 
 

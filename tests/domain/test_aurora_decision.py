@@ -385,3 +385,16 @@ def test_the_same_day_after_day_is_no_news_and_another_guardrail_is() -> None:
     held = decided(seen(FORTY, cluster(next_allowed_at=NOW + timedelta(days=2))))
     assert held.signature != first.signature
     assert held.signature.blocking == ("gate",)
+
+
+def test_what_saves_too_little_for_money_may_still_be_wanted_for_slow_commits() -> None:
+    near = seen(45e6, commit_ms=30.0)  # saves a few percent
+    for_money = decide(near, limits=AuroraLimits(auto=True), prices=aurora_prices("us-east-1"))
+    assert for_money.answer.reason is AuroraReason.NOT_WORTH_IT
+    wants_speed = AuroraLimits(auto=True, goal=Goal.PERFORMANCE)
+    for_speed = decide(near, limits=wants_speed, prices=aurora_prices("us-east-1"))
+    assert for_speed.answer.reason is AuroraReason.SLOW_COMMITS
+    fast = decide(seen(45e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
+    assert fast.answer.reason is AuroraReason.FAST_ENOUGH
+    much = decide(seen(100e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
+    assert much.answer.reason is AuroraReason.CHEAPER  # enough for money, whatever commits do
