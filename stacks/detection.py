@@ -18,6 +18,8 @@ USD_PER_METRIC_READ = Decimal("0.01") / 1_000
 MINUTES_PER_MONTH = 730 * 60
 METRICS_PER_GLANCE = 4
 """Metrics the sweep's fleet scan reads per volume: both checks, credits, queue."""
+METRICS_PER_CLUSTER = 6
+"""Billed reads and writes, size, commits, and capacity of two serverless members."""
 METRICS_PER_DATABASE = 7
 """Metrics the scan reads per DB instance: reads and writes in operations and bytes, queue, free space,
 and the credits of gp2."""
@@ -147,6 +149,17 @@ def _databases_note(config: DeploymentConfig) -> str:
     )
 
 
+def cluster_usd() -> Decimal:
+    """Dollars per month for a look a day at one Aurora cluster with a few serverless members."""
+    return DAYS_PER_MONTH * METRICS_PER_CLUSTER * USD_PER_METRIC_READ
+
+
+def _clusters_note(config: DeploymentConfig) -> str:
+    if not config.clusters:
+        return ""
+    return f" Each Aurora cluster adds ${cluster_usd():,.4f}, one look a day."
+
+
 def where_tagged(config: DeploymentConfig) -> str | None:
     """The condition that narrows the queries to enrolled volumes; None unless `tagged`."""
     if config.detection is not Detection.TAGGED:
@@ -202,7 +215,7 @@ def price_note(config: DeploymentConfig) -> str:
         f"per full look, every {LOOK_EVERY_MINUTES[0]} to {LOOK_EVERY_MINUTES[1]} minutes)."
     )
     expected = config.expected_volumes
-    note += _databases_note(config)
+    note += _databases_note(config) + _clusters_note(config)
     if expected == 1_000:
         return note
     here = alarms_usd(config, expected) + scan_usd(config, expected)

@@ -45,9 +45,12 @@ RETRY_OTHERWISE = timedelta(hours=6)
 NO_PLACE = timedelta(minutes=1)
 """Others took the last place meanwhile: the next look sees that, and the volume queues."""
 TOLD = frozenset(
-    {Refusal.DENIED, Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.REGION_QUOTA, Refusal.OTHER}
-)
-"""Refusals that a person should hear of: time alone does not clear them."""
+    {
+        Refusal.DENIED, Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.REGION_QUOTA, Refusal.OTHER,
+        Refusal.GATE,
+    }
+)  # fmt: skip
+"""Refusals that a person should hear of: time alone does not clear them, or takes weeks to."""
 
 
 def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from headroom.adapters import actions
+from headroom.adapters.cloudwatch_aurora import queries
 from headroom.adapters.events_rds import EVENTS
 from headroom.adapters.published_rds import glance_queries
 from headroom.domain.resources import VolumeType
 from headroom.settings import DeploymentConfig, Detection
 from stacks.detection import (
+    METRICS_PER_CLUSTER,
     METRICS_PER_DATABASE,
     database_queries,
     databases_usd,
@@ -21,6 +23,7 @@ from stacks.detection import (
 )
 from tests.adapters.test_cloudwatch_rds import view
 from tests.adapters.test_events_rds import call, event
+from tests.domain.clusters import cluster
 from tests.domain.databases import rds
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 from tests.stacks.test_permissions import _granting, _listed, _text
@@ -128,6 +131,15 @@ def test_awss_own_matcher_lets_through_what_is_about_storage(
         if matcher.matchesRule(json.dumps(made), json.dumps(body["Properties"]["EventPattern"]))
     ]
     assert matched == ([] if rule is None else [rule])
+
+
+def test_the_price_of_clusters_is_one_call_a_day() -> None:
+    of = cluster(writer="orders-1", serverless_members=("orders-2", "orders-3"))
+    assert len(queries(of)) == METRICS_PER_CLUSTER
+    assert "Each Aurora cluster adds $0.0018" in price_note(
+        DeploymentConfig(kinds="ebs,rds,aurora")
+    )
+    assert "Aurora" not in price_note(WITH)
 
 
 @pytest.fixture
