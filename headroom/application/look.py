@@ -9,7 +9,7 @@ from hashlib import sha256
 from headroom.application import approvals, clusters, groups, rollback
 from headroom.application.carrying import carry_out, somebody_waits
 from headroom.application.chains import advance
-from headroom.application.space import space_look
+from headroom.application.space import space_look, warn
 from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason
 from headroom.domain.observation import Observation
 from headroom.domain.planner import CALM_MINUTES
@@ -64,9 +64,13 @@ def look(
     standing = ports.standings.standing(ref, now)
     policy = ports.policies.current()
     if standing.open_chain is not None:
-        if not advance(
-            ports, observe(ports, view, now, earlier_days=False), standing.open_chain, now
-        ):
+        seen = observe(ports, view, now, earlier_days=False)
+        if not advance(ports, seen, standing.open_chain, now):
+            prices = _prices(ports, ref.region)
+            known = ports.standings.standing(ref, now)
+            warn(ports, Evidence(
+                trigger=trigger, observation=seen, standing=known, policy=policy, prices=prices
+            ))  # fmt: skip
             return None
         standing = ports.standings.standing(ref, now)
     off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.decision import Act, Decision
-from headroom.domain.space_answer import STORAGE_FULL, full_today
-from headroom.ports import Glance, StorageView
+from headroom.domain.decision import Act, Decision, Escalate, Evidence, decide
+from headroom.domain.records import Step
+from headroom.domain.space_answer import CAUSE, STORAGE_FULL, full_today
+from headroom.ports import Glance, Ports, StorageView
 
 LOW, NOTHING = 0.10, 0.01
 """Shares of the storage: free below the first it is woken for sooner, below the second always."""
@@ -51,3 +52,21 @@ def space_look(decision: Decision) -> datetime | None:
     if space.fill_gib_per_day <= 0 or slack >= space.fill_gib_per_day:
         return None
     return at + max(NEAR, DAILY * max(0.0, slack / space.fill_gib_per_day))
+
+
+def warn(ports: Ports, evidence: Evidence) -> None:
+    """Tell the owner of a database that will be full today while a change of ours is open.
+
+    Nothing else is decided then, and nothing is done: RDS takes no other change, and the chain that
+    is open is ended first.
+    """
+    free = evidence.observation.activity.free_gib
+    if free is None or free.last() is None or evidence.standing.called_at is not None:
+        return  # what a person asked is taken in by the look that ends the chain
+    decision = decide(evidence)
+    answer, at = decision.answer, decision.at
+    near = isinstance(answer, Escalate) and answer.cause.startswith(CAUSE)
+    if not near or not full_today(decision.space, at):
+        return
+    if ports.ledger.decided(decision, due_at=None):
+        ports.notifier.tell(decision, Step.DECIDED, decision.summary)

@@ -27,6 +27,7 @@ from headroom.domain.policy import (
     EffectiveLimits,
 )
 from headroom.domain.resources import LATER
+from headroom.domain.space_answer import full_today
 from headroom.domain.standing import Signature, Standing
 from headroom.domain.verdicts import PlanJudgement
 from headroom.domain.waiting import PLACES
@@ -92,7 +93,9 @@ class Decision:
 
     @property
     def _tight(self) -> str:
-        return "" if self.space is None or self.space.eased else "+space"
+        if self.space is None or self.space.eased:
+            return ""
+        return "+full_today" if full_today(self.space, self.at) else "+space"
 
 
 def decide(evidence: Evidence, *, group: GroupStanding | None = None) -> Decision:

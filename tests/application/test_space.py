@@ -15,7 +15,7 @@ from headroom.domain.observation import VolumeActivity
 from headroom.domain.records import Step
 from headroom.ports import Glance, StorageView
 from tests.adapters.rds_service import refusal
-from tests.application.test_databases import ORDERS, Databases
+from tests.application.test_databases import ORDERS, Databases, spending
 from tests.builders import NOW, activity, database_policy
 from tests.domain.filling import Free, filling, free_series, steadily
 
@@ -195,3 +195,31 @@ def test_what_fills_on_while_rds_works_on_the_growth_is_told_when_that_is_too_la
     assert len(stage.service.changes) == 1  # RDS takes no other now
     (said,) = [text for _, step, text in stage.told if step is Step.DECIDED]
     assert "in flight too late today" in said
+
+
+def test_a_database_that_fills_while_a_change_of_ours_is_open_is_told_once_and_left_alone() -> None:
+    stage = Filling.at(lambda _: 200.0)
+    stage.loads["orders"] = replace(spending(), free_gib=calm(stage.free).free_gib)
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
+    stage.later(minutes=12)
+    stage.service.optimizes()
+    stage.free = lambda hours: 40.0 + 40.0 * hours
+    stage.loads["orders"] = replace(spending(), free_gib=calm(stage.free).free_gib)
+    for _ in range(4):
+        stage.later(minutes=5)
+        assert stage.look_on() is None
+    assert len(stage.service.changes) == 1
+    assert stage.ledger.standing(ORDERS, stage.now).open_chain is not None
+    (said,) = [text for _, step, text in stage.told if step is Step.DECIDED]
+    assert "full by" in said
+
+
+def test_the_last_day_is_news_though_nothing_else_about_it_changed() -> None:
+    stage = Filling.at(steadily(6.0, 4.0), MaxAllocatedStorage=510)
+    stage.look_on()
+    stage.free = steadily(3.0, 4.0)
+    stage.loads["orders"] = calm(stage.free)
+    stage.later(hours=6)
+    stage.look_on()
+    assert ["today" in text for _, _, text in stage.told] == [False, True]
