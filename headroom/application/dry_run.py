@@ -21,7 +21,7 @@ from headroom.domain.cluster_again import undo_cluster
 from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Decision, Evidence
 from headroom.domain.outcome import Outcome
-from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceUnknown
 from headroom.domain.records import Record, Step
 from headroom.domain.resource_state import ResourceState
@@ -95,7 +95,7 @@ def foresee(ports: Ports, ref: ResourceRef, now: datetime) -> Foreseen:
         decision = rollback.consider(ports, evidence, standing.rollback)
     else:
         decision = groups.consider(ports, evidence, read).looked_at
-    return Foreseen(decision=decision, remarks=tuple(_remarks(standing)))
+    return Foreseen(decision=decision, remarks=tuple(_remarks(decision)))
 
 
 def _of_cluster(
@@ -115,11 +115,14 @@ def _of_cluster(
         decision = undo_cluster(found, waits, ports.ledger.decision(waits.decision_id))
     else:
         decision = decide_cluster(found)
-    return Foreseen(decision=decision, remarks=tuple(_remarks(found.evidence.standing)))
+    return Foreseen(decision=decision, remarks=tuple(_remarks(decision)))
 
 
-def _remarks(standing: Standing) -> Iterator[str]:
+def _remarks(decision: Decision) -> Iterator[str]:
+    standing = decision.standing
     chain, asking = standing.open_chain, standing.asking
+    if decision.effective.limits.mode is Mode.OFF:
+        yield "its mode is off: it is not looked at, and none of this would be decided"
     if chain is not None:
         yield (
             f"a change of ours is not over ({chain.decision_id}, {chain.phase}): a look goes on "

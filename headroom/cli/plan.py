@@ -106,6 +106,8 @@ def _tables(where: Account, stack: str) -> _Tables | None:
         found = where.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except ClientError as problem:
         if code_of(problem) == "ValidationError" and "does not exist" in str(problem):
+            if stack != DEFAULT_STACK:  # somebody named it: that it is not there is no answer
+                raise BadRequest(f"There is no stack {stack} in {where.region}.") from None
             return None
         raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
     except BotoCoreError as problem:

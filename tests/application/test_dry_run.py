@@ -16,7 +16,7 @@ from headroom.application.dry_run import NothingIsWritten, _dry, foresee
 from headroom.application.look import look
 from headroom.cli.reading import Unnoted
 from headroom.domain.decision import Act, Hold
-from headroom.domain.policy import Mode
+from headroom.domain.policy import Mode, TagsMay
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind, VolumeType
 from headroom.domain.standing import KnownModification
@@ -127,6 +127,15 @@ def test_a_change_of_ours_that_is_not_over_is_said() -> None:
     found = foresee(real.ports, ref, real.later(minutes=1))
     (said,) = found.remarks
     assert said.startswith(f"a change of ours is not over ({done.decision_id}, applied)")
+    assert not isinstance(found.decision.answer, Act)
+
+
+def test_what_is_not_even_looked_at_is_said() -> None:
+    stage = starved(mode=Mode.OFF, tags_may=TagsMay.NARROW)
+    ref = stage.add(volume(gp3(400)))
+    assert look(stage.ports, ref, stage.now, trigger="sweep") is None
+    found = foresee(stage.ports, ref, stage.now)
+    assert found.remarks[0].startswith("its mode is off: it is not looked at")
     assert not isinstance(found.decision.answer, Act)
 
 

@@ -161,6 +161,7 @@ def test_a_volume_under_a_deployment_is_planned_for_with_its_tables_and_its_poli
         (["db:nothing"], "Nothing can be planned for db:nothing: nothing does not exist."),
         (["orders"], "'orders' is no volume's id; say db:orders for a DB instance"),
         (["vol-0abc", "--iops", "0"], "--iops"),
+        (["db:orders", "--stack", "Mine"], "There is no stack Mine in us-east-1."),
     ],
 )
 def test_what_is_not_there_is_one_sentence(
