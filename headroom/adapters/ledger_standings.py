@@ -8,9 +8,10 @@ from decimal import Decimal
 
 from headroom.adapters.ledger_tables import Tables
 from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
-from headroom.domain.bookkeeping import after_forgotten, after_modifications, standing_of
+from headroom.domain.known_changes import after_forgotten, after_modifications
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
+from headroom.domain.standings import standing_of
 from headroom.domain.traffic import Traffic
 from headroom.domain.waiting import Waiting
 from headroom.ports import Due, InQueue, Scan

@@ -16,10 +16,10 @@ from typing import NoReturn
 from headroom.application import clusters, groups, rollback
 from headroom.application.look import note_modifications, observe
 from headroom.domain.aurora import AuroraObservation
-from headroom.domain.bookkeeping import after_modifications
 from headroom.domain.cluster_again import undo_cluster
 from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Decision, Evidence
+from headroom.domain.known_changes import after_modifications
 from headroom.domain.outcome import Outcome
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceUnknown

@@ -13,18 +13,9 @@ from heapq import nsmallest
 
 from headroom.domain import admission
 from headroom.domain.admission import admitted
-from headroom.domain.bookkeeping import (
-    after_decided,
-    after_forgotten,
-    after_intended,
-    after_look,
-    after_modifications,
-    after_step,
-    opened_by,
-    standing_of,
-    unfit,
-)
+from headroom.domain.bookkeeping import after_decided, after_intended, after_step, opened_by, unfit
 from headroom.domain.decision import Act, Decision
+from headroom.domain.known_changes import after_forgotten, after_look, after_modifications
 from headroom.domain.links import may_follow, opening, outcome_of, rejection
 from headroom.domain.records import Glimpse, Record, Step
 from headroom.domain.reservation import (
@@ -37,6 +28,7 @@ from headroom.domain.reservation import (
 )
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
+from headroom.domain.standings import standing_of
 from headroom.domain.stops import account_after, in_force
 from headroom.domain.traffic import Traffic
 from headroom.domain.waiting import Waiting

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.bookkeeping import after_closed, after_step, standing_of
+from headroom.domain.bookkeeping import after_closed, after_step
 from headroom.domain.guardrails import judge
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step
 from headroom.domain.resource_state import ResourceState
+from headroom.domain.standings import standing_of
 from headroom.domain.stops import (
     ENDLESS,
     FAILS,
