@@ -14,7 +14,7 @@ from headroom.domain.limits import CodeOwned
 from headroom.domain.owners import CodeOwner, code_owner
 from headroom.domain.policy import EffectiveLimits, Mode, Policy
 from headroom.domain.policy_fields import FRIENDLY, written
-from headroom.domain.resources import Volume
+from headroom.domain.resources import ResourceRef, Volume
 from headroom.proving.policy_tests import PolicyTests, Verdict
 
 MEANS = {
@@ -66,7 +66,7 @@ def as_object(shown: Shown) -> dict[str, object]:
     """One JSON object."""
     ref = shown.volume.ref
     return {
-        "volume": short(ref.arn), "kind": ref.kind.value, "account": ref.account_id, "region": ref.region,
+        "volume": _called(ref), "kind": ref.kind.value, "account": ref.account_id, "region": ref.region,
         "configuration": str(shown.volume.configuration), "tags": dict(shown.volume.tags),
         "policy": shown.name, "version": shown.policy.version, "rules": list(shown.matching),
         "enrolled": shown.effective.enrolled, "problem": shown.effective.problem,
@@ -81,10 +81,15 @@ def as_object(shown: Shown) -> dict[str, object]:
     }  # fmt: skip
 
 
+def _called(ref: ResourceRef) -> str:
+    """What people call it; what was made up has no name that could be typed."""
+    return ref.resource_id if " " in ref.resource_id else short(ref.arn)
+
+
 def show(shown: Shown, console: Console) -> None:
     """A table for people."""
     effective, ref = shown.effective, shown.volume.ref
-    title = f"{short(ref.arn)} ({shown.volume.configuration}, {ref.region}) under {shown.name}"
+    title = f"{_called(ref)} ({shown.volume.configuration}, {ref.region}) under {shown.name}"
     listed = [(name, _text(value), where) for name, value, where in rows(shown)]
     console.print(table(title, ("Setting", "In force", "From"), listed))
     fits = ", ".join(f"rule {n}" for n in shown.matching) or "no rule"

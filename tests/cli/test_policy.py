@@ -141,6 +141,7 @@ def test_what_a_policy_says_of_databases_is_shown_without_having_one(
     assert run(words) == 0
     found = said(capsys)
     assert (found["kind"], found["configuration"]) == (kind, configuration)
+    assert found["volume"].startswith("a made-up ")
     expected = {"rds": "approve", "aurora": "observe", "ebs": "auto"}[kind]
     assert found["limits"]["mode"]["value"] == expected
 
