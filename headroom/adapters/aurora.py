@@ -118,7 +118,7 @@ class AuroraStorage:
                 told.shape, told.members, account_id=self._account_id, region=self._region,
                 reserved=self._beside.reserved(told.shape["Engine"], members),
                 parallel_query=self._beside.parallel_query(told.shape),
-                first_seen_in_mode=_first_seen(told.shape, memory),
+                first_seen_in_mode=_first_seen(told.shape, memory), named_at=memory.named_at,
             )  # fmt: skip
             volume = self._volume(told, memory)
             self._tags[ref.resource_id] = volume.tags

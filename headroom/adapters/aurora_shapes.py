@@ -50,11 +50,12 @@ def cluster(
     reserved: tuple[Member, ...] | None,
     parallel_query: bool | None,
     first_seen_in_mode: datetime | None,
+    named_at: datetime | None = None,
 ) -> AuroraCluster:
     """A cluster with its members; `instances` may be all of the account's.
 
     `first_seen_in_mode` is since when it was seen in its present mode, from notes of our own: AWS keeps no
-    history, and tells only of the gate. Raises ValueError or KeyError for what is not understood, and
+    history, and tells only of the gate. `named_at` is when it was seen to have taken another's name. Raises ValueError or KeyError for what is not understood, and
     for a member whose instance is not among those given.
     """
     found = {one["DBInstanceIdentifier"]: one for one in instances}
@@ -87,6 +88,10 @@ def cluster(
         ),
         serverless_members=tuple(
             name for name in names if found[name]["DBInstanceClass"] == SERVERLESS
+        ),
+        own_from=max(
+            (at for at in (_instant(shape.get("ClusterCreateTime")), named_at) if at is not None),
+            default=None,
         ),
     )  # fmt: skip
 

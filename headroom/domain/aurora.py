@@ -76,6 +76,9 @@ class AuroraCluster:
     """The member that commits; None where none is told."""
     serverless_members: tuple[str, ...] = ()
     """Names of the members that are billed by the ACU."""
+    own_from: datetime | None = None
+    """Since when what is published under its name is its own; None where nobody knows better than
+    always. Another cluster may have had the name until it was deleted or renamed."""
 
     @property
     def restarts(self) -> bool:

@@ -95,12 +95,14 @@ def demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraDemand:
             begin = observation.at  # nobody knows since when: nothing is known to be under it
     else:
         begin = max(observation.at - LOOK_BACK, since + SETTLES)
+    if cluster.own_from is not None:
+        begin = max(begin, cluster.own_from)
     days = tuple(_days(activity, begin, observation.at, slow_ms, serverless=cluster.serverless))
     ios = activity.read_ios.since(begin).known(), activity.write_ios.since(begin).known()
     return AuroraDemand(
         days=days[-DAYS:],
-        storage_gib=_storage(activity.bytes_used, midnight(observation.at)),
-        known=any(ios) or observation.at - (since or begin) < SILENT_AFTER,
+        storage_gib=_storage(activity.bytes_used, midnight(observation.at), cluster.own_from),
+        known=any(ios) or observation.at - begin < SILENT_AFTER,
     )
 
 
@@ -158,10 +160,11 @@ def midnight(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _storage(used: Series, end: datetime) -> float | None:
-    """GiB as last published before `end`, None when that is too long ago.
+def _storage(used: Series, end: datetime, own_from: datetime | None) -> float | None:
+    """GiB as last published of it before `end`, None when that is too long ago.
 
     Not the size of this minute: whoever agrees to a price in the morning finds it in the evening.
     """
-    known = [value for at, value in used.since(end - FRESH).points() if at < end]
+    begin = end - FRESH if own_from is None else max(end - FRESH, own_from)
+    known = [value for at, value in used.since(begin).points() if at < end]
     return known[-1] / GIB if known else None

@@ -57,6 +57,8 @@ class ClusterMemory:
     days: tuple[NotedDay, ...] = ()
     switch: ModeSwitch | None = None
     """The last change of ours that landed."""
+    named_at: datetime | None = None
+    """When it was first seen under a name that another cluster had before; None where none had."""
 
     @property
     def first_seen_in_mode(self) -> datetime | None:
@@ -73,7 +75,10 @@ class ClusterMemory:
 def remember(before: ClusterMemory | None, seen: ModeSeen, at: datetime) -> ClusterMemory:
     """What to remember after a look at `at`; the same look again changes nothing."""
     if before is None or before.identity != seen.identity:
-        return ClusterMemory(identity=seen.identity, mode=seen.mode, watched_from=at)
+        return ClusterMemory(
+            identity=seen.identity, mode=seen.mode, watched_from=at,
+            named_at=None if before is None else at,
+        )  # fmt: skip
     mode = _heads_for(before, seen, at)
     if mode is before.mode:
         return before

@@ -67,6 +67,7 @@ class AuroraLoads:
         self._until[key] = max(
             _period(now - timedelta(days=days)), self._until.get(key, _period(EPOCH))
         )
+        self._cloud.database_book(place).was_there(name, self._until[key])
         self._publish(loaded, now)
 
     def detach(self, name: str) -> bool:

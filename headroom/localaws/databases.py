@@ -149,6 +149,12 @@ class DatabaseBook:
         with self.lock:
             return [name for name, one in self.clusters.items() if one.aurora is not None]
 
+    def was_there(self, name: str, since: datetime) -> None:
+        """A cluster of which something was published from `since` on was made by then."""
+        with self.lock:
+            cluster = self.clusters[name]
+            cluster.created_at = min(cluster.created_at, since)
+
     def aurora(self, name: str) -> AuroraShown:
         """An Aurora cluster now; raises KeyError."""
         with self.lock:

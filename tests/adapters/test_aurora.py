@@ -300,3 +300,19 @@ def test_capacity_is_known_where_every_serverless_member_told_it() -> None:
     assert told.acus.values == (4.0, None, None)
     assert told.read_ios.values == (None, None, None)
     assert activity_of(cluster(), {}, span).acus.values == ()
+
+
+def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_own() -> None:
+    place = Place()
+    assert place.seen().own_from == NOW - timedelta(days=90)
+    place.now += timedelta(days=1)
+    restored = place.now - timedelta(days=2)  # and renamed to the old one's name today
+    place.service.cluster |= {
+        "DbClusterResourceId": "cluster-GREEN", "ClusterCreateTime": restored,
+    }  # fmt: skip
+    with pytest.raises(ResourceGone):
+        place.storage.view(ORDERS)
+    place.now += timedelta(hours=1)
+    assert place.seen().own_from == place.now - timedelta(hours=1)
+    other = Place(ClusterCreateTime=restored)  # deleted and restored while nobody looked
+    assert other.seen().own_from == restored

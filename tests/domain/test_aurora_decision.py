@@ -398,3 +398,14 @@ def test_what_saves_too_little_for_money_may_still_be_wanted_for_slow_commits() 
     assert fast.answer.reason is AuroraReason.FAST_ENOUGH
     much = decide(seen(100e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
     assert much.answer.reason is AuroraReason.CHEAPER  # enough for money, whatever commits do
+
+
+def test_days_of_a_cluster_that_had_the_name_before_decide_nothing() -> None:
+    fresh = cluster(own_from=NOW - timedelta(days=3))
+    decision = decided(seen(100e6, fresh))
+    assert decision.answer.reason is AuroraReason.DATA_TOO_THIN
+    assert len(decision.demand.days) == 2
+    today = demand(seen(100e6, cluster(own_from=NOW - timedelta(hours=1))), slow_ms=10)
+    assert today.storage_gib is None  # the size that was published is the other one's
+    old = decided(seen(100e6, cluster(own_from=NOW - timedelta(days=90))))
+    assert isinstance(old.answer, AuroraAct)
