@@ -5,7 +5,6 @@ Source: Aurora User Guide, "Storage configurations for Amazon Aurora DB clusters
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from headroom.domain.aurora import (
 )
 from headroom.domain.aurora_bill import AuroraPrices, Bills, bills
 from headroom.domain.aurora_demand import DAYS, AuroraDemand, usage
+from headroom.domain.aurora_versions import knows_io_optimized
 from headroom.domain.verdicts import Quantity, Relation, stands
 
 SPIKES = 2
@@ -28,11 +28,6 @@ BUSY_DAYS = 7
 """Going back must pay even if every day were like the busiest half."""
 SLOW_DAYS = 3
 """Days with slow commits from which on they are no accident."""
-_LEAST_VERSIONS = {
-    "aurora-postgresql": ((13, 10), (14, 7), (15, 2), (16, 1), (17, 4)),
-    "aurora-mysql": ((3, 3, 1),),
-}
-"""Engine versions that know I/O-Optimized, the least of each line; later lines all do."""
 
 
 class AuroraGuardrail(StrEnum):
@@ -217,12 +212,17 @@ def restart(case: AuroraCase) -> AuroraVerdict:
 
 
 def parallel_query(case: AuroraCase) -> AuroraVerdict:
-    """Parallel query may not be available with I/O-Optimized; unknown is said, not guessed."""
-    on = case.observation.cluster.parallel_query
-    mysql = case.observation.cluster.engine == "aurora-mysql"
-    detail = "not read; it inflates VolumeReadIOPs where it is on" if mysql and on is None else ""
-    blocked = bool(on) and not case.back
-    return _is(AuroraGuardrail.PARALLEL_QUERY, "on" if blocked else "off", "off", detail)
+    """Parallel query may not be available with I/O-Optimized; of MySQL it must be known to be off."""
+    cluster = case.observation.cluster
+    on, mysql = cluster.parallel_query, cluster.engine == "aurora-mysql"
+    if case.back or not (on or (mysql and on is None)):
+        return _is(AuroraGuardrail.PARALLEL_QUERY, "off", "off")
+    detail = (
+        ""
+        if on
+        else "aurora_parallel_query was not read; it inflates VolumeReadIOPs where it is on"
+    )
+    return _is(AuroraGuardrail.PARALLEL_QUERY, "on" if on else "not known", "off", detail)
 
 
 def reserved(case: AuroraCase) -> AuroraVerdict:
@@ -316,17 +316,3 @@ def _ask(
             detail=f"{type(error).__name__}: {error}",
         )  # fmt: skip
     return verdict
-
-
-def knows_io_optimized(engine: str, engine_version: str) -> bool:
-    """Whether AWS documents I/O-Optimized for the version; a version nobody can read does not."""
-    lines = _LEAST_VERSIONS.get(engine)
-    text = engine_version.rpartition("mysql_aurora.")[2]
-    found = re.match(r"\d+(?:\.\d+)*", text)
-    if lines is None or found is None:
-        return False
-    number = tuple(int(part) for part in found[0].split("."))
-    if engine == "aurora-mysql" and number[0] >= 8:  # 8.4 has a line of its own
-        return number >= (8, 4, 7)
-    line = next((least for least in lines if least[0] == number[0]), None)
-    return number[0] > lines[-1][0] if line is None else number >= line

@@ -60,7 +60,8 @@ _REMEDY: Mapping[Guardrail, str] = MappingProxyType(
     {
         Guardrail.ENGINE_VERSION: "upgrade the engine to a version that knows I/O-Optimized",
         Guardrail.RESTART: "allow it with aurora_restart, best with a change window",
-        Guardrail.PARALLEL_QUERY: "turn parallel query off, or leave the cluster in Standard",
+        Guardrail.PARALLEL_QUERY: "turn parallel query off and let it be read "
+        "(rds:DescribeDBClusterParameters), or leave the cluster in Standard",
         Guardrail.RESERVATIONS: "let reservations be read (rds:DescribeReservedDBInstances)",
     }
 )

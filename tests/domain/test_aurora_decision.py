@@ -27,7 +27,8 @@ from headroom.domain.aurora_decision import (
     decide,
 )
 from headroom.domain.aurora_demand import demand
-from headroom.domain.aurora_guardrails import AuroraGuardrail, knows_io_optimized
+from headroom.domain.aurora_guardrails import AuroraGuardrail
+from headroom.domain.aurora_versions import knows_io_optimized
 from headroom.domain.verdicts import Relation
 from headroom.serialization import from_json, to_json
 from tests.builders import NOW
@@ -167,6 +168,8 @@ def test_inside_the_thirty_days_it_holds_until_they_are_over() -> None:
     [
         ({"reserved": None}, AuroraGuardrail.RESERVED),
         ({"parallel_query": True}, AuroraGuardrail.PARALLEL_QUERY),
+        ({"engine": "aurora-mysql", "engine_version": "8.0.mysql_aurora.3.08.0"},
+         AuroraGuardrail.PARALLEL_QUERY),
         ({"engine_version": "13.9"}, AuroraGuardrail.VERSION),
     ],
 )

@@ -74,7 +74,7 @@ def restart(case: Case) -> Verdict:
 
 
 def parallel_query(case: Case) -> Verdict:
-    """Where parallel query is on, a cluster stays in Standard: it may not be available otherwise."""
+    """Where parallel query is on, or not known to be off, a cluster stays in Standard."""
     return _said(Guardrail.PARALLEL_QUERY, aurora.parallel_query, case)
 
 

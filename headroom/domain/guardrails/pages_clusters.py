@@ -102,7 +102,9 @@ CLUSTER_PAGES: Mapping[Guardrail, Page] = MappingProxyType(
             example="members of class db.r6gd.xlarge", blocked=_about(_with_nvme),
         ),
         Guardrail.PARALLEL_QUERY: Page(
-            cluster=True, do="turn parallel query off, or leave the cluster in Standard",
+            cluster=True,
+            do="turn parallel query off, or leave the cluster in Standard: it may not be available "
+            "otherwise; let it be read (rds:DescribeDBClusterParameters)",
             example="parallel query is on", blocked=_cluster(parallel_query=True),
         ),
         Guardrail.RESERVATIONS: Page(
