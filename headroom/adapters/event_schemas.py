@@ -16,9 +16,9 @@ from headroom.adapters.events_out import (
     STOP,
     VERSION,
 )
-from headroom.domain.catalogue import LIMITS
 from headroom.domain.policy import Mode
 from headroom.domain.records import Step
+from headroom.domain.resources import VolumeType
 
 Schema = dict[str, object]
 TEXT: Schema = {"type": "string"}
@@ -127,8 +127,8 @@ def _detail(detail_type: str) -> Schema:
 def _plan() -> Schema:
     configuration = _all(
         {
-            "volume_type": {"enum": [kind.value for kind in LIMITS]},
-            "size_gib": {"type": "integer"},
+            "volume_type": {"enum": [kind.value for kind in VolumeType]},
+            "size_gib": _told({"type": "integer"}, "0 of an Aurora cluster: nobody sets it."),
             "iops": {"type": ["integer", "null"]},
             "throughput_mibps": {"type": ["integer", "null"]},
         }

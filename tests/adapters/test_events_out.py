@@ -25,14 +25,17 @@ from headroom.adapters.events_out import (
     detail_type,
     entry,
 )
+from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Act
 from headroom.domain.links import closed, following, opened, opening, switch
+from headroom.domain.policy import Mode
 from headroom.domain.records import Record, Step
 from headroom.domain.stops import ENDLESS, Breaker
 from headroom.ports import Delivery, Recorded
 from headroom.serialization import decision_to_json, to_json
 from tests.adapters.test_notifier import acting, escalating, holding
-from tests.builders import ACCOUNT, NOW, REGION, ref
+from tests.builders import ACCOUNT, NOW, REGION, policy, ref
+from tests.domain.clusters import cluster_evidence
 
 FILES = Path(__file__).parents[2] / "docs" / "events"
 PLACE = f"account#{ACCOUNT}#{REGION}"
@@ -90,6 +93,16 @@ def test_every_event_fits_its_schema_and_has_no_field_that_is_not_in_it(recorded
     known: Any = kind["properties"]
     assert set(event) == set(known)
     assert set(event["detail"]) == set(known["detail"]["properties"])
+
+
+def test_a_decision_about_a_cluster_fits_the_schema_too() -> None:
+    decision = decide_cluster(cluster_evidence(policy(mode=Mode.AUTO)))
+    event = as_received(entry(decided(decision)))
+    Draft7Validator(schema(event["detail-type"])).validate(event)
+    told = event["detail"]
+    assert (told["binding"], told["reason"]) == ("storage_mode", "cheaper")
+    assert told["plan"]["to"]["volume_type"] == "aurora-iopt1"
+    assert told["resource"].endswith(":cluster:orders")
 
 
 @pytest.mark.parametrize("kind", DETAIL_TYPES)
