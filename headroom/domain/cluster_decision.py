@@ -6,7 +6,7 @@ storage as well as its own, and becomes a plan that the same ledger, records and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -43,7 +43,7 @@ from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import Standing
-from headroom.domain.verdicts import Guardrail, PlanJudgement
+from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 
 LANDS = timedelta(minutes=30)
 """How long a change of mode usually takes; AWS names no time."""
@@ -235,17 +235,20 @@ def answer_to(
         return Hold(
             reason=Reason.BLOCKED_FOR_NOW, until=clear_at(judged.blocking), would_take=judged.plan
         )
-    remedies = [_REMEDY.get(v.guardrail) or v.detail for v in lasting if _explained(v.guardrail)]
-    remedy = f"the owner could change: {', '.join(v.guardrail.value for v in lasting)}"
     return told_once(
         evidence, effective, Reason.BLOCKED_FOR_GOOD,
-        "+".join(v.guardrail.value for v in lasting),
-        "; ".join([remedy, *(r for r in remedies if r)]), judged.plan,
+        "+".join(v.guardrail.value for v in lasting), _remedy(lasting), judged.plan,
     )  # fmt: skip
 
 
-def _explained(guardrail: Guardrail) -> bool:
-    return guardrail in EXPLAINED or guardrail in _REMEDY
+def _remedy(lasting: Sequence[Verdict]) -> str:
+    """What the owner can do, in the guardrails' own words where they have some."""
+    said = [
+        _REMEDY.get(v.guardrail) or (v.detail if v.guardrail in EXPLAINED else "") for v in lasting
+    ]
+    rest = [v.guardrail.value for v, words in zip(lasting, said, strict=True) if not words]
+    told = [words for words in said if words]
+    return "; ".join([*told, *([f"the owner could change: {', '.join(rest)}"] if rest else [])])
 
 
 def _told(said: AuroraDecision) -> str:
