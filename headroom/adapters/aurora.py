@@ -312,6 +312,8 @@ def _why_not_now(volume: Volume, change: Modification | None) -> Refused | None:
     if facts is None or facts.status != AVAILABLE:
         status = "nothing" if facts is None else facts.status
         return _declined(Refusal.IN_FLIGHT, f"the cluster is {status}, not available")
+    if facts.unusual is not None:
+        return _declined(Refusal.UNSUPPORTED, f"its bill is not told by it: {facts.unusual}")
     if facts.pending:
         left = ", ".join(facts.pending)
         return _declined(

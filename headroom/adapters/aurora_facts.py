@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC
 
 from headroom.adapters.aurora_shapes import Shape, status_of
-from headroom.domain.aurora import NVME_FAMILIES, StorageMode, family
+from headroom.domain.aurora import StorageMode, has_nvme
 from headroom.domain.cluster_decision import configuration_of
 from headroom.domain.cluster_memory import ClusterMemory, ModeSeen
 from headroom.domain.databases import DatabaseFacts
@@ -15,6 +15,9 @@ from headroom.domain.resources import Kind, Modification, ModificationState, Res
 
 AVAILABLE = "available"
 LEAVING = ("deleting", "deleted")
+NO_WRITER = "no member of it writes"
+"""It has no members, whose bill is then of another time, or it is the secondary of a Global
+Database: the writes that are replicated to it are billed alike in both modes."""
 
 
 def mode_of_shape(shape: Shape) -> StorageMode:
@@ -72,6 +75,7 @@ def volume_of(
             status=status_of(shape, members),
             members=tuple(one["DBInstanceIdentifier"] for one in told),
             pending=(*sorted(pending), *_of_members(shape, members)),
+            unusual=None if any(m.get("IsClusterWriter") for m in told) else NO_WRITER,
         ),
     )
 
@@ -102,7 +106,7 @@ def _of_members(shape: Shape, members: Iterable[Shape]) -> Iterable[str]:
         name = one["DBInstanceIdentifier"]
         for what in flushed(one.get("PendingModifiedValues") or {}):
             yield f"{what} of {name}"
-        if family(one["DBInstanceClass"]) not in NVME_FAMILIES:
+        if not has_nvme(one["DBInstanceClass"]):
             continue  # it restarts for nothing of ours
         own = [g.get("ParameterApplyStatus") for g in one.get("DBParameterGroups") or ()]
         if "pending-reboot" in (groups.get(name), *own):

@@ -30,6 +30,8 @@ class EveryStorage:
                 yield from storage.fleet()
             except ReadFailed as error:
                 failed.append(f"{kind.value}: {error}")
+            except Exception as error:  # a fault of ours in one kind hides no other either
+                failed.append(f"{kind.value}: {type(error).__name__}: {error}")
         if failed:
             raise ReadFailed("; ".join(failed))
 

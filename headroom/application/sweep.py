@@ -181,7 +181,7 @@ def _suspects(
                 break
             watched = [v for v in batch if _watched(policy, v) and v.volume.ref.arn not in seen]
             glances = ports.metrics.glance(watched, now)
-        except ReadFailed as error:
+        except Exception as error:  # whatever it is, the volumes glanced at must be looked at
             tally.fail("the fleet", error)
             complete = False
             continue  # a fleet that failed yields nothing more; a batch that did is passed over
@@ -230,8 +230,8 @@ def _batches(views: Iterator[StorageView]) -> Iterator[list[StorageView]]:
                 yield batch
                 batch = []
             batch.append(view)
-    except ReadFailed as error:
-        failure: ReadFailed | None = error
+    except Exception as error:
+        failure: Exception | None = error
     else:
         failure = None
     if batch:

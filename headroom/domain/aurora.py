@@ -6,6 +6,7 @@ CloudWatch metrics for Aurora" (checked 2026-10); RDS API 2014-10-31, DBCluster.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,6 +20,8 @@ GATE = timedelta(days=30)
 """A cluster goes to I/O-Optimized once in this time; back to Standard at any time."""
 NVME_FAMILIES = ("r6gd", "r6id", "r8gd")
 """Families with a cache on local NVMe, whose engine restarts when the storage mode changes."""
+_WITH_NVME = re.compile(r"[a-z]+\d+[a-z]*d[a-z]*")
+"""Families to come are named alike: a `d` behind the generation says that there is local NVMe."""
 
 
 class StorageMode(StrEnum):
@@ -83,7 +86,7 @@ class AuroraCluster:
     @property
     def restarts(self) -> bool:
         """Whether a change of mode restarts the engine: members with a cache on NVMe."""
-        return any(family(m.instance_class) in NVME_FAMILIES for m in self.members)
+        return any(has_nvme(m.instance_class) for m in self.members)
 
     @property
     def serverless(self) -> bool:
@@ -140,6 +143,12 @@ def family(instance_class: str) -> str:
     """`r6g` of `db.r6g.xlarge`."""
     parts = instance_class.split(".")
     return parts[1] if len(parts) == 3 else instance_class
+
+
+def has_nvme(instance_class: str) -> bool:
+    """Whether instances of the class have local NVMe, as far as its name tells."""
+    name = family(instance_class)
+    return name in NVME_FAMILIES or _WITH_NVME.fullmatch(name) is not None
 
 
 def units(instance_class: str) -> float:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from headroom.domain import rolling_back
 from headroom.domain.answers import Act, Answer, Reason
 from headroom.domain.approval import most_agreed
-from headroom.domain.aurora import Goal
+from headroom.domain.aurora import Goal, StorageMode
 from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
 from headroom.domain.cluster_decision import (
     ClusterEvidence,
@@ -166,5 +166,15 @@ def _told(
         if judgements
         else base.current_usd,
         summary=f"{name}: rollback of {asked.decision_id}, asked for by {asked.who}{because}; "
-        f"{answered(answer)}",
+        f"{answered(answer)}{_gate(base, answer)}",
     )  # fmt: skip
+
+
+def _gate(base: Decision, answer: Answer) -> str:
+    """What going back to Standard gives away for a while, in words; empty where nothing."""
+    side = base.cluster
+    opens = None if side is None else side.cluster.next_allowed_at
+    back = isinstance(answer, Act) and mode_of(answer.plan.target) is StorageMode.STANDARD
+    if not back or opens is None or opens <= base.at:
+        return ""
+    return f"; AWS lets it be I/O-Optimized again only from {opens:%Y-%m-%d %H:%M} UTC on"

@@ -172,3 +172,18 @@ def test_reservations_beyond_the_clusters_own_need_may_be_another_clusters(
 
     own = made([("db.r7g.xlarge", 2), ("db.serverless", 1)])
     assert covering(made(held), own) == made(counted)
+
+
+@pytest.mark.parametrize(
+    ("instance_class", "there"),
+    [
+        ("db.r6gd.large", True), ("db.r6id.32xlarge", True), ("db.r8gd.xlarge", True),
+        ("db.r9gd.xlarge", True), ("db.x2iedn.xlarge", True), ("db.r7g.large", False),
+        ("db.r6i.large", False), ("db.t4g.medium", False), ("db.serverless", False),
+    ],
+)  # fmt: skip
+def test_a_class_with_local_nvme_restarts_whatever_its_generation(
+    instance_class: str, there: bool
+) -> None:
+    members = [member(name, DBInstanceClass=instance_class) for name in ("orders-1", "orders-2")]
+    assert read(db_cluster(), *members).restarts is there

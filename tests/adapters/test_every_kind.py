@@ -25,15 +25,19 @@ def ref(kind: Kind, name: str) -> ResourceRef:
 class One:
     """Storage and metrics of one kind, that fail on request."""
 
-    def __init__(self, kind: Kind, *names: str, fails: bool = False, blind: bool = False) -> None:
+    def __init__(
+        self, kind: Kind, *names: str, fails: bool = False, blind: bool = False,
+        error: type[Exception] = ReadFailed,
+    ) -> None:  # fmt: skip
         self.kind, self.names, self.fails, self.blind = kind, names, fails, blind
+        self.error = error
         self.glanced: list[str] = []
 
     def fleet(self) -> Iterator[StorageView]:
         for name in self.names:
             yield self.view(ref(self.kind, name))
         if self.fails:
-            raise ReadFailed(f"{self.kind.value} did not answer")
+            raise self.error(f"{self.kind.value} did not answer")
 
     def view(self, ref: ResourceRef) -> StorageView:
         return StorageView(volume=volume(ref=ref), modification=None, instance=None)
@@ -46,7 +50,7 @@ class One:
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         if self.blind:
-            raise ReadFailed("no metrics")
+            raise self.error("no metrics")
         self.glanced += [view.volume.ref.resource_id for view in views]
         return {}
 
@@ -90,9 +94,12 @@ def test_a_glance_at_two_kinds_at_once_is_refused_since_names_may_be_the_same() 
         metrics.glance([*ebs.fleet(), *rds.fleet()], NOW)
 
 
+@pytest.mark.parametrize("error", [ReadFailed, ValueError])
 @pytest.mark.parametrize("broken", [{"fails": True}, {"blind": True}])
-def test_a_kind_that_does_not_answer_never_hides_the_others(broken: dict[str, bool]) -> None:
-    ebs, rds = One(Kind.EBS, "vol-1", **broken), One(Kind.RDS, "orders")
+def test_a_kind_that_does_not_answer_never_hides_the_others(
+    broken: dict[str, bool], error: type[Exception]
+) -> None:
+    ebs, rds = One(Kind.EBS, "vol-1", error=error, **broken), One(Kind.RDS, "orders")
     stage = Stage()
     ports = replace(
         stage.ports,
@@ -104,6 +111,22 @@ def test_a_kind_that_does_not_answer_never_hides_the_others(broken: dict[str, bo
     assert report.failed >= 1
     assert report.scan_ran
     assert not report.scan_complete
+
+
+def test_a_fault_in_what_is_read_of_databases_keeps_no_starving_volume_from_being_looked_at() -> (
+    None
+):
+    stage = Stage()
+    one = stage.add(volume())
+    stage.pressed.add(one.resource_id)
+    rds = One(Kind.RDS, "orders", fails=True, blind=True, error=ZeroDivisionError)
+    ports = replace(
+        stage.ports,
+        storage=EveryStorage({Kind.EBS: stage, Kind.RDS: rds}),
+        metrics=EveryMetrics(stage, {Kind.RDS: rds}),
+    )
+    report = sweep(ports, NOW)
+    assert (report.looked, report.scan_complete) == (1, False)
 
 
 def test_what_was_read_before_the_last_kind_failed_is_glanced_at() -> None:

@@ -310,6 +310,7 @@ def test_what_a_person_approved_is_done_once_and_what_they_undo_is_undone() -> N
     back = stage.decided()
     assert isinstance(back.answer, Act), back.summary
     assert back.rolls_back == decision.decision_id
+    assert "I/O-Optimized again only from 2026" in back.summary
     assert back.answer.plan.target == configuration_of(STANDARD)
     assert [c["StorageType"] for c in stage.service.changes] == ["aurora-iopt1", "aurora"]
     stage.later(minutes=15)
@@ -540,3 +541,27 @@ def test_another_cluster_under_an_old_name_begins_anew() -> None:
     after = stage.ledger.standing(ORDERS, stage.now)
     assert after.enrolment_usd != before.enrolment_usd
     assert after.modifications == ()
+
+
+@pytest.mark.parametrize("names", [(), ("orders-1", "orders-2")])
+def test_a_cluster_in_which_nobody_writes_is_left_as_it_is_and_told_once(
+    names: tuple[str, ...],
+) -> None:
+    # Without members its days are of another time, and what is replicated to a secondary of a
+    # Global Database is billed alike in both modes.
+    members = [{"DBInstanceIdentifier": name, "IsClusterWriter": False} for name in names]
+    stage = Clusters.of(DBClusterMembers=members)
+    if not names:
+        stage.service.members = []
+    decision = stage.decided()
+    assert Guardrail.DATABASE_STATE in blocking(decision), decision.summary
+    assert isinstance(decision.answer, Escalate)
+    stage.later(hours=25)
+    stage.look()
+    assert len(stage.told) == 1
+    seen = stage.aurora.apply(
+        ORDERS, expected=configuration_of(STANDARD), seen=None,
+        target=configuration_of(IO_OPTIMIZED),
+    )  # fmt: skip
+    assert isinstance(seen, Refused)
+    assert stage.service.changes == []

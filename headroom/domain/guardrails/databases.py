@@ -28,7 +28,7 @@ def database_state(case: Case) -> Verdict:
     if status == "storage-full":
         detail = "it stands still until it has more storage: that is for a person to give it now"
     elif unusual is not None:
-        detail = f"its storage is unusual ({unusual}): metrics and limits are not told apart"
+        detail = f"it is unusual ({unusual}): its metrics do not tell what is needed to judge it"
     passes = unusual is None and not status.startswith(FOR_A_PERSON)
     return verdict_of(
         Guardrail.DATABASE_STATE, Relation.IS, unusual or status, AVAILABLE, "", detail,
