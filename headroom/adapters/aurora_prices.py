@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import chain
 
 from headroom.adapters.aurora_price_list_shapes import ENGINES, read_aurora
 from headroom.adapters.price_list import DATABASES, PriceList
@@ -78,10 +79,15 @@ class AuroraPriceBook:
         if self._list is None or not self._notes.amend(NOTE, lambda text: _claimed(text, now)):
             return None
         found, problems = [], []
+        shared: list[str] = []
         for engine in ENGINES:
             try:
+                shared = shared or list(self._list.products(region, DATABASES, SHARED_FAMILIES))
+                own = self._list.products(
+                    region, DATABASES, (INSTANCES,), databaseEngine=ENGINES[engine]
+                )
                 read = read_aurora(
-                    self._products(region, engine), region=region, engine=engine, today=now.date()
+                    chain(shared, own), region=region, engine=engine, today=now.date()
                 )
                 _believe(read.prices)
                 found.append(KeptEngine(engine=engine, prices=read.prices, read_at=now))
@@ -93,14 +99,6 @@ class AuroraPriceBook:
         if problems:
             return f"The Aurora prices of {region} were not read anew: {'; '.join(problems)}."
         return None
-
-    def _products(self, region: str, engine: str) -> Iterator[str]:
-        if self._list is None:
-            return
-        yield from self._list.products(region, DATABASES, SHARED_FAMILIES)
-        yield from self._list.products(
-            region, DATABASES, (INSTANCES,), databaseEngine=ENGINES[engine]
-        )
 
     def _kept(self) -> KeptAurora:
         """What the note holds, as remembered for RELOOK; what was remembered if it does not answer."""
