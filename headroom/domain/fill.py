@@ -178,3 +178,15 @@ def rises(hours: Mapping[int, float], over: int) -> tuple[float, ...]:
         if here in hours and len(after) >= (3 * over + 3) // 4:
             found.append(max(0.0, max(after) - hours[here]))
     return tuple(found)
+
+
+def paces(hours: Mapping[int, float]) -> tuple[float, ...]:
+    """GiB per hour of the fastest hour about this one, of each earlier day; never negative."""
+    found = []
+    for day in range(1, 15):
+        here = day * DAY_HOURS + 1
+        about = (here - 1, here, here + 1)
+        steps = [hours[h] - hours[h + 1] for h in about if h in hours and h + 1 in hours]
+        if steps:
+            found.append(max(0.0, *steps))
+    return tuple(found)

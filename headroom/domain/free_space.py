@@ -23,6 +23,7 @@ from headroom.domain.fill import (
     daily_slope,
     growths,
     merged,
+    paces,
     rises,
     slope,
     thinned,
@@ -42,7 +43,7 @@ SURGE_HOURS = 7.0
 SURGE_LEAD_HOURS = 2.0
 """How near full a surge must come before storage grows for it: many end by themselves."""
 USUAL = 1.2
-"""A rise that is at most so many times the largest of earlier days at this hour is theirs."""
+"""A pace that is at most so many times the fastest of earlier days about this hour is theirs."""
 LEAST_DAYS = 2
 """Earlier days from which on they tell what comes."""
 LEAST_HOURS = 6
@@ -193,8 +194,8 @@ def _surge(
     if half is None or hour is None or half <= 0:
         return 0.0, False
     days = rises(hours, int(SURGE_LEAD_HOURS))
-    usual = USUAL * max(days, default=0.0) if len(days) >= LEAST_DAYS else 0.0
-    if half * SURGE_LEAD_HOURS <= usual and now_gib + usual < size:
+    usual = USUAL * max(days, default=0.0), USUAL * max(paces(hours), default=0.0)
+    if len(days) >= LEAST_DAYS and half <= usual[1] and now_gib + usual[0] < size:
         return 0.0, False
     steady = max(0.0, min(half, hour))
     if steady > 0 and now_gib + steady * SURGE_LEAD_HOURS >= size:

@@ -103,6 +103,25 @@ def test_a_load_that_comes_every_night_and_goes_again_is_no_surge() -> None:
     assert not found.unclear
 
 
+def test_a_load_that_leaves_next_to_nothing_every_night_is_known_to_end() -> None:
+    def nightly(hours: float) -> float:
+        into = (1.0 - hours) % DAY
+        return 45.0 - (20.0 * min(into, 2.0) if into < 3.0 else 0.0)
+
+    little = replace(LIMITS, free_space_percent=1)
+    found = space_forecast(filling(free=nightly), (), little)
+    assert found is not None
+    assert not found.short, found.explanation
+    once = space_forecast(filling(free=lambda h: nightly(h) if h < 20 else 45.0), (), little)
+    assert once is not None
+    assert (once.short, once.basis) == (True, SpaceBasis.SURGE)
+
+
+def test_what_is_low_but_getting_more_is_unclear() -> None:
+    found = seen(lambda h: 15.0 - 8.0 * min(h, 1.0))
+    assert (found.short, found.unclear) == (False, True)
+
+
 def test_what_was_not_measured_lately_is_unclear_and_never_zero() -> None:
     quiet = filling(free=lambda h: None if h < 1.5 else 5.0)
     found = space_forecast(quiet, (), LIMITS)
@@ -145,7 +164,7 @@ def test_growth_by_others_is_told_from_free_space_though_it_was_seen_a_day_late(
 
 
 def test_what_a_database_of_the_same_name_did_before_is_not_its_past() -> None:
-    young = filling(free=lambda h: 60.0 if h < 30 else 150.0 - h / 10)
+    young = filling(free=lambda h: 60.0 if h < 30 else min(199.0, 45.0 + h / 2))
     made = replace(young.volume, created_at=NOW - timedelta(hours=30))
     found = space_forecast(replace(young, volume=made), (grown(100.0, 100, 200),), LIMITS)
     assert found is not None

@@ -213,6 +213,20 @@ def test_a_no_to_growth_holds_for_any_growth_and_is_none_to_what_the_load_wants(
     assert soon.answer.cause == "space_approval_today"
 
 
+def test_while_a_person_is_asked_about_growth_nothing_else_takes_its_place() -> None:
+    roomy = filling(rds(GP3, 500, 20_000, 500), steadily(45.0, 4.0))
+    dear = {**WIDE, "approve_above_usd": Decimal(5)}
+    first = decided(roomy, **dear)
+    assert isinstance(first.answer, Act)
+    assert (first.answer.plan.only_for_space, first.answer.approval is not None) == (True, True)
+    waits = decided(roomy, standing(asking=asked_of(first)), **dear)
+    assert isinstance(waits.answer, Hold)
+    assert waits.answer.reason is Reason.AWAITING_APPROVAL
+    alone = decided(filling(rds(GP3, 500, 20_000, 500), lambda _: 200.0), **dear)
+    assert isinstance(alone.answer, Act)
+    assert alone.answer.reason is Reason.GIVING_BACK  # what would have taken its place
+
+
 def test_rds_cannot_grow_what_it_works_on_and_the_owner_hears_of_it() -> None:
     change = modification(
         rds(GP3, 200), origin=rds(GP3, 200), started_at=NOW - timedelta(hours=1),
