@@ -145,6 +145,24 @@ def test_free_space_shrinks_as_the_storage_fills(program: Program) -> None:
     assert (glance.lowest_free_gib, glance.filled_gib) == (46, 3)
 
 
+def test_rds_grows_what_fills_where_its_owner_left_that_to_it(program: Program) -> None:
+    url = heard(
+        program, "grown", {"source": ["aws.rds"], "detail": {"EventID": ["RDS-EVENT-0217"]}}
+    )
+    name = database(program, "left-to-rds", MaxAllocatedStorage=399)
+    load = {"database_id": name, "workload": BUSY, "free_storage_gib": 12, "fill_gib_per_hour": 30}
+    program.aws.control("load", load)
+    program.tick(45)
+    view = seen(program, name)
+    activity, _ = CloudWatchRdsMetrics(program.client("cloudwatch")).activity(view, now(program))
+    assert activity.free_gib is not None
+    free = activity.free_gib.known()
+    assert view.volume.configuration.size_gib > 100
+    assert min(free) > 0, "it grew before it was full"
+    assert max(free[-10:]) > 12, "what was added is free"
+    assert [s.ref.resource_id for s in signals(program, url) if s.ref is not None] == [name]
+
+
 @pytest.mark.parametrize(
     ("query_name", "held", "minutes"),
     [("rds-burst-balance", "db.m6i.8xlarge", 8), ("rds-io-balance", "db.t3.medium", 70)],
