@@ -75,7 +75,9 @@ def deployment(
     region: str | None, profile: str | None, endpoint_url: str | None, stack: str, local: bool
 ) -> Deployment:
     """The deployment that the options name; raises BadRequest, Problem."""
-    where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
+    where = account(
+        region=region, profile=profile, endpoint_url=endpoint_url, local=local, databases=True
+    )
     try:
         stacks = where.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except (ClientError, BotoCoreError) as problem:
