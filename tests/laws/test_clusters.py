@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from headroom.domain.aurora import GATE
@@ -144,19 +144,27 @@ class World(Clusters):
 
 STEPS = st.tuples(
     st.sampled_from(
-        ["load", "tags", "rules", "pause", "pending", "status", "by hand", "lost answer",
+        ["load", "load", "tags", "rules", "pause", "pending", "status", "by hand", "lost answer",
          "refusal", "silence", "time", "time", "time", "time", "time"]
     ),
     st.integers(0, 11),
 )  # fmt: skip
 
 
-@given(st.lists(STEPS, min_size=5, max_size=40))
+@example([("tags", 1), ("load", 0), ("time", 0)], True)
+@example([("pause", 0), ("load", 0), ("time", 0)], True)
+@example([("pending", 1), ("load", 0), ("time", 0)], True)
+@example([("status", 1), ("load", 0), ("time", 0)], True)
+@example([("by hand", 1), ("by hand", 0), ("load", 0), ("time", 2)], True)
+@given(st.lists(STEPS, min_size=5, max_size=40), st.booleans())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_sent_that_anybody_forbids_and_nothing_stays_open(
-    script: list[tuple[str, int]],
+    script: list[tuple[str, int]], quiet: bool
 ) -> None:
     world = World.begun()
+    if quiet:  # enrolled before there is anything to do
+        world.days.ios_a_day = list(QUIET)
+        world.looks()
     service = world.service
     assert isinstance(service, Ruled)
     for what, value in script:
