@@ -20,7 +20,7 @@ from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.adapters.rds_reads import LEAVING, RdsClient, RdsReads, name_of
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
 from headroom.domain.rds_changes import Parameters, parameters
-from headroom.domain.rds_operations import Attempt, Remembered, accepted, remember
+from headroom.domain.rds_operations import Attempt, Remembered, accepted, named, remember
 from headroom.domain.resources import (
     Configuration,
     Instance,
@@ -96,12 +96,12 @@ class RdsStorage:
     def view(self, ref: ResourceRef) -> StorageView:
         """One database with the limits of its class and what RDS takes; raises ResourceGone,
         ReadFailed."""
-        told, modification = self._look(ref)
+        told, noted = self._look(ref)
         facts = told.facts
         self._tags[ref.resource_id] = told.volume.tags
         return StorageView(
-            volume=told.volume,
-            modification=modification,
+            volume=named(told.volume, noted),
+            modification=_modification(noted),
             instance=Instance(
                 instance_id=facts.members[0] if facts.members else ref.resource_id,
                 limits=self._classes.limits(facts.instance_class),
@@ -136,13 +136,13 @@ class RdsStorage:
         done between a last look and the call.
         """
         try:
-            told, modification = self._look(ref, acting=True)
+            told, noted = self._look(ref, acting=True)
             valid = self._reads.valid(told)
         except ResourceGone as gone:
             return _declined(Refusal.GONE, str(gone))
         except ReadFailed as failed:
             return _declined(Refusal.OTHER, f"could not look again: {failed}")
-        found = told.volume.configuration
+        found, modification = told.volume.configuration, _modification(noted)
         busy = modification is not None and modification.in_flight
         if found == target and not busy:
             return AlreadyThere()
@@ -223,7 +223,7 @@ class RdsStorage:
 
     def _look(
         self, ref: ResourceRef, *, acting: bool = False
-    ) -> tuple[shapes.Told, Modification | None]:
+    ) -> tuple[shapes.Told, Remembered | None]:
         """What RDS shows now, laid beside what was noted of the last look.
 
         Another database under the name of one that was known is first told as gone, so that
@@ -240,8 +240,7 @@ class RdsStorage:
         noted = self._amend(ref, laid_beside)
         if another:
             raise ResourceGone(f"{name_of(ref)} is another database of that name now", another=True)
-        modification = None if noted is None else noted.modification
-        return _with_pending(told, modification), modification
+        return _with_pending(told, _modification(noted)), noted
 
     def _amend(
         self, ref: ResourceRef, change: Callable[[Remembered | None], Remembered | None]
@@ -279,6 +278,10 @@ def _remembered(text: str) -> Remembered | None:
     except Unreadable as problem:
         _log.warning("a note about a database is not understood: %s", problem)
         return None
+
+
+def _modification(noted: Remembered | None) -> Modification | None:
+    return None if noted is None else noted.modification
 
 
 def _with_pending(told: shapes.Told, modification: Modification | None) -> shapes.Told:

@@ -52,6 +52,8 @@ TELLING_DAYS = 6.5
 """Measured days from which on a trend is believed for the whole horizon."""
 DOUBTED = timedelta(days=3)
 """How long nothing more is grown after a growth that what is free never showed."""
+OTHER_STORAGE = 0.02
+"""Share of the size by which no more can be free than there is, whatever units are rounded."""
 EASED = 1.2
 """Times the reserve that must be left before a shortage counts as over."""
 
@@ -140,7 +142,7 @@ def space_forecast(
     if not free:
         return None
     grown = growths([m for m in modifications if m.started_at >= made_at], free, at)
-    taken = used(free, configuration.size_gib, grown)
+    taken = _of_this(used(free, configuration.size_gib, grown), configuration.size_gib)
     fresh = [p for p in taken if p[0] > at - FRESH]
     lately = [p for p in taken if p[0] > at - timedelta(hours=1)]
     if not fresh or len(lately) < LEAST_MINUTES:
@@ -151,6 +153,13 @@ def space_forecast(
         return _unclear(configuration.size_gib, limits, taken[-1][1], why)
     ahead = _ahead(taken, lately, at, float(configuration.size_gib))
     return _forecast(configuration.size_gib, limits, ahead, lately, at)
+
+
+def _of_this(taken: Sequence[Point], size_gib: int) -> Sequence[Point]:
+    """What was used since more was last free than there is: that was other storage of the name."""
+    least = -OTHER_STORAGE * size_gib
+    last = max((i for i, (_, gib) in enumerate(taken) if gib < least), default=-1)
+    return taken[last + 1 :] or taken[-1:]
 
 
 def _free_series(observation: Observation) -> tuple[Series | None, Series | None]:

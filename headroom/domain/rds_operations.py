@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from headroom.domain.resources import Configuration, Modification, ModificationState
+from headroom.domain.resources import Configuration, Modification, ModificationState, Volume
 
 SETTLES = timedelta(minutes=10)
 """How long after a change was accepted RDS may still show nothing of it."""
@@ -53,6 +53,8 @@ class Remembered:
     configuration: Configuration
     modification: Modification | None = None
     attempt: Attempt | None = None
+    named_at: datetime | None = None
+    """When it was first seen under a name that another database had before; None where none had."""
 
 
 def remember(before: Remembered | None, seen: Seen, at: datetime) -> Remembered:
@@ -63,13 +65,14 @@ def remember(before: Remembered | None, seen: Seen, at: datetime) -> Remembered:
     if before is None or before.identity != seen.identity:
         change = _begun(seen, seen.configuration, at) if at_work(seen) else None
         return Remembered(
-            identity=seen.identity, configuration=seen.configuration, modification=change
-        )
+            identity=seen.identity, configuration=seen.configuration, modification=change,
+            named_at=None if before is None else at,
+        )  # fmt: skip
     if before.configuration.database != seen.configuration.database:
         # Its owner made it Multi-AZ, or Single-AZ again: another price of the owner's own.
         return Remembered(
             identity=seen.identity, configuration=seen.configuration,
-            modification=_begun(seen, before.configuration, at),
+            modification=_begun(seen, before.configuration, at), named_at=before.named_at,
         )  # fmt: skip
     attempt = before.attempt
     if attempt is not None and at - attempt.at > ATTEMPT_LASTS:
@@ -79,6 +82,7 @@ def remember(before: Remembered | None, seen: Seen, at: datetime) -> Remembered:
         configuration=seen.configuration,
         modification=_latest(replace(before, attempt=attempt), seen, at),
         attempt=attempt,
+        named_at=before.named_at,
     )
 
 
@@ -91,7 +95,16 @@ def accepted(before: Remembered | None, seen: Seen, attempt: Attempt) -> Remembe
     return Remembered(
         identity=seen.identity if before is None else before.identity,
         configuration=attempt.origin, modification=change, attempt=attempt,
+        named_at=None if before is None else before.named_at,
     )  # fmt: skip
+
+
+def named(volume: Volume, noted: Remembered | None) -> Volume:
+    """The storage as begun when the database took its name over: what was published under that
+    name before is another one's, as after the switchover of a blue/green deployment."""
+    if noted is None or noted.named_at is None:
+        return volume
+    return replace(volume, created_at=max(volume.created_at, noted.named_at))
 
 
 def at_work(seen: Seen) -> bool:

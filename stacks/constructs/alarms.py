@@ -123,7 +123,8 @@ class OwnAlarms(Construct):
         )
         self._alarm(
             "scan-not-completing",
-            f"the whole fleet was not scanned for {2 * rhythm} minutes; only alarms find pressure",
+            f"the whole fleet was not scanned for {2 * rhythm} minutes; the sweep's log names what "
+            "could not be read, of which only alarms find pressure (kinds=ebs leaves databases out)",
             said("ScanCompleted", minutes=2 * rhythm),
             operator=Operator.LESS_THAN_THRESHOLD,
             missing=Missing.BREACHING,

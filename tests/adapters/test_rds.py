@@ -383,9 +383,19 @@ def test_another_database_of_the_same_name_has_no_past() -> None:
     place.service.settles()
     place.view()
     place.service.instances["orders"] = db(DbiResourceId="db-NEW", AllocatedStorage=100)
+    place.clock.later(minutes=5)
     with pytest.raises(ResourceGone, match="another database of that name"):
         place.view()
-    assert place.view().modification is None
+    taken_over = place.clock()
+    place.clock.later(minutes=5)
+    found = place.view()
+    assert found.modification is None
+    # What was published under that name until then is the other one's, however old this one is.
+    assert found.volume.created_at == taken_over
+    place.apply()
+    place.service.settles()
+    place.clock.later(minutes=5)
+    assert place.view().volume.created_at == taken_over
 
 
 def test_two_looks_at_once_tell_the_same_change() -> None:

@@ -168,8 +168,10 @@ def test_inside_the_thirty_days_it_holds_until_they_are_over() -> None:
     [
         ({"reserved": None}, AuroraGuardrail.RESERVED),
         ({"parallel_query": True}, AuroraGuardrail.PARALLEL_QUERY),
-        ({"engine": "aurora-mysql", "engine_version": "8.0.mysql_aurora.3.08.0"},
-         AuroraGuardrail.PARALLEL_QUERY),
+        (
+            {"engine": "aurora-mysql", "engine_version": "8.0.mysql_aurora.3.08.0"},
+            AuroraGuardrail.PARALLEL_QUERY,
+        ),
         ({"engine_version": "13.9"}, AuroraGuardrail.VERSION),
     ],
 )

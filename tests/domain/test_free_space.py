@@ -171,6 +171,18 @@ def test_what_a_database_of_the_same_name_did_before_is_not_its_past() -> None:
     assert (found.short, found.fill_gib_per_day) == (False, 0.0)
 
 
+@pytest.mark.parametrize("days", [1.0, 2.1, 2.9, 10.0])
+@pytest.mark.parametrize("since_hours", [1.2, 5.0, 12.0, 23.0])
+def test_more_free_than_there_is_was_of_other_storage_and_is_no_rise(
+    days: float, since_hours: float
+) -> None:
+    # A blue/green switchover gave the name to a database of less storage, half of it used.
+    switched = filling(free=lambda h: 300.0 if h > since_hours else 100.0, days=days)
+    found = space_forecast(switched, (), LIMITS)
+    assert found is not None
+    assert (found.short, found.fill_gib_per_day, found.full_at) == (False, 0.0, None)
+
+
 @pytest.mark.parametrize(
     ("hours", "short", "unclear"),
     [(1.0, False, False), (11.0, False, False), (13.0, False, True), (71.0, False, True),
