@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +17,7 @@ from headroom.domain.offers import Offer
 from headroom.domain.plans import Plan
 from headroom.domain.rds_changes import operation, parameters
 from headroom.domain.resources import STORAGE_MODES
-from headroom.domain.verdicts import PlanJudgement
+from headroom.domain.verdicts import PlanJudgement, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,8 @@ def show(what: Planned, console: Console) -> None:
         console.print(
             table("What could be done, best first", _COLUMNS, _plans(decision), lines=True)
         )
+        for detail in _details(decision):
+            _say(console, f"  {detail}")
     else:
         _say(
             console,
@@ -124,11 +126,22 @@ def _plans(decision: Decision) -> list[tuple[str, ...]]:
             telling.change_of_price(plan),
             money(plan.value_usd_per_day, signed=True),
             "; ".join(_means(plan)) or "-",
-            "\n".join(telling.verdict_line(v) for v in judged.blocking) or "nothing",
+            "\n".join(map(_held, judged.blocking)) or "nothing",
         )
         for judged in decision.judgements
         for plan in (judged.plan,)
     ]
+
+
+def _held(verdict: Verdict) -> str:
+    """A verdict in a cell; what it adds in words is told once, below the table."""
+    return telling.verdict_line(replace(verdict, detail=""))
+
+
+def _details(decision: Decision) -> Iterator[str]:
+    """What the guardrails that hold a plan add in words, each once."""
+    every = (v for judged in decision.judgements for v in judged.blocking if v.detail)
+    yield from dict.fromkeys(f"{v.guardrail.value}: {v.detail}" for v in every)
 
 
 def _means(plan: Plan) -> Iterator[str]:
