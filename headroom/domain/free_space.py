@@ -40,6 +40,8 @@ LEAST_MINUTES = 15
 """Measured minutes of the last hour below which nothing is said of it."""
 SURGE_HOURS = 7.0
 """How long the pace of the last hour is believed to go on, as RDS's autoscaling does."""
+HOURS_TIMES = 2
+"""How many times its size storage becomes at most on the word of hours."""
 SURGE_LEAD_HOURS = 2.0
 """How near full a surge must come before storage grows for it: many end by themselves."""
 USUAL = 1.2
@@ -222,8 +224,12 @@ def _forecast(
     full_at = _full_at(size, ahead, at, limits.space_horizon_days)
     short = basis is not None and basis is not SpaceBasis.UNCLEAR
     more = max(0.0, ahead.per_day) * max(0.0, _days_ahead(ahead, limits) - 1)
-    most = max(ahead.now_gib + ahead.day_rise + more, ahead.now_gib + surge)
-    needed = ceil(round(most / (1 - limits.free_space_percent / 100), 6)) if short else size
+    share = 1 - limits.free_space_percent / 100
+    by_days = (ahead.now_gib + ahead.day_rise + more) / share
+    by_surge = min((ahead.now_gib + surge) / share, HOURS_TIMES * size)
+    if ahead.days_seen < LEAST_DAYS:
+        by_days = min(by_days, HOURS_TIMES * size)
+    needed = ceil(round(max(by_days, by_surge), 6)) if short else size
     told = basis or (
         SpaceBasis.EARLIER_DAYS if ahead.days_seen >= LEAST_DAYS else SpaceBasis.RECENT_HOURS
     )

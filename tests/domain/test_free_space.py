@@ -88,6 +88,11 @@ def test_a_load_that_began_an_hour_ago_is_believed_for_seven_hours_once_full_is_
     assert found.needed_gib == pytest.approx((164 + 140) / 0.9, rel=0.02)
 
 
+def test_one_hour_never_more_than_doubles_the_storage() -> None:
+    found = seen(lambda h: 15.0 + 140.0 * min(h, 1.0))
+    assert (found.basis, found.needed_gib) == (SpaceBasis.SURGE, 400)
+
+
 def test_a_load_of_a_few_minutes_is_not_believed_and_said_to_be_unclear() -> None:
     found = seen(lambda h: 60.0 - max(0.0, (0.25 - h) * 200))
     assert (found.short, found.unclear) == (False, True)
