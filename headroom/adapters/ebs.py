@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters import ebs_shapes as shapes
 from headroom.adapters.errors import code_of, reading, refusal_of
+from headroom.domain.ebs_changes import parameters
 from headroom.domain.outcome import (
     AlreadyThere,
     Applied,
@@ -183,13 +184,7 @@ class EbsStorage:
         return self._send(ref, found, target)
 
     def _send(self, ref: ResourceRef, found: Configuration, target: Configuration) -> Outcome:
-        change: dict[str, Any] = {"VolumeType": target.volume_type.value}
-        if target.size_gib > found.size_gib:
-            change["Size"] = target.size_gib
-        if target.iops is not None:
-            change["Iops"] = target.iops
-        if target.throughput_mibps is not None:
-            change["Throughput"] = target.throughput_mibps
+        change: dict[str, Any] = dict(parameters(found, target))
         try:
             answer = self._modify.modify_volume(VolumeId=ref.resource_id, **change)
         except Exception as error:  # once it may have been sent, anything is an outcome

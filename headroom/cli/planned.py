@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from rich.console import Console
 
 from headroom.cli import bills_shown, cluster_told, described, telling
 from headroom.cli.naming import short
 from headroom.cli.output import money, number, table, utc
-from headroom.domain.decision import Act, Decision, Escalate
+from headroom.cli.sending import sending
+from headroom.domain.decision import Decision, Escalate
 from headroom.domain.offers import Offer
 from headroom.domain.plans import Plan
-from headroom.domain.rds_changes import operation, parameters
-from headroom.domain.resources import STORAGE_MODES
 from headroom.domain.verdicts import PlanJudgement, Verdict
 
 
@@ -70,8 +68,7 @@ def show(what: Planned, console: Console) -> None:
         both = ("", *bills_shown.NAMES.values())
         bills = bills_shown.rows(decision.cluster.bills)
         console.print(table("USD a month on both sides", both, bills))
-    for line in _sending(decision):
-        _say(console, line)
+    _say(console, str(sending(decision) or "Nothing would be sent."))
     if isinstance(decision.answer, Escalate):
         _say(console, f"What you can do: {decision.answer.remedy}.")
     limits = decision.effective
@@ -106,7 +103,7 @@ def as_object(what: Planned) -> dict[str, object]:
         if decision.cluster is not None
         else {"iops": round(iops, 1), "mibps": round(mibps, 1)},
         "types": [_offer_object(offer) for offer in what.offers],
-        "would_send": _sent(decision),
+        "would_send": None if (sent := sending(decision)) is None else sent.as_object(),
         "policy": what.policy,
         "policy_version": decision.policy_version,
         "mode": decision.effective.limits.mode.value,
@@ -176,54 +173,6 @@ def _remark(offer: Offer) -> str:
     if offer.full_copy:
         return "full copy: hours, and never back"
     return "grows, which cannot be undone" if offer.grows else ""
-
-
-def _sending(decision: Decision) -> Iterator[str]:
-    sent = _sent(decision)
-    if sent is None:
-        yield "Nothing would be sent."
-        return
-    words = ", ".join(f"{key}={value}" for key, value in sent["parameters"].items())
-    held = "Would be sent" if sent["now"] else "Would be sent if nothing held it"
-    yield f"{held}: {sent['operation']}({words})"
-
-
-def _sent(decision: Decision) -> dict[str, Any] | None:
-    """The one call that the chosen plan is, and whether it would be made now."""
-    plan = telling.chosen(decision)
-    if plan is None:
-        return None
-    answer, volume = decision.answer, decision.observation.volume
-    try:
-        call, said = _call(volume.ref.resource_id, plan, decision)
-    except ValueError as problem:
-        return {"operation": f"nothing: {problem}", "parameters": {}, "now": False}
-    return {
-        "operation": call,
-        "parameters": dict(said),
-        "now": isinstance(answer, Act) and answer.approval is None,
-    }
-
-
-def _call(name: str, plan: Plan, decision: Decision) -> tuple[str, Mapping[str, str | int | bool]]:
-    target, valid = plan.target, decision.observation.valid
-    if target.volume_type in STORAGE_MODES:
-        mode = target.volume_type.value
-        return "ModifyDBCluster", {
-            "DBClusterIdentifier": name, "StorageType": mode, "ApplyImmediately": True,
-        }  # fmt: skip
-    if target.database is not None:
-        identifier = name.removeprefix("cluster:")
-        return operation(target), parameters(identifier, plan.origin, target, valid=valid)
-    said: dict[str, str | int | bool] = {"VolumeId": name, "VolumeType": target.volume_type.value}
-    for key, value, needed in (
-        ("Size", target.size_gib, target.size_gib > plan.origin.size_gib),
-        ("Iops", target.iops, True),
-        ("Throughput", target.throughput_mibps, True),
-    ):
-        if needed and value is not None:
-            said[key] = value
-    return "ModifyVolume", said
 
 
 def _plan_object(judged: PlanJudgement) -> dict[str, object]:
