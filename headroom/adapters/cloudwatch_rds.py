@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from headroom.adapters.cloudwatch import ACTIVITY, GLANCE, HISTORY
-from headroom.adapters.metric_data import read, window
+from headroom.adapters.metric_data import Query, read, window
 from headroom.adapters.published_rds import (
     balance_queries,
     glance_of,
@@ -17,7 +18,8 @@ from headroom.adapters.published_rds import (
     storage_activity,
     storage_queries,
 )
-from headroom.domain.observation import InstanceActivity, VolumeActivity
+from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
+from headroom.domain.resources import Volume
 from headroom.ports import Glance, ReadFailed, StorageView
 
 if TYPE_CHECKING:
@@ -52,14 +54,13 @@ class CloudWatchRdsMetrics:
         """
         _some_member(view)
         span = window(now, length=ACTIVITY, period_s=60)
-        own = storage_activity(
-            view.volume, read(self._client, storage_queries(view.volume), span), span
-        )
+        found = read(self._client, storage_queries(view.volume), span)
+        own = storage_activity(view.volume, _its_own(found, view.volume), span)
         if view.instance is None:
             return own, None
         slow_span = window(now, length=ACTIVITY, period_s=300)
         slow = read(self._client, balance_queries(view.volume, view.instance), slow_span)
-        return own, instance_activity(view.volume, own, slow, slow_span)
+        return own, instance_activity(view.volume, own, _its_own(slow, view.volume), slow_span)
 
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published.
@@ -69,9 +70,23 @@ class CloudWatchRdsMetrics:
         _some_member(view)
         span = window(now, length=HISTORY, period_s=300)
         found = read(self._client, storage_queries(view.volume, span.period_s), span)
+        found = _its_own(found, view.volume)
         if not any(series.known() for series in found.values()):
             return None
         return storage_activity(view.volume, found, span)
+
+
+def _its_own(found: Mapping[Query, Series], volume: Volume) -> dict[Query, Series]:
+    """What was published since the database has its name: before, another one may have had it."""
+    return {query: _from(series, volume.created_at) for query, series in found.items()}
+
+
+def _from(series: Series, begin: datetime) -> Series:
+    skip = max(0, -int(-(begin - series.start).total_seconds() // series.period_s))
+    if not skip:
+        return series
+    nothing = (None,) * min(skip, len(series.values))
+    return replace(series, values=nothing + series.values[skip:])
 
 
 def _some_member(view: StorageView) -> None:

@@ -240,3 +240,19 @@ def test_a_cluster_is_as_full_as_its_fullest_member() -> None:
     assert own.free_gib is not None
     assert set(own.free_gib.known()) == {30.0}
     assert found.glance([of], NOW)["orders"].lowest_free_gib == 30.0
+
+
+def test_nothing_from_before_a_database_had_its_name_is_its_own() -> None:
+    told, _ = metrics(LOAD)
+    seen = view()
+    begun = NOW - timedelta(minutes=30)
+    young = replace(seen, volume=replace(seen.volume, created_at=begun))
+    activity, machine = told.activity(young, NOW)
+    past = told.history(young, NOW)
+    assert past is not None
+    assert machine is not None
+    for series in (activity.read_iops, past.read_iops, machine.io_balance_percent):
+        assert series.known()
+        assert all(at >= begun for at, _ in series.points())
+    assert len(activity.read_iops.values) == 180  # the grid stays, what is not its own is missing
+    assert told.history(replace(seen, volume=replace(seen.volume, created_at=NOW)), NOW) is None
