@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from statistics import median
+from statistics import median, median_low
 
 from headroom.domain.observation import Series
 from headroom.domain.standing import KnownModification
 
 HOUR_S = 3_600
 DAY_HOURS = 24
+LEAST_TOPS = 4
 SEEN_WITHIN = timedelta(hours=12)
 """How long after its start a growth may take to show in what is free."""
 SEEN_LATE = timedelta(hours=26)
@@ -128,7 +129,7 @@ def by_hour(points: Iterable[Point], now: datetime) -> dict[int, float]:
 
 
 def slope(points: Sequence[Point]) -> float | None:
-    """GiB per hour, the median over all pairs; None with fewer than three points."""
+    """GiB per hour, the lower median over all pairs; None with fewer than three points."""
     if len(points) < 3:
         return None
     slopes = [
@@ -137,7 +138,7 @@ def slope(points: Sequence[Point]) -> float | None:
         for end, later in points[i + 1 :]
         if (seconds := (end - begin).total_seconds()) > 0
     ]
-    return median(slopes) if slopes else None
+    return median_low(slopes) if slopes else None
 
 
 def thinned(points: Sequence[Point], every: timedelta) -> tuple[Point, ...]:
@@ -153,7 +154,11 @@ def thinned(points: Sequence[Point], every: timedelta) -> tuple[Point, ...]:
 
 
 def daily_slope(hours: Mapping[int, float], now: datetime) -> float | None:
-    """GiB per day over the days before, of their highest hours; None below three whole days."""
+    """GiB per day over the days before; None where no hour was measured on two days running.
+
+    Of their highest hours where there are four whole days; of fewer, in which one odd day would
+    count for too much, the lower median of what every hour had more than a day before.
+    """
     days: dict[int, list[float]] = {}
     for hour, gib in hours.items():
         days.setdefault((hour - 1) // DAY_HOURS, []).append(gib)
@@ -162,8 +167,13 @@ def daily_slope(hours: Mapping[int, float], now: datetime) -> float | None:
         for day, values in sorted(days.items(), reverse=True)
         if len(values) >= DAY_HOURS * 3 // 4
     ]
-    found = slope(tops)
-    return None if found is None else found * DAY_HOURS
+    if len(tops) >= LEAST_TOPS:
+        found = slope(tops)
+        return None if found is None else found * DAY_HOURS
+    more = [
+        gib - hours[hour + DAY_HOURS] for hour, gib in hours.items() if hour + DAY_HOURS in hours
+    ]
+    return median_low(more) if more else None
 
 
 def rises(hours: Mapping[int, float], over: int) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
-from statistics import median
+from statistics import median, median_low
 
 from headroom.domain.fill import (
     Point,
@@ -175,7 +175,7 @@ def _ahead(taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: 
     days = rises(hours, LEAD_HOURS)
     per_day = daily_slope(hours, at) or 0.0
     if len(days) >= LEAST_DAYS:
-        day_rise = soon_rise = median(days)
+        day_rise = soon_rise = median_low(days)
     else:
         per_hour = _of_recent_hours(hours, at)
         soon_rise, day_rise = per_hour * LEAST_HOURS, per_hour * LEAD_HOURS
