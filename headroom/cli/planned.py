@@ -151,7 +151,7 @@ def _means(plan: Plan) -> Iterator[str]:
     if plan.capped_from is not None:
         yield f"cut down from {plan.capped_from}"
     if plan.lowers:
-        yield "gives back"
+        yield "lowers the most it can do"
 
 
 def _offers(offers: tuple[Offer, ...]) -> list[tuple[str, ...]]:

@@ -20,13 +20,14 @@ from headroom.cli.account import Account
 from headroom.cli.main import run
 from headroom.cli.reading import Unnoted
 from headroom.domain.observation import VolumeActivity
-from headroom.policy_text import canonical_json, parse_policy
+from headroom.policy_text import canonical_json, load_policy_file, parse_policy
 from tests.adapters.aurora_service import AuroraService, Days
 from tests.adapters.rds_service import InstanceTypes, RdsService, db
 from tests.application.stage import moved
 from tests.application.test_databases import at_the_limit, spending
 from tests.builders import ACCOUNT, NOW, REGION
 from tests.cli.test_stopping import HERE, ledger, said
+from tests.test_docs import shown_in
 
 __all__ = ["ledger"]
 WHATEVER = {"max_iops": 64_000, "max_throughput_mibps": 4_000, "largest_step": 16}
@@ -233,3 +234,18 @@ def test_an_aurora_cluster_is_planned_for_by_both_bills(
                   "Would be sent: ModifyDBCluster(DBClusterIdentifier=orders"):  # fmt: skip
         assert words in text, words
     assert service.changes == []
+
+
+def test_the_page_shows_what_the_command_prints(
+    databases: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A database on 500 GiB of gp2 whose credits run out, under the policy that enrols it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.yaml").write_text("rules: [{match: {kind: rds}, set: {mode: auto}}]\n")
+    databases(spending())
+    assert run(["plan", "db:orders", "--policy", "policy.yaml"]) == 0
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    version = load_policy_file(tmp_path / "policy.yaml").version
+    shown = shown_in("docs/plan.md", "headroom plan db:orders --policy policy.yaml")
+    assert shown.splitlines() == [line.replace(version, "4f1c...") for line in printed if line]
