@@ -16,7 +16,7 @@ from headroom.domain.catalogue import capability
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pressure import AT_LIMIT
-from headroom.domain.resources import ResourceRef
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.ports import Glance, Ports, ReadFailed, Scan, StorageView
 
 BATCH = 500
@@ -26,6 +26,8 @@ RESERVE_S = 20.0
 """Seconds of a function's time kept for finishing what was begun."""
 LAST_S = 3.0
 """Seconds kept for telling what was done."""
+LOST_S = 60.0
+"""Seconds of a run that looks at databases which fail may take: volumes want the rest."""
 SUSPECT_BALANCE_PERCENT = 90.0
 SUSPECT_QUEUE = 32.0
 SUSPECT_LATENCY_MS = 50.0
@@ -43,6 +45,8 @@ class _Tally:
     escalated: int = 0
     failed: int = 0
     errors: tuple[str, ...] = ()
+    lost_s: float = 0.0
+    """Seconds that looks at databases took which failed, as where RDS throttles or hangs."""
 
     def fail(self, what: str, error: Exception) -> None:
         self.failed += 1
@@ -149,17 +153,22 @@ def _look_at(
     complete = True
     for ref in refs:
         at = clock()  # a sweep of a large fleet takes minutes, in which volumes get into trouble
-        if time_left() < RESERVE_S:
+        left = time_left()
+        if left < RESERVE_S:
             complete = False
             if trigger != "due" and time_left() > LAST_S:
                 with suppress(Exception):
                     ports.standings.looked(ref, at=at, due_at=at)
             continue
         try:
+            if ref.kind is not Kind.EBS and tally.lost_s > LOST_S:
+                raise ReadFailed(f"passed over, as others took {tally.lost_s:.0f} s and failed")
             tally.count(look(ports, ref, at, trigger=trigger))
         except Exception as error:
             # One volume's trouble must not hide the others'; it is tried again in minutes.
             tally.fail(ref.resource_id, error)
+            if ref.kind is not Kind.EBS:
+                tally.lost_s += left - time_left()
             with suppress(Exception):
                 ports.standings.looked(ref, at=at, due_at=at + NEAR_A_LIMIT)
     return complete
