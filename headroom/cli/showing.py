@@ -23,6 +23,8 @@ NOTES = (
     "Limits, credits and queues follow the physics of EBS as AWS documents it, on a clock that "
     "advances minute by minute; the decisions are those of the deployed functions, read back from "
     "the deployed DynamoDB tables.",
+    "Billed I/O of the Aurora clusters is declared, sixteen days before the start too, and published "
+    "as CloudWatch does; nothing of their engines is played.",
 )
 
 
