@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from headroom.domain.aurora import (
+    GATE,
     AuroraLimits,
     AuroraObservation,
     Goal,
@@ -185,7 +186,10 @@ def gate(case: AuroraCase) -> AuroraVerdict:
 
 def way_back(case: AuroraCase) -> AuroraVerdict:
     """Nothing goes back to Standard while it could not return, should the I/O come back."""
-    opens = case.observation.cluster.next_allowed_at
+    cluster = case.observation.cluster
+    opens = cluster.next_allowed_at
+    if opens is None and cluster.mode_since is not None:  # AWS names none: as long as it shuts
+        opens = cluster.mode_since + GATE
     shut = case.back and opens is not None and opens > case.observation.at
     return _is(
         AuroraGuardrail.WAY_BACK, "shut" if shut else "open", "open",

@@ -414,3 +414,14 @@ def test_days_of_a_cluster_that_had_the_name_before_decide_nothing() -> None:
     assert today.storage_gib is None  # the size that was published is the other one's
     old = decided(seen(100e6, cluster(own_from=NOW - timedelta(days=90))))
     assert isinstance(old.answer, AuroraAct)
+
+
+@pytest.mark.parametrize(("days", "goes"), [(20, False), (31, True)])
+def test_where_aws_names_no_gate_it_is_shut_for_thirty_days_from_the_change(
+    days: int, goes: bool
+) -> None:
+    unnamed = optimized(mode_since=NOW - timedelta(days=days), next_allowed_at=None)
+    answer = decided(seen(1e6, unnamed)).answer
+    assert isinstance(answer, AuroraAct if goes else AuroraHold), answer
+    if isinstance(answer, AuroraHold):
+        assert answer.until == NOW + timedelta(days=30 - days)
