@@ -11,12 +11,7 @@ from typing import Annotated
 import typer
 
 from headroom.cli import source
-from headroom.cli.naming import short
-from headroom.cli.output import emit, money, out, table, utc
-from headroom.cli.problems import OK, BadRequest, Problem
-from headroom.cli.reading import read_storage
-from headroom.cli.source import DEFAULT_STACK
-from headroom.cli.stopping import (
+from headroom.cli.deployments import (
     Deployment,
     JsonOption,
     LocalOption,
@@ -28,6 +23,11 @@ from headroom.cli.stopping import (
     say,
     written,
 )
+from headroom.cli.naming import short
+from headroom.cli.output import emit, money, out, table, utc
+from headroom.cli.problems import OK, BadRequest, Problem
+from headroom.cli.reading import read_storage
+from headroom.cli.source import DEFAULT_STACK
 from headroom.domain.catalogue import MAX_MODIFICATIONS
 from headroom.domain.decision import Act, Decision
 from headroom.domain.plans import Plan

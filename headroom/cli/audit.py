@@ -17,7 +17,7 @@ from headroom.cli.naming import short
 from headroom.cli.output import emit, err, out, table, utc
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Source, Where
-from headroom.cli.stopping import lines
+from headroom.cli.stops_told import lines
 from headroom.domain.records import Record, Step, broken_link
 from headroom.ports import ReadFailed
 

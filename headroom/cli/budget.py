@@ -14,11 +14,11 @@ from headroom.adapters.ledger_budget import read_budget
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import source
 from headroom.cli.account import Account
+from headroom.cli.deployments import Deployment, LocalOption, RegionOption, StackOption, deployment
 from headroom.cli.output import emit, err, money, out, table, utc
 from headroom.cli.problems import FAILED, OK, Problem
 from headroom.cli.reading import databases_of
 from headroom.cli.source import DEFAULT_STACK
-from headroom.cli.stopping import Deployment, LocalOption, RegionOption, StackOption, deployment
 from headroom.domain.budget import Budget, Holding
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceTable, PriceUnknown

@@ -25,6 +25,7 @@ from headroom.cli import (
     policy,
     replay,
     simulate,
+    status,
     stopping,
     version,
 )
@@ -55,7 +56,7 @@ app.add_typer(policy.app, name="policy")
 app.command("pause")(stopping.pause)
 app.command("resume")(stopping.resume)
 app.add_typer(stopping.app, name="breaker")
-app.command("status")(stopping.status)
+app.command("status")(status.status)
 app.command("approvals")(asking.approvals)
 app.command("approve")(asking.approve)
 app.command("reject")(asking.reject)

@@ -20,8 +20,8 @@ from headroom.adapters.ledger_items import wire
 from headroom.adapters.ledger_schema import BUDGET, RECORDS, STATE, account_key, create_table
 from headroom.adapters.ledger_state import SUM
 from headroom.cli.budget import Shown
+from headroom.cli.deployments import Deployment
 from headroom.cli.main import run
-from headroom.cli.stopping import Deployment
 from headroom.domain.budget import Budget, Holding
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind

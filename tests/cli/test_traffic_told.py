@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from headroom.adapters.ledger import DynamoLedger
-from headroom.cli import stopping
+from headroom.cli import status
 from headroom.cli.main import run
 from headroom.domain.waiting import Waiting
 from headroom.policy_text import canonical_json, parse_policy
@@ -35,7 +35,7 @@ DOCUMENT = {
 
 @pytest.fixture
 def busy(ledger: DynamoLedger, monkeypatch: pytest.MonkeyPatch) -> DynamoLedger:
-    monkeypatch.setattr(stopping, "ManagerCalendars", lambda _: NoCalendars())  # moto knows none
+    monkeypatch.setattr(status, "ManagerCalendars", lambda _: NoCalendars())  # moto knows none
     policy = parse_policy(DOCUMENT, source="policy")
     boto3.client("ssm", region_name=REGION).put_parameter(
         Name="/headroom/policy", Value=canonical_json(policy), Type="String", Overwrite=True

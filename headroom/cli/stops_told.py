@@ -1,0 +1,73 @@
+"""What is paused and which breakers are open, in words and as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headroom.cli.deployments import Deployment
+from headroom.cli.naming import short
+from headroom.cli.output import utc
+from headroom.cli.problems import Problem
+from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, in_force
+from headroom.ports import ReadFailed
+
+
+def lines(stops: Stops, now: datetime) -> list[str]:
+    """What is stopped, a line each; none when nothing is."""
+    found = []
+    paused = in_force(stops.account.pause, now)
+    if paused is not None:
+        found.append(_paused(paused))
+    if stops.account.breaker is not None:
+        found.append(f"Stopped: {broken(stops.account.breaker)}")
+    return [*found, *(f"Left alone: {broken(breaker)}" for breaker in stops.breakers)]
+
+
+def as_object(stops: Stops, now: datetime) -> dict[str, object]:
+    """What is stopped, for JSON."""
+    paused = in_force(stops.account.pause, now)
+    breaker = stops.account.breaker
+    return {
+        "paused": None
+        if paused is None
+        else {
+            "until": None if paused.until >= ENDLESS else paused.until.isoformat(),
+            "since": paused.since.isoformat(),
+            "who": paused.who,
+            "reason": paused.reason,
+        },
+        "account_breaker": None if breaker is None else breaker_object(breaker),
+        "breakers": [breaker_object(one) for one in stops.breakers],
+    }
+
+
+def breaker_object(breaker: Breaker) -> dict[str, object]:
+    return {"resource": breaker.resource, "opened_at": breaker.opened_at.isoformat(),
+            "failures": breaker.failures, "why": breaker.why}  # fmt: skip
+
+
+def _paused(paused: Pause) -> str:
+    line = f"Paused {until_of(paused.until)}, since {utc(paused.since)} by {paused.who}"
+    return f"{line}: {paused.reason}" if paused.reason else line
+
+
+def until_of(until: datetime) -> str:
+    return "until somebody resumes" if until >= ENDLESS else f"until {utc(until)}"
+
+
+def broken(breaker: Breaker) -> str:
+    name = short(breaker.resource)
+    close = f"`headroom breaker close {name}`"
+    if name.startswith("account#"):
+        name, close = "the whole account", "`headroom breaker close --account`"
+    return (
+        f"{name}, since {utc(breaker.opened_at)}, after {breaker.failures} failures in a row "
+        f"({breaker.why}); {close}"
+    )
+
+
+def stops_of(here: Deployment) -> Stops:
+    try:
+        return here.ledger.stops()
+    except ReadFailed as problem:
+        raise Problem(f"What is stopped cannot be read: {problem}") from None
