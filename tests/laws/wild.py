@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from headroom.domain import decision
+from headroom.domain import evidence
 from headroom.domain.catalogue import capability
 from headroom.domain.planner import Situation
 from headroom.domain.plans import Plan
@@ -23,12 +23,12 @@ KINDS = (VolumeType.GP3, VolumeType.GP3, VolumeType.GP2, VolumeType.IO1, VolumeT
 @contextmanager
 def wild_plans() -> Iterator[None]:
     """Within it, decisions choose among plans drawn at random, valid or not."""
-    sane = decision.weigh
-    decision.weigh = _weigh
+    sane = evidence.weigh
+    evidence.weigh = _weigh
     try:
         yield
     finally:
-        decision.weigh = sane
+        evidence.weigh = sane
 
 
 def _weigh(situation: Situation) -> Weighed:
