@@ -87,7 +87,7 @@ def check_an_act_stays_within_every_limit(
     prices = prices_of(REGION)
     dearer = prices.monthly(target) - prices.monthly(before)
     increase = ledgered.own_increase_usd + dearer
-    assert increase <= 0 or increase <= limits.price_increase_usd
+    assert dearer <= 0 or increase <= 0 or increase <= limits.price_increase_usd
     others = max(Decimal(0), ledgered.account_increase_usd - ledgered.own_increase_usd)
     assert dearer <= 0 or others + increase <= policy.account_increase_usd
     lowers = capability(target).sustained_iops < capability(before).sustained_iops
