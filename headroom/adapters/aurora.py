@@ -25,16 +25,25 @@ from headroom.adapters.aurora_facts import (
     volume_of,
 )
 from headroom.adapters.errors import code_of, reading
+from headroom.adapters.noted import understood
 from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.adapters.rds_shapes import applied_with
 from headroom.domain.aurora import AuroraActivity, AuroraCluster
 from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.cluster_decision import mode_of
 from headroom.domain.cluster_memory import ClusterMemory, ModeChanged, remember
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.outcome import (
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Refusal,
+    Refused,
+    Stale,
+    declined,
+)
 from headroom.domain.resources import Configuration, Modification, ResourceRef, Volume
 from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
-from headroom.serialization import Unreadable, from_json, to_json
+from headroom.serialization import to_json
 
 _GONE = "DBClusterNotFoundFault"
 _log = logging.getLogger(__name__)
@@ -146,9 +155,9 @@ class AuroraStorage:
             with reading(f"cluster {ref.resource_id}"):
                 volume, change = self._volume(told, memory), modification_of(told.shape, memory)
         except ResourceGone as gone:
-            return _declined(Refusal.GONE, str(gone))
+            return declined(Refusal.GONE, str(gone))
         except ReadFailed as failed:
-            return _declined(Refusal.OTHER, f"could not look again: {failed}")
+            return declined(Refusal.OTHER, f"could not look again: {failed}")
         busy = change is not None and change.in_flight
         if volume.configuration == target and not busy:
             return AlreadyThere()
@@ -171,7 +180,7 @@ class AuroraStorage:
         try:
             self.memory(ref, lambda before: replace(before, attempt=attempt))
         except Exception as failed:  # what could not be told from somebody else's is not sent
-            return _declined(Refusal.OTHER, f"could not note the change first: {failed}")
+            return declined(Refusal.OTHER, f"could not note the change first: {failed}")
         moved = self._moved(ref, volume, memory)
         if moved is not None:
             with suppress(ReadFailed):  # left there, the note lasts an hour
@@ -196,9 +205,9 @@ class AuroraStorage:
             with reading(f"cluster {ref.resource_id}"):
                 now = self._volume(told, memory)
         except ResourceGone as gone:
-            return _declined(Refusal.GONE, str(gone))
+            return declined(Refusal.GONE, str(gone))
         except ReadFailed as failed:
-            return _declined(Refusal.OTHER, f"could not look once more: {failed}")
+            return declined(Refusal.OTHER, f"could not look once more: {failed}")
         if now == volume:
             return None
         said = "the cluster or its tags changed while the change was being noted"
@@ -245,7 +254,7 @@ class AuroraStorage:
         self, ref: ResourceRef, change: Callable[[ClusterMemory | None], ClusterMemory | None]
     ) -> ClusterMemory | None:
         def moved(text: str) -> tuple[str, ClusterMemory | None]:
-            after = change(_remembered(text))
+            after = change(understood(text, ClusterMemory, about="cluster"))
             return (text if after is None else to_json(after)), after
 
         with reading(f"the note of {ref.resource_id}"):
@@ -293,35 +302,18 @@ def _first_seen(shape: shapes.Shape, memory: ClusterMemory) -> datetime | None:
     return memory.first_seen_in_mode
 
 
-def _remembered(text: str) -> ClusterMemory | None:
-    """What was noted; a note nobody understands is none, and the cluster is seen anew."""
-    if not text:
-        return None
-    try:
-        noted: ClusterMemory = from_json(text, ClusterMemory)
-        return noted
-    except Unreadable as problem:
-        _log.warning("a note about a cluster is not understood: %s", problem)
-        return None
-
-
 def _why_not_now(volume: Volume, change: Modification | None) -> Refused | None:
     facts = volume.facts
     if change is not None and change.in_flight:
-        return _declined(Refusal.IN_FLIGHT, "the last change of the mode is not over")
+        return declined(Refusal.IN_FLIGHT, "the last change of the mode is not over")
     if facts is None or facts.status != AVAILABLE:
         status = "nothing" if facts is None else facts.status
-        return _declined(Refusal.IN_FLIGHT, f"the cluster is {status}, not available")
+        return declined(Refusal.IN_FLIGHT, f"the cluster is {status}, not available")
     if facts.unusual is not None:
-        return _declined(Refusal.UNSUPPORTED, f"its bill is not told by it: {facts.unusual}")
+        return declined(Refusal.UNSUPPORTED, f"its bill is not told by it: {facts.unusual}")
     if facts.pending:
         left = ", ".join(facts.pending)
-        return _declined(
+        return declined(
             Refusal.OTHER, f"ApplyImmediately would apply what others left pending too: {left}"
         )
     return None
-
-
-def _declined(refusal: Refusal, message: str) -> Refused:
-    """A refusal of our own, before anything was sent."""
-    return Refused(refusal=refusal, code="NotSent", message=message, retry_at=None)

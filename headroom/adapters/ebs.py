@@ -17,9 +17,9 @@ from headroom.domain.outcome import (
     Applied,
     Outcome,
     Refusal,
-    Refused,
     Stale,
     Unknown,
+    declined,
 )
 from headroom.domain.resources import (
     Configuration,
@@ -166,9 +166,9 @@ class EbsStorage:
         try:
             volume, modification = self._look(ref)
         except ResourceGone as gone:
-            return _declined(Refusal.GONE, str(gone))
+            return declined(Refusal.GONE, str(gone))
         except ReadFailed as failed:
-            return _declined(Refusal.OTHER, f"could not look again: {failed}")
+            return declined(Refusal.OTHER, f"could not look again: {failed}")
         found = volume.configuration
         busy = modification is not None and modification.in_flight
         if found == target and not busy:
@@ -178,9 +178,9 @@ class EbsStorage:
             said = f"is {found}, last modified {started}; decided on {expected}, {seen}"
             return Stale(expected=expected, found=found, detail=said)
         if busy:
-            return _declined(Refusal.IN_FLIGHT, "the last modification has not completed")
+            return declined(Refusal.IN_FLIGHT, "the last modification has not completed")
         if target.size_gib < found.size_gib:
-            return _declined(Refusal.INVALID, f"a volume never shrinks: {found} to {target}")
+            return declined(Refusal.INVALID, f"a volume never shrinks: {found} to {target}")
         return self._send(ref, found, target)
 
     def _send(self, ref: ResourceRef, found: Configuration, target: Configuration) -> Outcome:
@@ -320,8 +320,3 @@ def _with_iops(volume: Volume) -> Volume:
         name = volume.ref.resource_id
         raise ReadFailed(f"{name} is {settings.volume_type} and reports no IOPS")
     return volume
-
-
-def _declined(refusal: Refusal, message: str) -> Refused:
-    """A refusal of our own, before anything was sent."""
-    return Refused(refusal=refusal, code="NotSent", message=message, retry_at=None)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from headroom.domain.observation import InstanceActivity, VolumeActivity
-from headroom.domain.outcome import Outcome, Refusal, Refused
+from headroom.domain.outcome import Outcome, Refusal, declined
 from headroom.domain.resources import Configuration, Kind, ResourceRef
 from headroom.ports import Glance, Metrics, ReadFailed, ResourceGone, Storage, StorageView
 
@@ -71,7 +71,7 @@ class EveryStorage:
         storage = self._storages.get(ref.kind)
         if storage is None:
             said = f"storage of kind {ref.kind.value} is not looked after here"
-            return Refused(refusal=Refusal.UNSUPPORTED, code="NotSent", message=said, retry_at=None)
+            return declined(Refusal.UNSUPPORTED, said)
         return storage.apply(ref, expected=expected, seen=seen, target=target)
 
 

@@ -15,10 +15,19 @@ from typing import TYPE_CHECKING
 
 from headroom.adapters import rds_shapes as shapes
 from headroom.adapters.errors import reading
+from headroom.adapters.noted import understood
 from headroom.adapters.rds_classes import InstanceClasses
 from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.adapters.rds_reads import LEAVING, RdsClient, RdsReads, name_of
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.outcome import (
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Refusal,
+    Refused,
+    Stale,
+    declined,
+)
 from headroom.domain.rds_changes import Parameters, parameters
 from headroom.domain.rds_operations import Attempt, Remembered, accepted, named, remember
 from headroom.domain.resources import (
@@ -29,7 +38,7 @@ from headroom.domain.resources import (
     ResourceRef,
 )
 from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
-from headroom.serialization import Unreadable, from_json, to_json
+from headroom.serialization import to_json
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -139,9 +148,9 @@ class RdsStorage:
             told, noted = self._look(ref, acting=True)
             valid = self._reads.valid(told)
         except ResourceGone as gone:
-            return _declined(Refusal.GONE, str(gone))
+            return declined(Refusal.GONE, str(gone))
         except ReadFailed as failed:
-            return _declined(Refusal.OTHER, f"could not look again: {failed}")
+            return declined(Refusal.OTHER, f"could not look again: {failed}")
         found, modification = told.volume.configuration, _modification(noted)
         busy = modification is not None and modification.in_flight
         if found == target and not busy:
@@ -159,7 +168,7 @@ class RdsStorage:
         try:
             sent = parameters(name_of(ref), found, target, valid=valid)
         except ValueError as problem:
-            return _declined(Refusal.INVALID, str(problem))
+            return declined(Refusal.INVALID, str(problem))
         return self._send(ref, told, target, sent)
 
     def _send(
@@ -169,7 +178,7 @@ class RdsStorage:
         try:
             self._amend(ref, lambda r: None if r is None else replace(r, attempt=attempt))
         except Exception as failed:  # what could not be told from somebody else's is not sent
-            return _declined(Refusal.OTHER, f"could not note the change first: {failed}")
+            return declined(Refusal.OTHER, f"could not note the change first: {failed}")
         moved = self._moved(ref, told)
         if moved is not None:
             self._withdraw(ref, attempt)
@@ -203,9 +212,9 @@ class RdsStorage:
         try:
             now = self._reads.told(ref)
         except ResourceGone as gone:
-            return _declined(Refusal.GONE, str(gone))
+            return declined(Refusal.GONE, str(gone))
         except ReadFailed as failed:
-            return _declined(Refusal.OTHER, f"could not look once more: {failed}")
+            return declined(Refusal.OTHER, f"could not look once more: {failed}")
         if now == told:
             return None
         found = now.volume.configuration
@@ -246,7 +255,7 @@ class RdsStorage:
         self, ref: ResourceRef, change: Callable[[Remembered | None], Remembered | None]
     ) -> Remembered | None:
         def moved(text: str) -> tuple[str, Remembered | None]:
-            after = change(_remembered(text))
+            after = change(understood(text, Remembered, about="database"))
             return (text if after is None else to_json(after)), after
 
         with reading(f"the note of {ref.resource_id}"):
@@ -268,18 +277,6 @@ class RdsStorage:
             return None
 
 
-def _remembered(text: str) -> Remembered | None:
-    """What was noted; a note nobody understands is none, and the database is seen anew."""
-    if not text:
-        return None
-    try:
-        noted: Remembered = from_json(text, Remembered)
-        return noted
-    except Unreadable as problem:
-        _log.warning("a note about a database is not understood: %s", problem)
-        return None
-
-
 def _modification(noted: Remembered | None) -> Modification | None:
     return None if noted is None else noted.modification
 
@@ -297,17 +294,17 @@ def _with_pending(told: shapes.Told, modification: Modification | None) -> shape
 def _why_not_now(told: shapes.Told, *, busy: bool) -> Refused | None:
     facts = told.facts
     if facts.pending and not busy:
-        return _declined(
+        return declined(
             Refusal.OTHER,
             f"ApplyImmediately would apply what others left pending too: "
             f"{', '.join(facts.pending)}",
         )
     if busy or told.seen.working:
-        return _declined(Refusal.IN_FLIGHT, "the last change of the storage is not over")
+        return declined(Refusal.IN_FLIGHT, "the last change of the storage is not over")
     if not told.seen.settled:
-        return _declined(Refusal.IN_FLIGHT, f"the database is {facts.status}, not available")
+        return declined(Refusal.IN_FLIGHT, f"the database is {facts.status}, not available")
     if facts.unusual is not None:
-        return _declined(Refusal.UNSUPPORTED, f"its storage is unusual: {facts.unusual}")
+        return declined(Refusal.UNSUPPORTED, f"its storage is unusual: {facts.unusual}")
     return None
 
 
@@ -315,10 +312,5 @@ def _why_never(told: shapes.Told, target: Configuration) -> Refused | None:
     """What no call of ours may do, whatever was decided: grow beside RDS's own autoscaling."""
     found = told.volume.configuration
     if target.size_gib > found.size_gib and told.facts.grows_by_itself:
-        return _declined(Refusal.UNSUPPORTED, "RDS's storage autoscaling grows it by now")
+        return declined(Refusal.UNSUPPORTED, "RDS's storage autoscaling grows it by now")
     return None
-
-
-def _declined(refusal: Refusal, message: str) -> Refused:
-    """A refusal of our own, before anything was sent."""
-    return Refused(refusal=refusal, code="NotSent", message=message, retry_at=None)

@@ -69,6 +69,11 @@ class Refused:
         return f"refused:{self.refusal.value}"
 
 
+def declined(refusal: Refusal, message: str) -> Refused:
+    """A refusal of our own, before anything was sent."""
+    return Refused(refusal=refusal, code=NOT_SENT, message=message, retry_at=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
     """No answer, or one that does not tell; only a later look at AWS resolves it."""
