@@ -22,7 +22,16 @@ from headroom.domain.evidence import policy_of
 from headroom.domain.guardrails import Case, judge
 from headroom.domain.guardrails.case import verdict_of
 from headroom.domain.guardrails.clusters import limits_of
-from headroom.domain.judged_again import Again, Go, Wait, Withdraw, as_judged, waiting_for
+from headroom.domain.judged_again import (
+    NOT_DECIDED,
+    Again,
+    Go,
+    Wait,
+    Withdraw,
+    as_judged,
+    overtaken,
+    waiting_for,
+)
 from headroom.domain.plans import Plan
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.requests import Asked, RollbackAsked
@@ -43,11 +52,10 @@ def judge_cluster_again(found: ClusterEvidence, decision: Decision, asked: Asked
     """What becomes of a change of mode that a person approved, judged on what is known now."""
     answer, at = decision.answer, found.seen.at
     if not isinstance(answer, Act):
-        return Withdraw(why="it was not decided to act", judgement=None)
-    if at >= asked.expires:
-        return Withdraw(why="the approval expired before it could be done", judgement=None)
-    if found.evidence.observation.volume.configuration != asked.origin:
-        return Withdraw(why="the cluster was changed meanwhile", judgement=None)
+        return NOT_DECIDED
+    over = overtaken(asked, found.evidence.observation.volume, at)
+    if over is not None:
+        return over
     base = decide_cluster(found)
     if isinstance(found.evidence.policy, PolicyUnreadable):
         return Wait(
@@ -97,7 +105,7 @@ def undo_cluster(found: ClusterEvidence, asked: RollbackAsked, change: Decision)
     if case is None:
         why = "no bill is known on either side"
         return _told(base, asked, (), rolling_back.refused(why, "price_unknown", None))
-    judged = _without_say(judge(case))
+    judged = rolling_back.without_say(judge(case), NOT_ASKED)
     answer: Answer
     if judged.allowed and at >= asked.expires:
         why = "it expired before it could be done"
@@ -139,18 +147,6 @@ def _case(
         diagnosis=base.diagnosis, standing=standing, policy=policy,
         effective=effective, cluster=about,
     )  # fmt: skip
-
-
-def _without_say(judged: PlanJudgement) -> PlanJudgement:
-    verdicts = tuple(
-        verdict_of(
-            v.guardrail, Relation.IS, "a rollback", "a rollback", "", "has no say in a rollback"
-        )
-        if v.guardrail in NOT_ASKED
-        else v
-        for v in judged.verdicts
-    )
-    return replace(judged, verdicts=verdicts)
 
 
 def _told(

@@ -15,6 +15,7 @@ from headroom.domain.plans import Plan
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.pricing import PriceUnknown
 from headroom.domain.requests import Asked
+from headroom.domain.resources import Volume
 from headroom.domain.rolling_back import case_of, judge_rollback
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation
 
@@ -48,17 +49,26 @@ class Withdraw:
 Again = Go | Wait | Withdraw
 
 
+NOT_DECIDED = Withdraw(why="it was not decided to act", judgement=None)
+
+
+def overtaken(asked: Asked, volume: Volume, at: datetime) -> Withdraw | None:
+    """Why an approval counts no more, whatever would be judged: its time, or what was changed."""
+    if at >= asked.expires:
+        return Withdraw(why="the approval expired before it could be done", judgement=None)
+    if volume.configuration != asked.origin:
+        return Withdraw(why=f"the {volume.ref.noun} was changed meanwhile", judgement=None)
+    return None
+
+
 def judge_again(evidence: Evidence, decision: Decision, asked: Asked) -> Again:
     """What becomes of the plan of `decision` that a person approved, judged on `evidence`."""
     answer, at = decision.answer, evidence.observation.at
     if not isinstance(answer, Act):
-        return Withdraw(why="it was not decided to act", judgement=None)
-    if at >= asked.expires:
-        return Withdraw(why="the approval expired before it could be done", judgement=None)
-    if evidence.observation.volume.configuration != asked.origin:
-        return Withdraw(
-            why=f"the {evidence.observation.volume.ref.noun} was changed meanwhile", judgement=None
-        )
+        return NOT_DECIDED
+    over = overtaken(asked, evidence.observation.volume, at)
+    if over is not None:
+        return over
     base = decide(replace(evidence, also=asked.target))
     passing = _passing(evidence, base)
     if passing is not None:

@@ -5,7 +5,7 @@ IOPS, throughput and type go back to what they were before the change; size neve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -170,16 +170,20 @@ def judge_rollback(
     effective = base.effective
     if by_person:
         effective = replace(effective, limits=replace(effective.limits, slots_reserve=0))
-    found = judge(case_of(base, evidence, plan, effective, approved_usd))
+    return without_say(judge(case_of(base, evidence, plan, effective, approved_usd)), NOT_ASKED)
+
+
+def without_say(judged: PlanJudgement, not_asked: Set[Guardrail]) -> PlanJudgement:
+    """The judgement of a rollback, in which `not_asked` have no say and tell so."""
     verdicts = tuple(
         verdict_of(
             v.guardrail, Relation.IS, "a rollback", "a rollback", "", "has no say in a rollback"
         )
-        if v.guardrail in NOT_ASKED
+        if v.guardrail in not_asked
         else v
-        for v in found.verdicts
+        for v in judged.verdicts
     )
-    return replace(found, verdicts=verdicts)
+    return replace(judged, verdicts=verdicts)
 
 
 def case_of(
