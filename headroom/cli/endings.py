@@ -26,8 +26,7 @@ from headroom.domain.verdicts import Guardrail
 
 def ending(played: Played) -> Ending:
     """How a story ended."""
-    line, claims = _ENDINGS[played.story.key](played)
-    return Ending(line=line, amiss=tuple(claim for claim, true in claims.items() if not true))
+    return Ending.of(*_ENDINGS[played.story.key](played))
 
 
 def _credits(played: Played) -> tuple[str, Claims]:

@@ -23,8 +23,7 @@ CENT = Decimal("0.01")
 
 def ending(played: PlayedCluster) -> Ending:
     """How a cluster's story ended."""
-    line, claims = _ENDINGS[played.story.key](played)
-    return Ending(line=line, amiss=tuple(claim for claim, true in claims.items() if not true))
+    return Ending.of(*_ENDINGS[played.story.key](played))
 
 
 def bills_of(decision: Decision) -> Bills | None:

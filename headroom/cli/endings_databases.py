@@ -33,8 +33,7 @@ CROSSED = 400
 
 def ending(played: Played) -> Ending:
     """How a story ended."""
-    line, claims = _ENDINGS[played.story.key](played)
-    return Ending(line=line, amiss=tuple(claim for claim, true in claims.items() if not true))
+    return Ending.of(*_ENDINGS[played.story.key](played))
 
 
 def _credits(played: Played) -> tuple[str, Claims]:

@@ -66,6 +66,11 @@ class Ending:
         """Whether the story ended as told."""
         return not self.amiss
 
+    @classmethod
+    def of(cls, line: str, claims: Mapping[str, bool]) -> Ending:
+        """The ending told by `line`, amiss where a claim does not hold."""
+        return cls(line=line, amiss=tuple(claim for claim, true in claims.items() if not true))
+
 
 Claims = Mapping[str, bool]
 """What should be true of an ending, and whether it is."""
