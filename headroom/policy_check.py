@@ -15,8 +15,15 @@ from headroom.domain.catalogue import DURABILITY_PERCENT, LIMITS, MAX_MODIFICATI
 from headroom.domain.daily import zone_of
 from headroom.domain.enrolment import defaults_for
 from headroom.domain.limits import Limits, Mode, TagsMay
-from headroom.domain.policy import MODE_TAG, EffectiveLimits, Policy, Rule, Selector, limits_for
-from headroom.domain.policy_fields import FRIENDLY, TARGET_TYPES, PolicyError, written
+from headroom.domain.policy import EffectiveLimits, Policy, Rule, Selector, limits_for
+from headroom.domain.policy_fields import (
+    FRIENDLY,
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    TARGET_TYPES,
+    PolicyError,
+    written,
+)
 from headroom.domain.policy_kinds import overrides, remarks_on_ceilings, remarks_on_kinds
 from headroom.domain.resources import (
     EBS_TYPES,
@@ -26,9 +33,9 @@ from headroom.domain.resources import (
     Volume,
     VolumeType,
 )
-from headroom.domain.tags import PREFIX
+from headroom.domain.tags import MODE_TAG, PREFIX
 from headroom.domain.windows import never_opens
-from headroom.policy_document import LONGEST_KEY, LONGEST_VALUE, read_policy
+from headroom.policy_document import read_policy
 from headroom.policy_text import document_in, parse_policy
 
 LONG_FREEZE = timedelta(days=366)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from headroom.domain.account_fields import ACCOUNT
-from headroom.domain.policy import Limits, Policy, Rule, Selector
+from headroom.domain.limits import Limits
+from headroom.domain.policy import Policy, Rule, Selector
 from headroom.domain.policy_fields import (
     FRIENDLY,
     LONGEST_KEY,

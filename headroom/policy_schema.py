@@ -7,13 +7,9 @@ import json
 from headroom.domain.account_fields import ACCOUNT
 from headroom.domain.limits import Limits
 from headroom.domain.policy import Policy
-from headroom.domain.policy_fields import (
-    FRIENDLY,
-    PRESETS,
-    written,
-)
+from headroom.domain.policy_fields import FRIENDLY, LONGEST_KEY, LONGEST_VALUE, PRESETS, written
 from headroom.domain.resources import EBS_TYPES, GOVERNED
-from headroom.policy_document import ACCOUNT_ID, FORMAT, LONGEST_KEY, LONGEST_VALUE, REGION, WORTH
+from headroom.policy_document import ACCOUNT_ID, FORMAT, REGION, WORTH
 
 Schema = dict[str, object]
 

@@ -16,13 +16,7 @@ from typing import Literal
 
 from headroom.domain.account_fields import ACCOUNT
 from headroom.domain.policy import Policy, Selector, narrowed
-from headroom.domain.policy_fields import (
-    FRIENDLY,
-    PolicyError,
-    refuse,
-    shown,
-    written,
-)
+from headroom.domain.policy_fields import FRIENDLY, PolicyError, refuse, shown, written
 from headroom.policy_document import FORMAT, read_policy
 
 STANDARD_TIER = 4_096

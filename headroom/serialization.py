@@ -24,12 +24,8 @@ from cattrs import Converter
 from cattrs.errors import StructureHandlerNotFoundError
 from cattrs.gen import make_dict_unstructure_fn, override
 
-from headroom.domain.aurora_decision import (
-    AuroraAct,
-    AuroraAnswer,
-    AuroraEscalate,
-    AuroraHold,
-)
+from headroom.domain.answers import Act, Answer, Escalate, Hold
+from headroom.domain.aurora_decision import AuroraAct, AuroraAnswer, AuroraEscalate, AuroraHold
 from headroom.domain.aurora_verification import (
     ModeDiverged,
     ModeIneffective,
@@ -37,11 +33,12 @@ from headroom.domain.aurora_verification import (
     ModeRelieved,
     ModeVerification,
 )
-from headroom.domain.decision import Act, Answer, Decision, Escalate, Hold
+from headroom.domain.decision import Decision
+from headroom.domain.limits import Limits
 from headroom.domain.observation import Observation, VolumeActivity
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
 from headroom.domain.plans import Plan
-from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
+from headroom.domain.policy import Policy, PolicyUnreadable, Rule, Selector
 from headroom.domain.resources import Configuration, Volume
 from headroom.domain.verdicts import Quantity
 from headroom.domain.verification import (

@@ -29,7 +29,12 @@ from headroom.adapters.price_store import PriceStore
 from headroom.adapters.prices import KeptPrices
 from headroom.adapters.rds import RdsStorage
 from headroom.domain.resources import Kind
-from headroom.ports import Clusters, Metrics, Ports, Prices, Storage, Telling
+from headroom.ports import Ports
+from headroom.ports.clusters import Clusters
+from headroom.ports.metrics import Metrics
+from headroom.ports.owners import Prices
+from headroom.ports.storage import Storage
+from headroom.ports.telling import Telling
 from headroom.settings import FunctionSettings, SettingsError
 
 if TYPE_CHECKING:

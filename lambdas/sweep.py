@@ -10,7 +10,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import application, wiring
-from headroom.application import RecordsTold
+from headroom.application.tail import RecordsTold
 
 logger = Logger()
 metrics = Metrics()

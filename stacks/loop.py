@@ -7,8 +7,9 @@ from aws_cdk import aws_ssm as ssm
 from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
+from headroom.domain.policy import Policy
 from headroom.policy_check import check, first_problem
-from headroom.policy_text import Policy, canonical_json, load_policy_file, published, ssm_tier
+from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
 from headroom.settings import DeploymentConfig, FunctionSettings
 from stacks.constructs.alarms import DetectionAlarms, OwnAlarms
 from stacks.constructs.asset import ROOT, stage_function_code
@@ -23,12 +24,7 @@ from stacks.constructs.permissions import (
     loop_statements,
     prices_statement,
 )
-from stacks.constructs.triggers import (
-    SIGNALS_TIMEOUT,
-    SWEEP_TIMEOUT,
-    SignalsQueue,
-    SweepSchedule,
-)
+from stacks.constructs.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
 from stacks.detection import price_note, short_price
 from stacks.names import POLICY_PARAMETER, PRICED_PARTITION, PRICED_REGIONS
 from stacks.state import HeadroomState

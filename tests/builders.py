@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.decision import Evidence
+from headroom.domain.evidence import Evidence
+from headroom.domain.limits import Limits, Mode
 from headroom.domain.observation import InstanceActivity, Observation, Series, VolumeActivity
-from headroom.domain.policy import Limits, Mode, Policy, PolicyUnreadable, Rule, Selector
+from headroom.domain.policy import Policy, PolicyUnreadable, Rule, Selector
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import (
     Configuration,

@@ -13,8 +13,9 @@ from headroom.adapters.messages import Message, of_decision, of_switch
 from headroom.adapters.notifier import UNCOUNTED, document, with_withheld
 from headroom.adapters.plain_text import plain_text, subject
 from headroom.application.day import MOST_COUNTED, MOST_READ
+from headroom.domain.answers import Act, Escalate, Reason
 from headroom.domain.day import LEASE, SETTLING
-from headroom.domain.decision import Act, Decision, Escalate, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.links import closed, switch
 from headroom.domain.message_rate import Admission, Priority, share
 from headroom.domain.policy import Policy

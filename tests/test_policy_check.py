@@ -9,9 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headroom.domain.policy import Policy, Selector, limits_for
+from headroom.domain.policy_fields import PolicyError
 from headroom.domain.resources import EBS_TYPES, Kind
 from headroom.policy_check import check, check_file, covers, first_problem, specimen
-from headroom.policy_text import PolicyError, default_policy, parse_policy
+from headroom.policy_text import default_policy, parse_policy
 from tests.builders import NOW
 from tests.test_policy_text import DOCUMENTS, ROOT
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from headroom.domain.policy import Limits, Mode
-from headroom.domain.policy_fields import FRIENDLY, PRESETS
+from headroom.domain.limits import Limits, Mode
+from headroom.domain.policy_fields import FRIENDLY, PRESETS, PolicyError
 from headroom.domain.tags import BY_TAG, key_of, said
 from headroom.policy_check import check
-from headroom.policy_text import PolicyError, default_policy, parse_policy
+from headroom.policy_text import default_policy, parse_policy
 from headroom.proving.policy_tests import (
     ANSWERS,
     EXPECT,

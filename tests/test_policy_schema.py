@@ -11,8 +11,9 @@ import yaml
 from hypothesis import given
 from jsonschema import Draft7Validator
 
+from headroom.domain.policy_fields import PolicyError
 from headroom.policy_schema import schema, schema_text
-from headroom.policy_text import PolicyError, canonical_json, parse_policy
+from headroom.policy_text import canonical_json, parse_policy
 from tests.test_policy_text import DOCUMENTS, REFUSED, ROOT
 
 VALIDATOR = Draft7Validator(schema())

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.policy import Limits, Mode, Selector, limits_for
-from headroom.domain.policy_fields import FRIENDLY
+from headroom.domain.limits import Limits, Mode
+from headroom.domain.policy import Selector, limits_for
+from headroom.domain.policy_fields import FRIENDLY, PolicyError
 from headroom.domain.resources import Kind, ResourceRef, Volume, VolumeType
 from headroom.policy_document import read_policy
 from headroom.policy_text import (
-    PolicyError,
     canonical_json,
     default_policy,
     load_policy_file,

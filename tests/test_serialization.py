@@ -12,10 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.decision import Act, Answer, Decision, Hold, decide
+from headroom.domain.answers import Act, Answer, Hold
+from headroom.domain.decision import Decision, decide
+from headroom.domain.limits import Limits, Mode
 from headroom.domain.observation import Observation, Series
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused
-from headroom.domain.policy import Limits, Mode, Policy, Rule, Selector
+from headroom.domain.policy import Policy, Rule, Selector
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.records import Record
 from headroom.domain.resource_state import ResourceState

@@ -18,7 +18,8 @@ from headroom.adapters.every_kind import EveryMetrics, EveryStorage
 from headroom.adapters.rds import RdsStorage
 from headroom.domain.outcome import Unknown
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import Ports, ReadFailed, ResourceGone, StorageView
+from headroom.ports import Ports
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 from headroom.settings import FunctionSettings, SettingsError
 from tests.builders import ACCOUNT, REGION, gp3, ref, volume
 

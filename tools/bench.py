@@ -18,15 +18,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headroom.domain.decision import Evidence, decide
-from headroom.proving.compare import (
-    CONTROLLERS,
-    compare,
-    cores,
-    courses_in,
-    jobs,
-    sample_courses,
-)
+from headroom.domain.decision import decide
+from headroom.domain.evidence import Evidence
+from headroom.proving.compare import CONTROLLERS, compare, cores, courses_in, jobs, sample_courses
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES

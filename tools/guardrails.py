@@ -22,15 +22,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from headroom.domain.answers import Act
 from headroom.domain.aurora_decision import decide as decide_mode
 from headroom.domain.cluster_decision import case_of as case_for
 from headroom.domain.cluster_decision import decide_cluster
-from headroom.domain.decision import Act, decide
-from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, Case
+from headroom.domain.decision import decide
+from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS
+from headroom.domain.guardrails.case import Case
 from headroom.domain.guardrails.clusters import limits_of
 from headroom.domain.guardrails.pages import Page
 from headroom.domain.guardrails.pages_clusters import EVERY_PAGE
-from headroom.domain.policy import Mode, Policy
+from headroom.domain.limits import Mode
+from headroom.domain.policy import Policy
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.policy_schema import schema
 from tests.builders import activity, evidence, gp3, observation, policy, standing, volume

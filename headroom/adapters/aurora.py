@@ -17,13 +17,7 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters import aurora_shapes as shapes
 from headroom.adapters.aurora_beside import Beside, RdsClient
-from headroom.adapters.aurora_facts import (
-    AVAILABLE,
-    LEAVING,
-    mode_seen,
-    modification_of,
-    volume_of,
-)
+from headroom.adapters.aurora_facts import AVAILABLE, LEAVING, mode_seen, modification_of, volume_of
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.noted import understood
 from headroom.adapters.rds_errors import rds_refusal_of
@@ -42,7 +36,8 @@ from headroom.domain.outcome import (
     declined,
 )
 from headroom.domain.resources import Configuration, Modification, ResourceRef, Volume
-from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
+from headroom.ports.telling import Notes
 from headroom.serialization import to_json
 
 _GONE = "DBClusterNotFoundFault"

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from headroom.adapters import aurora_shapes as shapes
 from headroom.adapters.errors import code_of, reading
 from headroom.domain.aurora import Member
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 PAGE = 100
 """Clusters, members, reservations or parameters a page, the most RDS takes."""

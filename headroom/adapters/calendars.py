@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.errors import reading
-from headroom.domain.freezes import CalendarSeen
-from headroom.ports import ReadFailed
+from headroom.domain.standing import CalendarSeen
+from headroom.ports.storage import ReadFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient

@@ -24,7 +24,8 @@ from headroom.adapters.published import (
 )
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import Glance, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

@@ -10,7 +10,8 @@ from headroom.adapters.metric_data import Query, Statistic, Window, read, window
 from headroom.domain.aurora import AuroraActivity, AuroraCluster
 from headroom.domain.aurora_demand import LOOK_BACK
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
-from headroom.ports import Glance, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

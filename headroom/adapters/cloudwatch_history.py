@@ -20,7 +20,7 @@ from headroom.adapters.published import (
 from headroom.adapters.published_rds import storage_activity, storage_queries
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
 from headroom.domain.resources import Kind
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

@@ -20,7 +20,8 @@ from headroom.adapters.published_rds import (
 )
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
 from headroom.domain.resources import Volume
-from headroom.ports import Glance, ReadFailed, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import ReadFailed, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

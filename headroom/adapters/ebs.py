@@ -30,7 +30,7 @@ from headroom.domain.resources import (
     Volume,
     VolumeType,
 )
-from headroom.ports import ReadFailed, ResourceGone, StorageView
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

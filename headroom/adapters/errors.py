@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from botocore.parsers import ResponseParserError
 
 from headroom.domain.outcome import Refusal, Refused, Unknown
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 REFUSALS = {
     "VolumeModificationRateExceeded": Refusal.SLOTS,

@@ -16,7 +16,7 @@ from headroom.adapters.events_out import (
     STOP,
     VERSION,
 )
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode
 from headroom.domain.records import Step
 from headroom.domain.resources import VolumeType
 

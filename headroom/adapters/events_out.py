@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.actions import EVENT_SOURCE
 from headroom.adapters.messages import clipped, plan_facts, plan_of
-from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.answers import Act, Escalate, Hold
+from headroom.domain.decision import Decision
 from headroom.domain.records import Record, Step
-from headroom.ports import Delivery, Recorded
+from headroom.ports.telling import Delivery, Recorded
 from headroom.serialization import Unreadable, decision_from_json
 
 if TYPE_CHECKING:

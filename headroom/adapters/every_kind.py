@@ -10,7 +10,8 @@ from typing import Protocol
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import Outcome, Refusal, declined
 from headroom.domain.resources import Configuration, Kind, ResourceRef
-from headroom.ports import Glance, Metrics, ReadFailed, ResourceGone, Storage, StorageView
+from headroom.ports.metrics import Glance, Metrics
+from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
 
 CLUSTER = "cluster:"
 """What the id of a cluster begins with until it is known whether it is Aurora's."""

@@ -26,7 +26,7 @@ from headroom.domain.links import following, may_follow, opened, opening
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import Breaker, account_after
-from headroom.ports import IllegalStep, LostLease
+from headroom.ports.ledger import IllegalStep, LostLease
 from headroom.serialization import decision_to_json, to_json
 
 RECORD = 0

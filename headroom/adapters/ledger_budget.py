@@ -17,7 +17,7 @@ from headroom.adapters.ledger_state import SUM
 from headroom.domain.budget import Budget, budget
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -13,8 +13,9 @@ from headroom.adapters.ledger_tables import Tables
 from headroom.adapters.ledger_traffic import HeldTraffic
 from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
 from headroom.domain.admission import admitted
+from headroom.domain.answers import Act
 from headroom.domain.bookkeeping import after_intended
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.links import following
 from headroom.domain.records import Record, Step
 from headroom.domain.reservation import (
@@ -28,7 +29,7 @@ from headroom.domain.reservation import (
 )
 from headroom.domain.resource_state import ResourceState, usd
 from headroom.domain.traffic import Traffic
-from headroom.ports import IllegalStep, Intent, NotIntended
+from headroom.ports.ledger import IllegalStep, Intent, NotIntended
 from headroom.serialization import to_json
 
 

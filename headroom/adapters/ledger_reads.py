@@ -10,7 +10,7 @@ from headroom.adapters.errors import reading
 from headroom.adapters.ledger_items import Item, moment, record_of, unwire
 from headroom.adapters.ledger_schema import RECORDS, Index
 from headroom.domain.records import Record
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from headroom.adapters.ledger_archive import Archive
 from headroom.adapters.ledger_items import Item, ref_of
 from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
+from headroom.domain.answers import Act
 from headroom.domain.approval import Unanswerable, answered
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.links import answer_told, following, rollback_asked
 from headroom.domain.records import Record, Step
 from headroom.domain.rolling_back import wanted
-from headroom.ports import NotAnswered
+from headroom.ports.people import NotAnswered
 from headroom.serialization import to_json
 
 LONGEST_WAIT = timedelta(days=7)

@@ -9,12 +9,12 @@ from decimal import Decimal
 from headroom.adapters.ledger_tables import Tables
 from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
 from headroom.domain.known_changes import after_forgotten, after_modifications
+from headroom.domain.queue_place import Waiting
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
 from headroom.domain.standings import standing_of
 from headroom.domain.traffic import Traffic
-from headroom.domain.waiting import Waiting
-from headroom.ports import Due, InQueue, Scan
+from headroom.ports.standings import Due, InQueue, Scan
 
 
 class Standings(Tables):

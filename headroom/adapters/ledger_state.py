@@ -24,11 +24,11 @@ from headroom.adapters.ledger_schema import (
 )
 from headroom.adapters.ledger_stops import account_stops, instant
 from headroom.adapters.ledger_traffic import HeldTraffic, traffic_of
+from headroom.domain.queue_place import Waiting
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import AccountStops
-from headroom.domain.waiting import Waiting
-from headroom.ports import Due, Scan
+from headroom.ports.standings import Due, Scan
 from headroom.serialization import to_plain
 
 if TYPE_CHECKING:

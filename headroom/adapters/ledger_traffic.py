@@ -9,9 +9,9 @@ from headroom.adapters.errors import reading
 from headroom.adapters.ledger_items import Item, ref_of, unwire, wire
 from headroom.adapters.ledger_reads import Reads
 from headroom.adapters.ledger_schema import TRAFFIC, WAITING, WAITING_SHARD
+from headroom.domain.queue_place import Waiting
 from headroom.domain.traffic import Traffic
-from headroom.domain.waiting import Waiting
-from headroom.ports import InQueue
+from headroom.ports.standings import InQueue
 from headroom.serialization import from_plain, to_plain
 
 _BESIDE = ("owner", "item", "version", "written_by")

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.errors import code_of, message_of
 from headroom.adapters.ledger_items import Item
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
+from headroom.domain.answers import Act, Escalate, Hold, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.message_rate import Counts, Priority
 from headroom.domain.plans import Plan
 from headroom.domain.records import Record, Step

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headroom.adapters.errors import reading
 from headroom.domain.observation import Series
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

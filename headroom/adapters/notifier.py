@@ -13,8 +13,9 @@ from headroom.adapters.day_message import of_day
 from headroom.adapters.messages import Message, of_decision, of_switch, told_counts
 from headroom.adapters.plain_text import plain_text, subject
 from headroom.adapters.slack_blocks import blocks, escaped
+from headroom.domain.answers import Hold
 from headroom.domain.day import Day
-from headroom.domain.decision import Decision, Hold
+from headroom.domain.decision import Decision
 from headroom.domain.message_rate import (
     Admission,
     Priority,
@@ -26,7 +27,8 @@ from headroom.domain.message_rate import (
 )
 from headroom.domain.policy import Policy
 from headroom.domain.records import Record, Step
-from headroom.ports import Notes, Policies
+from headroom.ports.owners import Policies
+from headroom.ports.telling import Notes
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from headroom.adapters.errors import reading
 from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.policy_text import PolicyError, policy_from_json
-from headroom.ports import ReadFailed
+from headroom.domain.policy_fields import PolicyError
+from headroom.policy_text import policy_from_json
+from headroom.ports.storage import ReadFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient

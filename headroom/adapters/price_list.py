@@ -17,7 +17,7 @@ from headroom.adapters.price_list_shapes import (
 )
 from headroom.adapters.rds_price_list_shapes import FAMILIES as DATABASE_FAMILIES
 from headroom.adapters.rds_price_list_shapes import read_databases
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 SERVICE, DATABASES = "AmazonEC2", "AmazonRDS"
 PAGE = 100

@@ -8,14 +8,9 @@ from datetime import datetime, timedelta
 
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_store import NOTHING_HELD, HeldPrices, PriceStore
-from headroom.domain.pricing import (
-    PriceTable,
-    PriceUnknown,
-    catalogue_prices,
-    why_implausible,
-    with_databases,
-)
-from headroom.ports import ReadFailed
+from headroom.domain.pricing import PriceTable, catalogue_prices, why_implausible, with_databases
+from headroom.domain.resources import PriceUnknown
+from headroom.ports.storage import ReadFailed
 
 FRESH = timedelta(days=1)
 """How long a table that was read is not read again; AWS changes EBS prices once in years."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from headroom.adapters.metric_data import Query, Statistic, Window
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
 from headroom.domain.resources import Instance, Volume, VolumeType
-from headroom.ports import Glance
+from headroom.ports.metrics import Glance
 
 _MIB = 1024 * 1024
 _KIB_PER_MIB = 1024

@@ -15,7 +15,7 @@ from headroom.adapters.metric_data import Query, Statistic, Window
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
 from headroom.domain.resources import Instance, Volume, VolumeType
 from headroom.domain.waits import slowest_ms
-from headroom.ports import Glance
+from headroom.ports.metrics import Glance
 
 _MIB = 1024 * 1024
 _GIB = 1024**3

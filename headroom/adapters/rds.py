@@ -30,14 +30,9 @@ from headroom.domain.outcome import (
 )
 from headroom.domain.rds_changes import Parameters, parameters
 from headroom.domain.rds_operations import Attempt, Remembered, accepted, named, remember
-from headroom.domain.resources import (
-    Configuration,
-    Instance,
-    Kind,
-    Modification,
-    ResourceRef,
-)
-from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
+from headroom.domain.resources import Configuration, Instance, Kind, Modification, ResourceRef
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
+from headroom.ports.telling import Notes
 from headroom.serialization import to_json
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from botocore.exceptions import ClientError
 from headroom.adapters import rds_shapes as shapes
 from headroom.adapters.errors import code_of, reading
 from headroom.domain.databases import Deployment
-from headroom.domain.rds_catalogue import ValidStorage
-from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import ReadFailed, ResourceGone
+from headroom.domain.resources import Kind, ResourceRef, ValidStorage
+from headroom.ports.storage import ReadFailed, ResourceGone
 
 _GONE = ("DBInstanceNotFound", "DBInstanceNotFoundFault", "DBClusterNotFoundFault")
 LEAVING = ("deleting", "deleted")

@@ -12,10 +12,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headroom.domain.databases import Database, DatabaseFacts, Deployment, Engine
-from headroom.domain.rds_catalogue import Span, Spans, ValidStorage, band_of, why_invalid
+from headroom.domain.rds_catalogue import band_of, why_invalid
 from headroom.domain.rds_changes import flushed
 from headroom.domain.rds_operations import Seen
-from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
+from headroom.domain.resources import (
+    Configuration,
+    Kind,
+    ResourceRef,
+    Span,
+    Spans,
+    ValidStorage,
+    Volume,
+    VolumeType,
+)
 
 Shape = Mapping[str, Any]
 """An element of a response; nothing of it leaves this module and `rds`."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headroom.adapters.ebs import IDS_AT_ONCE, EbsStorage
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headroom.domain.resources import ResourceRef
-from headroom.ports import ResourceGone, Storage, StorageView
+from headroom.ports.storage import ResourceGone, Storage, StorageView
 
 
 def selected_databases(

@@ -10,15 +10,19 @@ from contextlib import suppress
 from datetime import datetime
 
 from headroom.application.execution import WITHDRAWN_DUE, execute
+from headroom.domain.answers import Act
 from headroom.domain.approval import starts_at
-from headroom.domain.decision import Act, Decision, Evidence
+from headroom.domain.decision import Decision
+from headroom.domain.evidence import Evidence
 from headroom.domain.judged_again import Again, Go, Wait, Withdraw, judge_again
-from headroom.domain.policy import Mode, Policy, limits_for
+from headroom.domain.limits import Mode
+from headroom.domain.policy import Policy, limits_for
 from headroom.domain.records import Step
 from headroom.domain.requests import Asked
 from headroom.domain.resources import ResourceRef
 from headroom.domain.verdicts import PlanJudgement
-from headroom.ports import IllegalStep, Ports
+from headroom.ports import Ports
+from headroom.ports.ledger import IllegalStep
 
 
 def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from headroom.application import approvals
 from headroom.application.execution import execute
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
+from headroom.domain.answers import Act, Escalate, Hold, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.records import Step
 from headroom.domain.standing import Standing
 from headroom.domain.waiting import waiting_of

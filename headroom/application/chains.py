@@ -10,8 +10,9 @@ from headroom.application import rollback
 from headroom.application.breakers import tell_if_opened
 from headroom.application.execution import LEASE, VERIFY_AFTER, known
 from headroom.application.groups import tell_ended
+from headroom.domain.answers import Act
 from headroom.domain.assess import assess, assess_return, patience
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from headroom.application import approvals
 from headroom.application.carrying import carry_out, somebody_waits
 from headroom.application.chains import advance
+from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.aurora import AuroraCluster, AuroraObservation
 from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.aurora_demand import demand
@@ -15,17 +16,20 @@ from headroom.domain.cluster_again import judge_cluster_again, undo_cluster
 from headroom.domain.cluster_check import assess_cluster, check, switch_of
 from headroom.domain.cluster_decision import ClusterEvidence, decide_cluster, no_activity
 from headroom.domain.cluster_memory import ClusterMemory, with_days
-from headroom.domain.decision import Act, Decision, Evidence, Hold, Reason
+from headroom.domain.decision import Decision
+from headroom.domain.evidence import Evidence
+from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.records import Step
 from headroom.domain.requests import Asked
-from headroom.domain.resources import ResourceRef
+from headroom.domain.resources import PriceUnknown, ResourceRef
 from headroom.domain.standing import KEPT, WINDOW, KnownModification, OpenChain, Standing
 from headroom.domain.verification import Relieved, Verification
-from headroom.ports import Clusters, Ports, ReadFailed, StorageView
+from headroom.ports import Ports
+from headroom.ports.clusters import Clusters
+from headroom.ports.storage import ReadFailed, StorageView
 
 DAILY = timedelta(hours=24)
 """How often a cluster is looked at: what fourteen days say changes once a day."""

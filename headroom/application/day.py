@@ -13,16 +13,18 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from headroom.domain import day as days
+from headroom.domain.answers import Act
 from headroom.domain.daily import TimeOfDay
 from headroom.domain.day import Awaited, Change, Counted, Day, DayMark
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.message_rate import Counts, Ration, digested, ration_in
 from headroom.domain.message_rate import text_of as ration_text
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.records import Glimpse, Step
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.stops import in_force
-from headroom.ports import ReadFailed, Telling
+from headroom.ports.storage import ReadFailed
+from headroom.ports.telling import Telling
 
 NOTE = "day"
 RATION = "messages"

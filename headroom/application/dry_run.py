@@ -18,31 +18,23 @@ from headroom.application.look import note_modifications, observe
 from headroom.domain.aurora import AuroraObservation
 from headroom.domain.cluster_again import undo_cluster
 from headroom.domain.cluster_decision import decide_cluster
-from headroom.domain.decision import Decision, Evidence
+from headroom.domain.decision import Decision
+from headroom.domain.evidence import Evidence
 from headroom.domain.known_changes import after_modifications
+from headroom.domain.limits import Mode
 from headroom.domain.outcome import Outcome
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.queue_place import Waiting
 from headroom.domain.records import Record, Step
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import Configuration, Kind, ResourceRef
+from headroom.domain.resources import Configuration, Kind, PriceUnknown, ResourceRef
 from headroom.domain.standing import KnownModification, Standing
 from headroom.domain.traffic import Traffic
-from headroom.domain.waiting import Waiting
-from headroom.ports import (
-    Archive,
-    Due,
-    InQueue,
-    Intent,
-    Ledger,
-    NotIntended,
-    Ports,
-    ReadFailed,
-    Scan,
-    Standings,
-    Storage,
-    StorageView,
-)
+from headroom.ports import Ports
+from headroom.ports.archive import Archive
+from headroom.ports.ledger import Intent, Ledger, NotIntended
+from headroom.ports.standings import Due, InQueue, Scan, Standings
+from headroom.ports.storage import ReadFailed, Storage, StorageView
 
 
 class NothingIsWritten(RuntimeError):

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 from headroom.application.breakers import tell_if_opened
 from headroom.domain.admission import WHY
-from headroom.domain.decision import Act, Decision
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision
 from headroom.domain.outcome import (
     NOT_SENT,
     AlreadyThere,
@@ -22,7 +23,8 @@ from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import WINDOW, KnownModification
 from headroom.domain.way_back import OURS, ROLLBACK
-from headroom.ports import IllegalStep, Intent, NotIntended, Ports
+from headroom.ports import Ports
+from headroom.ports.ledger import IllegalStep, Intent, NotIntended
 
 LEASE = timedelta(minutes=20)
 """Longer than any function may run: after it, whoever held the lease is gone."""

@@ -9,13 +9,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.application.execution import LEASE, is_told, record_outcome
-from headroom.domain.decision import Act, Decision, Evidence, decide
-from headroom.domain.group_decision import (
-    NOT_ASKED,
-    SetDecision,
-    decide_together,
-    held_anyway,
-)
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision, decide
+from headroom.domain.evidence import Evidence
+from headroom.domain.group_decision import NOT_ASKED, SetDecision, decide_together, held_anyway
 from headroom.domain.groups import (
     Candidate,
     GroupSeen,
@@ -25,19 +22,14 @@ from headroom.domain.groups import (
     why_no_set,
     why_not_alike,
 )
+from headroom.domain.limits import Mode
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
-from headroom.domain.policy import Mode, Policy, limits_for
+from headroom.domain.policy import Policy, limits_for
 from headroom.domain.records import Record, Step
 from headroom.domain.verdicts import Guardrail
-from headroom.ports import (
-    IllegalStep,
-    Intent,
-    NotIntended,
-    Ports,
-    ReadFailed,
-    ResourceGone,
-    StorageView,
-)
+from headroom.ports import Ports
+from headroom.ports.ledger import IllegalStep, Intent, NotIntended
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 
 AGAIN_AFTER = timedelta(minutes=5)
 WORST = (Step.FAILED, Step.INEFFECTIVE, Step.DIVERGED, Step.RELIEVED)

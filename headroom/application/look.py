@@ -10,16 +10,21 @@ from headroom.application import approvals, clusters, groups, rollback
 from headroom.application.carrying import carry_out, somebody_waits
 from headroom.application.chains import advance
 from headroom.application.space import space_look, warn
-from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason
+from headroom.domain.answers import Act, Escalate, Hold, Reason
+from headroom.domain.decision import Decision
+from headroom.domain.evidence import Evidence
+from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
-from headroom.domain.planner import CALM_MINUTES
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
-from headroom.domain.pricing import PriceTable, PriceUnknown
+from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
+from headroom.domain.pricing import PriceTable
+from headroom.domain.queue_place import Waiting
 from headroom.domain.records import Step
-from headroom.domain.resources import Kind, ModificationState, ResourceRef
+from headroom.domain.resources import Kind, ModificationState, PriceUnknown, ResourceRef
+from headroom.domain.situation import CALM_MINUTES
 from headroom.domain.standing import KEPT, WINDOW, KnownModification, Standing
-from headroom.domain.waiting import Waiting, waiting_of
-from headroom.ports import Ports, ResourceGone, StorageView
+from headroom.domain.waiting import waiting_of
+from headroom.ports import Ports
+from headroom.ports.storage import ResourceGone, StorageView
 
 NEAR_A_LIMIT = timedelta(minutes=5)
 """How soon a volume under pressure, or whose credits drain, is looked at again."""

@@ -7,10 +7,11 @@ from datetime import datetime
 
 from headroom.domain.freezes import frozen_until
 from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.domain.quotas import QUOTAS, most
+from headroom.domain.quotas import QUOTAS, quota_limit
 from headroom.domain.resources import ResourceRef
 from headroom.domain.traffic import Room, Traffic, room
-from headroom.ports import InQueue, Ports
+from headroom.ports import Ports
+from headroom.ports.standings import InQueue
 
 READ = 5_000
 """Entries of the queue that one run reads, 250 bytes each; whoever is further behind is looked at
@@ -65,7 +66,7 @@ def _may(one: InQueue, policy: Policy, traffic: Traffic, places: Room, now: date
     if not _enough(one, policy, traffic, places, now):
         return False
     return all(
-        traffic.taken(name, one.ref.arn, now) + amount <= most(name, policy.quotas)
+        traffic.taken(name, one.ref.arn, now) + amount <= quota_limit(name, policy.quotas)
         for name, amount in one.waiting.counts
         if name in QUOTAS
     )

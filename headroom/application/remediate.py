@@ -10,7 +10,8 @@ from headroom.application.look import look
 from headroom.domain.decision import Decision
 from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import Ports, ReadFailed
+from headroom.ports import Ports
+from headroom.ports.storage import ReadFailed
 
 RESERVE_S = 20.0
 """Seconds of a function's time kept for finishing what was begun."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from headroom.domain.decision import Act, Decision, Evidence
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision
+from headroom.domain.evidence import Evidence
 from headroom.domain.observation import Observation
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.requests import ONE_BY_ITSELF, ROLLBACK_WAITS, RollbackAsked

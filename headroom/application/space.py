@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.decision import Act, Decision, Escalate, Evidence, decide
+from headroom.domain.answers import Act, Escalate
+from headroom.domain.decision import Decision, decide
+from headroom.domain.evidence import Evidence
 from headroom.domain.records import Step
 from headroom.domain.space_answer import CAUSE, STORAGE_FULL, full_today
-from headroom.ports import Glance, Ports, StorageView
+from headroom.ports import Ports
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import StorageView
 
 LOW, NOTHING = 0.10, 0.01
 """Shares of the storage: free below the first it is woken for sooner, below the second always."""

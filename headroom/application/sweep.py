@@ -12,12 +12,17 @@ from hashlib import sha256
 from headroom.application.look import NEAR_A_LIMIT, look
 from headroom.application.queueing import turns
 from headroom.application.space import may_fill_up
+from headroom.domain.answers import Act, Escalate
 from headroom.domain.catalogue import capability
-from headroom.domain.decision import Act, Decision, Escalate
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
+from headroom.domain.decision import Decision
+from headroom.domain.limits import Mode
+from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.pressure import AT_LIMIT
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import Glance, Ports, ReadFailed, Scan, StorageView
+from headroom.ports import Ports
+from headroom.ports.metrics import Glance
+from headroom.ports.standings import Scan
+from headroom.ports.storage import ReadFailed, StorageView
 
 BATCH = 500
 DUE_AT_ONCE = 200

@@ -15,7 +15,8 @@ from itertools import islice
 from headroom.domain.decision import Decision
 from headroom.domain.records import Glimpse, Record, Step
 from headroom.domain.tail import Tail, claimed, key_of, settled, tail_in, text_of
-from headroom.ports import Delivery, ReadFailed, Recorded, Telling
+from headroom.ports.storage import ReadFailed
+from headroom.ports.telling import Delivery, Recorded, Telling
 
 NOTE = "tail"
 AT_ONCE = 500

@@ -22,7 +22,7 @@ from headroom.adapters.price_list import PriceList
 from headroom.adapters.prices import CataloguePrices, ListedPrices
 from headroom.cli.local import STATE
 from headroom.cli.problems import BadRequest, Problem
-from headroom.ports import Prices
+from headroom.ports.owners import Prices
 from headroom.wiring import READS, price_list_from, utc_now
 
 if TYPE_CHECKING:

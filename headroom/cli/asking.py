@@ -28,16 +28,17 @@ from headroom.cli.output import emit, money, out, table, utc
 from headroom.cli.problems import OK, BadRequest, Problem
 from headroom.cli.reading import read_storage
 from headroom.cli.source import DEFAULT_STACK
+from headroom.domain.answers import Act
 from headroom.domain.catalogue import MAX_MODIFICATIONS
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.plans import Plan
-from headroom.domain.pricing import PriceUnknown
 from headroom.domain.records import Step
 from headroom.domain.requests import ROLLBACK_WAITS
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, PriceUnknown
 from headroom.domain.rolling_back import way_back
 from headroom.domain.standing import WINDOW
-from headroom.ports import NotAnswered, ReadFailed, ResourceGone
+from headroom.ports.people import NotAnswered
+from headroom.ports.storage import ReadFailed, ResourceGone
 
 DecisionArgument = Annotated[
     str, typer.Argument(metavar="DECISION", help="The decision's id, as the message names it.")

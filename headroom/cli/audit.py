@@ -19,7 +19,7 @@ from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Source, Where
 from headroom.cli.stops_told import lines
 from headroom.domain.records import Record, Step, broken_link
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 OUTCOMES = ("act", "hold", "escalate", *(s.value for s in Step if s is not Step.DECIDED))
 DEFAULT_SPAN = timedelta(days=30)

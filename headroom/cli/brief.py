@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from headroom.cli.output import money, number
 from headroom.cli.telling import BINDINGS, Told, chosen, quantity
+from headroom.domain.answers import Act, Escalate, Hold
 from headroom.domain.aurora_demand import DAYS
 from headroom.domain.cluster_side import ClusterSide
-from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.decision import Decision
 from headroom.domain.demand import Binding
 from headroom.domain.records import Step
 

@@ -21,10 +21,10 @@ from headroom.cli.reading import databases_of
 from headroom.cli.source import DEFAULT_STACK
 from headroom.domain.budget import Budget, Holding
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
-from headroom.domain.pricing import PriceTable, PriceUnknown
+from headroom.domain.pricing import PriceTable
 from headroom.domain.resource_state import micro_usd
-from headroom.domain.resources import Kind, Volume
-from headroom.ports import ReadFailed
+from headroom.domain.resources import Kind, PriceUnknown, Volume
+from headroom.ports.storage import ReadFailed
 from headroom.settings import POLICY_PARAMETER
 
 COLUMNS = (

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from headroom.cli import compared, compared_markdown, compared_page, report
 from headroom.cli.files import refuse_unwritable, save
 from headroom.cli.output import emit, err, out
+from headroom.domain.policy_fields import PRESETS
 from headroom.proving.compare import (
     SCALES,
     Job,
@@ -26,7 +27,6 @@ from headroom.proving.compare import (
     sample_courses,
 )
 from headroom.proving.compare import compare as run_jobs
-from headroom.proving.conditions import PRESETS
 from headroom.proving.ranking import summary
 from headroom.proving.reuse import earlier_rows
 from headroom.proving.rows import Row

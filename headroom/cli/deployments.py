@@ -15,7 +15,7 @@ from headroom.cli.naming import named
 from headroom.cli.output import out
 from headroom.cli.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 T = TypeVar("T")
 LONGEST_REASON = 500

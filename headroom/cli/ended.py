@@ -9,7 +9,7 @@ from typing import Literal
 from headroom.cli.played import Ending
 from headroom.cli.report import Section
 from headroom.cli.telling import Told
-from headroom.domain.decision import Act
+from headroom.domain.answers import Act
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,10 @@ from headroom.cli.output import money
 from headroom.cli.play_clusters import PlayedCluster
 from headroom.cli.played import Claims, Ending, clock, cost
 from headroom.cli.telling import Told, chosen, ended_at, kind
+from headroom.domain.answers import Hold, Reason
 from headroom.domain.aurora import GATE, StorageMode
 from headroom.domain.aurora_bill import Bills
-from headroom.domain.decision import Decision, Hold, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.records import Step
 from headroom.domain.verdicts import Guardrail
 

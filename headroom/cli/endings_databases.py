@@ -20,7 +20,7 @@ from headroom.cli.played import (
     the_act,
 )
 from headroom.cli.telling import Told
-from headroom.domain.decision import Escalate
+from headroom.domain.answers import Escalate
 from headroom.domain.demand import Binding
 from headroom.domain.plans import Plan
 from headroom.domain.resources import VolumeType

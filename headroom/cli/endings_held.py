@@ -17,7 +17,7 @@ from headroom.cli.played import (
     the_act,
 )
 from headroom.cli.telling import chosen
-from headroom.domain.decision import Escalate, Hold
+from headroom.domain.answers import Escalate, Hold
 from headroom.domain.demand import Binding
 from headroom.domain.verdicts import Guardrail
 

@@ -15,7 +15,8 @@ from headroom.cli.output import emit, money, out, utc
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Where
 from headroom.cli.telling import Told
-from headroom.domain.decision import Act, Decision, Escalate
+from headroom.domain.answers import Act, Escalate
+from headroom.domain.decision import Decision
 from headroom.domain.handing_over import handed_over
 from headroom.domain.policy import EffectiveLimits
 from headroom.domain.policy_fields import FRIENDLY, written

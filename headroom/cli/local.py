@@ -39,7 +39,7 @@ def up(
     as_json: JsonOption = False,
 ) -> int:
     """Start the endpoint on 127.0.0.1 and leave it running."""
-    from headroom.localaws import daemon  # moto is heavy: only where it is needed
+    from headroom.localaws import daemon
 
     err().print("Starting the local AWS endpoint ...", style="dim")
     endpoint = daemon.up(port=port, state_dir=state_dir, clock=clock.value)

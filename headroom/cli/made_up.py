@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from headroom.cli.problems import BadRequest
 from headroom.domain.aurora import StorageMode
-from headroom.domain.catalogue import LIMITS, why_invalid
+from headroom.domain.catalogue import LIMITS
+from headroom.domain.choices import why_invalid
 from headroom.domain.cluster_decision import configuration_of
 from headroom.domain.databases import Database, Engine
 from headroom.domain.rds_catalogue import band_of

@@ -31,8 +31,8 @@ from headroom.cli import (
 )
 from headroom.cli.output import err
 from headroom.cli.problems import BAD_INPUT, FAILED, OK, Problem
+from headroom.domain.policy_fields import PolicyError
 from headroom.localaws.daemon import EndpointFailed
-from headroom.policy_text import PolicyError
 from headroom.proving.errors import BadInput
 
 INTERRUPTED = 130

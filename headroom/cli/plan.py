@@ -28,10 +28,11 @@ from headroom.domain.catalogue import capability
 from headroom.domain.decision import Decision
 from headroom.domain.offers import offers
 from headroom.domain.policy import Policy
-from headroom.domain.pricing import PriceTable, PriceUnknown
+from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Step
-from headroom.domain.resources import ResourceRef
-from headroom.ports import Ports, ReadFailed, ResourceGone
+from headroom.domain.resources import PriceUnknown, ResourceRef
+from headroom.ports import Ports
+from headroom.ports.storage import ReadFailed, ResourceGone
 from headroom.proving.memory import MemoryLedger
 
 MOST = 1_000_000

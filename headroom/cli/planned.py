@@ -12,7 +12,8 @@ from headroom.cli import bills_shown, cluster_told, described, telling
 from headroom.cli.naming import short
 from headroom.cli.output import money, number, table, utc
 from headroom.cli.sending import sending
-from headroom.domain.decision import Decision, Escalate
+from headroom.domain.answers import Escalate
+from headroom.domain.decision import Decision
 from headroom.domain.offers import Offer
 from headroom.domain.plans import Plan
 from headroom.domain.verdicts import PlanJudgement, Verdict

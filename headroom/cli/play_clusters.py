@@ -10,11 +10,7 @@ from typing import Any
 from headroom.cli.play import instant
 from headroom.cli.stage import Stage
 from headroom.cli.stories import END_MINUTE
-from headroom.cli.stories_clusters import (
-    CLUSTER_STORIES,
-    MADE_MINUTE,
-    ClusterStory,
-)
+from headroom.cli.stories_clusters import CLUSTER_STORIES, MADE_MINUTE, ClusterStory
 from headroom.cli.telling import Told
 from headroom.domain.aurora import StorageMode
 

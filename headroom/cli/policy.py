@@ -24,7 +24,7 @@ from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.policy_check import check_file
 from headroom.policy_schema import schema_text
 from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
-from headroom.ports import ReadFailed, ResourceGone
+from headroom.ports.storage import ReadFailed, ResourceGone
 from headroom.proving import policy_tests
 from headroom.proving.policy_tests import Verdict
 from headroom.settings import POLICY_PARAMETER

@@ -10,9 +10,9 @@ from rich.console import Console
 from headroom.cli.naming import short
 from headroom.cli.output import table, utc
 from headroom.domain.groups import group_of
-from headroom.domain.limits import CodeOwned
+from headroom.domain.limits import CodeOwned, Mode
 from headroom.domain.owners import CodeOwner, code_owner
-from headroom.domain.policy import EffectiveLimits, Mode, Policy
+from headroom.domain.policy import EffectiveLimits, Policy
 from headroom.domain.policy_fields import FRIENDLY, written
 from headroom.domain.resources import ResourceRef, Volume
 from headroom.proving.policy_tests import PolicyTests, Verdict

@@ -16,7 +16,9 @@ from headroom.adapters.price_list import PriceList
 from headroom.adapters.rds import RdsStorage
 from headroom.cli.account import Account
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import Metrics, Notes, Storage, StorageView
+from headroom.ports.metrics import Metrics
+from headroom.ports.storage import Storage, StorageView
+from headroom.ports.telling import Notes
 
 T = TypeVar("T")
 

@@ -28,10 +28,9 @@ from headroom.cli.replay_clusters import MissedCluster, clusters_there, replayed
 from headroom.cli.replays import Missed, Rules, replays
 from headroom.cli.report import Section
 from headroom.domain.policy import Policy
-from headroom.domain.pricing import PriceUnknown
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.resources import Kind, PriceUnknown, ResourceRef
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
-from headroom.ports import ReadFailed, StorageView
+from headroom.ports.storage import ReadFailed, StorageView
 from headroom.proving.replayed import Replayed
 
 USUAL_DAYS = 14

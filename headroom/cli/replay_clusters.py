@@ -18,10 +18,10 @@ from headroom.cli.replays import Rules
 from headroom.domain.aurora import AuroraCluster
 from headroom.domain.aurora_demand import LOOK_BACK
 from headroom.domain.guardrails.clusters import limits_of
-from headroom.domain.policy import Mode, limits_for
-from headroom.domain.pricing import PriceUnknown
-from headroom.domain.resources import Kind, ResourceRef, Volume
-from headroom.ports import ReadFailed, ResourceGone, StorageView
+from headroom.domain.limits import Mode
+from headroom.domain.policy import limits_for
+from headroom.domain.resources import Kind, PriceUnknown, ResourceRef, Volume
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 from headroom.proving.aurora_replayed import ReplayedCluster, replay_cluster
 from headroom.proving.replayed import NotReplayed
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from headroom.cli import telling
 from headroom.domain import ebs_changes, rds_changes
-from headroom.domain.decision import Act, Decision
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision
 from headroom.domain.plans import Plan
 from headroom.domain.resources import STORAGE_MODES
 

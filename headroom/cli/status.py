@@ -23,7 +23,7 @@ from headroom.cli.source import DEFAULT_STACK
 from headroom.cli.stops_told import as_object, lines, stops_of
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resource_state import usd
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 from headroom.settings import POLICY_PARAMETER
 
 

@@ -9,7 +9,7 @@ from headroom.cli.naming import short
 from headroom.cli.output import utc
 from headroom.cli.problems import Problem
 from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, in_force
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 
 def lines(stops: Stops, now: datetime) -> list[str]:

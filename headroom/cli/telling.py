@@ -10,7 +10,8 @@ from decimal import Decimal
 from headroom.cli.output import money, number, utc
 from headroom.cli.report import DecisionRow
 from headroom.cli.timeline import Mark
-from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.answers import Act, Escalate, Hold
+from headroom.domain.decision import Decision
 from headroom.domain.demand import Binding, Estimate
 from headroom.domain.plans import Plan
 from headroom.domain.records import Record, Step

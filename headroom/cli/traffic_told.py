@@ -9,11 +9,12 @@ from datetime import datetime
 
 from headroom.cli.naming import short
 from headroom.cli.output import utc
-from headroom.domain.freezes import CalendarSeen, frozen_until
+from headroom.domain.freezes import frozen_until
 from headroom.domain.policy import Policy
+from headroom.domain.standing import CalendarSeen
 from headroom.domain.traffic import Traffic
 from headroom.domain.windows import Windows, is_open, next_closing, next_opening
-from headroom.ports import InQueue
+from headroom.ports.standings import InQueue
 
 QUEUE_READ = 1_000
 QUEUE_TOLD = 5

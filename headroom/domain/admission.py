@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from headroom.domain.answers import Act
 from headroom.domain.bookkeeping import LANDED
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.plans import Plan
 from headroom.domain.records import NEXT, Step

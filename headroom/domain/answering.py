@@ -17,17 +17,14 @@ from headroom.domain.approval import (
     refused_until,
     why_approval,
 )
-from headroom.domain.blocking import clear_at, distance
+from headroom.domain.blocking import WAITED_FOR, clear_at, distance
 from headroom.domain.demand import Binding, Demand, Diagnosis, Shape
 from headroom.domain.evidence import Assessed, Evidence, policy_of, price_now
-from headroom.domain.guardrails import MIN_KNOWN_MINUTES
+from headroom.domain.guardrails.sense import MIN_KNOWN_MINUTES
 from headroom.domain.limits import CodeOwned
 from headroom.domain.owners import CodeOwner, code_owner
 from headroom.domain.plans import Plan
-from headroom.domain.policy import (
-    EffectiveLimits,
-    PolicyUnreadable,
-)
+from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import spoken
 from headroom.domain.space_answer import (
     NOBODY_AGREED,
@@ -40,7 +37,6 @@ from headroom.domain.space_answer import (
 )
 from headroom.domain.trades import only_unused
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
-from headroom.domain.waiting import WAITED_FOR
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
 

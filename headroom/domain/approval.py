@@ -10,13 +10,7 @@ from decimal import Decimal
 from headroom.domain.limits import Limits, Mode
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
-from headroom.domain.requests import (
-    DAY,
-    MOST_UNANSWERED,
-    QUIET_AFTER_REJECTION,
-    Asked,
-    Declined,
-)
+from headroom.domain.requests import DAY, MOST_UNANSWERED, QUIET_AFTER_REJECTION, Asked, Declined
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import STORAGE_MODES
 from headroom.domain.verdicts import Guardrail, PlanJudgement

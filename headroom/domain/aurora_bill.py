@@ -14,7 +14,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from headroom.domain.aurora import SERVERLESS, Member, StorageMode, family, units
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.resources import PriceUnknown
 
 HOURS_PER_MONTH = 730
 MILLION = 1_000_000

@@ -24,10 +24,10 @@ from headroom.domain.aurora_guardrails import (
     AuroraGuardrail,
     AuroraJudgement,
     AuroraPlan,
-    judge,
+    judge_storage_mode,
 )
 from headroom.domain.digest import digest
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.resources import PriceUnknown
 from headroom.domain.standing import Signature
 
 
@@ -174,12 +174,12 @@ def _judged(case: AuroraCase) -> AuroraJudgement:
     A change that saves a little, and not enough to shut the way for 30 days for it, may still be
     wanted for slow commits.
     """
-    for_money = judge(case)
+    for_money = judge_storage_mode(case)
     names = {v.guardrail for v in for_money.blocking}
     speed = case.limits.goal is Goal.PERFORMANCE and not case.back
     if not speed or not names & {AuroraGuardrail.MARGIN, AuroraGuardrail.STEADY}:
         return for_money
-    return judge(replace(case, plan=replace(case.plan, goal=Goal.PERFORMANCE)))
+    return judge_storage_mode(replace(case, plan=replace(case.plan, goal=Goal.PERFORMANCE)))
 
 
 def _bills(

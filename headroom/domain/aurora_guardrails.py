@@ -11,13 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from headroom.domain.aurora import (
-    GATE,
-    AuroraLimits,
-    AuroraObservation,
-    Goal,
-    StorageMode,
-)
+from headroom.domain.aurora import GATE, AuroraLimits, AuroraObservation, Goal, StorageMode
 from headroom.domain.aurora_bill import AuroraPrices, Bills, bills
 from headroom.domain.aurora_demand import DAYS, AuroraDemand, usage
 from headroom.domain.aurora_versions import knows_io_optimized
@@ -301,7 +295,7 @@ GUARDRAILS: tuple[tuple[AuroraGuardrail, Callable[[AuroraCase], AuroraVerdict]],
 )
 
 
-def judge(case: AuroraCase) -> AuroraJudgement:
+def judge_storage_mode(case: AuroraCase) -> AuroraJudgement:
     """What every guardrail says; a rule that raises blocks."""
     return AuroraJudgement(
         plan=case.plan, verdicts=tuple(_ask(name, rule, case) for name, rule in GUARDRAILS)

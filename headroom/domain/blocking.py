@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
-from headroom.domain.waiting import PLACES
+
+PLACES = frozenset(
+    {Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR}
+)
+"""Guardrails that clear when another change ends; the sweep sees whether they would."""
+WAITED_FOR = PLACES | {
+    Guardrail.REGIONAL_QUOTA, Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR,
+}  # fmt: skip
 
 
 def distance(judgement: PlanJudgement) -> tuple[int, int, int]:

@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from headroom.domain.answers import Act, Escalate
 from headroom.domain.approval import after_no
-from headroom.domain.decision import Act, Decision, Escalate
+from headroom.domain.decision import Decision
 from headroom.domain.demand import Binding
 from headroom.domain.known_changes import earliest, known, without_resource
 from headroom.domain.outcome import Applied, Refused
 from headroom.domain.records import Step
-from headroom.domain.requests import (
-    QUIET_AFTER_ROLLBACK,
-    Asked,
-    RollbackAsked,
-    RolledBack,
-)
+from headroom.domain.requests import QUIET_AFTER_ROLLBACK, Asked, RollbackAsked, RolledBack
 from headroom.domain.resource_state import Reserved, ResourceState
 from headroom.domain.resources import ModificationState
 from headroom.domain.space_answer import CAUSE as SPACE

@@ -1,7 +1,7 @@
-"""What each EBS volume type can do and may be set to: AWS's limits as tables and functions.
+"""What each EBS volume type delivers and may be set to: AWS's limits as tables and functions.
 
-Storage of a database is volumes too: what it can do is told here, what it may be set to in
-`rds_catalogue`.
+A database's storage is EBS volumes too, so its capability is worked out here; what it may be set to
+is in `catalog/rds`.
 
 Source: EBS User Guide, "Amazon EBS volume types", "General Purpose SSD volumes",
 "Provisioned IOPS SSD volumes", "HDD volumes" (checked 2026-10).
@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from math import ceil, floor
 from types import MappingProxyType
 
-from headroom.domain import rds_catalogue
 from headroom.domain.resources import EBS_TYPES, Configuration, VolumeType
 
 MIB = 1024 * 1024
@@ -131,23 +130,6 @@ def volumes_under(configuration: Configuration) -> int:
     return configuration.database.stripes(configuration.size_gib)
 
 
-def included(configuration: Configuration) -> tuple[float, float]:
-    """IOPS and MiB/s that the type has at its smallest, at the configuration's size.
-
-    gp3's are free of charge; gp2's are those of a burst; 1 IOPS where a type has no least.
-    """
-    if configuration.volume_type in (VolumeType.GP2, VolumeType.GP3):
-        stripes = volumes_under(configuration)
-        if configuration.volume_type is VolumeType.GP2:
-            return float(GP2_BURST_IOPS) * stripes, 250.0 * stripes
-        return 3_000.0 * stripes, 125.0 * stripes
-    ranges = LIMITS[configuration.volume_type]
-    band = rds_catalogue.band_of(configuration)
-    if band is not None:
-        return float(band.iops[0].low if band.iops else 1), 125.0
-    return float(ranges.iops[0]) if ranges.iops else 1.0, 125.0
-
-
 def io1_throughput(iops: float) -> float:
     """MiB/s of an io1 volume: 256 KiB per IOPS up to 500, above 32,000 IOPS 16 KiB per IOPS."""
     if iops <= 32_000:
@@ -205,9 +187,7 @@ def _hdd(size_gib: float, *, base: float, burst: float, cap: float) -> Capabilit
 
 
 def why_invalid(configuration: Configuration) -> str | None:
-    """One sentence on why AWS would refuse `configuration`, or None when it is valid."""
-    if configuration.database is not None:
-        return rds_catalogue.why_invalid(configuration)
+    """One sentence on why EC2 would refuse this volume configuration, or None when it is valid."""
     limits = LIMITS[configuration.volume_type]
     kind, size = configuration.volume_type.value, configuration.size_gib
     if not limits.size_gib[0] <= size <= limits.size_gib[1]:

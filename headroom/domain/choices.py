@@ -1,11 +1,64 @@
-"""What one change of a volume may lead to: by the rules of EBS, or by RDS's where a database owns it."""
+"""Reachable configurations: what one change can make of a volume, by the rules of whoever owns it.
+
+`StorageRules` is what Headroom needs to know of a kind of storage; `rules_of` finds the kind.
+"""
 
 from __future__ import annotations
 
-from headroom.domain import catalogue, rds_catalogue, rds_cheapest
-from headroom.domain.catalogue import LIMITS, max_iops
-from headroom.domain.rds_catalogue import ValidStorage
-from headroom.domain.resources import Configuration, VolumeType
+from typing import Protocol
+
+from headroom.domain import ebs_reachable, rds_cheapest
+from headroom.domain.catalogue import GP2_BURST_IOPS, volumes_under
+from headroom.domain.resources import Configuration, ValidStorage, VolumeType
+
+
+class StorageRules(Protocol):
+    """What one change of one kind of storage can lead to. `valid` is what AWS said at run time."""
+
+    def why_refused(
+        self, origin: Configuration, target: Configuration, valid: tuple[ValidStorage, ...] = ()
+    ) -> str | None:
+        """One sentence on why AWS would not lead from `origin` to `target`, or None."""
+
+    def why_invalid(self, configuration: Configuration) -> str | None:
+        """One sentence on why AWS would have no such storage, or None."""
+
+    def included(self, configuration: Configuration) -> tuple[float, float]:
+        """IOPS and MiB/s that the type has at its smallest, at the configuration's size."""
+
+    def cheapest(
+        self, origin: Configuration, volume_type: VolumeType, *, iops: float, mibps: float,
+        valid: tuple[ValidStorage, ...] = (),
+    ) -> Configuration | None:  # fmt: skip
+        """The cheapest of `volume_type` that sustains both, None if none does."""
+
+    def most(
+        self, origin: Configuration, volume_type: VolumeType, *, mibps: float,
+        valid: tuple[ValidStorage, ...] = (),
+    ) -> Configuration | None:  # fmt: skip
+        """The highest IOPS that `volume_type` takes at the size it needs, None if none."""
+
+
+EBS: StorageRules = ebs_reachable
+RDS: StorageRules = rds_cheapest
+
+
+def rules_of(configuration: Configuration) -> StorageRules:
+    """The rules of the kind of storage that `configuration` is."""
+    return EBS if configuration.database is None else RDS
+
+
+def why_invalid(configuration: Configuration) -> str | None:
+    """One sentence on why AWS would refuse `configuration`, or None when it is valid."""
+    return rules_of(configuration).why_invalid(configuration)
+
+
+def why_refused(
+    origin: Configuration, target: Configuration, valid: tuple[ValidStorage, ...] = ()
+) -> str | None:
+    """One sentence on why AWS would not lead from `origin` to `target`, or None when it would."""
+    owner = target if origin.database is None else origin
+    return rules_of(owner).why_refused(origin, target, valid)
 
 
 def cheapest(
@@ -21,10 +74,7 @@ def cheapest(
     Size grows only to what the type takes at least, for gp2, and where RDS's ratios or stripes
     ask for it.
     """
-    if origin.database is not None:
-        return rds_cheapest.cheapest(origin, volume_type, iops=iops, mibps=mibps, valid=valid)
-    size = _size(origin, volume_type)
-    return catalogue.cheapest(volume_type, size, iops=iops, mibps=mibps)
+    return rules_of(origin).cheapest(origin, volume_type, iops=iops, mibps=mibps, valid=valid)
 
 
 def most(
@@ -35,34 +85,19 @@ def most(
     mibps: float,
     valid: tuple[ValidStorage, ...] = (),
 ) -> Configuration | None:
-    """All that the type has at its size, for a demand of more IOPS than that; None where it is not."""
-    if origin.database is not None:
-        found = rds_cheapest.most(origin, volume_type, valid)
-        return found if found is not None and iops > (found.iops or 0) else None
-    size = _size(origin, volume_type)
-    count = max_iops(volume_type, size)
-    if not count:
-        return None
-    ranges = LIMITS[volume_type].throughput_mibps
-    target = Configuration(
-        volume_type=volume_type,
-        size_gib=size,
-        iops=count,
-        throughput_mibps=None
-        if ranges is None
-        else int(min(ranges[1], count // 4, max(mibps, 125))),
-    )
-    return target if catalogue.why_invalid(target) is None and iops > count else None
+    """The highest IOPS of the type, for a demand above that; None where demand is not above it."""
+    found = rules_of(origin).most(origin, volume_type, mibps=mibps, valid=valid)
+    return found if found is not None and iops > (found.iops or 0) else None
 
 
-def why_refused(
-    origin: Configuration, target: Configuration, valid: tuple[ValidStorage, ...] = ()
-) -> str | None:
-    """One sentence on why AWS would not lead from `origin` to `target`, or None when it would."""
-    if origin.database is not None or target.database is not None:
-        return rds_catalogue.why_refused(origin, target, valid)
-    return catalogue.why_invalid(target)
+def included(configuration: Configuration) -> tuple[float, float]:
+    """IOPS and MiB/s that the type has at its smallest, at the configuration's size.
 
-
-def _size(origin: Configuration, volume_type: VolumeType) -> int:
-    return max(origin.size_gib, LIMITS[volume_type].size_gib[0])
+    gp3's are free of charge; gp2's are those of a burst; 1 IOPS where a type has no least.
+    """
+    if configuration.volume_type in (VolumeType.GP2, VolumeType.GP3):
+        stripes = volumes_under(configuration)
+        if configuration.volume_type is VolumeType.GP2:
+            return float(GP2_BURST_IOPS) * stripes, 250.0 * stripes
+        return 3_000.0 * stripes, 125.0 * stripes
+    return rules_of(configuration).included(configuration)

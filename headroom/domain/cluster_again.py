@@ -9,18 +9,13 @@ from headroom.domain.answers import Act, Answer, Reason
 from headroom.domain.approval import most_agreed
 from headroom.domain.aurora import Goal, StorageMode
 from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
-from headroom.domain.cluster_decision import (
-    ClusterEvidence,
-    decide_cluster,
-    mode_of,
-    plan_of,
-)
+from headroom.domain.cluster_decision import ClusterEvidence, decide_cluster, mode_of, plan_of
 from headroom.domain.cluster_words import answered
 from headroom.domain.decision import Decision
 from headroom.domain.digest import digest
 from headroom.domain.evidence import policy_of
-from headroom.domain.guardrails import Case, judge
-from headroom.domain.guardrails.case import verdict_of
+from headroom.domain.guardrails import judge
+from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.clusters import limits_of
 from headroom.domain.judged_again import (
     NOT_DECIDED,

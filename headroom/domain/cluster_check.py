@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from headroom.domain.answers import Act, Reason
 from headroom.domain.aurora import AuroraObservation, Goal, StorageMode
 from headroom.domain.aurora_bill import HOURS_PER_MONTH, AuroraPrices, Usage, bills
 from headroom.domain.aurora_demand import WHOLE, demand
@@ -17,9 +18,9 @@ from headroom.domain.aurora_verification import (
 from headroom.domain.aurora_verification import assess as assess_mode
 from headroom.domain.cluster_decision import CENT, mode_of
 from headroom.domain.cluster_side import BillCheck, ModeSwitch
-from headroom.domain.decision import Act, Decision, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.plans import Plan
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.resources import PriceUnknown
 from headroom.domain.verification import (
     Diverged,
     Ineffective,

@@ -35,7 +35,8 @@ from headroom.domain.decision import Decision, written_back
 from headroom.domain.demand import Binding, Demand, Diagnosis, Estimate, Shape
 from headroom.domain.digest import digest
 from headroom.domain.evidence import Evidence, policy_of
-from headroom.domain.guardrails import Case, judge
+from headroom.domain.guardrails import judge
+from headroom.domain.guardrails.case import Case
 from headroom.domain.guardrails.clusters import limits_of
 from headroom.domain.observation import Series, VolumeActivity
 from headroom.domain.owners import code_owner

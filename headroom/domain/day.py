@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.daily import TimeOfDay, latest
-from headroom.domain.decision import Act, Decision, Hold, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.message_rate import Counts
 from headroom.domain.records import Glimpse, Step
 from headroom.domain.resources import Configuration

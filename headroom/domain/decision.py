@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from headroom.domain.answering import answered, left_alone, reason_of
 from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
+from headroom.domain.blocking import PLACES
 from headroom.domain.cluster_side import ClusterSide
 from headroom.domain.demand import Binding, Demand, Diagnosis
 from headroom.domain.digest import digest
@@ -23,14 +24,11 @@ from headroom.domain.groups import GroupSeen, GroupStanding
 from headroom.domain.guardrails import judge
 from headroom.domain.observation import Observation
 from headroom.domain.owners import CodeOwner, code_owner
-from headroom.domain.policy import (
-    EffectiveLimits,
-)
+from headroom.domain.policy import EffectiveLimits
 from headroom.domain.resources import LATER
 from headroom.domain.space_answer import full_today
 from headroom.domain.standing import Signature, Standing
 from headroom.domain.verdicts import PlanJudgement
-from headroom.domain.waiting import PLACES
 from headroom.domain.write_back import WriteBack, write_back
 
 

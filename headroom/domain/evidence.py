@@ -10,21 +10,15 @@ from headroom.domain.diagnose import diagnose
 from headroom.domain.estimate import estimate
 from headroom.domain.free_space import SpaceForecast, space_forecast
 from headroom.domain.groups import GroupStanding
-from headroom.domain.guardrails import Case
+from headroom.domain.guardrails.case import Case
+from headroom.domain.limits import Limits, Mode
 from headroom.domain.observation import Observation
 from headroom.domain.past import Past, past
-from headroom.domain.planner import Situation
 from headroom.domain.plans import Plan
-from headroom.domain.policy import (
-    EffectiveLimits,
-    Limits,
-    Mode,
-    Policy,
-    PolicyUnreadable,
-    limits_for,
-)
-from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.policy import EffectiveLimits, Policy, PolicyUnreadable, limits_for
+from headroom.domain.pricing import PriceTable
+from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
+from headroom.domain.situation import Situation
 from headroom.domain.space_answer import for_this_owner
 from headroom.domain.space_plans import with_space
 from headroom.domain.standing import WINDOW, Standing

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
+from headroom.domain.standing import CalendarSeen
 from headroom.domain.windows import instants_of, zone_of
 
 MOST_FREEZES = 50
@@ -25,20 +26,6 @@ class Freeze:
     def holds(self, at: datetime) -> bool:
         """Whether it is in force at `at`."""
         return self.begins <= at < self.until
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalendarSeen:
-    """What a Change Calendar of AWS Systems Manager said at one instant.
-
-    `problem` is why it could not be read; it counts as closed then.
-    """
-
-    name: str
-    open: bool
-    changes_at: datetime | None = None
-    """When it says it will be the other of open and closed; None when it does not say."""
-    problem: str | None = None
 
 
 @lru_cache(maxsize=256)

@@ -10,38 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from headroom.domain.answering import reason_of
+from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.approval import why_approval
+from headroom.domain.blocking import WAITED_FOR
 from headroom.domain.catalogue import capability
-from headroom.domain.decision import (
-    Act,
-    Assessed,
-    Decision,
-    Evidence,
-    Hold,
-    Reason,
-    assessed,
-    case_of,
-    concluded,
-    decision_id_of,
-    reason_of,
-)
+from headroom.domain.decision import Decision, concluded, decision_id_of
 from headroom.domain.digest import digest
+from headroom.domain.evidence import Assessed, Evidence, assessed, case_of
 from headroom.domain.group_shapes import Share, left_for, shares_of
-from headroom.domain.groups import (
-    Candidate,
-    GroupMember,
-    GroupSeen,
-    GroupStanding,
-    Shape,
-    shape,
-)
-from headroom.domain.guardrails import Case, judge
+from headroom.domain.groups import Candidate, GroupMember, GroupSeen, GroupStanding, Shape, shape
+from headroom.domain.guardrails import judge
+from headroom.domain.guardrails.case import Case
 from headroom.domain.plans import Plan
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.standing import Standing
 from headroom.domain.traffic import InFlight, Traffic, after_begun, counted
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
-from headroom.domain.waiting import WAITED_FOR
 
 WHATEVER_THE_LOAD = frozenset(
     {

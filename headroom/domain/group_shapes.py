@@ -8,11 +8,11 @@ from decimal import Decimal
 from statistics import mean
 
 from headroom.domain.catalogue import LIMITS, capability
-from headroom.domain.decision import Assessed
 from headroom.domain.demand import Binding
+from headroom.domain.evidence import Assessed
 from headroom.domain.groups import Shape, shape, shaped
 from headroom.domain.observation import Observation
-from headroom.domain.planner import relieves
+from headroom.domain.planning import relieves
 from headroom.domain.plans import Plan
 from headroom.domain.weigh import weigh_targets
 

@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.decision import Act, Decision, Evidence, Hold, Reason, decide
+from headroom.domain.answers import Act, Hold, Reason
+from headroom.domain.decision import Decision, decide
 from headroom.domain.demand import Binding, Shape
 from headroom.domain.digest import digest
+from headroom.domain.evidence import Evidence
 from headroom.domain.guardrails import judge
 from headroom.domain.guardrails.case import verdict_of
 from headroom.domain.plans import Plan
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.pricing import PriceUnknown
 from headroom.domain.requests import Asked
-from headroom.domain.resources import Volume
+from headroom.domain.resources import PriceUnknown, Volume
 from headroom.domain.rolling_back import case_of, judge_rollback
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation
 

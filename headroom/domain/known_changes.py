@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.queue_place import Waiting
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.standing import KEPT, KnownModification
-from headroom.domain.waiting import Waiting
 from headroom.domain.way_back import OURS, ROLLBACK
 
 SAME_START = timedelta(seconds=1)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from headroom.domain.rds_catalogue import ValidStorage
-from headroom.domain.resources import LATER, Instance, Modification, Volume
+from headroom.domain.resources import LATER, Instance, Modification, ValidStorage, Volume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from decimal import Decimal
 
 from headroom.domain.catalogue import Capability, capability
 from headroom.domain.choices import cheapest
-from headroom.domain.planner import TARGETS
-from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.domain.rds_catalogue import ValidStorage, full_copy
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.planned_past import TARGETS
+from headroom.domain.pricing import PriceTable
+from headroom.domain.rds_catalogue import full_copy
+from headroom.domain.resources import Configuration, PriceUnknown, ValidStorage, VolumeType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ from datetime import datetime
 from itertools import accumulate
 from typing import NamedTuple
 
-from headroom.domain.past import Past, Period
+from headroom.domain.busy_periods import Period
+from headroom.domain.past import Past
 
 HOURS = 24
 LEAD_MIN = 10

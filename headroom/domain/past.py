@@ -8,13 +8,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from math import ceil
 
-from headroom.domain.busy_periods import (
-    Period,
-    burst_ratios,
-    period_of,
-    rows_of,
-    served_late,
-)
+from headroom.domain.busy_periods import Period, burst_ratios, period_of, rows_of, served_late
 from headroom.domain.catalogue import MIB, SSD_IO_BYTES
 from headroom.domain.limits_then import LimitsThen
 from headroom.domain.observation import Observation, VolumeActivity

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from headroom.domain.catalogue import (
-    capability,
-    included,
-)
-from headroom.domain.choices import cheapest
+from headroom.domain.catalogue import capability
+from headroom.domain.choices import cheapest, included
 from headroom.domain.past import wanted_levels
 from headroom.domain.planning import for_the_record, plan_for, relieves
 from headroom.domain.plans import Plan

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from headroom.domain.catalogue import (
-    capability,
-)
+from headroom.domain.catalogue import capability
 from headroom.domain.choices import cheapest, most
 from headroom.domain.demand import Binding
 from headroom.domain.planned_past import TARGETS, of_past

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headroom.domain.catalogue import (
-    DURABILITY_PERCENT,
-    Capability,
-    capability,
-    why_invalid,
-)
+from headroom.domain.catalogue import DURABILITY_PERCENT, Capability, capability
+from headroom.domain.choices import why_invalid
 from headroom.domain.copying import COPY_TIME
 from headroom.domain.demand import Binding
 from headroom.domain.plans import Plan
-from headroom.domain.pricing import PriceUnknown
 from headroom.domain.rds_catalogue import full_copy
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 from headroom.domain.situation import Situation
 from headroom.domain.trades import only_unused
 

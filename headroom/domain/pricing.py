@@ -13,16 +13,12 @@ from types import MappingProxyType
 
 from headroom.domain.databases import Database
 from headroom.domain.rds_pricing import CATALOGUE_RDS_PRICES, RdsPrices, unit_prices
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 
 SECONDS_PER_MONTH = 730 * 3600
 GP3_INCLUDED_IOPS = 3_000
 GP3_INCLUDED_MIBPS = 125
 IO2_TIERS = (32_000, 64_000)
-
-
-class PriceUnknown(LookupError):
-    """No price is known for this Region or type, so nothing may be bought there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,7 @@ BY_NAME: Mapping[str, Quota] = MappingProxyType({quota.name: quota for quota in 
 MOST_TIB, MOST_IOPS = 1_000_000, 1_000_000_000
 
 
-def most(counted: str, owners: tuple[tuple[str, int], ...]) -> int:
+def quota_limit(counted: str, owners: tuple[tuple[str, int], ...]) -> int:
     """The quota for what is counted, in GiB or IOPS: the owner's number, else AWS's default."""
     quota = QUOTAS[counted]
     return dict(owners).get(quota.name, quota.default) * quota.scale

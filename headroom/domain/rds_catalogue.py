@@ -14,7 +14,7 @@ from math import ceil
 from types import MappingProxyType
 
 from headroom.domain.databases import STRIPED_FROM_GIB, STRIPES, Database, Deployment, Engine
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration, Span, Spans, ValidStorage, VolumeType
 
 CLUSTER_ENGINES = (Engine.MYSQL, Engine.POSTGRESQL)
 """Engines there are Multi-AZ DB clusters of."""
@@ -31,31 +31,6 @@ PAGED_IOPS = 32_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """Whole numbers from `low` to `high`, every `step`-th of them."""
-
-    low: int
-    high: int
-    step: int = 1
-
-    def __contains__(self, value: int) -> bool:
-        return self.low <= value <= self.high and (value - self.low) % self.step == 0
-
-    def least(self, wanted: float) -> int | None:
-        """The smallest member that is at least `wanted`."""
-        found = max(self.low, self.low + self.step * ceil((wanted - self.low) / self.step))
-        return found if found <= self.high else None
-
-    def most(self, wanted: float) -> int | None:
-        """The largest member that is at most `wanted`."""
-        found = self.low + self.step * int((min(wanted, self.high) - self.low) // self.step)
-        return found if found >= self.low else None
-
-
-Spans = tuple[Span, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
     """What one storage type of one engine takes in a range of sizes laid on so many volumes.
 
@@ -69,21 +44,6 @@ class Band:
     mibps: Spans = ()
     iops_per_gib: tuple[float, float] = (0.0, 1e9)
     mibps_per_iops: tuple[float, float] = (0.0, 1e9)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidStorage:
-    """What AWS says at run time that one storage type of an instance may be set to.
-
-    Source: DescribeValidDBInstanceModifications. What is empty was not said, and the table stands.
-    """
-
-    volume_type: VolumeType
-    size_gib: Spans = ()
-    iops: Spans = ()
-    iops_per_gib: tuple[tuple[float, float], ...] = ()
-    mibps: Spans = ()
-    mibps_per_iops: tuple[tuple[float, float], ...] = ()
 
 
 def _spans(low: int, high: int) -> Spans:

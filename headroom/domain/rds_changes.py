@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from headroom.domain.databases import Deployment
-from headroom.domain.rds_catalogue import ValidStorage, why_refused
-from headroom.domain.resources import Configuration
+from headroom.domain.rds_catalogue import why_refused
+from headroom.domain.resources import Configuration, ValidStorage
 
 Parameters = Mapping[str, str | int | bool]
 

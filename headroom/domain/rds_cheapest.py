@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil, floor
 
-from headroom.domain.catalogue import capability, fewest
+from headroom.domain.catalogue import LIMITS, capability, fewest
 from headroom.domain.rds_catalogue import (
     Band,
-    Spans,
-    ValidStorage,
+    band_of,
     bands,
     least_iops,
     least_mibps,
     least_size,
-    why_refused,
 )
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.rds_catalogue import why_invalid as why_invalid
+from headroom.domain.rds_catalogue import why_refused as why_refused
+from headroom.domain.resources import Configuration, Spans, ValidStorage, VolumeType
 
 
 def cheapest(
@@ -48,8 +48,9 @@ def cheapest(
 
 
 def most(
-    origin: Configuration, volume_type: VolumeType, valid: tuple[ValidStorage, ...] = ()
-) -> Configuration | None:
+    origin: Configuration, volume_type: VolumeType, *, mibps: float,
+    valid: tuple[ValidStorage, ...] = (),
+) -> Configuration | None:  # fmt: skip
     """All that `volume_type` can have set without growing any further than it must; None if nothing."""
     if origin.database is None:
         raise ValueError(f"{origin} is not storage of a database")
@@ -69,6 +70,15 @@ def most(
         if why_refused(origin, found, valid) is None:
             return found
     return None
+
+
+def included(configuration: Configuration) -> tuple[float, float]:
+    """IOPS and MiB/s that the type has at its smallest; 1 IOPS where a type has no least."""
+    band = band_of(configuration)
+    if band is not None:
+        return float(band.iops[0].low if band.iops else 1), 125.0
+    ranges = LIMITS[configuration.volume_type]
+    return float(ranges.iops[0]) if ranges.iops else 1.0, 125.0
 
 
 def at_size(

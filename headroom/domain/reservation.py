@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
 
+from headroom.domain.answers import Act
 from headroom.domain.approval import unapproved, why_approval
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
 from headroom.domain.resource_state import ResourceState, micro_usd, usd

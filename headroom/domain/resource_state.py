@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 
+from headroom.domain.queue_place import Waiting
 from headroom.domain.requests import Asked, Declined, RollbackAsked, RolledBack
 from headroom.domain.standing import KnownModification, OpenChain, Signature
-from headroom.domain.waiting import Waiting
 
 MICRO = 1_000_000
 

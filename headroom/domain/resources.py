@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from math import ceil
 from types import MappingProxyType
 
 from headroom.domain.databases import Database, DatabaseFacts
@@ -189,3 +190,47 @@ class Instance:
     instance_id: str
     limits: InstanceLimits | None
     volume_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Whole numbers from `low` to `high`, every `step`-th of them."""
+
+    low: int
+    high: int
+    step: int = 1
+
+    def __contains__(self, value: int) -> bool:
+        return self.low <= value <= self.high and (value - self.low) % self.step == 0
+
+    def least(self, wanted: float) -> int | None:
+        """The smallest member that is at least `wanted`."""
+        found = max(self.low, self.low + self.step * ceil((wanted - self.low) / self.step))
+        return found if found <= self.high else None
+
+    def most(self, wanted: float) -> int | None:
+        """The largest member that is at most `wanted`."""
+        found = self.low + self.step * int((min(wanted, self.high) - self.low) // self.step)
+        return found if found >= self.low else None
+
+
+Spans = tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidStorage:
+    """What AWS says at run time that one storage type of an instance may be set to.
+
+    Source: DescribeValidDBInstanceModifications. What is empty was not said, and the table stands.
+    """
+
+    volume_type: VolumeType
+    size_gib: Spans = ()
+    iops: Spans = ()
+    iops_per_gib: tuple[tuple[float, float], ...] = ()
+    mibps: Spans = ()
+    mibps_per_iops: tuple[tuple[float, float], ...] = ()
+
+
+class PriceUnknown(LookupError):
+    """No price is known for this Region or type, so nothing may be bought there."""

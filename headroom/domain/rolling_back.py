@@ -10,32 +10,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
 from headroom.domain.approval import Unanswerable, why_approval
 from headroom.domain.catalogue import capability
-from headroom.domain.decision import (
-    Act,
-    Answer,
-    Decision,
-    Escalate,
-    Evidence,
-    Hold,
-    Reason,
-    decide,
-)
+from headroom.domain.decision import Decision, decide
 from headroom.domain.digest import digest
-from headroom.domain.evidence import NOTHING_ALLOWED
-from headroom.domain.guardrails import Case, judge
-from headroom.domain.guardrails.case import verdict_of
+from headroom.domain.evidence import NOTHING_ALLOWED, Evidence
+from headroom.domain.guardrails import judge
+from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.observation import Observation
-from headroom.domain.planner import TIME_TO_EFFECT
+from headroom.domain.planning import TIME_TO_EFFECT
 from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, Policy
 from headroom.domain.pressure import minutes
-from headroom.domain.pricing import PriceUnknown
 from headroom.domain.records import Step
 from headroom.domain.requests import ROLLBACK_WAITS, RollbackAsked
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, PriceUnknown
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation
 
 NOT_ASKED = frozenset(

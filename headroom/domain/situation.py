@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.catalogue import (
-    capability,
-    included,
-)
+from headroom.domain.catalogue import capability
+from headroom.domain.choices import included
 from headroom.domain.demand import Binding, Demand, Diagnosis
+from headroom.domain.limits import Limits
 from headroom.domain.observation import Observation
 from headroom.domain.past import Past
 from headroom.domain.plans import Plan
-from headroom.domain.policy import Limits
 from headroom.domain.pricing import PriceTable
 from headroom.domain.resources import Configuration
 

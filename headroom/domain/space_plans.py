@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.free_space import SpaceForecast
-from headroom.domain.planner import Situation, plan_to, within
+from headroom.domain.planning import plan_to
 from headroom.domain.plans import ForSpace, Plan
 from headroom.domain.rds_catalogue import full_copy, least_size
 from headroom.domain.rds_cheapest import at_size
 from headroom.domain.resources import Configuration
+from headroom.domain.situation import Situation, within
 
 TOGETHER = 3
 """Plans for the load that are weighed with growth, best first."""

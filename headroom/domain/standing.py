@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.freezes import CalendarSeen
 from headroom.domain.requests import Asked, Declined, RollbackAsked, RolledBack
 from headroom.domain.resources import Configuration
 from headroom.domain.traffic import Traffic
@@ -50,6 +49,20 @@ class OpenChain:
     fencing: int
     rolls_back: str | None = None
     """The chain whose change this one undoes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarSeen:
+    """What a Change Calendar of AWS Systems Manager said at one instant.
+
+    `problem` is why it could not be read; it counts as closed then.
+    """
+
+    name: str
+    open: bool
+    changes_at: datetime | None = None
+    """When it says it will be the other of open and closed; None when it does not say."""
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

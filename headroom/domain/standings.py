@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from headroom.domain.known_changes import known
-from headroom.domain.requests import (
-    DAY,
-)
+from headroom.domain.requests import DAY
 from headroom.domain.resource_state import ResourceState, usd
 from headroom.domain.standing import Standing
 from headroom.domain.stops import AccountStops

@@ -12,8 +12,8 @@ from dataclasses import replace
 from headroom.domain.catalogue import capability
 from headroom.domain.demand import Demand
 from headroom.domain.plans import Plan
-from headroom.domain.rds_catalogue import ValidStorage, band_of, why_refused
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.rds_catalogue import band_of, why_refused
+from headroom.domain.resources import Configuration, ValidStorage, VolumeType
 
 
 def plain_gp3(current: Configuration, valid: tuple[ValidStorage, ...] = ()) -> Configuration | None:

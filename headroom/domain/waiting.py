@@ -6,52 +6,17 @@ starved goes first, then who has waited longest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
+from headroom.domain.blocking import PLACES, WAITED_FOR
+from headroom.domain.decision import Decision
+from headroom.domain.queue_place import Waiting
 from headroom.domain.traffic import counted
 from headroom.domain.verdicts import Guardrail, Verdict
 
-if TYPE_CHECKING:
-    from headroom.domain.decision import Decision
-
-PLACES = frozenset(
-    {Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR}
-)
-"""Guardrails that clear when another change ends; the sweep sees whether they would."""
-WAITED_FOR = PLACES | {
-    Guardrail.REGIONAL_QUOTA, Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR,
-}  # fmt: skip
 SEEN_TO = PLACES | {Guardrail.FREEZE, Guardrail.CALENDAR}
 """Guardrails that the sweep looks at itself before it gives anybody a turn."""
-MOST_MINUTES = 99_999
 NEARLY_FULL = timedelta(hours=24)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A place in the queue. A stored one outlives the release that wrote it."""
-
-    since: datetime
-    starved_minutes: int = 0
-    zone: str = ""
-    not_before: datetime | None = None
-    """It is passed over until then: its change window opens, or AWS may be asked again."""
-    counts: tuple[tuple[str, int], ...] = ()
-    """What its change would take of AWS's regional quotas, see traffic.counted."""
-    places: int = 1
-    """Places it needs at once: as many as its striped set has volumes."""
-
-    @property
-    def rank(self) -> str:
-        """Text that sorts as the queue does: most starved minutes first, then longest waiting."""
-        behind = MOST_MINUTES - min(max(self.starved_minutes, 0), MOST_MINUTES)
-        return f"{behind:05}#{self.since.astimezone(UTC).isoformat(timespec='microseconds')}"
-
-    def may(self, now: datetime) -> bool:
-        """Whether it is looked at when there is a place."""
-        return self.not_before is None or self.not_before <= now
 
 
 def waiting_of(decision: Decision) -> Waiting | None:

@@ -12,11 +12,13 @@ from headroom.domain.copying import pressed_per_day, rests
 from headroom.domain.demand import Binding, Shape
 from headroom.domain.outlook import HOURS, Level, Outlook, Present, outlook
 from headroom.domain.past import Past
-from headroom.domain.planner import Situation, candidates, plan_to, within
+from headroom.domain.planner import candidates
+from headroom.domain.planning import plan_to
 from headroom.domain.plans import Plan
 from headroom.domain.pressure import minutes
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.schedule import worth
+from headroom.domain.situation import Situation, within
 from headroom.domain.standing import WINDOW
 
 HOURS_PER_MONTH = 730

@@ -12,7 +12,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 from headroom.localaws.clock import ClockRefused
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.control_databases import DatabaseControl
-from headroom.localaws.loads import Loads, as_json
+from headroom.localaws.load_requests import as_json
+from headroom.localaws.loads import Loads
 from headroom.localaws.lockstep import Pacer
 from headroom.proving.errors import BadInput
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from headroom.domain.aurora import NVME_FAMILIES, StorageMode, family
 from headroom.domain.databases import Database, Deployment
-from headroom.domain.rds_catalogue import Band, Span, bands, least_size
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.rds_catalogue import Band, bands, least_size
+from headroom.domain.resources import Configuration, Span, VolumeType
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
 from headroom.localaws.rds_events import arn
 from headroom.proving.rds_rules import DatabaseLife

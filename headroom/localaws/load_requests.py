@@ -13,9 +13,9 @@ from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.metrics.store import MetricKey, minutes
 from headroom.proving.errors import BadInput
 from headroom.proving.facts import MinuteFacts
+from headroom.proving.loads import parse_attachment, parse_workload
 from headroom.proving.physics import VolumePhysics
 from headroom.proving.publish import Datapoint
-from headroom.proving.scenario import parse_attachment, parse_workload
 from headroom.proving.workload import minute_floor
 
 PHYSICS = (

@@ -11,7 +11,8 @@ from datetime import timedelta
 from headroom.localaws import bus, queue_metrics, rds_events
 from headroom.localaws.cloud import Cloud
 from headroom.localaws.functions.mappings import MappingPoller
-from headroom.localaws.loads import LoadedMinute, Loads
+from headroom.localaws.load_requests import LoadedMinute
+from headroom.localaws.loads import Loads
 from headroom.localaws.schedule_expressions import whole_minute
 from headroom.localaws.schedules import fire_due
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from headroom.domain.freezes import CalendarSeen, unread
+from headroom.domain.freezes import unread
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceTable
+from headroom.domain.standing import CalendarSeen
 
 
 class Policies(Protocol):

@@ -9,10 +9,10 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Protocol
 
+from headroom.domain.queue_place import Waiting
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import KnownModification, Standing
 from headroom.domain.traffic import Traffic
-from headroom.domain.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,14 @@ from typing import Protocol
 
 from headroom.domain.aurora import AuroraCluster
 from headroom.domain.outcome import Outcome
-from headroom.domain.rds_catalogue import ValidStorage
-from headroom.domain.resources import Configuration, Instance, Modification, ResourceRef, Volume
+from headroom.domain.resources import (
+    Configuration,
+    Instance,
+    Modification,
+    ResourceRef,
+    ValidStorage,
+    Volume,
+)
 
 
 class ResourceGone(LookupError):

@@ -10,14 +10,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.catalogue import (
-    LIMITS,
-    MAX_MODIFICATIONS,
-    capability,
-    included,
-    why_invalid,
-)
-from headroom.domain.policy import Limits, Mode, Policy
+from headroom.domain.catalogue import LIMITS, MAX_MODIFICATIONS, capability
+from headroom.domain.choices import included, why_invalid
+from headroom.domain.limits import Limits, Mode
+from headroom.domain.policy import Policy
 from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.result import Change

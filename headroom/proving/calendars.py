@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from headroom.domain.freezes import CalendarSeen
+from headroom.domain.standing import CalendarSeen
 
 
 class OpenCalendars:

@@ -20,7 +20,7 @@ from headroom.domain.aurora_bill import Usage, aurora_prices, bills
 from headroom.domain.catalogue import capability
 from headroom.domain.choices import cheapest
 from headroom.domain.databases import Database, Deployment, Engine
-from headroom.domain.planner import TARGETS
+from headroom.domain.planned_past import TARGETS
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.rds_catalogue import band_of
 from headroom.domain.resources import Configuration, VolumeType

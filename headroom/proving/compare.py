@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from headroom.domain.policy_fields import PRESETS
 from headroom.domain.resources import Configuration
-from headroom.proving.conditions import PRESETS, STARTS, Conditions
+from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.course import LEAST_DAYS, Course, auto_scale, read_course
 from headroom.proving.errors import BadInput
 from headroom.proving.ground import Ground, StaticStarvation

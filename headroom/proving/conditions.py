@@ -9,7 +9,8 @@ from datetime import timedelta
 from decimal import Decimal
 from types import MappingProxyType
 
-from headroom.domain.catalogue import LIMITS, capability, max_iops, why_invalid
+from headroom.domain.catalogue import LIMITS, capability, max_iops
+from headroom.domain.choices import why_invalid
 from headroom.domain.policy import Policy
 from headroom.domain.policy_fields import PRESETS
 from headroom.domain.pricing import PriceTable, catalogue_prices

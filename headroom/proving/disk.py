@@ -11,7 +11,8 @@ from headroom.domain.resources import Configuration
 from headroom.proving.fields import Block
 from headroom.proving.filling import Filling
 from headroom.proving.rds_autoscaling import FreeSpace, grown
-from headroom.proving.rules import ModificationRefused, VolumeLifecycle
+from headroom.proving.rules import VolumeLifecycle
+from headroom.proving.targets import ModificationRefused
 
 KEYS = ("free_storage_gib", "fill_gib_per_hour", "fill", "max_allocated_storage_gib")
 STRETCH = ("for", "gib_per_hour")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Decision, Reason
+from headroom.domain.answers import Reason
+from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Step

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from headroom.proving.station import (
-    INSTANCE_BYTES,
-    INSTANCE_IOPS,
-    VOLUME_BYTES,
-    VOLUME_IOPS,
-    Piece,
-)
+from headroom.proving.station import INSTANCE_BYTES, INSTANCE_IOPS, VOLUME_BYTES, VOLUME_IOPS, Piece
 
 ENOUGH_S = 1 - 1e-6
 """A limit that bound for this long inside a minute sets the minute's Exceeded check."""

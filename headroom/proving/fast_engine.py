@@ -9,7 +9,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Act, Decision
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy
 from headroom.domain.records import Record
 from headroom.domain.resources import Configuration, Kind, ResourceRef

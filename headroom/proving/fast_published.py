@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from headroom.ports import Glance
+from headroom.ports.metrics import Glance
 from headroom.proving.course import Bools, Floats
 from headroom.proving.fast import FastVolume
 from headroom.proving.published import (

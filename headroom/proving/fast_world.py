@@ -21,13 +21,14 @@ from headroom.domain.resources import (
     Volume,
 )
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import Glance, ResourceGone, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import ResourceGone, StorageView
 from headroom.proving.alarms import BREACHING_MIN, CHECKS, LOOKED_AT_MIN, LOW_BALANCE_PERCENT
 from headroom.proving.course import Bools
 from headroom.proving.fast import FastVolume
 from headroom.proving.fast_published import FastPublished
 from headroom.proving.instances import BOUNDLESS
-from headroom.proving.rules import ModificationRefused
+from headroom.proving.targets import ModificationRefused
 from headroom.proving.world import INSTANT, REFUSALS
 
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"

@@ -10,7 +10,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from headroom.domain.catalogue import capability, why_invalid
+from headroom.domain.catalogue import capability
+from headroom.domain.choices import why_invalid
 from headroom.domain.decision import Decision
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.course import Bools, Floats

@@ -13,10 +13,12 @@ from heapq import nsmallest
 
 from headroom.domain import admission
 from headroom.domain.admission import admitted
+from headroom.domain.answers import Act
 from headroom.domain.bookkeeping import after_decided, after_intended, after_step, opened_by, unfit
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.known_changes import after_forgotten, after_look, after_modifications
 from headroom.domain.links import may_follow, opening, outcome_of, rejection
+from headroom.domain.queue_place import Waiting
 from headroom.domain.records import Glimpse, Record, Step
 from headroom.domain.reservation import (
     Reservation,
@@ -31,8 +33,8 @@ from headroom.domain.standing import KnownModification, Standing
 from headroom.domain.standings import standing_of
 from headroom.domain.stops import account_after, in_force
 from headroom.domain.traffic import Traffic
-from headroom.domain.waiting import Waiting
-from headroom.ports import Due, IllegalStep, InQueue, Intent, LostLease, NotIntended
+from headroom.ports.ledger import IllegalStep, Intent, LostLease, NotIntended
+from headroom.ports.standings import Due, InQueue
 from headroom.proving.memory_book import Chain, kept_as
 from headroom.proving.memory_requests import MemoryRequests
 from headroom.proving.memory_switches import MemorySwitches

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from headroom.domain.answers import Act
 from headroom.domain.approval import Unanswerable, answered
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Decision
 from headroom.domain.links import answer_told, rollback_asked
 from headroom.domain.records import Record, Step
 from headroom.domain.rolling_back import wanted
-from headroom.ports import NotAnswered
+from headroom.ports.people import NotAnswered
 from headroom.proving.memory_book import Chain, MemoryBook
 from headroom.serialization import stored, to_json
 

@@ -9,7 +9,7 @@ from headroom.domain.bookkeeping import after_closed
 from headroom.domain.links import closed, opened, switch
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, account_closed
-from headroom.ports import Scan
+from headroom.ports.standings import Scan
 from headroom.proving.memory_book import MemoryBook
 from headroom.serialization import to_json
 

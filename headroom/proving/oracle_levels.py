@@ -15,9 +15,9 @@ from math import ceil
 import numpy as np
 
 from headroom.domain.catalogue import LIMITS, capability, max_iops
-from headroom.domain.planner import step_of
 from headroom.domain.pricing import SECONDS_PER_MONTH
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.situation import step_of
 from headroom.proving.conditions import Conditions, within
 from headroom.proving.course import Bools, Floats
 from headroom.proving.foreseen import ForeseenLoad, Reach, reach_of

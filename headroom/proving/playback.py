@@ -14,7 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.answers import Act, Escalate, Hold
+from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import SECONDS_PER_MONTH, PriceTable
 from headroom.domain.resources import Configuration, InstanceLimits, Volume

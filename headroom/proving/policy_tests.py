@@ -12,8 +12,10 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from headroom.domain.catalogue import LIMITS, why_invalid
-from headroom.domain.decision import Act, Decision, Reason, decide
+from headroom.domain.answers import Act, Reason
+from headroom.domain.catalogue import LIMITS
+from headroom.domain.choices import why_invalid
+from headroom.domain.decision import Decision, decide
 from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, Policy, limits_for
 from headroom.domain.policy_fields import FRIENDLY, PolicyError

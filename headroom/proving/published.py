@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from headroom.domain.catalogue import MIB
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
 from headroom.domain.waits import slowest_ms
-from headroom.ports import Glance
+from headroom.ports.metrics import Glance
 from headroom.proving.publish import Datapoint
 
 ACTIVITY_MIN = 3 * 60

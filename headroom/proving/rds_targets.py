@@ -12,13 +12,7 @@ from dataclasses import replace
 
 from headroom.domain.databases import STRIPED_FROM_GIB, Database
 from headroom.domain.outcome import Refusal
-from headroom.domain.rds_catalogue import (
-    bands,
-    least_iops,
-    least_mibps,
-    least_size,
-    why_invalid,
-)
+from headroom.domain.rds_catalogue import bands, least_iops, least_mibps, least_size, why_invalid
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.targets import ModificationRefused
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.policy import Mode, Policy, Rule, Selector, limits_for
-from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.domain.resources import EBS_TYPES, Volume, VolumeType
-from headroom.ports import StorageView
+from headroom.domain.limits import Mode
+from headroom.domain.policy import Policy, Rule, Selector, limits_for
+from headroom.domain.pricing import PriceTable
+from headroom.domain.resources import EBS_TYPES, PriceUnknown, Volume, VolumeType
+from headroom.ports.storage import StorageView
 from headroom.proving.fast import SSD
 from headroom.proving.past import Parts
 from headroom.proving.playback import Played, exact, fast

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from headroom.domain.catalogue import why_invalid
+from headroom.domain.choices import why_invalid
 from headroom.domain.policy import Policy
 from headroom.domain.policy_fields import PolicyError
-from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
-from headroom.domain.resources import Configuration, Kind, VolumeType
+from headroom.domain.pricing import PriceTable, catalogue_prices
+from headroom.domain.resources import Configuration, Kind, PriceUnknown, VolumeType
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
 from headroom.proving.databases import DATABASE, hung_on, storage_of
 from headroom.proving.disk import Contents, contents_of

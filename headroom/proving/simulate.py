@@ -188,7 +188,7 @@ def _play_history(
 def _hands(controller: Controller, scenario: Scenario, world: World, ref: ResourceRef) -> Hands:
     if controller == "none":
         return Hands()
-    from headroom.proving.engine import EngineHands  # the application is needed only here
+    from headroom.proving.engine import EngineHands
 
     return EngineHands(scenario, world, ref)
 

@@ -14,11 +14,11 @@ from decimal import Decimal
 import numpy as np
 
 from headroom.domain.catalogue import MIB, capability
-from headroom.domain.decision import Evidence
+from headroom.domain.evidence import Evidence
 from headroom.domain.observation import Observation
 from headroom.domain.policy import Policy
-from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
-from headroom.domain.resources import Configuration, ResourceRef, Volume
+from headroom.domain.pricing import PriceTable, catalogue_prices
+from headroom.domain.resources import Configuration, PriceUnknown, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, fresh_standing
 from headroom.proving.calendars import OpenCalendars
 from headroom.proving.course import IO_KIB, Course

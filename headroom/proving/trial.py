@@ -27,8 +27,9 @@ from headroom.proving.instances import BOUNDLESS
 from headroom.proving.loads import Hung
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
 from headroom.proving.result import Change
-from headroom.proving.rules import WINDOW, ModificationRefused
+from headroom.proving.rules import WINDOW
 from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
+from headroom.proving.targets import ModificationRefused
 from headroom.proving.workload import Steps
 
 MAY_GROW = frozenset({"grow-gp2"})
@@ -236,7 +237,7 @@ def run_engine(
     with_records: bool = False,
 ) -> Run:  # fmt: skip
     """Headroom itself, under `policy` or the conditions' own; records only if they are asked for."""
-    from headroom.proving.fast_engine import follow  # the application is needed only here
+    from headroom.proving.fast_engine import follow
 
     return follow(course, start, conditions, policy=policy, with_records=with_records)
 

@@ -24,7 +24,8 @@ from headroom.domain.resources import (
     Volume,
 )
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import Glance, ResourceGone, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import ResourceGone, StorageView
 from headroom.proving.alarms import VolumeAlarms
 from headroom.proving.disk import Disk
 from headroom.proving.facts import MinuteFacts
@@ -32,7 +33,8 @@ from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume, minute_number
 from headroom.proving.rds_targets import refusal_of as rds_refusal
-from headroom.proving.rules import ModificationRefused, VolumeLifecycle
+from headroom.proving.rules import VolumeLifecycle
+from headroom.proving.targets import ModificationRefused
 
 MINUTE = timedelta(minutes=1)
 REFUSALS = {

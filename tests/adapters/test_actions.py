@@ -30,7 +30,8 @@ from headroom.domain.links import opening
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind, ResourceRef, VolumeType
-from headroom.ports import Delivery, ReadFailed, Recorded, ResourceGone, StorageView
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
+from headroom.ports.telling import Delivery, Recorded
 from headroom.proving.memory import MemoryLedger
 from tests.adapters.aurora_service import AuroraService, Days, orders
 from tests.adapters.rds_service import RdsService, db

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from headroom.adapters.messages import of_decision, priority_of
 from headroom.adapters.plain_text import plain_text
-from headroom.domain.decision import Act, Decision, decide
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import Mode
 from headroom.domain.message_rate import Priority
 from headroom.domain.records import Step

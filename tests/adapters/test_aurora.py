@@ -16,7 +16,7 @@ from headroom.domain.cluster_decision import configuration_of
 from headroom.domain.observation import Series
 from headroom.domain.outcome import AlreadyThere, Applied, Refusal, Refused, Stale, Unknown
 from headroom.domain.resources import Kind, ModificationState, ResourceRef
-from headroom.ports import ReadFailed, ResourceGone
+from headroom.ports.storage import ReadFailed, ResourceGone
 from headroom.proving.memory import MemoryLedger
 from tests.adapters.aurora_service import GATE_SHUT, AuroraService, Days, member, orders
 from tests.adapters.rds_service import refusal

@@ -11,8 +11,8 @@ from botocore.exceptions import ConnectTimeoutError
 
 from headroom.adapters.aurora_prices import AuroraPriceBook
 from headroom.adapters.price_list import PriceList
-from headroom.domain.pricing import PriceUnknown
-from headroom.ports import ReadFailed
+from headroom.domain.resources import PriceUnknown
+from headroom.ports.storage import ReadFailed
 from headroom.proving.memory import MemoryLedger
 from tests.adapters.test_aurora_price_list_shapes import INSTANCES, SERVERLESS, STORAGE, product
 from tests.builders import ACCOUNT, REGION

@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 
 from headroom.adapters import actions
 from headroom.adapters.calendars import ManagerCalendars
-from headroom.domain.freezes import CalendarSeen
+from headroom.domain.standing import CalendarSeen
 from tests.builders import NOW, REGION
 
 NAME = "company-closed-days"

@@ -22,7 +22,8 @@ from moto import mock_aws
 from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
 from headroom.adapters.metric_data import window
 from headroom.domain.resources import Configuration
-from headroom.ports import Glance, ReadFailed, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import ReadFailed, StorageView
 from tests.builders import ACCOUNT, NOW, REGION, gp2, gp3, instance, io, ref, volume
 
 KEYS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}

@@ -10,13 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.adapters.cloudwatch_history import (
-    LONGEST_DAYS,
-    CloudWatchHistory,
-    batches,
-    windows,
-)
-from headroom.ports import ReadFailed, StorageView
+from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory, batches, windows
+from headroom.ports.storage import ReadFailed, StorageView
 from tests.adapters.test_cloudwatch import FakeCloudWatch, of_instance, of_pair, of_volume
 from tests.builders import NOW, gp2, instance, ref, volume
 

@@ -14,7 +14,7 @@ from headroom.adapters.published_rds import glance_queries, storage_queries
 from headroom.application.sweep import suspect
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
-from headroom.ports import ReadFailed, StorageView
+from headroom.ports.storage import ReadFailed, StorageView
 from tests.builders import ACCOUNT, NOW, REGION, instance, volume
 from tests.domain.databases import rds
 

@@ -19,7 +19,7 @@ from moto import mock_aws
 from headroom.adapters.ebs import EbsStorage
 from headroom.domain.outcome import AlreadyThere, Applied, Refusal, Refused, Stale, Unknown
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
-from headroom.ports import ReadFailed, ResourceGone
+from headroom.ports.storage import ReadFailed, ResourceGone
 from tests.builders import ACCOUNT, NOW, REGION, gp2, gp3, io, ref
 
 FAST = Config(retries={"total_max_attempts": 1, "mode": "standard"})

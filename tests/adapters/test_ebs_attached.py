@@ -11,7 +11,7 @@ import pytest
 from botocore.stub import Stubber
 
 from headroom.adapters.ebs import IDS_AT_ONCE, EbsStorage
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 from tests.adapters.test_ebs import FAST, KEYS, Ec2, attached, change, shape
 from tests.builders import ACCOUNT, NOW, REGION
 

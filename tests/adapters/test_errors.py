@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from headroom.adapters.errors import instant_in, reading, refusal_of
 from headroom.domain.outcome import Refusal, Refused, Unknown
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 
 def answered(code: str, status: int = 400, message: str = "said AWS") -> ClientError:

@@ -13,10 +13,11 @@ import pytest
 from botocore.stub import ANY, Stubber
 from jsonschema import Draft7Validator
 
-from headroom.adapters.event_schemas import DETAIL_TYPES, file_name, schema, schema_text
+from headroom.adapters.event_schemas import file_name, schema, schema_text
 from headroom.adapters.events_out import (
     AT_ONCE,
     BUS,
+    DETAIL_TYPES,
     LARGEST,
     LONGEST,
     SOURCE,
@@ -25,13 +26,13 @@ from headroom.adapters.events_out import (
     detail_type,
     entry,
 )
+from headroom.domain.answers import Act
 from headroom.domain.cluster_decision import decide_cluster
-from headroom.domain.decision import Act
+from headroom.domain.limits import Mode
 from headroom.domain.links import closed, following, opened, opening, switch
-from headroom.domain.policy import Mode
 from headroom.domain.records import Record, Step
 from headroom.domain.stops import ENDLESS, Breaker
-from headroom.ports import Delivery, Recorded
+from headroom.ports.telling import Delivery, Recorded
 from headroom.serialization import decision_to_json, to_json
 from tests.adapters.test_notifier import acting, escalating, holding
 from tests.builders import ACCOUNT, NOW, REGION, policy, ref

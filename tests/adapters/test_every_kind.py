@@ -13,7 +13,8 @@ from headroom.adapters.every_kind import EveryMetrics, EveryStorage
 from headroom.application.sweep import sweep
 from headroom.domain.outcome import Applied, Refused
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import Glance, ReadFailed, ResourceGone, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 from tests.application.stage import Stage
 from tests.builders import ACCOUNT, NOW, REGION, gp3, volume
 

@@ -17,7 +17,8 @@ from headroom.adapters.ledger_schema import LEDGER_ACTIONS, RECORDS, STATE, crea
 from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
 from headroom.domain.records import Step
 from headroom.domain.standing import KnownModification
-from headroom.ports import Intent, NotIntended, ReadFailed
+from headroom.ports.ledger import Intent, NotIntended
+from headroom.ports.storage import ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, broken, failed, hold, intended
 

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from headroom.adapters.ledger_items import state_of
+from headroom.domain.answers import Act
 from headroom.domain.cluster_memory import ClusterMemory
-from headroom.domain.decision import Act
+from headroom.domain.queue_place import Waiting
 from headroom.domain.resource_state import Reserved, ResourceState
 from headroom.domain.resources import VolumeType
 from headroom.domain.standing import OpenChain
 from headroom.domain.traffic import Traffic
-from headroom.domain.waiting import Waiting
 from headroom.serialization import Unreadable, decision_from_json, from_json
 from tests.builders import NOW, ref
 

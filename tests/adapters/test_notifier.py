@@ -18,14 +18,15 @@ from headroom.adapters.notifier import TopicNotifier
 from headroom.adapters.plain_text import plain_text
 from headroom.adapters.plain_text import subject as subject_of
 from headroom.adapters.slack_blocks import blocks
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.answers import Act, Escalate, Hold, Reason
+from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import CodeOwned
 from headroom.domain.links import closed, switch
 from headroom.domain.message_rate import ration_in
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.records import Record, Step
 from headroom.domain.stops import ENDLESS
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 from headroom.proving.memory import MemoryLedger
 from tests.builders import ACCOUNT, AUTO, NOW, REGION, evidence, policy, ref, starved_gp3, volume
 

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from headroom.adapters.price_list import PAGES, PriceList, endpoint_region
 from headroom.adapters.price_list_shapes import read_table
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 from tests.adapters.offers import REGIONS, RecordedPriceList, products
 
 TODAY = date(2026, 11, 21)

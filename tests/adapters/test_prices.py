@@ -15,8 +15,8 @@ from moto import mock_aws
 from headroom.adapters.ledger_schema import STATE, account_key, create_table
 from headroom.adapters.price_store import PriceStore
 from headroom.adapters.prices import KeptPrices, ListedPrices
-from headroom.domain.pricing import PriceUnknown, catalogue_prices
-from headroom.domain.resources import VolumeType
+from headroom.domain.pricing import catalogue_prices
+from headroom.domain.resources import PriceUnknown, VolumeType
 from tests.adapters.offers import RecordedPriceList, changed, costing, products, without
 from tests.builders import ACCOUNT, NOW
 

@@ -13,15 +13,15 @@ from headroom.adapters.rds import RdsStorage
 from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.domain.databases import Deployment, Engine
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
-from headroom.domain.rds_catalogue import Span
 from headroom.domain.resources import (
     Configuration,
     Kind,
     ModificationState,
     ResourceRef,
+    Span,
     VolumeType,
 )
-from headroom.ports import ReadFailed, ResourceGone, StorageView
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 from headroom.proving.memory import MemoryLedger
 from tests.adapters.rds_service import Clock, InstanceTypes, RdsService, db, refusal, trio
 from tests.builders import ACCOUNT, NOW, REGION

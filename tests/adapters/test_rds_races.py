@@ -10,7 +10,7 @@ import pytest
 from headroom.domain.databases import Deployment
 from headroom.domain.outcome import Applied, Refusal, Refused, Stale
 from headroom.domain.resources import VolumeType
-from headroom.ports import ReadFailed, ResourceGone
+from headroom.ports.storage import ReadFailed, ResourceGone
 from tests.adapters.rds_service import db, refusal, trio
 from tests.adapters.test_rds import GP2, GP3, Place, ref
 from tests.builders import NOW

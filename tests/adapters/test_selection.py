@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from headroom.adapters.selection import selected
-from headroom.ports import ReadFailed, StorageView
+from headroom.ports.storage import ReadFailed, StorageView
 from tests.builders import ACCOUNT, REGION
 
 KEYS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}

@@ -8,16 +8,19 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from headroom.domain.decision import Decision
-from headroom.domain.freezes import CalendarSeen
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.records import Step
 from headroom.domain.resources import Configuration, Instance, ResourceRef, Volume
-from headroom.ports import Glance, Ports, ReadFailed, ResourceGone, StorageView
+from headroom.domain.standing import CalendarSeen
+from headroom.ports import Ports
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 from headroom.proving.memory import MemoryLedger
-from headroom.proving.rules import ModificationRefused, VolumeLifecycle
+from headroom.proving.rules import VolumeLifecycle
+from headroom.proving.targets import ModificationRefused
 from tests.builders import ACCOUNT, NOW, REGION, activity, instance, instance_activity, policy
 
 

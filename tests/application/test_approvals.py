@@ -8,14 +8,15 @@ from decimal import Decimal
 import pytest
 
 from headroom.application import look, sweep
-from headroom.domain.decision import Act, Decision, Hold, Reason
+from headroom.domain.answers import Act, Hold, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.pricing import PriceTable, PriceUnknown
+from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Record, Step
-from headroom.domain.resources import ResourceRef
+from headroom.domain.resources import PriceUnknown, ResourceRef
 from headroom.domain.windows import parse_window
-from headroom.ports import NotAnswered
+from headroom.ports.people import NotAnswered
 from tests.application.stage import Stage, calm
 from tests.builders import activity, gp3, policy, volume
 

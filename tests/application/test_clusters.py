@@ -20,14 +20,17 @@ from headroom.domain.aurora import Goal
 from headroom.domain.cluster_decision import configuration_of
 from headroom.domain.decision import Decision
 from headroom.domain.freezes import Freeze
+from headroom.domain.limits import Mode
 from headroom.domain.outcome import Outcome, Refused
-from headroom.domain.policy import Mode, Policy, Rule, Selector
+from headroom.domain.policy import Policy, Rule, Selector
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, Kind, ResourceRef
 from headroom.domain.signals import Claim, Signal
 from headroom.domain.verdicts import Guardrail
 from headroom.domain.windows import parse_window
-from headroom.ports import Glance, Ports, StorageView
+from headroom.ports import Ports
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import StorageView
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.adapters.aurora_service import GATE_SHUT, AuroraService, Days, member, orders
 from tests.adapters.rds_service import refusal

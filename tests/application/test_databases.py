@@ -14,17 +14,18 @@ from headroom.adapters.rds_classes import InstanceClasses
 from headroom.application.look import look
 from headroom.application.remediate import remediate
 from headroom.application.sweep import sweep
+from headroom.domain.answers import Act, Escalate, Hold
 from headroom.domain.databases import Database, DatabaseFacts, Engine
-from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.decision import Decision
 from headroom.domain.demand import Binding
+from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
 from headroom.domain.outcome import Outcome
-from headroom.domain.policy import Mode
 from headroom.domain.records import Step
 from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
 from headroom.domain.signals import Claim, Signal
 from headroom.domain.verdicts import Guardrail
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 from tests.adapters.rds_service import InstanceTypes, RdsService, db, refusal
 from tests.application.stage import Stage
 from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy

@@ -12,15 +12,15 @@ import pytest
 
 from headroom.application import day as application_day
 from headroom.application.day import LISTED, MOST_READ, NOTE, tell_day
+from headroom.domain.answers import Hold, Reason
 from headroom.domain.daily import TimeOfDay, time_of_day
 from headroom.domain.day import LEASE, SETTLING, Day, DayMark, mark_in, text_of
-from headroom.domain.decision import Hold, Reason
 from headroom.domain.message_rate import Priority, admit, ration_in
 from headroom.domain.message_rate import text_of as ration_text
 from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.queue_place import Waiting
 from headroom.domain.records import Record, Step
-from headroom.domain.waiting import Waiting
-from headroom.ports import Delivery, Recorded, Telling
+from headroom.ports.telling import Delivery, Recorded, Telling
 from headroom.proving.memory import MemoryLedger
 from tests.builders import ACCOUNT, REGION, policy, ref
 from tests.contracts.decisions import act, append, broken, escalate, hold, intended

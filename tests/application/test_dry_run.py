@@ -15,8 +15,8 @@ from headroom.adapters.rds import RdsStorage
 from headroom.application.dry_run import NothingIsWritten, _dry, foresee
 from headroom.application.look import look
 from headroom.cli.reading import Unnoted
-from headroom.domain.decision import Act, Hold
-from headroom.domain.policy import Mode, TagsMay
+from headroom.domain.answers import Act, Hold
+from headroom.domain.limits import Mode, TagsMay
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind, VolumeType
 from headroom.domain.standing import KnownModification

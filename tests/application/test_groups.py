@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.answers import Act, Escalate, Hold
+from headroom.domain.decision import Decision
 from headroom.domain.groups import LARGEST
 from headroom.domain.outcome import Refusal, Refused, Stale, Unknown
 from headroom.domain.policy import Policy

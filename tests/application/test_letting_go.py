@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Act
+from headroom.domain.answers import Act
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step, broken_link
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 from tests.application.stage import Stage, calm
 from tests.application.test_remediate import alarm
 from tests.builders import NOW, gp3, ref, volume

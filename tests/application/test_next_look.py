@@ -10,12 +10,13 @@ import pytest
 
 from headroom.application import remediate, sweep
 from headroom.application.look import AHEAD, DAILY, NEAR_A_LIMIT, next_look
-from headroom.domain.decision import Act, Decision, Hold, Reason, decide
+from headroom.domain.answers import Act, Hold, Reason
+from headroom.domain.decision import Decision, decide
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.records import Step
 from headroom.domain.resources import Volume
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 from tests.application.stage import Stage, calm, starving
 from tests.builders import NOW, USD, activity, evidence, gp3, observation, ref, standing, volume
 from tests.domain.earlier import history

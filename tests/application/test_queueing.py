@@ -11,17 +11,20 @@ import pytest
 
 from headroom.application import look, sweep
 from headroom.application.queueing import LOOKS
-from headroom.domain.decision import Act, Decision, Hold, Reason
-from headroom.domain.freezes import CalendarSeen, Freeze
+from headroom.domain.answers import Act, Hold, Reason
+from headroom.domain.decision import Decision
+from headroom.domain.freezes import Freeze
+from headroom.domain.limits import Mode
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import Refusal, Refused
-from headroom.domain.policy import Mode, Policy
+from headroom.domain.policy import Policy
+from headroom.domain.queue_place import Waiting
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef, VolumeType
+from headroom.domain.standing import CalendarSeen
 from headroom.domain.traffic import LONGEST, InFlight, Traffic
-from headroom.domain.waiting import Waiting
 from headroom.domain.windows import parse_window
-from headroom.ports import ReadFailed, StorageView
+from headroom.ports.storage import ReadFailed, StorageView
 from tests.application.stage import Stage, calm
 from tests.application.test_next_look import idle_stage
 from tests.builders import NOW, activity, instance, io, policy, ref, volume

@@ -8,14 +8,15 @@ from itertools import pairwise
 import pytest
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Act, Hold
+from headroom.domain.answers import Act, Hold
 from headroom.domain.observation import VolumeActivity
 from headroom.domain.outcome import Refusal, Refused, Unknown
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.records import Step, broken_link
 from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import Glance, ReadFailed, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import ReadFailed, StorageView
 from tests.application.stage import Stage, calm
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 

@@ -8,13 +8,14 @@ from datetime import timedelta
 import pytest
 
 from headroom.application import look, sweep
-from headroom.domain.decision import Act, Decision, Escalate
+from headroom.domain.answers import Act, Escalate
+from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
 from headroom.domain.outcome import Outcome, Refusal, Refused, Unknown
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, ResourceRef, VolumeType
-from headroom.ports import NotAnswered
+from headroom.ports.people import NotAnswered
 from tests.application.stage import Stage, calm, starving
 from tests.builders import activity, gp2, gp3, policy, volume
 

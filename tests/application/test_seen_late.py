@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from headroom.application import look, sweep
-from headroom.domain.pricing import PriceUnknown
 from headroom.domain.records import Step
+from headroom.domain.resources import PriceUnknown
 from tests.application.stage import Stage, calm
 from tests.builders import gp3, volume
 

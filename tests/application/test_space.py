@@ -9,11 +9,12 @@ import pytest
 
 from headroom.application import sweep
 from headroom.application.space import may_fill_up, space_look
-from headroom.domain.decision import Act, Hold, Reason
+from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
 from headroom.domain.records import Step
-from headroom.ports import Glance, StorageView
+from headroom.ports.metrics import Glance
+from headroom.ports.storage import StorageView
 from tests.adapters.rds_service import refusal
 from tests.application.test_databases import ORDERS, Databases, spending
 from tests.builders import NOW, activity, database_policy

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from headroom.application import look, sweep
-from headroom.domain.decision import Act, Hold, Reason
+from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.outcome import Outcome, Refusal, Refused
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef

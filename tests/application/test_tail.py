@@ -16,7 +16,8 @@ from headroom.domain.day import Day
 from headroom.domain.policy import Policy
 from headroom.domain.records import Record, Step
 from headroom.domain.tail import LEASE, MOST_KEPT, OVERLAP, Tail, settled, tail_in, text_of
-from headroom.ports import Delivery, ReadFailed, Recorded, Telling
+from headroom.ports.storage import ReadFailed
+from headroom.ports.telling import Delivery, Recorded, Telling
 from headroom.proving.memory import MemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, policy
 from tests.contracts.decisions import act, append, hold, intended

@@ -12,7 +12,8 @@ import pytest
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.main import run
-from headroom.domain.decision import Act, Decision
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision
 from headroom.domain.outcome import Applied
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step

@@ -11,7 +11,7 @@ import pytest
 from headroom.cli.main import run
 from headroom.cli.records_file import line_of
 from headroom.domain.decision import decide
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode
 from tests.application.test_databases import Databases, spending
 from tests.builders import evidence, policy, ref, starved_gp3, volume
 from tests.cli.made import Chain, acted, chain, written

@@ -26,7 +26,8 @@ from headroom.domain.budget import Budget, Holding
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind
 from headroom.policy_text import canonical_json, default_policy
-from headroom.ports import Intent, ReadFailed
+from headroom.ports.ledger import Intent
+from headroom.ports.storage import ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, hold, intended
 

@@ -11,7 +11,7 @@ from headroom.cli.stories import START, STORIES
 from headroom.cli.telling import Told, told
 from headroom.cli.timeline import Minute
 from headroom.domain.decision import decide
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode
 from headroom.domain.records import Step
 from tests.builders import NOW, evidence, gp3, policy, starved_gp3, volume
 from tests.cli.made import acted, chain

@@ -10,7 +10,7 @@ import pytest
 from headroom.cli.account import Account
 from headroom.cli.reading import Unnoted, read_storage
 from headroom.domain.resources import Kind, ResourceRef, VolumeType
-from headroom.ports import ResourceGone
+from headroom.ports.storage import ResourceGone
 from headroom.proving.memory import MemoryLedger
 from tests.adapters.rds_service import InstanceTypes, RdsService, db
 from tests.builders import ACCOUNT, NOW, REGION

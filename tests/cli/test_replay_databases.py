@@ -20,7 +20,7 @@ from headroom.cli.account import Account
 from headroom.cli.main import run
 from headroom.cli.reading import Unnoted
 from headroom.domain.observation import Series
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 from tests.adapters.aurora_service import AuroraService, Days
 from tests.adapters.rds_service import InstanceTypes, RdsService, db
 from tests.builders import ACCOUNT, NOW, REGION

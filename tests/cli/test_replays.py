@@ -16,11 +16,11 @@ from headroom.cli import replay_told
 from headroom.cli import replays as module
 from headroom.cli.replay_told import Told
 from headroom.cli.replays import Missed, Rules, replays
+from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
-from headroom.domain.policy import Mode
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Modification, ModificationState
-from headroom.ports import ReadFailed, StorageView
+from headroom.ports.storage import ReadFailed, StorageView
 from headroom.proving.replayed import Replayed
 from tests.builders import ACCOUNT, NOW, REGION, activity, gp3, policy, ref, volume
 

@@ -8,11 +8,12 @@ from headroom.cli.endings import _ENDINGS
 from headroom.cli.loads import ROW_SECONDS, played, workload
 from headroom.cli.programme import demo_policy
 from headroom.cli.stories import END_MINUTE, START, STORIES, Loop, Story, Trace
-from headroom.domain.catalogue import why_invalid
-from headroom.domain.policy import Limits, limits_for
+from headroom.domain.choices import why_invalid
+from headroom.domain.limits import Limits
+from headroom.domain.policy import limits_for
 from headroom.domain.resources import VolumeType
 from headroom.policy_text import parse_policy
-from headroom.proving.scenario import parse_workload
+from headroom.proving.loads import parse_workload
 from tests.builders import volume
 
 BY_KEY = {story.key: story for story in STORIES}

@@ -10,12 +10,13 @@ from headroom.cli.programme import EVERY, KINDS, demo_policy
 from headroom.cli.stories import END_MINUTE, START, STORIES
 from headroom.cli.stories_databases import DATABASES, DatabaseStory
 from headroom.domain.databases import DatabaseFacts
-from headroom.domain.policy import Mode, limits_for
+from headroom.domain.limits import Mode
+from headroom.domain.policy import limits_for
 from headroom.domain.rds_catalogue import why_invalid
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.policy_text import parse_policy
 from headroom.proving.instances import instance_limits
-from headroom.proving.scenario import parse_workload
+from headroom.proving.loads import parse_workload
 from tests.builders import ACCOUNT, REGION, volume
 
 BY_KEY = {story.key: story for story in DATABASES}

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from headroom.cli import telling
 from headroom.domain.decision import decide
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode
 from headroom.domain.records import Step
 from tests.builders import NOW, evidence, policy, starved_gp3, volume
 from tests.cli.made import acted, chain

@@ -11,9 +11,9 @@ import pytest
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli import status
 from headroom.cli.main import run
-from headroom.domain.waiting import Waiting
+from headroom.domain.queue_place import Waiting
 from headroom.policy_text import canonical_json, parse_policy
-from headroom.ports import NoCalendars
+from headroom.ports.owners import NoCalendars
 from tests.builders import REGION, ref
 from tests.cli.test_stopping import HERE, ledger, said
 from tests.contracts.decisions import act, intended

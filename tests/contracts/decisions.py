@@ -9,14 +9,15 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.answers import Act, Escalate, Hold, Reason
+from headroom.domain.blocking import PLACES
+from headroom.domain.decision import Decision, decide
 from headroom.domain.demand import Binding
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused
 from headroom.domain.records import Step
 from headroom.domain.stops import MAX_FAILURES
 from headroom.domain.verdicts import Guardrail, Verdict
-from headroom.domain.waiting import PLACES
-from headroom.ports import Intent
+from headroom.ports.ledger import Intent
 from tests.builders import NOW, evidence, ref
 
 ENROLMENT = Decimal(8)

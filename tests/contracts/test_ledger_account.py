@@ -9,7 +9,7 @@ import pytest
 
 from headroom.domain.records import Step, broken_link
 from headroom.domain.stops import ENDLESS, AccountStops, Pause, Stops
-from headroom.ports import Scan
+from headroom.ports.standings import Scan
 from tests.builders import NOW
 
 

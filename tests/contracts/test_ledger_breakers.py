@@ -11,7 +11,8 @@ import pytest
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step, broken_link
 from headroom.domain.stops import MAX_ACCOUNT_FAILURES, MAX_FAILURES, AccountStops, Breaker
-from headroom.ports import Intent, NotIntended, Scan
+from headroom.ports.ledger import Intent, NotIntended
+from headroom.ports.standings import Scan
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, broken, failed, hold, intended
 

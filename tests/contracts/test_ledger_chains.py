@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headroom.domain.records import GENESIS, NEXT, Step, broken_link
-from headroom.ports import IllegalStep
+from headroom.ports.ledger import IllegalStep
 from headroom.serialization import stored, to_json
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, escalate, hold, intended

@@ -7,16 +7,18 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from headroom.domain.answers import Act
 from headroom.domain.aurora import Goal
 from headroom.domain.cluster_again import undo_cluster
 from headroom.domain.cluster_decision import decide_cluster
-from headroom.domain.decision import Act, Decision
-from headroom.domain.policy import Mode, Rule, Selector
+from headroom.domain.decision import Decision
+from headroom.domain.limits import Mode
+from headroom.domain.policy import Rule, Selector
 from headroom.domain.records import Step
 from headroom.domain.requests import RollbackAsked
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.standing import Standing
-from headroom.ports import Intent, NotIntended
+from headroom.ports.ledger import Intent, NotIntended
 from tests.builders import ACCOUNT, NOW, REGION, policy
 from tests.domain.clusters import IO_OPTIMIZED, cluster, cluster_evidence, seen
 

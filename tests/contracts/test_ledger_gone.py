@@ -12,7 +12,7 @@ import pytest
 from headroom.domain.records import Step, broken_link
 from headroom.domain.standing import KnownModification, fresh_standing
 from headroom.domain.traffic import Traffic
-from headroom.ports import Intent
+from headroom.ports.ledger import Intent
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
 

@@ -13,7 +13,7 @@ import pytest
 
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step, broken_link
-from headroom.ports import IllegalStep, Intent, LostLease, NotIntended
+from headroom.ports.ledger import IllegalStep, Intent, LostLease, NotIntended
 from headroom.serialization import from_plain
 from tests.builders import NOW, ref
 from tests.contracts.decisions import about, act, append, hold, intended

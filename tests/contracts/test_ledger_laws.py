@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from headroom.domain.records import NEXT, Step, broken_link
 from headroom.domain.stops import ENDLESS, FAILS, MAX_ACCOUNT_FAILURES, MAX_FAILURES, WORKS
-from headroom.ports import IllegalStep, Intent, LostLease
+from headroom.ports.ledger import IllegalStep, Intent, LostLease
 from headroom.proving.memory import MemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append

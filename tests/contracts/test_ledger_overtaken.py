@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from headroom.domain.records import Step, broken_link
-from headroom.ports import Intent, NotIntended
+from headroom.ports.ledger import Intent, NotIntended
 from tests.builders import NOW
 from tests.contracts.decisions import act, append, hold, intended
 

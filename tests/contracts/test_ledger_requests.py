@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.decision import Act, Decision
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
 from headroom.domain.records import Record, Step, broken_link
 from headroom.domain.requests import Asked
-from headroom.ports import IllegalStep, Intent, NotAnswered, NotIntended
+from headroom.ports.ledger import IllegalStep, Intent, NotIntended
+from headroom.ports.people import NotAnswered
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
 

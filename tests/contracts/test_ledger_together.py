@@ -13,7 +13,7 @@ import pytest
 from headroom.domain.decision import Decision
 from headroom.domain.groups import LARGEST
 from headroom.domain.records import Step, broken_link
-from headroom.ports import Intent, NotIntended
+from headroom.ports.ledger import Intent, NotIntended
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, failed, hold
 

@@ -14,12 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from headroom.domain.admission import NOTHING_DONE, QUOTA_FULL
 from headroom.domain.outcome import Refusal, Refused
+from headroom.domain.queue_place import Waiting
 from headroom.domain.records import NEXT, Step
 from headroom.domain.resources import VolumeType
 from headroom.domain.traffic import HOUR, LONGEST, Traffic
 from headroom.domain.verdicts import Guardrail
-from headroom.domain.waiting import Waiting
-from headroom.ports import Intent, NotIntended
+from headroom.ports.ledger import Intent, NotIntended
 from headroom.proving.memory import MemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, hold, intended

@@ -16,7 +16,7 @@ import pytest
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.domain.observation import Series
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.publish import Datapoint, datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume

@@ -16,7 +16,7 @@ from headroom.domain.aurora import (
 from headroom.domain.aurora_bill import aurora_prices
 from headroom.domain.cluster_decision import ClusterEvidence, configuration_of, no_activity
 from headroom.domain.databases import DatabaseFacts
-from headroom.domain.decision import Evidence
+from headroom.domain.evidence import Evidence
 from headroom.domain.observation import Observation, Series
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resources import Kind, ResourceRef, Volume

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.approval import (
     Unanswerable,
     after_no,
@@ -19,7 +20,7 @@ from headroom.domain.approval import (
     unapproved,
     why_approval,
 )
-from headroom.domain.decision import Act, Hold, Reason, decide
+from headroom.domain.decision import decide
 from headroom.domain.limits import Limits, Mode
 from headroom.domain.plans import Plan
 from headroom.domain.records import NEXT, Step

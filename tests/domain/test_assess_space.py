@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from headroom.domain.answers import Act
 from headroom.domain.assess import assess
-from headroom.domain.decision import Act, decide
+from headroom.domain.decision import decide
 from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.aurora import SERVERLESS, Member, StorageMode, units
 from headroom.domain.aurora_bill import Usage, aurora_prices, bills
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.resources import PriceUnknown
 
 US, TOKYO = aurora_prices("us-east-1"), aurora_prices("ap-northeast-1")
 MILLION = 1_000_000

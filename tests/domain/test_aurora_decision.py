@@ -32,14 +32,7 @@ from headroom.domain.aurora_versions import knows_io_optimized
 from headroom.domain.verdicts import Relation
 from headroom.serialization import from_json, to_json
 from tests.builders import NOW
-from tests.domain.clusters import (
-    IO_OPTIMIZED,
-    STANDARD,
-    activity,
-    cluster,
-    grid,
-    seen,
-)
+from tests.domain.clusters import IO_OPTIMIZED, STANDARD, activity, cluster, grid, seen
 
 PRICES = aurora_prices("us-east-1")
 AUTO = AuroraLimits(auto=True)

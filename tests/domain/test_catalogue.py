@@ -4,13 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.catalogue import (
-    capability,
-    cheapest,
-    gp2_baseline,
-    io1_throughput,
-    why_invalid,
-)
+from headroom.domain.catalogue import capability, cheapest, gp2_baseline, io1_throughput
+from headroom.domain.choices import why_invalid
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import EBS_TYPES, Configuration, VolumeType
 from tests.builders import gp2, gp3, io

@@ -10,13 +10,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.catalogue import (
-    LIMITS,
-    capability,
-    cheapest,
-    max_iops,
-    why_invalid,
-)
+from headroom.domain.catalogue import LIMITS, capability, cheapest, max_iops
+from headroom.domain.choices import why_invalid
 from headroom.domain.pricing import CATALOGUE_PRICES, PriceTable, catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
 from tests.builders import gp2, gp3, io

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from headroom.domain.decision import Escalate, Reason
+from headroom.domain.answers import Escalate, Reason
 from headroom.domain.demand import Binding
 from headroom.domain.observation import InstanceActivity, Observation
 from headroom.domain.resources import Kind, ResourceRef, VolumeType

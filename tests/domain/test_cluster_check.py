@@ -6,13 +6,13 @@ from decimal import Decimal
 
 import pytest
 
+from headroom.domain.answers import Act
 from headroom.domain.aurora import Member
 from headroom.domain.aurora_bill import aurora_prices
 from headroom.domain.cluster_check import CHECK_AFTER, assess_cluster, check, switch_of
 from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.cluster_side import ModeSwitch
-from headroom.domain.decision import Act
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode
 from headroom.domain.verification import Diverged, Pending, Relieved, Returned
 from tests.builders import NOW, REGION, policy
 from tests.domain.clusters import IO_OPTIMIZED, STANDARD, cluster, cluster_evidence, seen

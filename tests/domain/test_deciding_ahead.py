@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.catalogue import capability
-from headroom.domain.decision import Act, Decision, Hold, Reason, decide
+from headroom.domain.decision import Decision, decide
+from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
 from headroom.domain.plans import Plan
-from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail

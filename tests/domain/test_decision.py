@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.catalogue import capability, why_invalid
-from headroom.domain.decision import Act, Escalate, Hold, Reason, decide
+from headroom.domain.answers import Act, Escalate, Hold, Reason
+from headroom.domain.catalogue import capability
+from headroom.domain.choices import why_invalid
+from headroom.domain.decision import decide
 from headroom.domain.demand import Binding, Shape
+from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
-from headroom.domain.policy import Mode, PolicyUnreadable
+from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
 from headroom.domain.standing import KnownModification

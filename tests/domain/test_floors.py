@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.domain.answers import Act
 from headroom.domain.catalogue import capability
-from headroom.domain.decision import Act, Decision, decide
+from headroom.domain.decision import Decision, decide
 from headroom.domain.demand import Binding
-from headroom.domain.guardrails import Case, judge
+from headroom.domain.guardrails import judge
+from headroom.domain.guardrails.case import Case
 from headroom.domain.resources import Configuration
 from headroom.domain.verdicts import Guardrail, Verdict
 from tests.builders import activity, evidence, gp2, gp3, observation, policy, starved_gp3, volume

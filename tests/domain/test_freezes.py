@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from headroom.domain.freezes import Freeze, freeze_between, frozen_until
-from headroom.policy_text import PolicyError, canonical_json, parse_policy, policy_from_json
+from headroom.domain.policy_fields import PolicyError
+from headroom.policy_text import canonical_json, parse_policy, policy_from_json
 from tests.builders import NOW
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.assess import COPY_GIVE_UP, assess
 from headroom.domain.copying import COPY_TIME, pressed_per_day, rests
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.decision import Decision, decide
+from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
 from headroom.domain.past import Past, past
 from headroom.domain.plans import Plan
-from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
 from headroom.domain.verdicts import Guardrail
 from headroom.domain.verification import Ineffective, Pending

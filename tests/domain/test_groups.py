@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.decision import Hold, decide
+from headroom.domain.answers import Hold
+from headroom.domain.decision import decide
 from headroom.domain.groups import (
     LARGEST,
     Candidate,

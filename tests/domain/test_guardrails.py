@@ -7,11 +7,14 @@ from decimal import Decimal
 import pytest
 
 from headroom.domain import guardrails
-from headroom.domain.decision import Act, decide
+from headroom.domain.answers import Act
+from headroom.domain.decision import decide
 from headroom.domain.demand import Binding
-from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, Case, judge
+from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, judge
+from headroom.domain.guardrails.case import Case
+from headroom.domain.limits import Mode
 from headroom.domain.plans import Plan
-from headroom.domain.policy import Mode, limits_for
+from headroom.domain.policy import limits_for
 from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RolledBack
 from headroom.domain.resources import ModificationState, VolumeType
 from headroom.domain.standing import KnownModification

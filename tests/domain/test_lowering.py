@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from headroom.domain.decision import Decision, Reason, decide
-from headroom.domain.guardrails import Case, judge
-from headroom.domain.planner import CALM_MINUTES
+from headroom.domain.answers import Reason
+from headroom.domain.decision import Decision, decide
+from headroom.domain.guardrails import judge
+from headroom.domain.guardrails.case import Case
 from headroom.domain.resources import Configuration
+from headroom.domain.situation import CALM_MINUTES
 from headroom.domain.standing import WINDOW, KnownModification
 from headroom.domain.verdicts import Guardrail, Verdict
 from tests.builders import (

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from headroom.domain.decision import decide
-from headroom.domain.planner import step_of
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.situation import step_of
 from headroom.domain.verdicts import Guardrail
 from tests.builders import evidence, gp2, gp3, io, policy, starved_gp3, volume
 

@@ -5,14 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.domain.pricing import (
-    CATALOGUE_PRICES,
-    PriceTable,
-    PriceUnknown,
-    catalogue_prices,
-    why_implausible,
-)
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.pricing import CATALOGUE_PRICES, PriceTable, catalogue_prices, why_implausible
+from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 from tests.builders import gp2, gp3, io
 
 

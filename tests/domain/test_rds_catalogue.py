@@ -6,16 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.catalogue import GP2_CREDITS, capability, included, why_invalid
+from headroom.domain.catalogue import GP2_CREDITS, capability
+from headroom.domain.choices import included, why_invalid
 from headroom.domain.databases import Deployment, Engine
-from headroom.domain.rds_catalogue import (
+from headroom.domain.rds_catalogue import bands, full_copy, why_refused
+from headroom.domain.resources import (
+    Configuration,
+    Kind,
+    ResourceRef,
     Span,
     ValidStorage,
-    bands,
-    full_copy,
-    why_refused,
+    VolumeType,
 )
-from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
 from tests.builders import gp3
 from tests.domain.databases import STRIPED, database, rds
 

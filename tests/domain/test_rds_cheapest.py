@@ -12,12 +12,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.catalogue import capability, why_invalid
-from headroom.domain.choices import cheapest, most
+from headroom.domain.catalogue import capability
+from headroom.domain.choices import cheapest, most, why_invalid
 from headroom.domain.databases import Deployment, Engine
-from headroom.domain.rds_catalogue import Span, ValidStorage, bands, why_refused
+from headroom.domain.rds_catalogue import bands, why_refused
 from headroom.domain.rds_pricing import RdsPrices
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration, Span, ValidStorage, VolumeType
 from tests.domain.databases import database, rds
 
 GP2, GP3, IO1, IO2 = VolumeType.GP2, VolumeType.GP3, VolumeType.IO1, VolumeType.IO2

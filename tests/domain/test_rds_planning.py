@@ -9,14 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.catalogue import capability
 from headroom.domain.databases import Deployment, Engine
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.decision import Decision, decide
 from headroom.domain.digest import digest
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
-from headroom.domain.rds_catalogue import Span, ValidStorage, why_refused
-from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
+from headroom.domain.rds_catalogue import why_refused
+from headroom.domain.resources import (
+    Configuration,
+    Kind,
+    ResourceRef,
+    Span,
+    ValidStorage,
+    VolumeType,
+)
 from headroom.domain.verdicts import Guardrail
 from headroom.serialization import decision_from_json, decision_to_json, to_json
 from tests.builders import (

@@ -6,14 +6,8 @@ from decimal import Decimal
 import pytest
 
 from headroom.domain.databases import Deployment, Engine
-from headroom.domain.pricing import (
-    CATALOGUE_PRICES,
-    PriceTable,
-    PriceUnknown,
-    catalogue_prices,
-    why_implausible,
-)
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.pricing import CATALOGUE_PRICES, PriceTable, catalogue_prices, why_implausible
+from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 from headroom.serialization import from_json, to_json
 from tests.domain.databases import rds
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.bookkeeping import after_decided
 from headroom.domain.catalogue import capability
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import CodeOwned
 from headroom.domain.resource_state import ResourceState
 from headroom.domain.resources import Configuration, VolumeType

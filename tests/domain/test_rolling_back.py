@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.decision import Act, Decision, Escalate, Evidence, Hold, Reason, decide
+from headroom.domain.answers import Act, Escalate, Hold, Reason
+from headroom.domain.decision import Decision, decide
+from headroom.domain.evidence import Evidence
 from headroom.domain.guardrails import GUARDRAILS
 from headroom.domain.limits import Mode
 from headroom.domain.plans import Plan

@@ -8,15 +8,15 @@ from decimal import Decimal
 
 import pytest
 
+from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.bookkeeping import after_decided
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.decision import Decision, decide
 from headroom.domain.judged_again import Go, Withdraw, judge_again
 from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
-from headroom.domain.rds_catalogue import Span, ValidStorage
 from headroom.domain.requests import Asked, Declined
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import ModificationState, VolumeType
+from headroom.domain.resources import ModificationState, Span, ValidStorage, VolumeType
 from headroom.domain.standing import Standing
 from headroom.domain.traffic import InFlight, Traffic
 from headroom.domain.verdicts import Guardrail

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.domain.answers import Act, Reason
 from headroom.domain.databases import Engine
-from headroom.domain.decision import Act, Decision, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.observation import Observation
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.trades import plain_gp3

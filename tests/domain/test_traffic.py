@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.decision import Hold, decide
-from headroom.domain.guardrails import GUARDRAILS, Case
-from headroom.domain.quotas import BY_NAME, QUOTAS, most
+from headroom.domain.answers import Hold
+from headroom.domain.decision import decide
+from headroom.domain.guardrails import GUARDRAILS
+from headroom.domain.guardrails.case import Case
+from headroom.domain.queue_place import Waiting
+from headroom.domain.quotas import BY_NAME, QUOTAS, quota_limit
 from headroom.domain.resources import VolumeType
 from headroom.domain.traffic import (
     HOUR,
@@ -27,7 +30,7 @@ from headroom.domain.traffic import (
     room,
 )
 from headroom.domain.verdicts import Guardrail, Verdict
-from headroom.domain.waiting import Waiting, waiting_of
+from headroom.domain.waiting import waiting_of
 from headroom.domain.windows import parse_window
 from tests.builders import NOW, evidence, gp2, gp3, io, policy, ref, standing
 from tools.guardrails import case_of
@@ -72,10 +75,10 @@ def test_a_change_counts_towards_the_quotas_of_the_old_type_and_the_new(
 
 
 def test_aws_s_own_numbers_are_the_defaults_and_the_owners_go_before_them() -> None:
-    assert most("io2_gib", ()) == 20 * 1024
-    assert most("gp3_gib", ()) == most("standard_gib", ()) == 500 * 1024
-    assert (most("io1_iops", ()), most("io2_iops", ())) == (500_000, 100_000)
-    assert most("io2_gib", (("io2_tib", 60),)) == 60 * 1024
+    assert quota_limit("io2_gib", ()) == 20 * 1024
+    assert quota_limit("gp3_gib", ()) == quota_limit("standard_gib", ()) == 500 * 1024
+    assert (quota_limit("io1_iops", ()), quota_limit("io2_iops", ())) == (500_000, 100_000)
+    assert quota_limit("io2_gib", (("io2_tib", 60),)) == 60 * 1024
     assert "gp3_iops" not in QUOTAS
     assert len(BY_NAME) == len(QUOTAS) == 9
 

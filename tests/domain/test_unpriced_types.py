@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from headroom.domain.decision import Act, Reason, decide
+from headroom.domain.answers import Act, Reason
+from headroom.domain.decision import decide
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
 from tests.builders import evidence, gp2, gp3, io, policy, starved_gp3, volume

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from headroom.domain.decision import Act, Decision, Escalate, decide
+from headroom.domain.answers import Act, Escalate
+from headroom.domain.decision import Decision, decide
 from headroom.domain.demand import Shape
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail, Verdict

@@ -10,13 +10,14 @@ import pytest
 
 from headroom.domain.diagnose import diagnose
 from headroom.domain.estimate import estimate
+from headroom.domain.limits import Limits
 from headroom.domain.observation import Observation
 from headroom.domain.past import past
-from headroom.domain.planner import Situation, candidates
+from headroom.domain.planner import candidates
 from headroom.domain.plans import Plan
-from headroom.domain.policy import Limits
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.situation import Situation
 from headroom.domain.weigh import Weighed, weigh
 from tests.builders import NOW, REGION, activity, gp2, gp3, instance, io, observation, volume
 from tests.domain.earlier import Load, history, nightly

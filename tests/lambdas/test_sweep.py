@@ -13,8 +13,10 @@ from headroom import application, wiring
 from headroom.adapters import prices
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.price_list import PriceList
-from headroom.domain.pricing import PriceTable, PriceUnknown
-from headroom.ports import Ports, ReadFailed
+from headroom.domain.pricing import PriceTable
+from headroom.domain.resources import PriceUnknown
+from headroom.ports import Ports
+from headroom.ports.storage import ReadFailed
 from tests.builders import NOW
 from tests.lambdas.conftest import ARN, Context, Deployment, emitted
 

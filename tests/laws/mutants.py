@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from headroom.domain import guardrails
-from headroom.domain.guardrails import GUARDRAILS, Case
+from headroom.domain.guardrails import GUARDRAILS
+from headroom.domain.guardrails.case import Case
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
 from tests.laws.law import Broken
 from tests.laws.script import play, script

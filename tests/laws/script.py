@@ -14,13 +14,14 @@ from random import Random
 from typing import Any
 
 from headroom.application import remediate, sweep
-from headroom.domain.catalogue import why_invalid
+from headroom.domain.choices import why_invalid
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeType
 from headroom.domain.signals import Claim, Signal
 from headroom.policy_text import parse_policy
-from headroom.ports import IllegalStep, LostLease, ReadFailed
+from headroom.ports.ledger import IllegalStep, LostLease
+from headroom.ports.storage import ReadFailed
 from headroom.proving.rules import VolumeLifecycle
 from tests.builders import NOW, gp2, gp3, io, ref, volume
 from tests.laws.law import CODE_TAG, GROUP_TAG, Law

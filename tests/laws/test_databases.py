@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headroom.adapters.rds_shapes import Told, instance
+from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
-from headroom.domain.policy import Mode
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 from tests.adapters.rds_service import STORAGE, RdsService, db, refusal
 from tests.application.test_databases import ORDERS, Databases, at_the_limit, spending
 from tests.builders import ACCOUNT, REGION, activity, database_policy

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.application import sweep
-from headroom.domain.decision import Act, decide
+from headroom.domain.answers import Act
+from headroom.domain.decision import decide
 from headroom.domain.limits import Mode
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import EBS_TYPES, VolumeType

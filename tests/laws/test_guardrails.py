@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.domain import guardrails
-from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, Case, judge
+from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, judge
+from headroom.domain.guardrails.case import Case
 from headroom.domain.guardrails.clusters import SHARED
 from headroom.domain.guardrails.pages_clusters import EVERY_PAGE as PAGES
 from headroom.domain.limits import NARROWER, Limits

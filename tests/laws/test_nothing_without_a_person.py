@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.application import look, sweep
-from headroom.domain.decision import Act, Decision
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
 from headroom.domain.outcome import Outcome, Refusal, Refused, Unknown
 from headroom.domain.records import Record, Step, broken_link
 from headroom.domain.requests import DAY, MOST_UNANSWERED
-from headroom.proving.rules import ModificationRefused
+from headroom.proving.targets import ModificationRefused
 from tests.application.stage import Stage, calm, starving
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 

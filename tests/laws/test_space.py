@@ -7,8 +7,9 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroom.domain.answers import Act
 from headroom.domain.databases import Deployment, Engine
-from headroom.domain.decision import Act, Decision, decide
+from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import Mode
 from headroom.domain.rds_catalogue import band_of, full_copy, why_refused
 from headroom.domain.resources import Configuration, VolumeType

@@ -10,10 +10,9 @@ from random import Random
 
 from headroom.domain import evidence
 from headroom.domain.catalogue import capability
-from headroom.domain.planner import Situation
 from headroom.domain.plans import Plan
-from headroom.domain.pricing import PriceUnknown
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
+from headroom.domain.situation import Situation
 from headroom.domain.weigh import NOTHING_WEIGHED, Weighed
 
 WISHES = 5

@@ -12,7 +12,7 @@ from headroom import application, wiring
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
 from headroom.adapters.prices import CataloguePrices
-from headroom.domain.decision import Act
+from headroom.domain.answers import Act
 from headroom.domain.records import Record, Step, broken_link
 from headroom.policy_text import canonical_json, default_policy
 from headroom.ports import Ports

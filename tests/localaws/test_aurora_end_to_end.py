@@ -13,8 +13,8 @@ import pytest
 from headroom import application, wiring
 from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
 from headroom.adapters.prices import CataloguePrices
-from headroom.domain.answers import Reason
-from headroom.domain.decision import Act, Decision
+from headroom.domain.answers import Act, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.records import Step, broken_link
 from headroom.policy_text import canonical_json, default_policy
 from headroom.ports import Ports

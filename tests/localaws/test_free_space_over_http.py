@@ -8,7 +8,8 @@ from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.rds import RdsStorage
 from headroom.application.look import look
 from headroom.application.sweep import suspect
-from headroom.domain.decision import Act, Decision, Escalate, Reason
+from headroom.domain.answers import Act, Escalate, Reason
+from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Kind, ResourceRef

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from headroom.adapters.events_out import EventBus, entry
-from headroom.ports import Delivery
+from headroom.ports.telling import Delivery
 from tests.adapters.test_events_out import EVERY
 from tests.localaws.conftest import Program
 

@@ -13,7 +13,7 @@ from headroom.adapters.price_list import PriceList
 from headroom.domain.aurora_bill import AURORA_PRICES
 from headroom.domain.pricing import CATALOGUE_PRICES, catalogue_prices
 from headroom.domain.rds_pricing import CATALOGUE_RDS_PRICES
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 from tests.builders import NOW
 from tests.localaws.conftest import Program
 

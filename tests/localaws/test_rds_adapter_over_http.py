@@ -18,7 +18,7 @@ from headroom.domain.resources import (
     VolumeType,
 )
 from headroom.localaws.cloud import DEFAULT_ACCOUNT
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 from headroom.proving.memory import MemoryLedger
 from tests.builders import REGION
 from tests.domain.databases import rds

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.catalogue import why_invalid
-from headroom.domain.policy import Mode
+from headroom.domain.choices import why_invalid
+from headroom.domain.limits import Mode
+from headroom.domain.policy_fields import PRESETS
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.proving.conditions import PRESETS, STARTS, Conditions, ceiling, within
+from headroom.proving.conditions import STARTS, Conditions, ceiling, within
 
 BALANCED = Conditions()
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headroom.domain.decision import Decision, Escalate, Hold
+from headroom.domain.answers import Escalate, Hold
+from headroom.domain.decision import Decision
 from headroom.domain.demand import Binding, Shape
 from headroom.domain.estimate import estimate
 from headroom.domain.resources import VolumeType

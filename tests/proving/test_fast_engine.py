@@ -8,7 +8,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from headroom.domain.decision import Act, Decision
+from headroom.domain.answers import Act
+from headroom.domain.decision import Decision
 from headroom.domain.resources import Configuration
 from headroom.policy_text import default_policy
 from headroom.proving.conditions import STARTS, Conditions

@@ -7,8 +7,10 @@ from decimal import Decimal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.catalogue import capability, why_invalid
-from headroom.domain.decision import Act, decide
+from headroom.domain.answers import Act
+from headroom.domain.catalogue import capability
+from headroom.domain.choices import why_invalid
+from headroom.domain.decision import decide
 from headroom.domain.limits import Mode, TagsMay
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import Configuration, VolumeType

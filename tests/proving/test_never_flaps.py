@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from headroom.domain.answers import Act, Hold
 from headroom.domain.catalogue import capability
-from headroom.domain.decision import Act, Hold
 from headroom.domain.standing import WINDOW
 from headroom.domain.verdicts import Guardrail
 from headroom.proving.conditions import STARTS, Conditions

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.catalogue import why_invalid
+from headroom.domain.choices import why_invalid
 from headroom.domain.resources import Configuration
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.histogram import DecayingHistogram

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headroom.domain.decision import Act
+from headroom.domain.answers import Act
 from headroom.proving.errors import BadInput
 from headroom.proving.policy_tests import Verdict, load_tests, run
 from headroom.proving.situation import AT

@@ -9,11 +9,12 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from headroom.domain.limits import Limits, Mode
 from headroom.domain.observation import VolumeActivity
-from headroom.domain.policy import Limits, Mode, Policy, Rule, Selector, limits_for
+from headroom.domain.policy import Policy, Rule, Selector, limits_for
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, Volume, VolumeType
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
 from headroom.proving.fast_engine import follow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode
 from headroom.proving.errors import BadInput
 from headroom.proving.instances import BOUNDLESS, instance_limits
 from headroom.proving.scenario import Scenario, load, parse_scenario

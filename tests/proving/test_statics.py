@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.proving.conditions import PRESETS, STARTS, Conditions
+from headroom.domain.policy_fields import PRESETS
+from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.ground import Ground, StaticStarvation
 from headroom.proving.statics import BestStatic, static_peak
 from headroom.proving.trial import Run, run_schedule, score

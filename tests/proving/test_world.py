@@ -11,7 +11,7 @@ from headroom.domain.observation import Series
 from headroom.domain.outcome import AlreadyThere, Applied, Refusal, Refused, Stale
 from headroom.domain.resources import Configuration, Kind, ResourceRef
 from headroom.domain.signals import Claim
-from headroom.ports import ResourceGone
+from headroom.ports.storage import ResourceGone
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.published import PublishedVolume
 from headroom.proving.workload import Workload

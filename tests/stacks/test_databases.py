@@ -27,7 +27,6 @@ from tests.domain.clusters import cluster
 from tests.domain.databases import rds
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 from tests.stacks.test_permissions import _granting, _listed, _text
-from tests.stacks.test_rules import ruler  # noqa: F401
 
 WITH = DeploymentConfig(kinds="ebs,rds")
 
@@ -119,7 +118,7 @@ def test_the_rules_and_the_reader_of_events_know_the_same_ids() -> None:
     ],
 )
 def test_awss_own_matcher_lets_through_what_is_about_storage(
-    ruler: Any,  # noqa: F811
+    ruler: Any,
     both: Synthesised,
     made: dict[str, Any],
     rule: str | None,

@@ -10,11 +10,11 @@ import pytest
 
 from headroom.adapters.events_out import entry
 from headroom.domain.records import Step
-from headroom.ports import Recorded
+from headroom.ports.telling import Recorded
 from tests.adapters.test_events_out import EVERY, as_received, decided, later, stopped
 from tests.adapters.test_notifier import acting, escalating, holding
 from tests.stacks.conftest import ROOT
-from tests.stacks.test_rules import Matching, matching, ruler  # noqa: F401
+from tests.stacks.test_rules import Matching
 
 pytestmark = pytest.mark.java
 TEXT = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
@@ -34,14 +34,14 @@ CASES: tuple[tuple[str, Recorded, tuple[str, ...]], ...] = (
 
 @pytest.mark.parametrize(("what", "recorded", "rules"), CASES, ids=[case[0] for case in CASES])
 def test_the_rules_shown_match_what_they_say(
-    ruler: Any, what: str, recorded: Recorded, rules: tuple[str, ...]  # noqa: F811
+    ruler: Any, what: str, recorded: Recorded, rules: tuple[str, ...]
 ) -> None:  # fmt: skip
     matcher = ruler.JClass("software.amazon.event.ruler.Ruler")
     event = json.dumps(as_received(entry(recorded)))
     assert {rule for rule in RULES if matcher.matchesRule(event, rule)} == set(rules), what
 
 
-def test_a_rule_on_the_price_compares_numbers(ruler: Any) -> None:  # noqa: F811
+def test_a_rule_on_the_price_compares_numbers(ruler: Any) -> None:
     matcher = ruler.JClass("software.amazon.event.ruler.Ruler")
     event = as_received(entry(later(Step.APPLIED)))
     for price, wanted in ((99.99, False), (100.01, True), (-500.0, False)):
@@ -49,11 +49,11 @@ def test_a_rule_on_the_price_compares_numbers(ruler: Any) -> None:  # noqa: F811
         assert bool(matcher.matchesRule(json.dumps(event), DEAR)) is wanted
 
 
-def test_every_rule_shown_is_one_that_eventbridge_accepts(ruler: Any) -> None:  # noqa: F811
+def test_every_rule_shown_is_one_that_eventbridge_accepts(ruler: Any) -> None:
     compiler = ruler.JClass("software.amazon.event.ruler.RuleCompiler")
     assert [compiler.check(rule) for rule in RULES] == [None] * 5
 
 
 @pytest.mark.parametrize("recorded", EVERY, ids=lambda r: r.record.step.value)
-def test_headroom_never_wakes_itself(matching: Matching, recorded: Recorded) -> None:  # noqa: F811
+def test_headroom_never_wakes_itself(matching: Matching, recorded: Recorded) -> None:
     assert matching(as_received(entry(recorded))) == []

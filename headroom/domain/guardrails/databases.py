@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.planner import CALM_MINUTES
 from headroom.domain.resources import VolumeType
+from headroom.domain.situation import CALM_MINUTES
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 AVAILABLE = "available"

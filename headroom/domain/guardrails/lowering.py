@@ -7,7 +7,7 @@ from datetime import timedelta
 from headroom.domain.catalogue import MAX_MODIFICATIONS, capability
 from headroom.domain.demand import Binding
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.planner import CALM_MINUTES, step_of
+from headroom.domain.situation import CALM_MINUTES, step_of
 from headroom.domain.standing import WINDOW
 from headroom.domain.trades import only_unused
 from headroom.domain.verdicts import Guardrail, Relation, Verdict

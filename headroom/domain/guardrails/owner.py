@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from headroom.domain.catalogue import capability
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.planner import step_of
-from headroom.domain.policy import Mode
+from headroom.domain.limits import Mode
 from headroom.domain.resources import VolumeType
+from headroom.domain.situation import step_of
 from headroom.domain.stops import ENDLESS
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.way_back import lowered_from

@@ -10,13 +10,13 @@ from typing import Any
 from headroom.domain.databases import Database, DatabaseFacts, Engine
 from headroom.domain.demand import Binding
 from headroom.domain.free_space import SpaceBasis, SpaceForecast
-from headroom.domain.freezes import CalendarSeen, Freeze
+from headroom.domain.freezes import Freeze
 from headroom.domain.groups import GroupStanding
 from headroom.domain.guardrails.case import Case
 from headroom.domain.limits import CodeOwned
 from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RolledBack
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
-from headroom.domain.standing import KnownModification
+from headroom.domain.standing import CalendarSeen, KnownModification
 from headroom.domain.traffic import InFlight, Traffic
 
 

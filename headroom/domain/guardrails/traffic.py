@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from headroom.domain.freezes import CalendarSeen, frozen_until
+from headroom.domain.freezes import frozen_until
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.quotas import QUOTAS, most
+from headroom.domain.quotas import QUOTAS, quota_limit
+from headroom.domain.standing import CalendarSeen
 from headroom.domain.traffic import counted, hour_frees_at
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.windows import is_open, next_opening
@@ -107,7 +108,7 @@ def regional_quota(case: Case) -> Verdict:
         )  # fmt: skip
     found = []
     for name, amount in counted(plan.origin, plan.target):
-        limit = most(name, case.policy.quotas)
+        limit = quota_limit(name, case.policy.quotas)
         value = traffic.taken(name, arn, at) + amount
         found.append((value / limit, name, value, limit, amount))
     if not found:

@@ -1,0 +1,33 @@
+"""A place in the queue of decisions that wait for a limit of the whole account to clear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+MOST_MINUTES = 99_999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A place in the queue. A stored one outlives the release that wrote it."""
+
+    since: datetime
+    starved_minutes: int = 0
+    zone: str = ""
+    not_before: datetime | None = None
+    """It is passed over until then: its change window opens, or AWS may be asked again."""
+    counts: tuple[tuple[str, int], ...] = ()
+    """What its change would take of AWS's regional quotas, see traffic.counted."""
+    places: int = 1
+    """Places it needs at once: as many as its striped set has volumes."""
+
+    @property
+    def rank(self) -> str:
+        """Text that sorts as the queue does: most starved minutes first, then longest waiting."""
+        behind = MOST_MINUTES - min(max(self.starved_minutes, 0), MOST_MINUTES)
+        return f"{behind:05}#{self.since.astimezone(UTC).isoformat(timespec='microseconds')}"
+
+    def may(self, now: datetime) -> bool:
+        """Whether it is looked at when there is a place."""
+        return self.not_before is None or self.not_before <= now
