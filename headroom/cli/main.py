@@ -48,11 +48,11 @@ def run(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as raised:
-        problem = imported("headroom.cli.complaints:complaint")(raised)
-        if problem is None:
+        found: Problem | None = imported("headroom.cli.complaints:complaint")(raised)
+        if found is None:
             raise
-        _complain(str(problem))
-        return problem.exit_code
+        _complain(str(found))
+        return found.exit_code
     if answer == INTERRUPTED:
         _complain("Stopped; what it had started is stopped too.")
     return answer if isinstance(answer, int) else OK
