@@ -80,6 +80,7 @@ $(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt py
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
 	@$(PIP) install -c requirements-lock.txt -r requirements.txt -r requirements-dev.txt
 	@$(PIP) install -c requirements-lock.txt --no-deps -e .
+	@$(BIN)/python -m compileall -q headroom
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/node: package.json package-lock.json

@@ -77,6 +77,9 @@ UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
     (Policy | PolicyUnreadable, (Policy, PolicyUnreadable)),
 )
 """Unions whose members are told apart by `is`."""
+TAGGED = frozenset(member for _, members in UNIONS for member in members)
+GROWN = frozenset((Configuration, Volume, VolumeActivity, Observation, Plan, Decision))
+"""Classes with fields marked `later`, which are left out at their default."""
 
 LARGEST_BODY = 300_000
 """Bytes a stored decision may have: an item takes 400 KB with its keys, its other attributes and
@@ -305,7 +308,7 @@ def _mapping(converter: Converter, kind: Any) -> Callable[[Any, Any], Mapping[An
 
 @cache
 def _converter() -> Converter:
-    """All hooks, assembled at first use; a class captures the hooks that are there before it."""
+    """All hooks, assembled at first use; a class captures those there when it is first used."""
     converter = Converter(detailed_validation=False)
     converter.register_unstructure_hook(datetime, instant_text)
     converter.register_structure_hook(datetime, _instant)
@@ -328,11 +331,13 @@ def _converter() -> Converter:
     converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
     converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
     converter.register_structure_hook(Rule, _rule_in(converter))
-    for grown in (Configuration, Volume, VolumeActivity, Observation, Plan):
-        converter.register_unstructure_hook(grown, _without_later(converter, grown))
+    # Factories: a hook is made when its class is first written, and who only reads makes none.
+    converter.register_unstructure_hook_factory(
+        GROWN.__contains__, lambda kind: _without_later(converter, kind)
+    )
+    converter.register_unstructure_hook_factory(
+        TAGGED.__contains__, lambda kind: _tagged(converter, kind)
+    )
     for union, members in UNIONS:
-        for member in members:
-            converter.register_unstructure_hook(member, _tagged(converter, member))
         converter.register_structure_hook(union, _by_tag(converter, members))
-    converter.register_unstructure_hook(Decision, _without_later(converter, Decision))
     return converter

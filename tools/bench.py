@@ -1,6 +1,6 @@
 """Time what people wait for, print it and keep it in docs/benchmarks.md.
 
-Deciding, simulating, one full comparison, synth and a function's cold import.
+Deciding, simulating, one full comparison, synth, a function's cold import and a command's start.
 """
 
 from __future__ import annotations
@@ -18,9 +18,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headroom.domain.decision import decide
-from headroom.domain.evidence import Evidence
-from headroom.proving.compare import CONTROLLERS, compare, cores, courses_in, jobs, sample_courses
+from headroom.cli.records_file import line_of
+from headroom.domain.decision import Evidence, decide
+from headroom.domain.records import GENESIS, Step, seal
+from headroom.proving.compare import (
+    CONTROLLERS,
+    compare,
+    cores,
+    courses_in,
+    jobs,
+    sample_courses,
+)
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES
@@ -28,6 +36,7 @@ from headroom.proving.samples import sample_course
 from headroom.proving.scenario import load
 from headroom.proving.simulate import simulate
 from headroom.proving.trial import run_engine, run_rule, run_schedule
+from headroom.serialization import decision_to_json
 from stacks.constructs.asset import stage_function_code
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,6 +47,10 @@ DAY_MIN = 1_440
 PER_S = "volume-days a second"
 EXACT, EXACT_LOOP = "every minute, physics alone", "every minute, the whole loop"
 FAST, RULE, ENGINE = "fast physics alone", "a published rule", "Headroom itself"
+STARTS_OF_PYTHON = "times `python -c pass`"
+TYPER, HELP = "python -c 'import typer'", "headroom --help"
+STARTED = 7
+"""Times that each start of a command is measured."""
 HANDLERS = ("lambdas.signals", "lambdas.sweep")
 
 
@@ -136,6 +149,46 @@ def deploying() -> Iterator[Figure]:
     yield Figure(name="synth", value=median_s(synthesised, 3), unit="s")
 
 
+def decision_kept(path: Path) -> str:
+    """Write one decision to `path`, as the demo keeps its records; returns its id."""
+    decision = run_engine(sample_course(SAMPLE), STARTS["gp3"], Conditions()).decisions[0]
+    record = seal(
+        decision_id=decision.decision_id, sequence=0, step=Step.DECIDED,
+        resource=decision.observation.volume.ref.arn, at=decision.at,
+        outcome=type(decision.answer).__name__.lower(), summary=decision.summary,
+        body=decision_to_json(decision), previous_hash=GENESIS,
+    )  # fmt: skip
+    path.write_text(line_of(record) + "\n", encoding="utf-8")
+    return decision.decision_id
+
+
+def started(*words: str) -> None:
+    """Run Python with these arguments, and let it say what it says to nobody."""
+    subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True)
+
+
+def starting() -> Iterator[Figure]:
+    """Whole commands on local files, as multiples of a Python that does nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        records = Path(folder) / "records.jsonl"
+        name = decision_kept(records)
+        commands: dict[str, tuple[str, ...]] = {
+            HELP: ("--help",),
+            "headroom policy check": ("policy", "check"),
+            "headroom audit of a file": ("audit", "--file", str(records)),
+            "headroom explain of a file": ("explain", name, "--file", str(records)),
+        }
+        bare = median_s(lambda: started("-c", "pass"), STARTED)
+        typer = median_s(lambda: started("-c", "import typer"), STARTED)
+        yield Figure(name="python -c pass", value=1_000 * bare, unit="ms")
+        yield Figure(name=TYPER, value=typer / bare, unit=STARTS_OF_PYTHON)
+        for said, words in commands.items():
+            whole = ("-m", "headroom.cli.main", *words)
+            started(*whole)  # bytecode is written the first time
+            taken = median_s(lambda whole=whole: started(*whole), STARTED)  # type: ignore[misc]
+            yield Figure(name=said, value=taken / bare, unit=STARTS_OF_PYTHON)
+
+
 RATIOS = (
     ("the fast physics against the exact one", FAST, EXACT),
     ("a volume-day of a published rule against one of Headroom", RULE, ENGINE),
@@ -158,6 +211,9 @@ def page(figures: list[Figure], now: datetime) -> str:
         f"| {said} | {values[above] / values[below]:,.1f} times as fast |\n"
         for said, above, below in RATIOS
     )
+    ratios += (
+        f"| `{HELP}` against `{TYPER}` | {values[HELP] / values[TYPER]:,.1f} times as long |\n"
+    )
     table = "".join(f"| {f.name} | {f.shown} | {f.unit} |\n" for f in figures)
     return f"{head}{table}\n| within this run | |\n|---|---|\n{ratios}"
 
@@ -168,7 +224,7 @@ def main() -> None:
     arguments.add_argument("--traces", type=Path, help="directory of traces to compare on")
     traces: Path | None = arguments.parse_args().traces
     figures = []
-    for measuring in (physics(), deciding(), comparing(traces), deploying()):
+    for measuring in (starting(), physics(), deciding(), comparing(traces), deploying()):
         for figure in measuring:
             print(figure, flush=True)
             figures.append(figure)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Annotated
@@ -19,7 +18,6 @@ from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Source, Where
 from headroom.cli.stops_told import lines
 from headroom.domain.records import Record, Step, broken_link
-from headroom.ports.storage import ReadFailed
 
 OUTCOMES = ("act", "hold", "escalate", *(s.value for s in Step if s is not Step.DECIDED))
 DEFAULT_SPAN = timedelta(days=30)
@@ -82,10 +80,9 @@ def audit(
 
 def _tell_stops(opened: Source) -> None:
     """A remark on what is paused or broken now, where that can be known."""
-    with suppress(ReadFailed):
-        stops = None if opened.stops is None else opened.stops()
-        for line in () if stops is None else lines(stops, opened.now):
-            err().print(line, markup=False, soft_wrap=True, style="bold")
+    stops = opened.stops()
+    for line in () if stops is None else lines(stops, opened.now):
+        err().print(line, markup=False, soft_wrap=True, style="bold")
 
 
 def _ask(

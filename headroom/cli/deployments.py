@@ -15,7 +15,8 @@ from headroom.cli.naming import named
 from headroom.cli.output import out
 from headroom.cli.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
-from headroom.ports.storage import ReadFailed
+from headroom.domain.stops import Stops
+from headroom.ports import ReadFailed
 
 T = TypeVar("T")
 LONGEST_REASON = 500
@@ -90,3 +91,10 @@ def written(write: Callable[[], T]) -> T:
 
 def say(text: str) -> None:
     out().print(text, markup=False, soft_wrap=True)
+
+
+def stops_of(here: Deployment) -> Stops:
+    try:
+        return here.ledger.stops()
+    except ReadFailed as problem:
+        raise Problem(f"What is stopped cannot be read: {problem}") from None

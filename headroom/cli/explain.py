@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from headroom.cli import cluster_told, described, telling
 from headroom.cli import source as places
@@ -21,6 +20,9 @@ from headroom.domain.handing_over import handed_over
 from headroom.domain.policy import EffectiveLimits
 from headroom.domain.policy_fields import FRIENDLY, written
 from headroom.domain.records import Step, broken_link
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _WOKEN = {"alarm": "an alarm", "event": "an event", "sweep": "the sweep",
           "due": "the sweep, because a look was due", "person": "a person"}  # fmt: skip

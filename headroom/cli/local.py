@@ -13,11 +13,6 @@ from headroom.cli.problems import FAILED, OK
 
 STATE = Path(".headroom/local")
 
-app = typer.Typer(
-    help="Start and stop an AWS endpoint on this machine.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 StateOption = Annotated[
     Path, typer.Option("--state-dir", help="Where it keeps its files and logs.")
 ]
@@ -31,7 +26,6 @@ class Pace(StrEnum):
     LOCKSTEP = "lockstep"
 
 
-@app.command()
 def up(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 0,
     clock: Annotated[Pace, typer.Option(help="Who moves its clock.")] = Pace.REAL,
@@ -53,7 +47,6 @@ def up(
     return OK
 
 
-@app.command()
 def down(state_dir: StateOption = STATE, as_json: JsonOption = False) -> int:
     """Stop the endpoint and everything it started."""
     from headroom.localaws import daemon
@@ -66,7 +59,6 @@ def down(state_dir: StateOption = STATE, as_json: JsonOption = False) -> int:
     return OK
 
 
-@app.command()
 def status(state_dir: StateOption = STATE, as_json: JsonOption = False) -> int:
     """Say whether the endpoint runs; exit code 1 when it does not."""
     from headroom.localaws import daemon

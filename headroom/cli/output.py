@@ -7,18 +7,24 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:  # rich is slow to import: only where something is drawn
+    from rich.console import Console
+    from rich.table import Table
 
 
 def out() -> Console:
     """The console of results; as wide as the terminal, 120 columns when there is none."""
+    from rich.console import Console
+
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False, soft_wrap=False)
 
 
 def err() -> Console:
     """The console of progress and complaints."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 
@@ -31,6 +37,8 @@ def table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, lines: bool = False
 ) -> Table:
     """A table for people; `lines` parts its rows."""
+    from rich.table import Table
+
     drawn = Table(
         title=title, title_justify="left", header_style="bold", show_edge=False, show_lines=lines
     )

@@ -20,7 +20,7 @@ from headroom.cli import planned, source
 from headroom.cli.account import Account, account
 from headroom.cli.naming import named, short
 from headroom.cli.output import emit, out
-from headroom.cli.policy import in_force
+from headroom.cli.policy_show import in_force
 from headroom.cli.problems import OK, BadRequest, Problem
 from headroom.cli.reading import clusters_of, metrics_of, storage_of
 from headroom.cli.source import DEFAULT_STACK

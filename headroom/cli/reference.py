@@ -9,6 +9,7 @@ import typer
 from typer._click.core import Command, Parameter
 from typer.core import TyperGroup
 
+from headroom.cli.loading import LateCommand
 from headroom.cli.main import app
 
 HEAD = """# The `headroom` command
@@ -20,6 +21,9 @@ Storage is named alike everywhere: `vol-ID`, `db:NAME` for an RDS DB instance, `
 cluster, or the ARN. A plain name is refused, because an instance and a cluster may share it.
 Exit codes: `0` done, `1` the thing itself failed, `2` what was asked makes no sense (one sentence says why),
 `130` interrupted.
+
+Shell completion (bash, zsh, fish, PowerShell): `headroom --install-completion` adds it to the current shell's start-up file.
+`headroom --show-completion` prints the script instead, for example to source it from your own dotfiles.
 """
 
 
@@ -33,6 +37,8 @@ def _pages(path: str, command: Command) -> Iterator[str]:
         for name in command.commands:
             yield from _pages(f"{path} {name}", command.commands[name])
         return
+    if isinstance(command, LateCommand):
+        command = command.loaded()
     yield f"\n## `{path}`\n\n{command.help}\n"
     rows = [_row(each) for each in command.params if each.name != "help"]
     if rows:

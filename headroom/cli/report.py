@@ -12,9 +12,6 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
-import jinja2
-from markupsafe import Markup
-
 import headroom
 from headroom.cli.problems import Problem
 from headroom.cli.timeline import Mark, Timeline
@@ -97,6 +94,9 @@ def uplot(root: Path | None = None) -> tuple[str, str]:
 
 def render(report: Report, plotting: tuple[str, str]) -> str:
     """The HTML text of `report` with uPlot's (script, style sheet) inside."""
+    import jinja2  # slow to import, and needed for pages alone
+    from markupsafe import Markup
+
     page = files("headroom.cli") / "page"
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

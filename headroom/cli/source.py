@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Protocol
 
-import boto3
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
 
-from headroom.adapters.ledger import DynamoLedger
-from headroom.cli.account import opened
+from headroom.cli.loading import imported
 from headroom.cli.naming import named, short
 from headroom.cli.output import err
-from headroom.cli.problems import BadRequest, Problem
+from headroom.cli.problems import BadRequest
 from headroom.cli.records_file import DEMO_RECORDS, RecordsFile
 from headroom.domain.records import Record
 from headroom.domain.stops import Stops
-from headroom.wiring import utc_now
 
 FileOption = Annotated[
     Path | None, typer.Option("--file", help="Read record chains from this file.")
@@ -87,8 +83,8 @@ class Source:
     region: str | None
     now: datetime
     """The instant it is there: a local endpoint has a clock of its own."""
-    stops: Callable[[], Stops] | None = None
-    """What is paused or broken there; None where the state table is not known."""
+    stops: Callable[[], Stops | None] = lambda: None
+    """What is paused or broken there; None where that is not known or cannot be read."""
 
     def arn(self, resource: str) -> str:
         """The ARN of `resource`, or what people call it where no account is known.
@@ -119,47 +115,11 @@ def source(where: Where) -> Source:
         )  # fmt: skip
     if path is not None:
         return Source(
-            records=RecordsFile(path), name=str(path), account_id=None, region=None, now=utc_now()
+            records=RecordsFile(path),
+            name=str(path),
+            account_id=None,
+            region=None,
+            now=datetime.now(UTC),
         )
-    return _tables(where)
-
-
-def _tables(where: Where) -> Source:
-    try:
-        session, url, now = opened(
-            region=where.region,
-            profile=where.profile,
-            endpoint_url=where.endpoint_url,
-            local=where.local,
-        )
-        if session.region_name is None:
-            raise BadRequest("No AWS Region is set: give --region, or --file for a demo's records.")
-        account = session.client("sts", endpoint_url=url).get_caller_identity()
-        table, state = _discover(session, where, url)
-        client = session.client("dynamodb", endpoint_url=url)
-    except (BotoCoreError, ClientError) as problem:
-        raise Problem(f"The records table cannot be found: {problem}") from None
-    ledger = DynamoLedger(
-        client,
-        records_table=table,
-        state_table=state or table,  # read only for what is stopped, where it is known
-        account_id=account["Account"],
-        region=session.region_name,
-    )
-    return Source(
-        records=ledger, name=table, account_id=account["Account"], region=session.region_name,
-        now=now, stops=None if state is None else ledger.stops,
-    )  # fmt: skip
-
-
-def _discover(session: boto3.Session, where: Where, url: str | None) -> tuple[str, str | None]:
-    """Names of the records table and, where the stack tells it, the state table."""
-    if where.records_table is not None:
-        return where.records_table, None
-    stack = where.stack or DEFAULT_STACK
-    formation = session.client("cloudformation", endpoint_url=url)
-    found = formation.describe_stacks(StackName=stack)["Stacks"][0]
-    outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])}
-    if "RecordsTable" in outputs:
-        return outputs["RecordsTable"], outputs.get("StateTable")
-    raise Problem(f"Stack {stack} has no output RecordsTable; give --records-table.")
+    opened: Source = imported("headroom.cli.tables:tables")(where)  # boto3 is slow to import
+    return opened

@@ -16,11 +16,12 @@ from headroom.cli.deployments import (
     StackOption,
     deployment,
     say,
+    stops_of,
 )
 from headroom.cli.output import emit, money
 from headroom.cli.problems import OK, Problem
 from headroom.cli.source import DEFAULT_STACK
-from headroom.cli.stops_told import as_object, lines, stops_of
+from headroom.cli.stops_told import as_object, lines
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resource_state import usd
 from headroom.ports.storage import ReadFailed

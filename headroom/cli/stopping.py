@@ -21,22 +21,18 @@ from headroom.cli.deployments import (
     deployment,
     plain_reason,
     say,
+    stops_of,
     written,
 )
 from headroom.cli.naming import short
 from headroom.cli.output import emit, out
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import DEFAULT_STACK
-from headroom.cli.stops_told import as_object, breaker_object, broken, stops_of, until_of
+from headroom.cli.stops_told import as_object, breaker_object, broken, until_of
 from headroom.domain.stops import ENDLESS, in_force
 
 LONGEST = timedelta(days=90)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-app = typer.Typer(
-    help="See and close the circuit breakers that repeated failures open.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 
 
 def pause(
@@ -105,7 +101,6 @@ def resume(
     return OK
 
 
-@app.command("list")
 def breakers(
     as_json: JsonOption = False,
     region: RegionOption = None,
@@ -128,7 +123,6 @@ def breakers(
     return FAILED if found else OK
 
 
-@app.command()
 def close(
     volume: Annotated[
         str | None,
