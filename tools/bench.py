@@ -28,12 +28,13 @@ from headroom.proving.compare import (
     sample_courses,
 )
 from headroom.proving.conditions import STARTS, Conditions
+from headroom.proving.fast_engine import run_engine
 from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES
 from headroom.proving.samples import sample_course
 from headroom.proving.scenario import load
 from headroom.proving.simulate import simulate
-from headroom.proving.trial import run_engine, run_rule, run_schedule
+from headroom.proving.trial import run_rule, run_schedule
 from stacks.constructs.asset import stage_function_code
 
 ROOT = Path(__file__).resolve().parents[1]

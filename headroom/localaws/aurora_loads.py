@@ -9,6 +9,7 @@ from pathlib import Path
 from headroom.domain.aurora import GATE, StorageMode
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.database_names import cluster_of
+from headroom.localaws.databases import database_book
 from headroom.localaws.load_requests import Request, check, place_of, put, start_of
 from headroom.proving.aurora_load import PERIOD, READ_SHARE, AuroraLoad, steady
 from headroom.proving.errors import BadInput
@@ -55,7 +56,7 @@ class AuroraLoads:
         check(request, known=KNOWN, needed=("cluster_id", "storage_gib"))
         block = Block(dict(request), source="load", path="", known=KNOWN)
         place, name = place_of(request), block.text("cluster_id")
-        if name not in self._cloud.database_book(place).aurora_names():
+        if name not in database_book(self._cloud, place).aurora_names():
             raise BadInput(f"load: no Aurora cluster {name} in {place.region}")
         loaded = _Loaded(
             place, name, _load(block, request), block.flag("io_published_when_optimized", True)
@@ -67,7 +68,7 @@ class AuroraLoads:
         self._until[key] = max(
             _period(now - timedelta(days=days)), self._until.get(key, _period(EPOCH))
         )
-        self._cloud.database_book(place).was_there(name, self._until[key])
+        database_book(self._cloud, place).was_there(name, self._until[key])
         self._publish(loaded, now)
 
     def detach(self, name: str) -> bool:
@@ -80,7 +81,7 @@ class AuroraLoads:
     def publish(self, end: datetime) -> None:
         """Publish every five minutes that have ended by `end`, and only once."""
         for key, loaded in list(self._loaded.items()):
-            if loaded.name in self._cloud.database_book(loaded.place).aurora_names():
+            if loaded.name in database_book(self._cloud, loaded.place).aurora_names():
                 self._publish(loaded, end)
             else:
                 del self._loaded[key]

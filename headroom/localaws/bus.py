@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.localaws.alarms.book import Act, Emit
+from headroom.localaws import targets
 from headroom.localaws.cloud import Cloud, Place
 
 _FEATURES = re.compile(r" m/\S+")
@@ -62,15 +62,38 @@ def deliver(
     cloud: Cloud, place: Place, target: Mapping[str, Any], event: Mapping[str, Any]
 ) -> None:
     """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
-    from headroom.localaws import targets
-
     body = shaped(target, event)
     try:
-        targets.send(cloud, place, str(target["Arn"]), body, target)
+        send(cloud, place, str(target["Arn"]), body, target)
     except targets.Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
         if dead:
             targets.send_dead_letter(place, dead, body, str(error))
+
+
+def send(cloud: Cloud, place: Place, arn: str, body: str, target: Mapping[str, Any]) -> None:
+    """Send `body` to the target with this ARN; raises Undeliverable."""
+    service = arn.split(":")[2]
+    if service == "sqs":
+        group = (target.get("SqsParameters") or {}).get("MessageGroupId")
+        targets.send_message(place, arn, body, group)
+    elif service == "sns":
+        targets.publish(place, arn, body, None)
+    elif service == "lambda":
+        targets.invoke(cloud, arn, body)
+    elif service == "logs":
+        targets.log(cloud, place, arn, body)
+    elif service == "events":
+        _forward(cloud, arn, body)
+    else:
+        raise targets.Undeliverable(
+            f"Targets of service {service} are not known to this endpoint: {arn}"
+        )
+
+
+def _forward(cloud: Cloud, arn: str, body: str) -> None:
+    region, account = arn.split(":")[3], arn.split(":")[4]
+    dispatch(cloud, Place(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
 
 
 def shaped(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
@@ -120,35 +143,6 @@ def transform(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
         return json.dumps(text)[1:-1] if quoted else text
 
     return _PLACEHOLDER.sub(fill, template)
-
-
-def alarm_emitter(cloud: Cloud, place: Place) -> Emit:
-    """Puts alarm events of a place on its bus."""
-
-    def emit(detail_type: str, arn: str, detail: Mapping[str, Any]) -> None:
-        put(
-            cloud, place, source="aws.cloudwatch", detail_type=detail_type, resources=[arn],
-            detail=detail,
-        )  # fmt: skip
-
-    return emit
-
-
-def alarm_action(cloud: Cloud, place: Place) -> Act:
-    """Executes alarm actions: SNS topics and Lambda functions; others do nothing here."""
-
-    def act(arn: str, subject: str, message: str) -> None:
-        from headroom.localaws import targets
-
-        try:
-            if arn.split(":")[2] == "sns":
-                targets.publish(place, arn, message, subject)
-            elif arn.split(":")[2] == "lambda":
-                targets.send(cloud, place, arn, json.dumps({"alarmData": json.loads(message)}), {})
-        except targets.Undeliverable:
-            return
-
-    return act
 
 
 def volume_notification(

@@ -12,6 +12,7 @@ from moto.cloudwatch.exceptions import InvalidParameterCombination, InvalidParam
 from moto.cloudwatch.responses import CloudWatchResponse
 from moto.core.responses import ActionResult, EmptyResult
 
+from headroom.localaws.alarm_wiring import alarm_book, tags_of
 from headroom.localaws.alarms.alarm import AlarmInvalid
 from headroom.localaws.alarms.book import AlarmBook, UnknownAlarm
 from headroom.localaws.alarms.evaluation import State
@@ -49,7 +50,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
 
     @property
     def _book(self) -> AlarmBook:
-        return current().book(self._place)
+        return alarm_book(current(), self._place)
 
     # -- metrics ---------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         now = current().clock.now().timestamp()
         asked = QuerySet(
             self._store, queries, int(epoch(start)), int(epoch(end)), now,
-            current().tags_of(self._place),
+            tags_of(current(), self._place),
         )  # fmt: skip
         try:
             return [

@@ -8,7 +8,7 @@ from typing import Any
 
 from headroom.localaws import rds_events
 from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.databases import CLUSTER, DatabaseBook
+from headroom.localaws.databases import CLUSTER, DatabaseBook, database_book
 from headroom.localaws.rds_changes import PARALLEL_QUERY
 from headroom.proving.errors import BadInput
 from headroom.proving.rds_rules import FIELDS, DatabaseLife
@@ -127,7 +127,7 @@ class DatabaseControl:
         there = Place(
             str(body.get("account") or Place().account), str(body.get("region") or Place().region)
         )
-        return self._cloud.database_book(there)
+        return database_book(self._cloud, there)
 
 
 def _life(book: DatabaseBook, name: str) -> DatabaseLife:

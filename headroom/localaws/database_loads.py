@@ -10,6 +10,7 @@ from headroom.domain.resources import InstanceLimits
 from headroom.localaws import rds_events
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.database_names import members_of
+from headroom.localaws.databases import database_book
 from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
@@ -62,7 +63,7 @@ class DatabaseLoads:
         """Put a load on a database's storage, in place of any other; raises BadInput."""
         check(request, known=KNOWN, needed=("database_id", "workload"))
         place, name = place_of(request), str(request["database_id"])
-        book = self._cloud.database_book(place)
+        book = database_book(self._cloud, place)
         if name not in book.names():
             raise BadInput(f"load: no database {name} in {place.region}")
         own, held = request.get("attachment"), book.instance_class(name)
@@ -88,7 +89,7 @@ class DatabaseLoads:
         """Play the minute that begins at `start` on the storage of every loaded database."""
         played = []
         for key, loaded in list(self._loaded.items()):
-            book = self._cloud.database_book(loaded.place)
+            book = database_book(self._cloud, loaded.place)
             if loaded.name not in book.names():
                 del self._loaded[key]
                 continue
@@ -108,7 +109,7 @@ class DatabaseLoads:
             loaded = by_name.get(minute.resource_id)
             if loaded is None or minute.kind != "database":
                 continue
-            book = self._cloud.database_book(loaded.place)
+            book = database_book(self._cloud, loaded.place)
             if loaded.filling is not None and loaded.free_gib is not None:
                 book.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
             self._tell_of_credits(loaded, minute.facts.burst_balance_percent)
@@ -127,7 +128,7 @@ class DatabaseLoads:
         """An event of RDS when gp2's credits get low, one until they are not."""
         low = percent is not None and percent < CREDITS_LOW_PERCENT
         if low and not loaded.credits_low:
-            book = self._cloud.database_book(loaded.place)
+            book = database_book(self._cloud, loaded.place)
             rds_events.happened(book, loaded.name, "RDS-EVENT-0189")
         loaded.credits_low = low
 
@@ -143,7 +144,7 @@ class DatabaseLoads:
             if request.get("fill_gib_per_hour") is not None:
                 raise BadInput("load: fill_gib_per_hour is given without free_storage_gib")
             return None
-        lifecycle = self._cloud.database_book(place).lifecycle(name)
+        lifecycle = database_book(self._cloud, place).lifecycle(name)
         size = lifecycle.usable_size_gib(self._cloud.clock.now())
         free, rate = (_number(request, key) for key in FILLING)
         if not 0 <= free <= size:

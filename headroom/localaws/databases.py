@@ -205,3 +205,8 @@ class DatabaseBook:
     def _member(self, name: str, now: datetime) -> AuroraMember:
         settings = self.instances[name].settings
         return AuroraMember(name=name, instance_class=str(settings.value("DBInstanceClass", now)))
+
+
+def database_book(cloud: Cloud, place: Place) -> DatabaseBook:
+    """The databases of a place and what RDS's rules know of them."""
+    return cloud.part(DatabaseBook, place, lambda: DatabaseBook(cloud, place))

@@ -18,7 +18,7 @@ from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.cloud import Place, current
 from headroom.localaws.volume_making import delete_volume, make_volume
-from headroom.localaws.volumes import VolumeBook
+from headroom.localaws.volumes import VolumeBook, volume_book
 from headroom.proving.targets import ModificationRefused
 
 MOST_MODIFICATIONS = 500
@@ -56,7 +56,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
 
     @property
     def _book(self) -> VolumeBook:
-        return current().volume_book(self._place)
+        return volume_book(current(), self._place)
 
     def create_volume(self) -> ActionResult:
         """Ranges and ratios are those of the type; gp3 without values gets 3,000 and 125."""

@@ -19,7 +19,7 @@ from headroom.localaws import price_list_api
 from headroom.localaws.clock import Clock, ClockMode
 from headroom.localaws.cloud import Cloud, Options, install
 from headroom.localaws.control import PREFIX, Control
-from headroom.localaws.functions.fleet import FunctionFleet
+from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.http_server import HttpServer
 from headroom.localaws.ids import Identifiers
 from headroom.localaws.loads import Loads
@@ -105,7 +105,7 @@ class RunningEndpoint:
         from headroom.localaws import moto_parts
 
         moto_parts.install(self.cloud)
-        self.cloud.functions = FunctionFleet(self.cloud)
+        self.cloud.functions = fleet_of(self.cloud)
         self._loads = Loads(self.cloud)
         self._pacer = Pacer(self.cloud, self._loads)
         self._control = Control(self.cloud, self._loads, self._pacer)
@@ -132,8 +132,7 @@ class RunningEndpoint:
     def stop(self) -> None:
         """Kill the functions and stop answering."""
         self._stopping.set()
-        if self.cloud.functions is not None:
-            self.cloud.functions.close()
+        fleet_of(self.cloud).close()
         self._server.stop()
 
     def _serve(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

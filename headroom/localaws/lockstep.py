@@ -9,11 +9,15 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from headroom.localaws import bus, queue_metrics, rds_events
+from headroom.localaws.alarms.book import AlarmBook
 from headroom.localaws.cloud import Cloud
+from headroom.localaws.databases import DatabaseBook
+from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.functions.mappings import MappingPoller
 from headroom.localaws.loads import LoadedMinute, Loads
 from headroom.localaws.schedule_expressions import whole_minute
 from headroom.localaws.schedules import fire_due
+from headroom.localaws.volumes import VolumeBook
 
 MINUTE = timedelta(minutes=1)
 POLL_EVERY_S = 1.0
@@ -48,8 +52,7 @@ class Pacer:
 
     def drain(self) -> None:
         """Run functions until no queue has a visible message and no call is due."""
-        assert self._cloud.functions is not None
-        while self._poller.poll() + self._cloud.functions.run_due():
+        while self._poller.poll() + fleet_of(self._cloud).run_due():
             pass
 
     def _minute(self) -> list[LoadedMinute]:
@@ -65,17 +68,17 @@ class Pacer:
         end = whole_minute(self._cloud.clock.now())
         self._loads.publish(played, end)
         queue_metrics.publish(self._cloud)
-        for place, book in list(self._cloud.volumes.items()):
+        for place, book in self._cloud.parts(VolumeBook):
             for at, volume_id, result, request_id in book.transitions(end):
                 bus.volume_notification(
                     self._cloud, place, volume_id, event="modifyVolume", result=result,
                     request_id=request_id, at=at,
                 )  # fmt: skip
-        for databases in list(self._cloud.databases.values()):
+        for _, databases in self._cloud.parts(DatabaseBook):
             databases.move_on()
             for happening, name in databases.happenings(end):
                 rds_events.happened(databases, name, happening.event_id, happening.at)
-        for alarms in list(self._cloud.alarms.values()):
+        for _, alarms in self._cloud.parts(AlarmBook):
             alarms.evaluate_all()
         self.drain()
         fire_due(self._cloud, end)

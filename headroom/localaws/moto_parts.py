@@ -35,6 +35,7 @@ from headroom.localaws.cloudformation.registry import register_all
 from headroom.localaws.cloudwatch_api import CloudWatchApi
 from headroom.localaws.ec2_api import Ec2Api
 from headroom.localaws.events_api import EventsApi
+from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.rds_api import RdsApi
 from headroom.localaws.schedule_backends import LocalEvents, LocalScheduler
 
@@ -121,8 +122,7 @@ class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
     ) -> bytes | None:
         """RequestResponse waits for the answer, Event returns at once and is retried by Lambda."""
         model = self.get_function(function_name, qualifier)
-        fleet = current().functions
-        assert fleet is not None
+        fleet = fleet_of(current())
         payload = body.encode() if isinstance(body, str) else bytes(body or b"")
         kind = headers.get("X-Amz-Invocation-Type", "RequestResponse")
         if kind == "DryRun":

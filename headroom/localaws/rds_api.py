@@ -23,7 +23,7 @@ from headroom.localaws.database_making import (
     make_cluster,
     make_instance,
 )
-from headroom.localaws.databases import DatabaseBook
+from headroom.localaws.databases import DatabaseBook, database_book
 
 MOST, LEAST = 100, 20
 """MaxRecords."""
@@ -45,7 +45,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
 
     @property
     def _book(self) -> DatabaseBook:
-        book = current().database_book(Place(self.current_account, self.region))
+        book = database_book(current(), Place(self.current_account, self.region))
         book.move_on()
         return book
 

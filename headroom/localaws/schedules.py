@@ -118,7 +118,7 @@ def _start(cloud: Cloud, place: Place, schedule: Any, minute: datetime) -> None:
     ):
         body = body.replace(f"<aws.scheduler.{name}>", value)
     try:
-        targets.send(cloud, place, str(target["Arn"]), body, target)
+        bus.send(cloud, place, str(target["Arn"]), body, target)
     except targets.Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
         if dead:

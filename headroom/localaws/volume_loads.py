@@ -18,6 +18,7 @@ from headroom.localaws.load_requests import (
     put,
 )
 from headroom.localaws.metrics.store import MetricKey
+from headroom.localaws.volumes import volume_book
 from headroom.proving.errors import BadInput
 from headroom.proving.instances import instance_limits
 from headroom.proving.physics import VolumePhysics
@@ -51,7 +52,7 @@ class VolumeLoads:
         """Put a load on a volume, in place of any other; raises BadInput."""
         check(request, known=KNOWN, needed=("volume_id", "workload"))
         place, volume_id = place_of(request), str(request["volume_id"])
-        if volume_id not in self._cloud.volume_book(place).volumes():
+        if volume_id not in volume_book(self._cloud, place).volumes():
             raise BadInput(f"load: no volume {volume_id} in {place.region}")
         physics = physics_of(self._cloud, request, self._attachment(place, request))
         self._loaded[(place, volume_id)] = _Loaded(place, volume_id, physics)
@@ -67,7 +68,7 @@ class VolumeLoads:
         """Play the minute that begins at `start` on every loaded volume."""
         played = []
         for key, loaded in list(self._loaded.items()):
-            book = self._cloud.volume_book(loaded.place)
+            book = volume_book(self._cloud, loaded.place)
             if loaded.volume_id not in book.volumes():
                 del self._loaded[key]
                 continue
@@ -84,7 +85,7 @@ class VolumeLoads:
             loaded = by_id.get(minute.resource_id)
             if loaded is None or minute.kind != "volume":
                 continue
-            volume = self._cloud.volume_book(loaded.place).volumes()[minute.resource_id]
+            volume = volume_book(self._cloud, loaded.place).volumes()[minute.resource_id]
             instance = volume.attachment.instance.id if volume.attachment else None
             attachment = loaded.physics.attachment
             points = datapoints(
@@ -109,7 +110,7 @@ class VolumeLoads:
         """The attachment asked for; else the type of the instance it hangs on, when it is known."""
         if request.get("attachment") is not None:
             return request["attachment"]
-        hung = self._cloud.volume_book(place).volumes()[str(request["volume_id"])].attachment
+        hung = volume_book(self._cloud, place).volumes()[str(request["volume_id"])].attachment
         if hung is None:
             return None
         try:

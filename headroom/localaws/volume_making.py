@@ -15,7 +15,7 @@ from moto.ec2.exceptions import DryRunClientError
 from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.volumes import show, wanted_at_creation
+from headroom.localaws.volumes import show, volume_book, wanted_at_creation
 from headroom.proving.targets import ModificationRefused
 
 
@@ -33,7 +33,7 @@ def make_volume(
     zone = _zone(backend, place, request)
     if size is None and snapshot:
         source = backend.get_snapshot(snapshot).volume
-        cloud.volume_book(place).shown(source)
+        volume_book(cloud, place).shown(source)
         size = source.size
     if size is None:
         raise AwsError("MissingParameter", "The request must contain the parameter size/snapshot")
@@ -60,7 +60,7 @@ def make_volume(
     volume.add_tags(dict(tags))
     show(volume, configuration)
     volume.availability_zone_id = volume.zone.zone_id
-    cloud.volume_book(place).tracked(volume)
+    volume_book(cloud, place).tracked(volume)
     _notify(cloud, place, volume.id, "createVolume", "available")
     return volume
 

@@ -132,6 +132,11 @@ class VolumeBook:
         )
 
 
+def volume_book(cloud: Cloud, place: Place) -> VolumeBook:
+    """The volumes of a place and what AWS's rules know of them."""
+    return cloud.part(VolumeBook, place, lambda: VolumeBook(cloud, place))
+
+
 def configuration_of(volume: Any) -> Configuration:
     """What a volume of moto's is, with AWS's defaults for what was not said."""
     kind = VolumeType(volume.volume_type)

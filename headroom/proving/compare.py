@@ -17,6 +17,7 @@ from headroom.domain.resources import Configuration
 from headroom.proving.conditions import PRESETS, STARTS, Conditions
 from headroom.proving.course import LEAST_DAYS, Course, auto_scale, read_course
 from headroom.proving.errors import BadInput
+from headroom.proving.fast_engine import run_engine
 from headroom.proving.ground import Ground, StaticStarvation
 from headroom.proving.measures import measured
 from headroom.proving.oracle import Foresight
@@ -25,7 +26,7 @@ from headroom.proving.reuse import OURS, Case, joined
 from headroom.proving.rows import Kind, Row, half_of
 from headroom.proving.samples import SAMPLES, sample_course
 from headroom.proving.statics import BestStatic, static_peak
-from headroom.proving.trial import Run, run_engine, run_rule, run_schedule
+from headroom.proving.trial import Run, run_rule, run_schedule
 
 SCALES = ("1", "auto")
 CONTROLLERS: Mapping[str, Kind] = {

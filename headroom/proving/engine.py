@@ -16,10 +16,10 @@ from headroom.domain.signals import Signal
 from headroom.domain.standing import KnownModification
 from headroom.ports import Ports
 from headroom.proving.calendars import OpenCalendars
+from headroom.proving.controller import Hands, Log
 from headroom.proving.memory import MemoryLedger
 from headroom.proving.published import GLANCE_MIN
 from headroom.proving.scenario import Scenario
-from headroom.proving.simulate import Hands, Log
 from headroom.proving.world import MINUTE, World
 
 SCAN_EVERY_S = 15 * 60

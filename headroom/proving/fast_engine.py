@@ -120,15 +120,13 @@ class EngineTrial:
         return self._volume.course.start + timedelta(minutes=minute)
 
 
-def follow(
+def run_engine(
     course: Course, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
     with_records: bool = False, since: int = 0,
 ) -> Run:  # fmt: skip
-    """Headroom on `course` under `policy`, the conditions' own unless another is given.
+    """Headroom on `course` from minute `since` on, under `policy` or the conditions' own.
 
-    It is in charge from minute `since` on.
-
-    Records are written out, which takes longer than all the rest, only `with_records`.
+    Records are written out only `with_records`: that takes longer than everything else.
     """
     trial = Trial(course, start, conditions)
     engine = EngineTrial(trial, conditions, policy or conditions.policy)
@@ -146,4 +144,4 @@ def _acts(decision: Decision) -> bool:
     return isinstance(decision.answer, Act)
 
 
-__all__ = ["EngineTrial", "follow"]
+__all__ = ["EngineTrial", "run_engine"]

@@ -21,7 +21,7 @@ from headroom.domain.resources import Configuration, InstanceLimits, Volume
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
 from headroom.proving.fast import FastVolume
-from headroom.proving.fast_engine import follow
+from headroom.proving.fast_engine import run_engine
 from headroom.proving.instances import BOUNDLESS
 from headroom.proving.loads import Hung
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
@@ -84,7 +84,7 @@ def fast(
         metric_delay=METRIC_DELAY,
         listed=prices,
     )
-    run = follow(course, start, conditions, policy=policy, since=since, with_records=draw)
+    run = run_engine(course, start, conditions, policy=policy, since=since, with_records=draw)
     changes = tuple(
         ReplayedChange(
             at=course.start + timedelta(minutes=change.minute),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
 
-from headroom.domain.decision import Decision
 from headroom.domain.pricing import SECONDS_PER_MONTH
-from headroom.domain.records import Record, Step
+from headroom.domain.records import Step
 from headroom.domain.resources import Kind, Modification, ResourceRef
-from headroom.domain.signals import Signal
 from headroom.proving.audit import violations
+from headroom.proving.controller import Hands, Log
 from headroom.proving.disk import Disk, earlier_free
+from headroom.proving.engine import EngineHands
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.latency import LatencyHistogram
 from headroom.proving.physics import VolumePhysics
@@ -38,26 +37,6 @@ KEPT = timedelta(days=15)
 """History older than this is not read by anybody."""
 
 Controller = Literal["headroom", "none"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
-    """What a controller did."""
-
-    decisions: tuple[Decision, ...]
-    records: tuple[Record, ...]
-    notes: tuple[str, ...]
-
-
-class Hands:
-    """A controller that does nothing; others override what it is told each minute."""
-
-    def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
-        """React to one minute that has passed."""
-
-    def log(self) -> Log:
-        """What it did."""
-        return Log(decisions=(), records=(), notes=())
 
 
 def simulate(
@@ -188,8 +167,6 @@ def _play_history(
 def _hands(controller: Controller, scenario: Scenario, world: World, ref: ResourceRef) -> Hands:
     if controller == "none":
         return Hands()
-    from headroom.proving.engine import EngineHands  # the application is needed only here
-
     return EngineHands(scenario, world, ref)
 
 
@@ -226,4 +203,4 @@ def _paid(lifecycle: VolumeLifecycle, scenario: Scenario) -> Decimal:
     return total
 
 
-__all__ = ["ACCOUNT", "VOLUME_ID", "Controller", "Hands", "Log", "Result", "simulate"]
+__all__ = ["ACCOUNT", "VOLUME_ID", "Controller", "Result", "simulate"]

@@ -231,16 +231,6 @@ class Trial:
         return len({sentence.split(": ", 1)[0] for sentence in found})
 
 
-def run_engine(
-    course: Course, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
-    with_records: bool = False,
-) -> Run:  # fmt: skip
-    """Headroom itself, under `policy` or the conditions' own; records only if they are asked for."""
-    from headroom.proving.fast_engine import follow  # the application is needed only here
-
-    return follow(course, start, conditions, policy=policy, with_records=with_records)
-
-
 def run_schedule(
     course: Course,
     start: Configuration,
@@ -288,6 +278,6 @@ def score(run: Run, unsavable: Bools, conditions: Conditions) -> float:
 
 
 __all__ = [
-    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_engine", "run_rule", "run_schedule", "score",
+    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_rule", "run_schedule", "score",
     "storage_usd",
 ]  # fmt: skip

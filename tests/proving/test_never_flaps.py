@@ -14,7 +14,8 @@ from headroom.domain.standing import WINDOW
 from headroom.domain.verdicts import Guardrail
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.course import Course
-from headroom.proving.trial import Run, TrialChange, run_engine
+from headroom.proving.fast_engine import run_engine
+from headroom.proving.trial import Run, TrialChange
 from tests.proving.courses import course_of
 
 DAYS, PER_DAY = 4, 288

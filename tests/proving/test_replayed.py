@@ -16,7 +16,7 @@ from headroom.domain.resources import Configuration, Volume, VolumeType
 from headroom.ports import StorageView
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
-from headroom.proving.fast_engine import follow
+from headroom.proving.fast_engine import run_engine
 from headroom.proving.playback import ReplayedChange, exact, fast
 from headroom.proving.rebuilt import rebuild
 from headroom.proving.replayed import (
@@ -72,7 +72,7 @@ def test_a_volume_that_starved_would_have_been_raised_and_relieved() -> None:
 def test_what_the_rebuilt_load_makes_the_engine_do_is_what_the_real_one_would_have() -> None:
     made = course_of(EVENING)
     found = replayed(made, gp3(400))
-    real = follow(made, gp3(400), Conditions())
+    real = run_engine(made, gp3(400), Conditions())
     ours, theirs = found.headroom.changes[0], real.changes[0]
     assert ours.target.volume_type is theirs.target.volume_type
     assert ours.target.iops == pytest.approx(theirs.target.iops, rel=0.25)

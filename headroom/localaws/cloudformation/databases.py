@@ -18,7 +18,7 @@ from headroom.localaws.database_making import (
     make_cluster,
     make_instance,
 )
-from headroom.localaws.databases import DatabaseBook
+from headroom.localaws.databases import DatabaseBook, database_book
 from headroom.localaws.rds_changes import modify_cluster, modify_instance
 
 _SPELLED = {
@@ -48,7 +48,7 @@ class _Database(LocalResource):
 
     @property
     def _book(self) -> DatabaseBook:
-        return current().database_book(self.place)
+        return database_book(current(), self.place)
 
     def change(self, properties: Properties) -> None:
         before, after = _request(self.properties), _request(properties)

@@ -12,6 +12,7 @@ from moto.ec2 import ec2_backends
 from headroom.localaws.cloud import current
 from headroom.localaws.cloudformation.model import LocalResource, Properties
 from headroom.localaws.volume_making import delete_volume, make_volume, truth
+from headroom.localaws.volumes import volume_book
 from headroom.proving.targets import ModificationRefused
 
 _MODIFIED = {
@@ -49,7 +50,7 @@ class EbsVolume(LocalResource):
             for name, field in _MODIFIED.items()
             if name in properties and properties[name] != before.get(name)
         }
-        book = current().volume_book(self.place)
+        book = volume_book(current(), self.place)
         if wanted:
             try:
                 book.modify(book.volumes()[self.name], current().ids.uuid("request"), **wanted)
