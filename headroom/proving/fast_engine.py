@@ -13,12 +13,11 @@ from headroom.domain.decision import Act, Decision
 from headroom.domain.policy import Policy
 from headroom.domain.records import Record
 from headroom.domain.resources import Configuration, Kind, ResourceRef
-from headroom.ports import Ports
-from headroom.proving.calendars import OpenCalendars
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
-from headroom.proving.engine import SCAN_EVERY_S, FixedPolicy, FixedPrices, Told
+from headroom.proving.engine import SCAN_EVERY_S
 from headroom.proving.fast_world import FastWorld
+from headroom.proving.fixed_ports import ports_in_memory
 from headroom.proving.memory import MemoryLedger
 from headroom.proving.published import minute_number
 from headroom.proving.simulate import ACCOUNT, VOLUME_ID
@@ -58,17 +57,8 @@ class EngineTrial:
         self._monthly = conditions.monthly
         self._first = minute_number(self._volume.course.start)
         self._begin = 0
-        self._ports = Ports(
-            storage=self.world,
-            metrics=self.world,
-            ledger=self.ledger,
-            standings=self.ledger,
-            scan=self.ledger,
-            archive=self.ledger,
-            policies=FixedPolicy(policy=policy),
-            prices=FixedPrices(prices=conditions.prices),
-            notifier=Told(),
-            calendars=OpenCalendars(),
+        self._ports = ports_in_memory(
+            self.world, self.ledger, policy=policy, prices=conditions.prices
         )
 
     def run(self, since: int = 0) -> None:

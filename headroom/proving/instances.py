@@ -48,7 +48,7 @@ def mibps(decimal_mb_per_s: float) -> float:
 
 @cache
 def _table() -> dict[str, InstanceLimits]:
-    text = (files("headroom.proving") / "instance_types.csv").read_text(encoding="ascii")
+    text = (files("headroom.proving") / "data" / "instance_types.csv").read_text(encoding="ascii")
     return {
         row["instance_type"]: InstanceLimits(
             instance_type=row["instance_type"],

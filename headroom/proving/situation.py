@@ -20,10 +20,10 @@ from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices
 from headroom.domain.resources import Configuration, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, fresh_standing
-from headroom.proving.calendars import OpenCalendars
 from headroom.proving.course import IO_KIB, Course
 from headroom.proving.fast import SSD, FastVolume
 from headroom.proving.fast_world import FastWorld
+from headroom.proving.fixed_ports import OpenCalendars
 
 AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 """The instant of every situation, so that the same one is decided the same for ever."""
