@@ -25,8 +25,7 @@ from headroom.policy_check import check_file
 from headroom.policy_schema import schema_text
 from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
 from headroom.ports import ReadFailed, ResourceGone
-from headroom.proving import policy_tests
-from headroom.proving.policy_tests import Verdict
+from headroom.proving.policy_tests import Verdict, blocking_guardrails, load_tests, run_policy_test
 from headroom.settings import POLICY_PARAMETER
 
 USUAL_FILE = Path("policy.yaml")
@@ -160,8 +159,8 @@ def run_tests(
 
     Exit code 1 when any is decided otherwise.
     """
-    loaded = policy_tests.load_tests(file, policy=policy)
-    verdicts = tuple(policy_tests.run(loaded))
+    loaded = load_tests(file, policy=policy)
+    verdicts = tuple(run_policy_test(loaded))
     failed = sum(not verdict.passed for verdict in verdicts)
     if as_json:
         emit({"policy": str(loaded.policy_path), "version": loaded.policy.version,
@@ -179,7 +178,7 @@ def _tested(verdict: Verdict) -> dict[str, object]:
         "passed": verdict.passed,
         "differences": list(verdict.differences),
         "decided": None if decision is None else decision.summary,
-        "blocked_by": [] if decision is None else list(policy_tests.blocking(decision)),
+        "blocked_by": [] if decision is None else list(blocking_guardrails(decision)),
     }
 
 

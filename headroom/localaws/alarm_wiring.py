@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from headroom.localaws import bus, targets
 from headroom.localaws.alarms.book import Act, AlarmBook, Emit
+from headroom.localaws.bus import put_event, send_to_target
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.databases import database_book
 from headroom.localaws.metrics.insights import TagsOf
+from headroom.localaws.targets import Undeliverable, publish_to_topic
 
 
 def alarm_book(cloud: Cloud, place: Place) -> AlarmBook:
@@ -50,7 +51,7 @@ def _emitter(cloud: Cloud, place: Place) -> Emit:
     """Puts alarm events of a place on its bus."""
 
     def emit(detail_type: str, arn: str, detail: Mapping[str, object]) -> None:
-        bus.put(
+        put_event(
             cloud, place, source="aws.cloudwatch", detail_type=detail_type, resources=[arn],
             detail=detail,
         )  # fmt: skip
@@ -64,10 +65,12 @@ def _action(cloud: Cloud, place: Place) -> Act:
     def act(arn: str, subject: str, message: str) -> None:
         try:
             if arn.split(":")[2] == "sns":
-                targets.publish(place, arn, message, subject)
+                publish_to_topic(place, arn, message, subject)
             elif arn.split(":")[2] == "lambda":
-                bus.send(cloud, place, arn, json.dumps({"alarmData": json.loads(message)}), {})
-        except targets.Undeliverable:
+                send_to_target(
+                    cloud, place, arn, json.dumps({"alarmData": json.loads(message)}), {}
+                )
+        except Undeliverable:
             return
 
     return act

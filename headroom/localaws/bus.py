@@ -8,15 +8,22 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.localaws import targets
 from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.targets import (
+    Undeliverable,
+    invoke_function,
+    publish_to_topic,
+    send_dead_letter,
+    send_message,
+    write_log,
+)
 
 _FEATURES = re.compile(r" m/\S+")
 """botocore lists the features in use in an order of chance."""
 _PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
 
 
-def put(
+def put_event(
     cloud: Cloud,
     place: Place,
     *,
@@ -38,10 +45,12 @@ def put(
         "resources": list(resources),
         "detail": dict(detail),
     }
-    dispatch(cloud, place, event)
+    dispatch_event(cloud, place, event)
 
 
-def dispatch(cloud: Cloud, place: Place, event: Mapping[str, Any], bus: str = "default") -> None:
+def dispatch_event(
+    cloud: Cloud, place: Place, event: Mapping[str, Any], bus: str = "default"
+) -> None:
     """Hand an event to every enabled rule of the bus that matches it."""
     from moto.events.models import events_backends
 
@@ -55,45 +64,45 @@ def send_if_matching(cloud: Cloud, place: Place, rule: Any, event: Mapping[str, 
     """Deliver to the rule's targets if its pattern matches."""
     if rule.event_pattern.matches_event(event):
         for target in rule.targets:
-            deliver(cloud, place, target, event)
+            deliver_event(cloud, place, target, event)
 
 
-def deliver(
+def deliver_event(
     cloud: Cloud, place: Place, target: Mapping[str, Any], event: Mapping[str, Any]
 ) -> None:
     """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
     body = shaped(target, event)
     try:
-        send(cloud, place, str(target["Arn"]), body, target)
-    except targets.Undeliverable as error:
+        send_to_target(cloud, place, str(target["Arn"]), body, target)
+    except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
         if dead:
-            targets.send_dead_letter(place, dead, body, str(error))
+            send_dead_letter(place, dead, body, str(error))
 
 
-def send(cloud: Cloud, place: Place, arn: str, body: str, target: Mapping[str, Any]) -> None:
+def send_to_target(
+    cloud: Cloud, place: Place, arn: str, body: str, target: Mapping[str, Any]
+) -> None:
     """Send `body` to the target with this ARN; raises Undeliverable."""
     service = arn.split(":")[2]
     if service == "sqs":
         group = (target.get("SqsParameters") or {}).get("MessageGroupId")
-        targets.send_message(place, arn, body, group)
+        send_message(place, arn, body, group)
     elif service == "sns":
-        targets.publish(place, arn, body, None)
+        publish_to_topic(place, arn, body, None)
     elif service == "lambda":
-        targets.invoke(cloud, arn, body)
+        invoke_function(cloud, arn, body)
     elif service == "logs":
-        targets.log(cloud, place, arn, body)
+        write_log(cloud, place, arn, body)
     elif service == "events":
         _forward(cloud, arn, body)
     else:
-        raise targets.Undeliverable(
-            f"Targets of service {service} are not known to this endpoint: {arn}"
-        )
+        raise Undeliverable(f"Targets of service {service} are not known to this endpoint: {arn}")
 
 
 def _forward(cloud: Cloud, arn: str, body: str) -> None:
     region, account = arn.split(":")[3], arn.split(":")[4]
-    dispatch(cloud, Place(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
+    dispatch_event(cloud, Place(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
 
 
 def shaped(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
@@ -145,7 +154,7 @@ def transform(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
     return _PLACEHOLDER.sub(fill, template)
 
 
-def volume_notification(
+def put_volume_notification(
     cloud: Cloud,
     place: Place,
     volume_id: str,
@@ -156,14 +165,14 @@ def volume_notification(
     at: datetime,
 ) -> None:
     """An `EBS Volume Notification`."""
-    put(
+    put_event(
         cloud, place, source="aws.ec2", detail_type="EBS Volume Notification", at=at,
         resources=[f"arn:aws:ec2:{place.region}:{place.account}:volume/{volume_id}"],
         detail={"result": result, "cause": "", "event": event, "request-id": request_id},
     )  # fmt: skip
 
 
-def modify_volume_called(
+def put_modify_volume_call(
     cloud: Cloud,
     place: Place,
     volume_id: str,
@@ -207,7 +216,7 @@ def modify_volume_called(
         }
     if error is not None:
         detail |= {"errorCode": f"Client.{error[0]}", "errorMessage": error[1]}
-    put(
+    put_event(
         cloud, place, source="aws.ec2", detail_type="AWS API Call via CloudTrail", resources=[],
         detail=detail, at=now,
     )  # fmt: skip

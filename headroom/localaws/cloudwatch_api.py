@@ -26,7 +26,7 @@ from headroom.localaws.cloudwatch_shapes import (
     statistic_sets,
 )
 from headroom.localaws.metrics.expressions import BadExpression
-from headroom.localaws.metrics.insights import is_query
+from headroom.localaws.metrics.insights import is_insights_query
 from headroom.localaws.metrics.queries import QuerySet, Result
 from headroom.localaws.metrics.statistics import UnknownStatistic
 from headroom.localaws.metrics.store import MetricKey, MetricStore, epoch, instant
@@ -287,7 +287,7 @@ def _check_queries(queries: Sequence[Mapping[str, Any]]) -> None:
             "ValidationError", f"The values for parameter id in MetricDataQueries are not unique: "
             f"{', '.join(repeated)}.",
         )  # fmt: skip
-    selects = [q for q in queries if q.get("Expression") and is_query(q["Expression"])]
+    selects = [q for q in queries if q.get("Expression") and is_insights_query(q["Expression"])]
     if len(selects) > 1:
         raise AwsError("ValidationError", "A request can have only one Metrics Insights query.")
 

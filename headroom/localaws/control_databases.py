@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headroom.localaws import rds_events
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.databases import CLUSTER, DatabaseBook, database_book
 from headroom.localaws.rds_changes import PARALLEL_QUERY
+from headroom.localaws.rds_events import MESSAGES, put_database_event
 from headroom.proving.errors import BadInput
 from headroom.proving.rds_rules import FIELDS, DatabaseLife
 from headroom.proving.rds_settings import WAITING
@@ -90,9 +90,9 @@ class DatabaseControl:
         if name not in known:
             raise BadInput(f"There is no database {name} in {book.place.region}.")
         event_id = str(body["event_id"])
-        if event_id not in rds_events.MESSAGES:
+        if event_id not in MESSAGES:
             raise BadInput(f"{event_id} is not among the events that are told here.")
-        rds_events.happened(book, name, event_id)
+        put_database_event(book, name, event_id)
         return {"database_id": name, "event_id": event_id}
 
     def _reserved(self, body: dict[str, Any]) -> Any:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headroom.domain.resources import InstanceLimits
-from headroom.localaws import rds_events
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.database_names import members_of
 from headroom.localaws.databases import database_book
@@ -20,6 +19,7 @@ from headroom.localaws.load_requests import (
     place_of,
     put,
 )
+from headroom.localaws.rds_events import put_database_event
 from headroom.proving.errors import BadInput
 from headroom.proving.filling import Filling
 from headroom.proving.instances import BOUNDLESS, instance_limits
@@ -129,7 +129,7 @@ class DatabaseLoads:
         low = percent is not None and percent < CREDITS_LOW_PERCENT
         if low and not loaded.credits_low:
             book = database_book(self._cloud, loaded.place)
-            rds_events.happened(book, loaded.name, "RDS-EVENT-0189")
+            put_database_event(book, loaded.name, "RDS-EVENT-0189")
         loaded.credits_low = low
 
     def _follow_class(self, loaded: _Loaded, held: str) -> None:

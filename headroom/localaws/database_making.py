@@ -11,7 +11,6 @@ from typing import Any
 
 from headroom.domain.aurora import StorageMode
 from headroom.domain.databases import Database, Deployment
-from headroom.localaws import rds_events
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.database_requests import (
     OF_CLUSTER,
@@ -25,6 +24,7 @@ from headroom.localaws.database_requests import (
     told_of,
 )
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
+from headroom.localaws.rds_events import put_cluster_event, put_instance_event
 from headroom.proving.aurora_rules import AuroraLife
 from headroom.proving.rds_creation import maximum, storage_made
 from headroom.proving.rds_engines import AURORA, OTHERS, engine_of
@@ -59,7 +59,7 @@ def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
         book.instances[name] = made
         if made.cluster:
             book.clusters[made.cluster].members.append(name)
-    rds_events.instance_happened(book, name, "RDS-EVENT-0005")
+    put_instance_event(book, name, "RDS-EVENT-0005")
     return made
 
 
@@ -84,7 +84,7 @@ def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
         book.clusters[name] = made
         if own_storage:
             _with_members(book, made)
-    rds_events.cluster_happened(book, name, "RDS-EVENT-0170")
+    put_cluster_event(book, name, "RDS-EVENT-0170")
     return made
 
 
@@ -99,7 +99,7 @@ def delete_instance(book: DatabaseBook, name: str) -> DbInstance:
         del book.instances[found.name]
         if found.cluster:
             book.clusters[found.cluster].members.remove(found.name)
-    rds_events.instance_happened(book, found.name, "RDS-EVENT-0003")
+    put_instance_event(book, found.name, "RDS-EVENT-0003")
     return found
 
 
@@ -119,7 +119,7 @@ def delete_cluster(book: DatabaseBook, name: str) -> DbCluster:
         for member in found.members:
             del book.instances[member]
         del book.clusters[found.name]
-    rds_events.cluster_happened(book, found.name, "RDS-EVENT-0171")
+    put_cluster_event(book, found.name, "RDS-EVENT-0171")
     return found
 
 

@@ -14,8 +14,8 @@ from moto.ec2.exceptions import DryRunClientError
 from moto.ec2.responses import EC2Response
 
 from headroom.domain.resources import Modification
-from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
+from headroom.localaws.bus import put_modify_volume_call
 from headroom.localaws.cloud import Place, current
 from headroom.localaws.volume_making import delete_volume, make_volume
 from headroom.localaws.volumes import VolumeBook, volume_book
@@ -172,7 +172,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         refused: ModificationRefused | None = None,
     ) -> None:
         if current().options.cloudtrail:
-            bus.modify_volume_called(
+            put_modify_volume_call(
                 current(), self._place, volume_id, wanted, request_id,
                 agent=self.headers.get("User-Agent", ""), shape=shape,
                 error=(refused.code, refused.message) if refused else None,

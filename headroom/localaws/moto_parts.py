@@ -26,8 +26,8 @@ from moto.scheduler.models import scheduler_backends
 from moto.sqs import models as sqs_models
 from moto.sqs import urls as sqs_urls
 
-from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
+from headroom.localaws.bus import send_if_matching
 from headroom.localaws.cloud import Cloud, Place, current
 from headroom.localaws.cloudformation.api import CloudFormationApi
 from headroom.localaws.cloudformation.backend import LocalCloudFormation
@@ -167,7 +167,7 @@ def _send_to_targets(rule: Any, original_event: dict[str, Any], _transform: bool
     elif isinstance(stamp, str) and stamp.replace(".", "").isdigit():
         event["time"] = datetime.fromtimestamp(float(stamp), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if rule.state.startswith("ENABLED") and rule.event_pattern.get_pattern():
-        bus.send_if_matching(current(), Place(rule.account_id, rule.region_name), rule, event)
+        send_if_matching(current(), Place(rule.account_id, rule.region_name), rule, event)
 
 
 def _visible(message: Any) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headroom.localaws import database_shapes as shapes
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.database_making import cluster_of, instance_of
 from headroom.localaws.database_requests import mode_of, refuse_unknown, window_of
+from headroom.localaws.database_shapes import cluster_shape, instance_shape, instance_status
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
 from headroom.proving.rds_creation import maximum
 from headroom.proving.rds_rules import FIELDS
@@ -39,7 +39,7 @@ def modify_instance(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str,
         except ModificationRefused as refused:
             raise AwsError(refused.code, refused.message) from refused
         _apply_at_once(one, request)
-        return shapes.instance(book, one)
+        return instance_shape(book, one)
 
 
 def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, 
         _apply_at_once(one, request)
         if request.get("DBClusterParameterGroupName"):
             one.parameter_group = str(request["DBClusterParameterGroupName"])
-        return shapes.cluster(book, one)
+        return cluster_shape(book, one)
 
 
 def cluster_parameters(book: DatabaseBook, backend: Any, group: str) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ def _modify_member(book: DatabaseBook, one: DbInstance, request: Mapping[str, An
             "The specified DB Instance is a member of a cluster. Modify the DB cluster instead of "
             "the DB instance.",
         )
-    if shapes.status_of(book, one, now) != "available":
+    if instance_status(book, one, now) != "available":
         raise ModificationRefused(
             "InvalidDBInstanceState", "Database instance is not in available state."
         )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.localaws import bus
+from headroom.localaws.bus import put_event
 from headroom.localaws.databases import CLUSTER, DatabaseBook
 
 _CONFIGURATION = "configuration change"
@@ -47,15 +47,17 @@ _FEATURES = re.compile(r" m/\S+")
 """botocore lists the features in use in an order of chance."""
 
 
-def happened(book: DatabaseBook, name: str, event_id: str, at: datetime | None = None) -> None:
+def put_database_event(
+    book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
+) -> None:
     """An event about a database by a name of the book's, `cluster:NAME` for a cluster."""
     if name.startswith(CLUSTER):
-        cluster_happened(book, name.removeprefix(CLUSTER), event_id, at)
+        put_cluster_event(book, name.removeprefix(CLUSTER), event_id, at)
     else:
-        instance_happened(book, name, event_id, at)
+        put_instance_event(book, name, event_id, at)
 
 
-def instance_happened(
+def put_instance_event(
     book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
 ) -> None:
     """An `RDS DB Instance Event`."""
@@ -64,7 +66,7 @@ def instance_happened(
     _put(book, "db", name, event_id, tags, "RDS DB Instance Event", "DB_INSTANCE", at)
 
 
-def cluster_happened(
+def put_cluster_event(
     book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
 ) -> None:
     """An `RDS DB Cluster Event`."""
@@ -94,13 +96,13 @@ def _put(
         "EventID": event_id,
         "Tags": dict(tags),
     }
-    bus.put(
+    put_event(
         book.cloud, book.place, source="aws.rds", detail_type=detail_type,
         resources=[detail["SourceArn"]], detail=detail, at=at,
     )  # fmt: skip
 
 
-def called(
+def put_rds_call(
     book: DatabaseBook,
     operation: str,
     request: Mapping[str, Any],
@@ -134,7 +136,7 @@ def called(
     }
     if error is not None:
         detail |= {"errorCode": error[0], "errorMessage": error[1]}
-    bus.put(
+    put_event(
         book.cloud, place, source="aws.rds", detail_type="AWS API Call via CloudTrail",
         resources=[], detail=detail, at=now,
     )  # fmt: skip

@@ -37,7 +37,7 @@ def send_dead_letter(place: Place, arn: str, body: str, why: str) -> None:
     )
 
 
-def publish(place: Place, arn: str, message: str, subject: str | None) -> None:
+def publish_to_topic(place: Place, arn: str, message: str, subject: str | None) -> None:
     """Publish to a topic; raises Undeliverable when it does not exist."""
     from moto.core.exceptions import ServiceException
     from moto.sns import sns_backends
@@ -51,14 +51,14 @@ def publish(place: Place, arn: str, message: str, subject: str | None) -> None:
         raise Undeliverable(f"No topic {arn}: {error}") from error
 
 
-def invoke(cloud: Cloud, arn: str, body: str) -> None:
+def invoke_function(cloud: Cloud, arn: str, body: str) -> None:
     """Call a function asynchronously; raises Undeliverable when it does not exist."""
     if cloud.functions is None or not cloud.functions.knows(arn):
         raise Undeliverable(f"No function {arn}")
     cloud.functions.invoke_later(arn, body.encode())
 
 
-def log(cloud: Cloud, place: Place, arn: str, body: str) -> None:
+def write_log(cloud: Cloud, place: Place, arn: str, body: str) -> None:
     """Write to a log group; raises Undeliverable when it does not exist."""
     from moto.logs import logs_backends
 

@@ -12,8 +12,8 @@ from typing import Any
 from moto.ec2 import ec2_backends
 from moto.ec2.exceptions import DryRunClientError
 
-from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
+from headroom.localaws.bus import put_volume_notification
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.volumes import show, volume_book, wanted_at_creation
 from headroom.proving.targets import ModificationRefused
@@ -101,7 +101,7 @@ def _zone(backend: Any, place: Place, request: Mapping[str, Any]) -> str:
 
 
 def _notify(cloud: Cloud, place: Place, volume_id: str, event: str, result: str) -> None:
-    bus.volume_notification(
+    put_volume_notification(
         cloud, place, volume_id, event=event, result=result,
         request_id=cloud.ids.uuid("request"), at=cloud.clock.now(),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from headroom.proving.filling import Filling
 from headroom.proving.rds_autoscaling import FreeSpace, grown
 from headroom.proving.rules import ModificationRefused, VolumeLifecycle
 
-KEYS = ("free_storage_gib", "fill_gib_per_hour", "fill", "max_allocated_storage_gib")
+CONTENTS_KEYS = ("free_storage_gib", "fill_gib_per_hour", "fill", "max_allocated_storage_gib")
 STRETCH = ("for", "gib_per_hour")
 MINUTE = timedelta(minutes=1)
 HOUR_MIN = 60
@@ -44,7 +44,7 @@ class Contents:
 
 def contents_of(block: Block, configuration: Configuration) -> Contents | None:
     """The data that the block describes; None where it says nothing of free space."""
-    for key in KEYS[1:]:
+    for key in CONTENTS_KEYS[1:]:
         if block.has(key) and not block.has("free_storage_gib"):
             raise block.wrong(
                 key, "is given without free_storage_gib, which says what it starts from"

@@ -115,7 +115,7 @@ def load_tests(path: Path, *, policy: Path | None = None) -> PolicyTests:
     return PolicyTests(policy_path=chosen, policy=load_policy_file(chosen), tests=tests)
 
 
-def run(tests: PolicyTests) -> Iterator[Verdict]:
+def run_policy_test(tests: PolicyTests) -> Iterator[Verdict]:
     """Decide every situation and compare, in order."""
     for test in tests.tests:
         effective = limits_for(tests.policy, test.volume)
@@ -311,9 +311,9 @@ def _differences(
         yield f"it {waits} for a person's approval, expected {wanted}"
     plan = chosen(decision)
     yield from _of_plan(expected, plan)
-    missing = sorted(set(expected.blocked_by) - set(blocking(decision)))
+    missing = sorted(set(expected.blocked_by) - set(blocking_guardrails(decision)))
     if missing:
-        found = ", ".join(blocking(decision)) or "nothing"
+        found = ", ".join(blocking_guardrails(decision)) or "nothing"
         yield f"blocked by {found}, expected {', '.join(missing)} as well"
 
 
@@ -343,7 +343,7 @@ def chosen(decision: Decision) -> Plan | None:
     return answer.plan if isinstance(answer, Act) else answer.would_take
 
 
-def blocking(decision: Decision) -> tuple[str, ...]:
+def blocking_guardrails(decision: Decision) -> tuple[str, ...]:
     """Guardrails that block the plan it would take; the best plan's when there is none."""
     plan = chosen(decision)
     judged = next((j for j in decision.judgements if plan in (None, j.plan)), None)

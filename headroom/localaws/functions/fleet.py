@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from headroom.localaws import bus
+from headroom.localaws.bus import send_to_target
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.functions.embedded_metrics import metrics_in
 from headroom.localaws.functions.process import Deployment, FunctionProcess
@@ -114,7 +114,7 @@ class FunctionFleet:
         place = Place(model.account_id, model.region)
         dead = (getattr(model, "dead_letter_config", None) or {}).get("TargetArn")
         if dead:
-            bus.send(self._cloud, place, dead, call.payload.decode(), {})
+            send_to_target(self._cloud, place, dead, call.payload.decode(), {})
         destination = ((configured.get("DestinationConfig") or {}).get("OnFailure") or {}).get(
             "Destination"
         )
@@ -132,7 +132,7 @@ class FunctionFleet:
                 "responseContext": {"statusCode": 200, "functionError": "Unhandled"},
                 "responsePayload": json.loads(answer.body or b"null"),
             }
-            bus.send(self._cloud, place, destination, json.dumps(body), {})
+            send_to_target(self._cloud, place, destination, json.dumps(body), {})
 
     def _enqueue(self, arn: str, payload: bytes, due_at: datetime, attempt: int) -> None:
         with self._lock:
