@@ -12,7 +12,7 @@ from headroom.domain.databases import Database, Engine
 from headroom.domain.offers import Offer, offers
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.proving.cases import CASES, TITLES, Figure, figures
+from headroom.proving.cases import CASES, TITLES, Figure, reference_figures
 
 TODAY = (
     ("an EBS volume, us-west-2", "us-west-2", None),
@@ -34,7 +34,7 @@ def cases(
     wanted = CASES if case is None else (case.upper(),)
     if wanted[0] not in CASES:
         raise BadRequest(f"There is no case {case!r}; there are {', '.join(CASES)}.")
-    found = {name: figures(name) for name in wanted}
+    found = {name: reference_figures(name) for name in wanted}
     if as_json:
         emit({name: [_as_object(one) for one in each] for name, each in found.items()})
     else:

@@ -10,8 +10,14 @@ from headroom.domain.aurora import GATE, StorageMode
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.database_names import cluster_of
 from headroom.localaws.databases import database_book
-from headroom.localaws.load_requests import Request, check, place_of, put, start_of
-from headroom.proving.aurora_load import PERIOD, READ_SHARE, AuroraLoad, steady
+from headroom.localaws.load_requests import (
+    Request,
+    check_request,
+    place_of,
+    put_datapoints,
+    start_of,
+)
+from headroom.proving.aurora_load import PERIOD, READ_SHARE, AuroraLoad, steady_billed_ios
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block
 from headroom.proving.publish_aurora import aurora_datapoints
@@ -53,7 +59,7 @@ class AuroraLoads:
 
     def attach(self, request: Request) -> None:
         """Declare a cluster's load, in place of any other, with the days before now; raises BadInput."""
-        check(request, known=KNOWN, needed=("cluster_id", "storage_gib"))
+        check_request(request, known=KNOWN, needed=("cluster_id", "storage_gib"))
         block = Block(dict(request), source="load", path="", known=KNOWN)
         place, name = place_of(request), block.text("cluster_id")
         if name not in database_book(self._cloud, place).aurora_names():
@@ -98,7 +104,7 @@ class AuroraLoads:
                 io_published=loaded.published_when_optimized or not optimized,
             )  # fmt: skip
             for point in points:
-                put(self._cloud, loaded.place, point, ends=at + PERIOD)
+                put_datapoints(self._cloud, loaded.place, point, ends=at + PERIOD)
             at += PERIOD
         self._until[key] = at
 
@@ -126,7 +132,7 @@ def _load(block: Block, request: Request) -> AuroraLoad:
         storage_gib=block.number("storage_gib", low=0, high=262_144),
         acus=block.number("acus", 0, low=0, high=100_000),
         commit_latency_ms=slow,
-        steady_ios=steady(millions) if trace is None else None,
+        steady_ios=steady_billed_ios(millions) if trace is None else None,
         trace=trace,
         read_share=block.number("read_fraction", READ_SHARE, low=0, high=1),
     )

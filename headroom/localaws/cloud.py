@@ -84,12 +84,12 @@ class Cloud:
 _current: list[Cloud] = []
 
 
-def install(cloud: Cloud) -> None:
+def install_cloud(cloud: Cloud) -> None:
     """Make `cloud` the one of this process."""
     _current[:] = [cloud]
 
 
-def current() -> Cloud:
+def current_cloud() -> Cloud:
     """The one of this process; raises RuntimeError before a server was made."""
     if not _current:
         raise RuntimeError("No local AWS runs in this process.")

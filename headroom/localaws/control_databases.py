@@ -11,8 +11,8 @@ from headroom.localaws.databases import CLUSTER, DatabaseBook, database_book
 from headroom.localaws.rds_changes import PARALLEL_QUERY
 from headroom.localaws.rds_events import MESSAGES, put_database_event
 from headroom.proving.errors import BadInput
-from headroom.proving.rds_rules import FIELDS, DatabaseLife
-from headroom.proving.rds_settings import WAITING
+from headroom.proving.rds_rules import STORAGE_FIELDS, DatabaseLife
+from headroom.proving.rds_settings import DEFERRED_SETTINGS
 from headroom.proving.targets import ModificationRefused
 
 Handler = Callable[[dict[str, Any]], Any]
@@ -54,11 +54,11 @@ class DatabaseControl:
         book, name = self._book(body), str(body["database_id"])
         life, now = _life(book, name), self._cloud.clock.now()
         values = dict(body.get("values") or {})
-        unknown = sorted(set(values) - {*FIELDS, *WAITING})
+        unknown = sorted(set(values) - {*STORAGE_FIELDS, *DEFERRED_SETTINGS})
         if unknown:
             raise BadInput(f"{unknown[0]} is no setting that waits for a window here.")
-        storage = {key: value for key, value in values.items() if key in FIELDS}
-        others = {key: value for key, value in values.items() if key in WAITING}
+        storage = {key: value for key, value in values.items() if key in STORAGE_FIELDS}
+        others = {key: value for key, value in values.items() if key in DEFERRED_SETTINGS}
         with book.lock:
             life.withdraw(tuple(str(each) for each in body.get("withdraw") or ()))
             if values:

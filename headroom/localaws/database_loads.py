@@ -14,10 +14,10 @@ from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
     Request,
-    check,
+    check_request,
     physics_of,
     place_of,
-    put,
+    put_datapoints,
 )
 from headroom.localaws.rds_events import put_database_event
 from headroom.proving.errors import BadInput
@@ -61,7 +61,7 @@ class DatabaseLoads:
 
     def attach(self, request: Request) -> None:
         """Put a load on a database's storage, in place of any other; raises BadInput."""
-        check(request, known=KNOWN, needed=("database_id", "workload"))
+        check_request(request, known=KNOWN, needed=("database_id", "workload"))
         place, name = place_of(request), str(request["database_id"])
         book = database_book(self._cloud, place)
         if name not in book.names():
@@ -122,7 +122,7 @@ class DatabaseLoads:
                 free_gib=loaded.free_gib,
             )
             for point in points:
-                put(self._cloud, loaded.place, point, ends=end)
+                put_datapoints(self._cloud, loaded.place, point, ends=end)
 
     def _tell_of_credits(self, loaded: _Loaded, percent: float | None) -> None:
         """An event of RDS when gp2's credits get low, one until they are not."""

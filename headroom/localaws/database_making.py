@@ -26,8 +26,8 @@ from headroom.localaws.database_requests import (
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
 from headroom.localaws.rds_events import put_cluster_event, put_instance_event
 from headroom.proving.aurora_rules import AuroraLife
-from headroom.proving.rds_creation import maximum, storage_made
-from headroom.proving.rds_engines import AURORA, OTHERS, engine_of
+from headroom.proving.rds_creation import max_allocated_storage, storage_made
+from headroom.proving.rds_engines import AURORA_ENGINES, OTHER_ENGINES, engine_of
 from headroom.proving.rds_rules import DatabaseLife
 from headroom.proving.rds_settings import Settings
 from headroom.proving.targets import ModificationRefused
@@ -68,7 +68,7 @@ def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
     refuse_unknown(request, OF_CLUSTER)
     name = new_name(request, "DBClusterIdentifier", book.clusters, "DBClusterAlreadyExistsFault")
     engine = required(request, "Engine")
-    own_storage = engine not in (*AURORA, *OTHERS)
+    own_storage = engine not in (*AURORA_ENGINES, *OTHER_ENGINES)
     of_members = required(request, "DBClusterInstanceClass") if own_storage else None
     classes = {"DBClusterInstanceClass": str(of_members)} if own_storage else {}
     settings = settings_of(request, engine, **classes)
@@ -77,7 +77,7 @@ def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
         resource_id=_resource_id(book, "cluster"), tags=tags_of(request), told=told_of(request),
         parameter_group=str(request.get("DBClusterParameterGroupName") or group),
-        aurora=AuroraLife(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA else None,
+        aurora=AuroraLife(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA_ENGINES else None,
         life=_life(book, request, engine, settings, cluster=True) if own_storage else None,
     )  # fmt: skip
     with book.lock:
@@ -151,7 +151,7 @@ def _life(
         deployment = Deployment.MULTI_AZ
     try:
         storage = storage_made(request, Database(engine=known, deployment=deployment))
-        most = maximum(request.get("MaxAllocatedStorage"), storage.size_gib)
+        most = max_allocated_storage(request.get("MaxAllocatedStorage"), storage.size_gib)
     except ModificationRefused as refused:
         raise AwsError(refused.code, refused.message) from refused
     code = "InvalidDBClusterStateFault" if cluster else "InvalidDBInstanceState"

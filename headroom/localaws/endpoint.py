@@ -16,7 +16,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.wrappers import Response
 
 from headroom.localaws.clock import Clock, ClockMode
-from headroom.localaws.cloud import Cloud, Options, install
+from headroom.localaws.cloud import Cloud, Options, install_cloud
 from headroom.localaws.control import PREFIX, Control
 from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.http_server import HttpServer
@@ -101,7 +101,7 @@ class RunningEndpoint:
             clock=Clock(mode, file=options.state_dir / "clock"),
             ids=Identifiers(options.seed),
         )
-        install(self.cloud)
+        install_cloud(self.cloud)
         from headroom.localaws import moto_parts
 
         moto_parts.install(self.cloud)

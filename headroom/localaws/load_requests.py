@@ -37,7 +37,7 @@ class LoadedMinute:
     kind: Literal["volume", "database"] = "volume"
 
 
-def check(request: Request, *, known: Sequence[str], needed: Iterable[str]) -> None:
+def check_request(request: Request, *, known: Sequence[str], needed: Iterable[str]) -> None:
     """Raise BadInput for a key nobody knows, or one that is missing."""
     unknown = sorted(set(request) - set(known))
     if unknown:
@@ -76,16 +76,16 @@ def physics_of(cloud: Cloud, request: Request, attachment: object) -> VolumePhys
     )
 
 
-def put(cloud: Cloud, place: Place, point: Datapoint, *, ends: datetime) -> None:
+def put_datapoints(cloud: Cloud, place: Place, point: Datapoint, *, ends: datetime) -> None:
     """Publish a datapoint, readable once the metric delay has passed since its period ended."""
     cloud.store(place).put(
-        key_of(point), point.timestamp, total=point.sum, samples=point.samples,
+        load_key(point), point.timestamp, total=point.sum, samples=point.samples,
         minimum=point.minimum, maximum=point.maximum,
         visible_at=ends + minutes(cloud.options.metric_delay_minutes),
     )  # fmt: skip
 
 
-def key_of(point: Datapoint) -> MetricKey:
+def load_key(point: Datapoint) -> MetricKey:
     """The metric that a datapoint belongs to."""
     return MetricKey.of(point.namespace, point.name, point.dimensions)
 

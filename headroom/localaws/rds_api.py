@@ -13,7 +13,7 @@ from moto.rds.responses import RDSResponse
 
 from headroom.localaws import rds_changes
 from headroom.localaws.aws_error import AwsError
-from headroom.localaws.cloud import Place, current
+from headroom.localaws.cloud import Place, current_cloud
 from headroom.localaws.database_making import (
     cluster_of,
     delete_cluster,
@@ -51,7 +51,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
 
     @property
     def _book(self) -> DatabaseBook:
-        book = database_book(current(), Place(self.current_account, self.region))
+        book = database_book(current_cloud(), Place(self.current_account, self.region))
         book.move_on()
         return book
 
@@ -116,7 +116,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
 
     def describe_valid_db_instance_modifications(self) -> ActionResult:
         """What an instance at rest takes."""
-        book, now = self._book, current().clock.now()
+        book, now = self._book, current_cloud().clock.now()
         found = instance_of(book, str(self.params.get("DBInstanceIdentifier")))
         if found.life is None:
             raise AwsError(

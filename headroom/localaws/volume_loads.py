@@ -11,11 +11,11 @@ from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
     Request,
-    check,
-    key_of,
+    check_request,
+    load_key,
     physics_of,
     place_of,
-    put,
+    put_datapoints,
 )
 from headroom.localaws.metrics.store import MetricKey
 from headroom.localaws.volumes import volume_book
@@ -50,7 +50,7 @@ class VolumeLoads:
 
     def attach(self, request: Request) -> None:
         """Put a load on a volume, in place of any other; raises BadInput."""
-        check(request, known=KNOWN, needed=("volume_id", "workload"))
+        check_request(request, known=KNOWN, needed=("volume_id", "workload"))
         place, volume_id = place_of(request), str(request["volume_id"])
         if volume_id not in volume_book(self._cloud, place).volumes():
             raise BadInput(f"load: no volume {volume_id} in {place.region}")
@@ -95,16 +95,16 @@ class VolumeLoads:
                 multi_attach=bool(volume.multi_attach_enabled),
             )  # fmt: skip
             for point in points:
-                put(self._cloud, loaded.place, point, ends=end)
+                put_datapoints(self._cloud, loaded.place, point, ends=end)
             if instance is not None and attachment is not None:
                 for point in instance_datapoints(
                     minute.facts, instance_id=instance, limits=attachment.limits
                 ):
-                    key = (loaded.place, key_of(point))
+                    key = (loaded.place, load_key(point))
                     if key not in instances or instances[key].maximum < point.maximum:
                         instances[key] = point
         for (place, _), point in instances.items():
-            put(self._cloud, place, point, ends=end)
+            put_datapoints(self._cloud, place, point, ends=end)
 
     def _attachment(self, place: Place, request: Request) -> object:
         """The attachment asked for; else the type of the instance it hangs on, when it is known."""

@@ -50,12 +50,12 @@ def make_volume(
         size=int(size),
         zone_name=zone,
         snapshot_id=snapshot,
-        encrypted=truth(request.get("Encrypted")),
+        encrypted=parse_bool(request.get("Encrypted")),
         kms_key_id=request.get("KmsKeyId"),
         volume_type=configuration.volume_type.value,
         iops=configuration.iops,
         throughput=configuration.throughput_mibps,
-        multi_attach_enabled=truth(request.get("MultiAttachEnabled")),
+        multi_attach_enabled=parse_bool(request.get("MultiAttachEnabled")),
     )
     volume.add_tags(dict(tags))
     show(volume, configuration)
@@ -71,7 +71,7 @@ def delete_volume(cloud: Cloud, place: Place, volume_id: str) -> None:
     _notify(cloud, place, volume_id, "deleteVolume", "deleted")
 
 
-def truth(value: Any) -> bool:
+def parse_bool(value: Any) -> bool:
     """A boolean of the API or of a template, where it may be text."""
     return value.lower() == "true" if isinstance(value, str) else bool(value)
 

@@ -64,7 +64,7 @@ class Figure:
         return abs(self.off) <= self.within + 1e-9
 
 
-def figures(case: str) -> tuple[Figure, ...]:
+def reference_figures(case: str) -> tuple[Figure, ...]:
     """All figures of one case; raises KeyError for a case there is not."""
     return tuple(_CASES[case]())
 
@@ -239,4 +239,4 @@ _CASES: Mapping[str, Callable[[], Iterator[Figure]]] = {
 }  # fmt: skip
 CASES = tuple(_CASES)
 
-__all__ = ["CASES", "TITLES", "Figure", "figures"]
+__all__ = ["CASES", "TITLES", "Figure", "reference_figures"]

@@ -83,7 +83,7 @@ def sample_courses() -> list[tuple[str, Course]]:
     return [(f"{name}.csv", sample_course(name)) for name in SAMPLES]
 
 
-def jobs(
+def comparison_jobs(
     courses: Sequence[tuple[str, Course]],
     *,
     scales: Sequence[str] = SCALES,
@@ -129,7 +129,7 @@ def compare(
     )  # fmt: skip
 
 
-def cores() -> int:
+def usable_cores() -> int:
     """How many processes may run at once."""
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
                else os.cpu_count() or 1)  # fmt: skip

@@ -7,7 +7,7 @@ from headroom.domain.rds_catalogue import band_of, why_invalid
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.disk import CONTENTS_KEYS
 from headroom.proving.errors import BadInput
-from headroom.proving.fields import Block, shown
+from headroom.proving.fields import Block, as_quoted
 from headroom.proving.loads import Hung, parse_attachment
 
 DATABASE = (
@@ -37,7 +37,7 @@ def storage_of(block: Block) -> Configuration:
         if band is not None and not band.iops and block.has(key):
             why = f"below {threshold} GiB" if gp3 else f"with {plain.volume_type}"
             raise block.wrong(
-                key, f"is {shown(block.raw(key))}; {database.engine} takes none {why}"
+                key, f"is {as_quoted(block.raw(key))}; {database.engine} takes none {why}"
             )
     settable = band is not None and bool(band.iops)
     found = Configuration(

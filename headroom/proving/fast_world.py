@@ -27,7 +27,7 @@ from headroom.proving.course import Bools
 from headroom.proving.fast import FastVolume
 from headroom.proving.fast_published import FastPublished
 from headroom.proving.instances import BOUNDLESS
-from headroom.proving.rules import ModificationRefused
+from headroom.proving.targets import ModificationRefused
 from headroom.proving.world import INSTANT, REFUSALS
 
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"

@@ -19,7 +19,7 @@ from headroom.proving.fast import FastVolume, static_starved
 from headroom.proving.foreseen import ForeseenLoad
 from headroom.proving.oracle_case import SURE, Case, Past, Schedule, clock_of
 from headroom.proving.oracle_queues import Clock
-from headroom.proving.trial import Run, run_schedule, score
+from headroom.proving.trial import Run, run_schedule, score_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Foresight:
         unsavable = self.starved(ceiling(conditions, start))
 
         def scored(run: Run) -> float:
-            return score(run, unsavable, conditions)
+            return score_usd(run, unsavable, conditions)
 
         past = self._past_of(start, conditions)
         tried = [

@@ -20,7 +20,7 @@ from headroom.proving.oracle_handovers import Known, Levels
 from headroom.proving.oracle_levels import Cell, Choice
 from headroom.proving.oracle_queues import Clock, Level
 from headroom.proving.oracle_search import Found, Search
-from headroom.proving.rules import WINDOW
+from headroom.proving.rules import MODIFICATION_WINDOW
 
 Schedule = tuple[tuple[int, Configuration], ...]
 """Minutes at which changes start, and what they lead to."""
@@ -270,7 +270,7 @@ def clock_of(conditions: Conditions) -> Clock:
     return Clock(
         effect=-(-conditions.delays.effect // minute),
         completed=-(-conditions.delays.completed // minute),
-        window=WINDOW // minute,
+        window=MODIFICATION_WINDOW // minute,
         starts=conditions.slots,
     )
 

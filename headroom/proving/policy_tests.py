@@ -30,14 +30,14 @@ from headroom.policy_document import ACCOUNT_ID, REGION
 from headroom.policy_text import load_policy_file
 from headroom.proving.errors import BadInput
 from headroom.proving.fast import SSD
-from headroom.proving.fields import Block, load_yaml, shown
+from headroom.proving.fields import Block, as_quoted, load_yaml
 from headroom.proving.situation import (
     USUAL_REGION,
     Ledgered,
     Load,
     Situation,
+    described_volume,
     evidence,
-    made_volume,
     word_load,
 )
 
@@ -177,20 +177,20 @@ def _volume(block: Block) -> Volume:
         region=_place(block, "region", USUAL_REGION, REGION),
         resource_id="vol-0123456789abcdef0",
     )
-    return made_volume(ref, configuration, _tags(block))
+    return described_volume(ref, configuration, _tags(block))
 
 
 def _place(block: Block, key: str, usual: str, pattern: str) -> str:
     text = block.text(key, usual)
     if not re.fullmatch(pattern, text):
-        raise block.wrong(key, f"is {shown(text)}; it must look like {usual}")
+        raise block.wrong(key, f"is {as_quoted(text)}; it must look like {usual}")
     return text
 
 
 def _tags(block: Block) -> dict[str, str]:
     tags = block.raw("tags") or {}
     if not isinstance(tags, Mapping):
-        raise block.wrong("tags", f"is {shown(tags)}; it must map tag keys to values")
+        raise block.wrong("tags", f"is {as_quoted(tags)}; it must map tag keys to values")
     return {
         str(key): str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in tags.items()
@@ -263,7 +263,7 @@ def _names(block: Block, key: str, allowed: Sequence[str]) -> Iterator[str]:
     given = block.raw(key)
     for one in [given] if isinstance(given, str) else block.items(key):
         if one not in allowed:
-            raise block.wrong(key, f"names {shown(one)}; known are {', '.join(allowed)}")
+            raise block.wrong(key, f"names {as_quoted(one)}; known are {', '.join(allowed)}")
         yield str(one)
 
 
@@ -274,7 +274,9 @@ def _range(block: Block, key: str) -> tuple[int, int]:
     if found is not None and any(found.groups()):
         return int(found[1] or 0), int(found[2] or 10**9)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise block.wrong(key, f"is {shown(value)}; it must be a number or a range like 4000..8000")
+        raise block.wrong(
+            key, f"is {as_quoted(value)}; it must be a number or a range like 4000..8000"
+        )
     return value, value
 
 

@@ -69,7 +69,7 @@ def as_if_auto(policy: Policy, volume: Volume) -> Policy:
     return replace(policy, defaults=replace(policy.defaults, mode=Mode.AUTO), rules=rules)
 
 
-def why_not(view: StorageView, policy: Policy) -> str | None:
+def why_not_replayable(view: StorageView, policy: Policy) -> str | None:
     """Why a volume is not replayed whatever its past, None when it can be."""
     volume = view.volume
     effective = limits_for(policy, volume)
@@ -90,7 +90,7 @@ def why_not(view: StorageView, policy: Policy) -> str | None:
     return None
 
 
-def replay(
+def replay_volume(
     view: StorageView,
     parts: Parts,
     policy: Policy,
@@ -104,7 +104,7 @@ def replay(
     What was before `since` is what the engine can know of earlier days. The policy counts as if
     the mode were auto. The scene is drawn only if asked for. Raises NotReplayed.
     """
-    problem = why_not(view, policy)
+    problem = why_not_replayable(view, policy)
     if problem is not None:
         raise NotReplayed(problem)
     instance = view.instance

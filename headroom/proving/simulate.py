@@ -20,7 +20,7 @@ from headroom.proving.latency import LatencyHistogram
 from headroom.proving.physics import VolumePhysics
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume, minute_number
-from headroom.proving.rds_rules import COPYING
+from headroom.proving.rds_rules import FULL_COPY_DELAYS
 from headroom.proving.result import Change, Result, SimulatedMinute
 from headroom.proving.rules import VolumeLifecycle
 from headroom.proving.scenario import Scenario
@@ -94,7 +94,7 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         scenario.resource.configuration,
         created_at=start - AGE,
         delays=aws.delays,
-        copying=COPYING,
+        copying=FULL_COPY_DELAYS,
         volume_id=ref.resource_id,
         names_instant=aws.refusal_names_instant,
         history=[at for at in aws.modified_at if at < scenario.start],

@@ -148,7 +148,9 @@ def _observed(situation: Situation) -> Observation:
     )
 
 
-def made_volume(ref: ResourceRef, configuration: Configuration, tags: Mapping[str, str]) -> Volume:
+def described_volume(
+    ref: ResourceRef, configuration: Configuration, tags: Mapping[str, str]
+) -> Volume:
     """A volume as EC2 would describe it, attached to one instance and nobody else's."""
     return Volume(
         ref=ref, configuration=configuration, availability_zone=f"{ref.region}a", state="in-use",

@@ -12,7 +12,7 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.conditions import Conditions, within
 from headroom.proving.course import Floats
 from headroom.proving.ground import Ground
-from headroom.proving.trial import Run, run_schedule, score
+from headroom.proving.trial import Run, run_schedule, score_usd
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 1.0)
 GRID = 13
@@ -46,12 +46,12 @@ class BestStatic:
     def run(self, conditions: Conditions) -> Run:
         """The run of the best one at the preset of `conditions`; to stay is one of them."""
         best = self._run(None, conditions)
-        least = score(best, self._ground.unsavable, conditions)
+        least = score_usd(best, self._ground.unsavable, conditions)
         for bound, target in self._bounds(conditions):
             if bound >= least:
                 break
             run = self._run(target, conditions)
-            found = score(run, self._ground.unsavable, conditions)
+            found = score_usd(run, self._ground.unsavable, conditions)
             if found < least:
                 best, least = run, found
         return best

@@ -27,8 +27,9 @@ from headroom.proving.instances import BOUNDLESS
 from headroom.proving.loads import Hung
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
 from headroom.proving.result import Change
-from headroom.proving.rules import WINDOW, ModificationRefused
+from headroom.proving.rules import MODIFICATION_WINDOW
 from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
+from headroom.proving.targets import ModificationRefused
 from headroom.proving.workload import Steps
 
 MAY_GROW = frozenset({"grow-gp2"})
@@ -134,7 +135,7 @@ class Trial:
         if wish == origin:
             return False
         target = within(self._conditions, origin, self._start_usd, wish, may_grow=may_grow)
-        recent = sum(now - WINDOW < at for at in volume.lifecycle.starts)
+        recent = sum(now - MODIFICATION_WINDOW < at for at in volume.lifecycle.starts)
         if target is None or recent >= self._conditions.slots:
             self.held += 1
             return False
@@ -272,12 +273,12 @@ def storage_usd(
     return total
 
 
-def score(run: Run, unsavable: Bools, conditions: Conditions) -> float:
+def score_usd(run: Run, unsavable: Bools, conditions: Conditions) -> float:
     """Storage dollars and what the starved minutes cost that could have been saved."""
     return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unsavable))
 
 
 __all__ = [
-    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_rule", "run_schedule", "score",
+    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_rule", "run_schedule", "score_usd",
     "storage_usd",
 ]  # fmt: skip

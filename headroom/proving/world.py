@@ -32,7 +32,8 @@ from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume, minute_number
 from headroom.proving.rds_targets import refusal_of as rds_refusal
-from headroom.proving.rules import ModificationRefused, VolumeLifecycle
+from headroom.proving.rules import VolumeLifecycle
+from headroom.proving.targets import ModificationRefused
 
 MINUTE = timedelta(minutes=1)
 REFUSALS = {

@@ -17,7 +17,8 @@ from headroom.domain.records import Step
 from headroom.domain.resources import Configuration, Instance, ResourceRef, Volume
 from headroom.ports import Glance, Ports, ReadFailed, ResourceGone, StorageView
 from headroom.proving.memory import MemoryLedger
-from headroom.proving.rules import ModificationRefused, VolumeLifecycle
+from headroom.proving.rules import VolumeLifecycle
+from headroom.proving.targets import ModificationRefused
 from tests.builders import ACCOUNT, NOW, REGION, activity, instance, instance_activity, policy
 
 

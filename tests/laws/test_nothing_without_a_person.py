@@ -18,7 +18,7 @@ from headroom.domain.limits import Mode
 from headroom.domain.outcome import Outcome, Refusal, Refused, Unknown
 from headroom.domain.records import Record, Step, broken_link
 from headroom.domain.requests import DAY, MOST_UNANSWERED
-from headroom.proving.rules import ModificationRefused
+from headroom.proving.targets import ModificationRefused
 from tests.application.stage import Stage, calm, starving
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 

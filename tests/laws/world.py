@@ -31,7 +31,8 @@ from headroom.domain.resources import (
 )
 from headroom.ports import Glance, ReadFailed, ResourceGone, StorageView
 from headroom.proving.memory import MemoryLedger
-from headroom.proving.rules import Delays, ModificationRefused, VolumeLifecycle
+from headroom.proving.rules import Delays, VolumeLifecycle
+from headroom.proving.targets import ModificationRefused
 from tests.builders import ACCOUNT, NOW, REGION, instance
 from tests.domain.earlier import history
 from tests.laws.permits import Document

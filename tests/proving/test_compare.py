@@ -12,9 +12,9 @@ from headroom.proving.compare import (
     CONTROLLERS,
     Job,
     compare,
+    comparison_jobs,
     conditions_json,
     courses_in,
-    jobs,
     play,
     sample_courses,
 )
@@ -117,7 +117,9 @@ def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[Row]) -> None
 
 def test_two_processes_find_what_one_finds() -> None:
     quiet = [replace(course_of([50.0] * 2 * HOUR, step_s=300), name=name) for name in "ab"]
-    work = jobs([(f"{c.name}.csv", c) for c in quiet], scales=("1",), starts=("gp3",), workers=2)
+    work = comparison_jobs(
+        [(f"{c.name}.csv", c) for c in quiet], scales=("1",), starts=("gp3",), workers=2
+    )
     done: list[str] = []
     both = compare(work, workers=2, on_done=lambda job: done.append(job.course.name))
     assert sorted(done) == ["a", "b"]
@@ -126,15 +128,15 @@ def test_two_processes_find_what_one_finds() -> None:
 
 def test_a_course_that_auto_leaves_as_it_is_is_run_once_for_both_scales() -> None:
     busy = course_of([60_000.0] * HOUR, step_s=300)
-    (one,) = jobs([("a.csv", busy)], starts=("gp3",))
+    (one,) = comparison_jobs([("a.csv", busy)], starts=("gp3",))
     assert one.scales == ("1", "auto")
-    quiet = jobs([("a.csv", course_of([10.0] * HOUR, step_s=300))], starts=("gp3",))
+    quiet = comparison_jobs([("a.csv", course_of([10.0] * HOUR, step_s=300))], starts=("gp3",))
     assert sorted(job.scales for job in quiet) == [("1",), ("auto",)]
 
 
 def test_few_courses_are_split_by_start_and_the_longest_begins() -> None:
     short, long = course_of([10.0] * HOUR, step_s=300), course_of([10.0] * 2 * HOUR, step_s=300)
-    work = jobs([("s.csv", short), ("l.csv", long)], scales=("1",), workers=2)
+    work = comparison_jobs([("s.csv", short), ("l.csv", long)], scales=("1",), workers=2)
     assert [job.starts for job in work] == [("gp2",), ("gp3",), ("io1",)] * 2
     assert [job.course.minutes for job in work] == [120] * 3 + [60] * 3
 
@@ -170,7 +172,7 @@ def test_made_up_loads_are_the_same_every_time() -> None:
 
 
 def test_the_conditions_name_what_every_run_had() -> None:
-    said = conditions_json(jobs([("a.csv", bursty())], presets=("thrift",)))
+    said = conditions_json(comparison_jobs([("a.csv", bursty())], presets=("thrift",)))
     assert said["presets_usd_per_starved_minute"] == {"thrift": 0.01}
     assert said["starts"] == {
         "gp2": "gp2 400 GiB", "gp3": "gp3 400 GiB 3000 IOPS 125 MiB/s",

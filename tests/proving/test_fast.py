@@ -17,7 +17,8 @@ from headroom.proving.course import Course
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.fast import FastVolume, static_starved
 from headroom.proving.physics import VolumePhysics
-from headroom.proving.rules import Delays, ModificationRefused, VolumeLifecycle
+from headroom.proving.rules import Delays, VolumeLifecycle
+from headroom.proving.targets import ModificationRefused
 from tests.proving.courses import CourseWorkload, course_of
 
 

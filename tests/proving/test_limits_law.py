@@ -14,7 +14,14 @@ from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.tags import said
 from headroom.policy_text import parse_policy
-from headroom.proving.situation import Ledgered, Load, Situation, evidence, made_volume, prices_of
+from headroom.proving.situation import (
+    Ledgered,
+    Load,
+    Situation,
+    described_volume,
+    evidence,
+    prices_of,
+)
 from tests.builders import REGION, gp2, gp3, io, ref, volume
 from tests.domain.test_tags import TAGS
 from tests.test_policy_text import RULES, SETTINGS
@@ -64,7 +71,7 @@ def check_an_act_stays_within_every_limit(
     ledgered: Ledgered,
 ) -> None:
     policy = parse_policy(document, source="policy")
-    seen = made_volume(ref(), configuration, dict(tags))
+    seen = described_volume(ref(), configuration, dict(tags))
     effective = limits_for(policy, seen)
     decision = decide(evidence(Situation(volume=seen, load=load, ledgered=ledgered), policy))
     if not isinstance(decision.answer, Act):

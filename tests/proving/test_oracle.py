@@ -14,7 +14,7 @@ from headroom.proving.conditions import STARTS, Conditions, ceiling
 from headroom.proving.course import Course
 from headroom.proving.fast import static_starved
 from headroom.proving.oracle import Foresight, Schedule, oracle
-from headroom.proving.trial import Run, run_schedule, score
+from headroom.proving.trial import Run, run_schedule, score_usd
 from tests.proving.courses import course_of
 
 
@@ -68,7 +68,7 @@ def best_of_all(
     """What the best of all schedules on a clock scores; refused ones score as what is left."""
     unsavable = static_starved(course, ceiling(conditions, start))
     return min(
-        score(scored(course, start, schedule, conditions), unsavable, conditions)
+        score_usd(scored(course, start, schedule, conditions), unsavable, conditions)
         for schedule in feasible(start, minutes, levels, most)
     )
 
@@ -138,7 +138,7 @@ def test_the_search_finds_the_best_of_all_schedules_on_a_clock(case: str, preset
     best = best_of_all(course, start, conditions, minutes, levels, most)
     unsavable = static_starved(course, ceiling(conditions, start))
     run = scored(course, start, schedule, conditions)
-    assert cost == pytest.approx(score(run, unsavable, conditions), abs=1e-9)
+    assert cost == pytest.approx(score_usd(run, unsavable, conditions), abs=1e-9)
     assert cost == pytest.approx(best, abs=1e-9)
 
 
@@ -187,9 +187,9 @@ def test_no_schedule_whatever_scores_less_than_the_bound(
     unsavable = static_starved(course, ceiling(conditions, STARTS[start]))
     found = oracle(course, STARTS[start], conditions)
     run = scored(course, STARTS[start], tuple(wishes), conditions)
-    assert score(run, unsavable, conditions) >= found.bound - 1e-6
+    assert score_usd(run, unsavable, conditions) >= found.bound - 1e-6
     again = scored(course, STARTS[start], found.schedule, conditions)
-    assert score(again, unsavable, conditions) == pytest.approx(found.score)
+    assert score_usd(again, unsavable, conditions) == pytest.approx(found.score)
     assert (again.held, again.aws_refusals, again.guardrail_violations) == (0, 0, 0)
 
 
@@ -203,7 +203,7 @@ def test_the_oracle_is_never_worse_than_a_schedule_it_was_shown(
     shown = tuple(sorted(wishes, key=lambda wish: wish[0]))
     run = scored(course, STARTS["gp3"], shown, conditions)
     found = oracle(course, STARTS["gp3"], conditions, incumbents=[shown])
-    assert found.score <= score(run, unsavable, conditions) + 1e-9
+    assert found.score <= score_usd(run, unsavable, conditions) + 1e-9
 
 
 def test_a_volume_that_never_starves_is_left_alone_and_that_is_proven() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from headroom.domain.catalogue import why_invalid
 from headroom.domain.resources import EBS_TYPES, Configuration, ModificationState, VolumeType
-from headroom.proving.rules import Delays, ModificationRefused, VolumeLifecycle
+from headroom.proving.rules import Delays, VolumeLifecycle
+from headroom.proving.targets import ModificationRefused
 from tests.proving.build import MINUTE, T0, configuration, gp2, gp3, volume
 
 HOUR = timedelta(hours=1)

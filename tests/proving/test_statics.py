@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headroom.proving.conditions import PRESETS, STARTS, Conditions
 from headroom.proving.ground import Ground, StaticStarvation
 from headroom.proving.statics import BestStatic, static_peak
-from headroom.proving.trial import Run, run_schedule, score
+from headroom.proving.trial import Run, run_schedule, score_usd
 from tests.proving.build import gp3
 from tests.proving.courses import course_of
 
@@ -25,7 +25,7 @@ def ground_of(load: Sequence[float], start: str = "gp3", io_kib: float = 16) -> 
 
 
 def scored(run: Run, ground: Ground, preset: str) -> float:
-    return score(run, ground.unsavable, Conditions(preset=preset))
+    return score_usd(run, ground.unsavable, Conditions(preset=preset))
 
 
 def test_the_peak_is_served_by_one_change_at_minute_0() -> None:

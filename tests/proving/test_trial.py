@@ -12,7 +12,7 @@ import pytest
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.fast import static_starved
-from headroom.proving.trial import Run, Seen, run_rule, run_schedule, score, storage_usd
+from headroom.proving.trial import Run, Seen, run_rule, run_schedule, score_usd, storage_usd
 from tests.proving.courses import course_of
 
 BALANCED = Conditions()
@@ -120,8 +120,8 @@ def test_minutes_that_nothing_could_save_cost_nothing():
         guardrail_violations=0, held=0,
     )  # fmt: skip
     unsavable = np.array([False, True, True, False])
-    assert score(run, unsavable, BALANCED) == pytest.approx(2.0 + 0.10 * 2)
-    assert score(run, unsavable, Conditions(preset="performance")) == pytest.approx(4.0)
+    assert score_usd(run, unsavable, BALANCED) == pytest.approx(2.0 + 0.10 * 2)
+    assert score_usd(run, unsavable, Conditions(preset="performance")) == pytest.approx(4.0)
 
 
 def test_a_month_costs_what_the_price_list_says():

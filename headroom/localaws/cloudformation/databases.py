@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from headroom.localaws.cloud import current
+from headroom.localaws.cloud import current_cloud
 from headroom.localaws.cloudformation.model import LocalResource, Properties
 from headroom.localaws.database_making import (
     delete_cluster,
@@ -48,7 +48,7 @@ class _Database(LocalResource):
 
     @property
     def _book(self) -> DatabaseBook:
-        return database_book(current(), self.place)
+        return database_book(current_cloud(), self.place)
 
     def change(self, properties: Properties) -> None:
         before, after = _request(self.properties), _request(properties)
