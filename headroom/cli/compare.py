@@ -29,7 +29,7 @@ from headroom.proving.compare import compare as run_jobs
 from headroom.proving.conditions import PRESETS
 from headroom.proving.ranking import summary
 from headroom.proving.reuse import earlier_rows
-from headroom.proving.rows import Row
+from headroom.proving.rows import ComparisonRow
 from headroom.proving.scenarios import run_scenario_file, scenario_files
 
 DAY_MIN = 1_440
@@ -138,7 +138,7 @@ def _write(
         err().print(f"Figures: {figures}", style="dim", soft_wrap=True)
 
 
-def _run(work: list[Job], workers: int) -> list[Row]:
+def _run(work: list[Job], workers: int) -> list[ComparisonRow]:
     """The rows of all jobs, with a bar on a terminal and a line per load anywhere else."""
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),

@@ -71,7 +71,7 @@ def deliver_event(
     cloud: Cloud, place: Place, target: Mapping[str, Any], event: Mapping[str, Any]
 ) -> None:
     """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
-    body = shaped(target, event)
+    body = target_input(target, event)
     try:
         send_to_target(cloud, place, str(target["Arn"]), body, target)
     except Undeliverable as error:
@@ -105,19 +105,19 @@ def _forward(cloud: Cloud, arn: str, body: str) -> None:
     dispatch_event(cloud, Place(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
 
 
-def shaped(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+def target_input(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
     """What the target receives: Input, InputPath, InputTransformer or the event itself."""
     if target.get("Input") is not None:
         return str(target["Input"])
     if target.get("InputPath") is not None:
-        return json.dumps(pick(event, target["InputPath"]))
+        return json.dumps(json_path_value(event, target["InputPath"]))
     transformer = target.get("InputTransformer")
     if transformer:
-        return transform(transformer, event)
+        return apply_input_transformer(transformer, event)
     return json.dumps(event)
 
 
-def pick(event: Any, path: str) -> Any:
+def json_path_value(event: Any, path: str) -> Any:
     """The value at a simple JSON path such as `$.detail.items[0]`; None when absent."""
     found = event
     for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path.removeprefix("$")):
@@ -128,11 +128,12 @@ def pick(event: Any, path: str) -> Any:
     return found
 
 
-def transform(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+def apply_input_transformer(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
     """A template with `<name>` replaced; inside quotes text is put in bare, elsewhere as JSON."""
     template = str(transformer["InputTemplate"])
     values = {
-        name: pick(event, path) for name, path in (transformer.get("InputPathsMap") or {}).items()
+        name: json_path_value(event, path)
+        for name, path in (transformer.get("InputPathsMap") or {}).items()
     }
     values |= {
         "aws.events.event.json": dict(event),

@@ -43,7 +43,7 @@ class Options:
     """Interpreter of the functions; this process's own when None."""
 
 
-class Invokes(Protocol):
+class FunctionInvoker(Protocol):
     """Whoever runs the endpoint's functions, for those that only send to them."""
 
     def knows(self, arn: str) -> bool:
@@ -61,7 +61,7 @@ class Cloud:
     clock: Clock
     ids: Identifiers
     url: str = ""
-    functions: Invokes | None = None
+    functions: FunctionInvoker | None = None
     _parts: dict[type, dict[Place, Any]] = field(default_factory=dict)
 
     def part(self, kind: type[_Part], place: Place, make: Callable[[], _Part]) -> _Part:

@@ -15,13 +15,13 @@ from headroom.localaws.aws_error import AwsError
 from headroom.localaws.database_requests import (
     OF_CLUSTER,
     OF_INSTANCE,
+    api_fields_of,
     mode_of,
     new_name,
     refuse_unknown,
-    required,
+    required_parameter,
     settings_of,
     tags_of,
-    told_of,
 )
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
 from headroom.localaws.rds_events import put_cluster_event, put_instance_event
@@ -43,12 +43,14 @@ def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
     if source is not None:
         request = _as_source(book, str(source).lower(), request)
     name = new_name(request, "DBInstanceIdentifier", book.instances, "DBInstanceAlreadyExists")
-    engine = required(request, "Engine")
-    settings = settings_of(request, engine, DBInstanceClass=required(request, "DBInstanceClass"))
+    engine = required_parameter(request, "Engine")
+    settings = settings_of(
+        request, engine, DBInstanceClass=required_parameter(request, "DBInstanceClass")
+    )
     cluster = request.get("DBClusterIdentifier")
     made = DbInstance(
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
-        resource_id=_resource_id(book, "db"), tags=tags_of(request), told=told_of(request),
+        resource_id=_resource_id(book, "db"), tags=tags_of(request), told=api_fields_of(request),
         life=None if cluster else _life(book, request, engine, settings),
         cluster=_joined(book, str(cluster).lower(), engine) if cluster else None,
     )  # fmt: skip
@@ -67,15 +69,15 @@ def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
     """One CreateDBCluster; a Multi-AZ DB cluster comes with its three members. Raises AwsError."""
     refuse_unknown(request, OF_CLUSTER)
     name = new_name(request, "DBClusterIdentifier", book.clusters, "DBClusterAlreadyExistsFault")
-    engine = required(request, "Engine")
+    engine = required_parameter(request, "Engine")
     own_storage = engine not in (*AURORA_ENGINES, *OTHER_ENGINES)
-    of_members = required(request, "DBClusterInstanceClass") if own_storage else None
+    of_members = required_parameter(request, "DBClusterInstanceClass") if own_storage else None
     classes = {"DBClusterInstanceClass": str(of_members)} if own_storage else {}
     settings = settings_of(request, engine, **classes)
     group = f"default.{engine}{'8.0' if engine == 'aurora-mysql' else ''}"
     made = DbCluster(
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
-        resource_id=_resource_id(book, "cluster"), tags=tags_of(request), told=told_of(request),
+        resource_id=_resource_id(book, "cluster"), tags=tags_of(request), told=api_fields_of(request),
         parameter_group=str(request.get("DBClusterParameterGroupName") or group),
         aurora=AuroraLife(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA_ENGINES else None,
         life=_life(book, request, engine, settings, cluster=True) if own_storage else None,

@@ -52,7 +52,7 @@ def new_name(
     request: Mapping[str, Any], parameter: str, present: Mapping[str, object], code: str
 ) -> str:
     """The name asked for, in lower case as RDS keeps it; raises AwsError, `code` where it is taken."""
-    name = str(required(request, parameter)).lower()
+    name = str(required_parameter(request, parameter)).lower()
     if not _NAME.fullmatch(name):
         raise AwsError(
             "InvalidParameterValue", f"The parameter {parameter} is not a valid identifier."
@@ -62,7 +62,7 @@ def new_name(
     return name
 
 
-def required(request: Mapping[str, Any], name: str) -> Any:
+def required_parameter(request: Mapping[str, Any], name: str) -> Any:
     """A parameter that must be there; raises AwsError."""
     if request.get(name) in (None, ""):
         raise AwsError("MissingParameter", f"The request must contain the parameter {name}.")
@@ -106,7 +106,7 @@ def mode_of(request: Mapping[str, Any]) -> StorageMode | None:
     return StorageMode(kind)
 
 
-def told_of(request: Mapping[str, Any]) -> dict[str, object]:
+def api_fields_of(request: Mapping[str, Any]) -> dict[str, object]:
     """What is told as it was given."""
     names = (
         "MasterUsername", "DeletionProtection", "DedicatedLogVolume", "AdditionalStorageVolumes",

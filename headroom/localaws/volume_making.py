@@ -15,7 +15,7 @@ from moto.ec2.exceptions import DryRunClientError
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.bus import put_volume_notification
 from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.volumes import show, volume_book, wanted_at_creation
+from headroom.localaws.volumes import copy_configuration_to, volume_book, wanted_at_creation
 from headroom.proving.targets import ModificationRefused
 
 
@@ -58,7 +58,7 @@ def make_volume(
         multi_attach_enabled=parse_bool(request.get("MultiAttachEnabled")),
     )
     volume.add_tags(dict(tags))
-    show(volume, configuration)
+    copy_configuration_to(volume, configuration)
     volume.availability_zone_id = volume.zone.zone_id
     volume_book(cloud, place).tracked(volume)
     _notify(cloud, place, volume.id, "createVolume", "available")

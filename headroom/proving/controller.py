@@ -12,7 +12,7 @@ from headroom.domain.signals import Signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
+class ControllerLog:
     """What a controller did."""
 
     decisions: tuple[Decision, ...]
@@ -26,6 +26,6 @@ class Hands:
     def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
         """React to one minute that has passed."""
 
-    def log(self) -> Log:
+    def log(self) -> ControllerLog:
         """What it did."""
-        return Log(decisions=(), records=(), notes=())
+        return ControllerLog(decisions=(), records=(), notes=())

@@ -11,7 +11,7 @@ from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Signal
 from headroom.domain.standing import KnownModification
-from headroom.proving.controller import Hands, Log
+from headroom.proving.controller import ControllerLog, Hands
 from headroom.proving.fixed_ports import ports_in_memory
 from headroom.proving.memory import MemoryLedger
 from headroom.proving.published import GLANCE_MIN
@@ -45,7 +45,7 @@ class EngineHands(Hands):
         self._errors.extend(f"{now.isoformat()}: {error}" for error in report.errors)
         self._now = now
 
-    def log(self) -> Log:
+    def log(self) -> ControllerLog:
         """Everything it recorded, oldest first."""
         records = sorted(
             self._ledger.by_time(since=self._since, until=self._now + MINUTE),
@@ -58,7 +58,7 @@ class EngineHands(Hands):
         )
         errors = tuple(f"The sweep failed at {error}." for error in self._errors[:5])
         notes = (*errors, *self._blind(decisions))
-        return Log(decisions=decisions, records=tuple(records), notes=notes)
+        return ControllerLog(decisions=decisions, records=tuple(records), notes=notes)
 
     def _blind(self, decisions: tuple[Decision, ...]) -> Iterator[str]:
         """The sentence that says that nothing could be judged, if so."""

@@ -21,7 +21,7 @@ from headroom.proving.fixed_ports import ports_in_memory
 from headroom.proving.memory import MemoryLedger
 from headroom.proving.published import minute_number
 from headroom.proving.simulate import ACCOUNT, VOLUME_ID
-from headroom.proving.trial import Run, Trial, TrialChange
+from headroom.proving.trial import Trial, TrialChange, TrialRun
 from headroom.serialization import stored
 
 SCAN_MIN = SCAN_EVERY_S // 60
@@ -113,7 +113,7 @@ class EngineTrial:
 def run_engine(
     course: Course, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
     with_records: bool = False, since: int = 0,
-) -> Run:  # fmt: skip
+) -> TrialRun:  # fmt: skip
     """Headroom on `course` from minute `since` on, under `policy` or the conditions' own.
 
     Records are written out only `with_records`: that takes longer than everything else.

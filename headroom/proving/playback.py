@@ -48,7 +48,7 @@ class ReplayedChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
+class PlaybackOutcome:
     """What came of the past under one controller; money in USD."""
 
     starved_minutes: int
@@ -66,12 +66,12 @@ class Played:
 class Playback:
     """A volume left alone, and with Headroom in charge of it; the scene of that if asked for."""
 
-    left_alone: Played
-    headroom: Played
+    left_alone: PlaybackOutcome
+    headroom: PlaybackOutcome
     scene: Scene | None = None
 
 
-def fast(
+def play_vectorized(
     volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False
 ) -> Playback:
     """An SSD volume played on arrays."""
@@ -112,7 +112,7 @@ def fast(
     )  # fmt: skip
 
 
-def exact(
+def play_exact(
     volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False,
     limits: InstanceLimits | None = None,
 ) -> Playback:  # fmt: skip
@@ -137,8 +137,10 @@ def exact(
 Span = tuple[datetime, datetime]
 
 
-def _left_alone(start: Configuration, starved: int, span: Span, prices: PriceTable) -> Played:
-    return Played(
+def _left_alone(
+    start: Configuration, starved: int, span: Span, prices: PriceTable
+) -> PlaybackOutcome:
+    return PlaybackOutcome(
         starved_minutes=starved,
         storage_usd=_paid(start, (), span, prices),
         usd_per_month_end=prices.monthly(start),
@@ -151,13 +153,13 @@ def _in_charge(
     changes: tuple[ReplayedChange, ...],
     wrong: tuple[int, int],
     paid: tuple[Configuration, Span, PriceTable],
-) -> Played:
+) -> PlaybackOutcome:
     start, span, prices = paid
     counts = {
         kind: sum(isinstance(decision.answer, kind) for decision in decisions)
         for kind in (Act, Hold, Escalate)
     }
-    return Played(
+    return PlaybackOutcome(
         starved_minutes=starved,
         storage_usd=_paid(start, changes, span, prices),
         usd_per_month_end=prices.monthly(changes[-1].target if changes else start),
@@ -241,4 +243,4 @@ def _workload(course: Course, first: int, last: int) -> TraceWorkload:
     )
 
 
-__all__ = ["Playback", "Played", "ReplayedChange", "exact", "fast"]
+__all__ = ["Playback", "PlaybackOutcome", "ReplayedChange", "play_exact", "play_vectorized"]

@@ -34,8 +34,8 @@ from headroom.proving.fields import Block, as_quoted, load_yaml
 from headroom.proving.situation import (
     USUAL_REGION,
     Ledgered,
-    Load,
     Situation,
+    SituationLoad,
     described_volume,
     evidence,
     word_load,
@@ -197,7 +197,7 @@ def _tags(block: Block) -> dict[str, str]:
     }
 
 
-def _load(top: Block, volume: Volume) -> Load | None:
+def _load(top: Block, volume: Volume) -> SituationLoad | None:
     given = top.raw("load")
     if given is None:
         return None
@@ -216,7 +216,7 @@ def _load(top: Block, volume: Volume) -> Load | None:
     minutes = round(block.duration("for", "30m").total_seconds() / 60)
     if not 1 <= minutes <= 7 * 1_440:
         raise block.wrong("for", "must be from 1m to 7d")
-    return Load(
+    return SituationLoad(
         iops=iops, io_kib=kib, minutes=minutes,
         before_iops=block.number("before_iops", min(iops, 100), low=0, high=1e7),
         days=block.whole("days", 1, low=0, high=14),

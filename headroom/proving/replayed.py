@@ -13,8 +13,8 @@ from headroom.domain.resources import EBS_TYPES, Volume, VolumeType
 from headroom.ports import StorageView
 from headroom.proving.fast import SSD
 from headroom.proving.past import Parts
-from headroom.proving.playback import Played, exact, fast
-from headroom.proving.rebuilt import Known, rebuild
+from headroom.proving.playback import PlaybackOutcome, play_exact, play_vectorized
+from headroom.proving.rebuilt import HistoryCoverage, rebuild
 from headroom.proving.scene import Scene
 
 
@@ -23,11 +23,11 @@ class Replayed:
     """A volume whose past was played again."""
 
     view: StorageView
-    known: Known
+    known: HistoryCoverage
     relief_usd_per_minute: float
     usd_per_month: Decimal
-    left_alone: Played
-    headroom: Played
+    left_alone: PlaybackOutcome
+    headroom: PlaybackOutcome
     scene: Scene | None = None
 
     @property
@@ -121,10 +121,10 @@ def replay_volume(
     configuration = view.volume.configuration
     as_auto = as_if_auto(policy, view.volume)
     if configuration.database is None and configuration.volume_type in SSD:
-        found = fast(view.volume, rebuilt, as_auto, prices, draw=draw)
+        found = play_vectorized(view.volume, rebuilt, as_auto, prices, draw=draw)
     else:  # nothing but its storage hangs on the class of a database: that limit is played
         limits = instance.limits if configuration.database and instance is not None else None
-        found = exact(view.volume, rebuilt, as_auto, prices, draw=draw, limits=limits)
+        found = play_exact(view.volume, rebuilt, as_auto, prices, draw=draw, limits=limits)
     return Replayed(
         view=view,
         known=rebuilt.known,

@@ -12,7 +12,7 @@ from headroom.domain.pricing import SECONDS_PER_MONTH
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind, Modification, ResourceRef
 from headroom.proving.audit import violations
-from headroom.proving.controller import Hands, Log
+from headroom.proving.controller import ControllerLog, Hands
 from headroom.proving.disk import Disk, earlier_free
 from headroom.proving.engine import EngineHands
 from headroom.proving.facts import MinuteFacts
@@ -170,7 +170,7 @@ def _hands(controller: Controller, scenario: Scenario, world: World, ref: Resour
     return EngineHands(scenario, world, ref)
 
 
-def _changes(made: Sequence[Modification], log: Log) -> Iterator[Change]:
+def _changes(made: Sequence[Modification], log: ControllerLog) -> Iterator[Change]:
     decisions = {decision.decision_id: decision for decision in log.decisions}
     applied = {r.at: r.decision_id for r in log.records if r.step is Step.APPLIED}
     for change in made:

@@ -49,7 +49,7 @@ class TrialChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Run:
+class TrialRun:
     """What one controller made of one course; `starved` has a value per minute.
 
     `held` are wishes that the guardrails left nothing of or that found no slot.
@@ -66,7 +66,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class PublishedSoFar:
     """What is published by now, one value per minute from the start of the course on.
 
     Operations/s are the application's, throughput in MiB/s, the balance in percent; NaN where
@@ -96,7 +96,7 @@ class Seen:
         return self.modification is not None and self.modification.in_flight
 
 
-class Rule(Protocol):
+class ControlRule(Protocol):
     """A controller that is asked every so many minutes and answers with a wish."""
 
     @property
@@ -107,7 +107,7 @@ class Rule(Protocol):
     def every_min(self) -> int:
         """Minutes from one question to the next; the first is asked at minute 0."""
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         """The configuration it would have now; None to leave the volume alone."""
 
 
@@ -156,11 +156,11 @@ class Trial:
         )
         return True
 
-    def seen(self) -> Seen:
+    def seen(self) -> PublishedSoFar:
         """What is published at the present instant."""
         volume, now = self.volume, self.volume.now
         last = max(0, volume.minute - self._late)
-        return Seen(
+        return PublishedSoFar(
             volume.lifecycle.described(now),
             volume.lifecycle.modification(now),
             *(array[:last] for array in volume.published_arrays()),
@@ -172,12 +172,12 @@ class Trial:
         records: tuple[Record, ...] = (),
         *,
         policy: Policy | None = None,
-    ) -> Run:
+    ) -> TrialRun:
         """Let the rest of the course pass and tell what came of it, judged by `policy`."""
         volume = self.volume
         volume.run(volume.course.minutes)
         policy = policy or self._conditions.policy
-        return Run(
+        return TrialRun(
             starved=volume.starved,
             changes=tuple(self.changes),
             storage_usd=storage_usd(
@@ -237,7 +237,7 @@ def run_schedule(
     start: Configuration,
     schedule: Sequence[tuple[int, Configuration]],
     conditions: Conditions,
-) -> Run:
+) -> TrialRun:
     """Make the changes of `schedule` (minute, target) in their order; those beyond the end never."""
     trial = Trial(course, start, conditions)
     for minute, target in sorted(schedule, key=lambda each: each[0]):
@@ -247,7 +247,9 @@ def run_schedule(
     return trial.finished()
 
 
-def run_rule(course: Course, start: Configuration, rule: Rule, conditions: Conditions) -> Run:
+def run_rule(
+    course: Course, start: Configuration, rule: ControlRule, conditions: Conditions
+) -> TrialRun:
     """Ask `rule` every `every_min` minutes what it wishes, and do that."""
     trial = Trial(course, start, conditions)
     grows = rule.name in MAY_GROW
@@ -273,12 +275,19 @@ def storage_usd(
     return total
 
 
-def score_usd(run: Run, unsavable: Bools, conditions: Conditions) -> float:
+def score_usd(run: TrialRun, unsavable: Bools, conditions: Conditions) -> float:
     """Storage dollars and what the starved minutes cost that could have been saved."""
     return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unsavable))
 
 
 __all__ = [
-    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_rule", "run_schedule", "score_usd",
+    "ControlRule",
+    "PublishedSoFar",
+    "Trial",
+    "TrialChange",
+    "TrialRun",
+    "run_rule",
+    "run_schedule",
+    "score_usd",
     "storage_usd",
 ]  # fmt: skip

@@ -15,13 +15,13 @@ from headroom.proving.compare import (
     comparison_jobs,
     conditions_json,
     courses_in,
-    play,
+    run_controller,
     sample_courses,
 )
 from headroom.proving.course import Course
 from headroom.proving.errors import BadInput
 from headroom.proving.reuse import joined
-from headroom.proving.rows import Row
+from headroom.proving.rows import ComparisonRow
 from headroom.proving.samples import SAMPLES, sample_course
 from tests.proving.courses import course_of
 
@@ -40,11 +40,11 @@ def job(course: Course, **more: tuple[str, ...]) -> Job:
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
-    return play(job(bursty(), scales=("1", "auto"), presets=("balanced", "thrift")))
+def rows() -> list[ComparisonRow]:
+    return run_controller(job(bursty(), scales=("1", "auto"), presets=("balanced", "thrift")))
 
 
-def test_every_controller_has_a_row_in_every_case(rows: list[Row]) -> None:
+def test_every_controller_has_a_row_in_every_case(rows: list[ComparisonRow]) -> None:
     cases = {row.case for row in rows}
     assert {case[1:] for case in cases} == {
         (scale, "gp3", preset) for scale in ("1", "auto") for preset in ("balanced", "thrift")
@@ -53,7 +53,9 @@ def test_every_controller_has_a_row_in_every_case(rows: list[Row]) -> None:
         assert [row.controller for row in rows if row.case == case] == list(CONTROLLERS)
 
 
-def test_a_score_is_dollars_and_what_the_starved_minutes_are_worth(rows: list[Row]) -> None:
+def test_a_score_is_dollars_and_what_the_starved_minutes_are_worth(
+    rows: list[ComparisonRow],
+) -> None:
     assert {row.value_usd for row in rows} == {0.1, 0.01}
     for row in rows:
         worth = row.value_usd * row.starved_minutes
@@ -61,7 +63,7 @@ def test_a_score_is_dollars_and_what_the_starved_minutes_are_worth(rows: list[Ro
 
 
 def test_nobody_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(
-    rows: list[Row],
+    rows: list[ComparisonRow],
 ) -> None:
     for row in rows:
         oracle = next(r for r in rows if r.case == row.case and r.controller == "oracle")
@@ -70,42 +72,42 @@ def test_nobody_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(
         assert oracle.oracle_bound <= oracle.score + 1e-6
 
 
-def test_none_pays_for_what_it_has_and_starves(rows: list[Row]) -> None:
+def test_none_pays_for_what_it_has_and_starves(rows: list[ComparisonRow]) -> None:
     none = next(row for row in rows if row.controller == "none")
     assert none.storage_usd == pytest.approx(32 * 10 / 730)
     assert none.starved_minutes >= 60
     assert (none.modifications, none.held, none.unsavable_minutes) == (0, 0, 0)
 
 
-def test_headroom_keeps_the_limits_and_starves_less_than_none(rows: list[Row]) -> None:
+def test_headroom_keeps_the_limits_and_starves_less_than_none(rows: list[ComparisonRow]) -> None:
     by_name = {row.controller: row for row in rows if row.preset == "balanced"}
     own = by_name["headroom"]
     assert (own.guardrail_violations, own.measures.invalid_plans) == (0, 0)
     assert own.starved_minutes < by_name["none"].starved_minutes
 
 
-def test_reused_rows_say_the_same_as_made_ones(rows: list[Row]) -> None:
+def test_reused_rows_say_the_same_as_made_ones(rows: list[ComparisonRow]) -> None:
     earlier = {
         case: tuple(r for r in rows if r.case == case and r.controller != "headroom")
         for case in {row.case for row in rows}
     }
     course = bursty()
-    again = play(
+    again = run_controller(
         replace(job(course, scales=("1",), presets=("balanced", "thrift")), earlier=earlier)
     )
     made = [row for row in rows if row.scale == "1"]
     assert sorted(map(repr, again)) == sorted(map(repr, made))
 
 
-def test_rows_of_another_scale_are_not_reused(rows: list[Row]) -> None:
+def test_rows_of_another_scale_are_not_reused(rows: list[ComparisonRow]) -> None:
     earlier = {rows[0].case: tuple(r for r in rows if r.case == rows[0].case)}
     course = bursty().scaled(0.01)
-    again = play(replace(job(course), earlier=earlier))
+    again = run_controller(replace(job(course), earlier=earlier))
     assert len(again) == len(CONTROLLERS)
     assert next(r for r in again if r.controller == "none").starved_minutes == 0
 
 
-def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[Row]) -> None:
+def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[ComparisonRow]) -> None:
     case = [row for row in rows if row.case == rows[0].case]
     others = [row for row in case if row.controller != "headroom"]
     better = replace(next(r for r in case if r.controller == "headroom"), score=0.01)

@@ -16,8 +16,8 @@ from headroom.domain.tags import said
 from headroom.policy_text import parse_policy
 from headroom.proving.situation import (
     Ledgered,
-    Load,
     Situation,
+    SituationLoad,
     described_volume,
     evidence,
     prices_of,
@@ -30,7 +30,7 @@ VOLUMES = st.sampled_from(
     [gp3(400), gp3(100, 6_000, 250), gp2(400), io(VolumeType.IO1, 100, 2_000)]
 )
 LOADS = st.builds(
-    Load,
+    SituationLoad,
     iops=st.sampled_from([9_000.0, 5_000.0, 500.0, 12_000.0, 40_000.0]),
     io_kib=st.sampled_from([4.0, 16.0, 128.0]),
     minutes=st.sampled_from([10, 30]),
@@ -67,7 +67,7 @@ def check_an_act_stays_within_every_limit(
     document: object,
     tags: tuple[tuple[str, str], ...],
     configuration: Configuration,
-    load: Load,
+    load: SituationLoad,
     ledgered: Ledgered,
 ) -> None:
     policy = parse_policy(document, source="policy")

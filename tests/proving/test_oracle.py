@@ -14,7 +14,7 @@ from headroom.proving.conditions import STARTS, Conditions, ceiling
 from headroom.proving.course import Course
 from headroom.proving.fast import static_starved
 from headroom.proving.oracle import Foresight, Schedule, oracle
-from headroom.proving.trial import Run, run_schedule, score_usd
+from headroom.proving.trial import TrialRun, run_schedule, score_usd
 from tests.proving.courses import course_of
 
 
@@ -32,7 +32,9 @@ def bursts(hours: float, *at: tuple[float, float, float], base: float = 500.0) -
     return course_of(ops.tolist())
 
 
-def scored(course: Course, start: Configuration, schedule: Schedule, conditions: Conditions) -> Run:
+def scored(
+    course: Course, start: Configuration, schedule: Schedule, conditions: Conditions
+) -> TrialRun:
     return run_schedule(course, start, schedule, conditions)
 
 

@@ -17,7 +17,7 @@ from headroom.ports import StorageView
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
 from headroom.proving.fast_engine import run_engine
-from headroom.proving.playback import ReplayedChange, exact, fast
+from headroom.proving.playback import ReplayedChange, play_exact, play_vectorized
 from headroom.proving.rebuilt import rebuild
 from headroom.proving.replayed import (
     NotReplayed,
@@ -137,7 +137,8 @@ def test_both_ways_of_playing_tell_the_same(configuration: Configuration) -> Non
     assert rebuilt is not None
     rules = as_if_auto(policy(), volume(configuration))
     one, other = (
-        play(volume(configuration), rebuilt, rules, PRICES, draw=True) for play in (fast, exact)
+        play(volume(configuration), rebuilt, rules, PRICES, draw=True)
+        for play in (play_vectorized, play_exact)
     )
     assert one.left_alone == other.left_alone
     assert one.headroom.starved_minutes == other.headroom.starved_minutes

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headroom.proving.conditions import PRESETS, STARTS, Conditions
 from headroom.proving.ground import Ground, StaticStarvation
 from headroom.proving.statics import BestStatic, static_peak
-from headroom.proving.trial import Run, run_schedule, score_usd
+from headroom.proving.trial import TrialRun, run_schedule, score_usd
 from tests.proving.build import gp3
 from tests.proving.courses import course_of
 
@@ -24,7 +24,7 @@ def ground_of(load: Sequence[float], start: str = "gp3", io_kib: float = 16) -> 
     return Ground(StaticStarvation(course), STARTS[start], Conditions())
 
 
-def scored(run: Run, ground: Ground, preset: str) -> float:
+def scored(run: TrialRun, ground: Ground, preset: str) -> float:
     return score_usd(run, ground.unsavable, Conditions(preset=preset))
 
 
