@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headroom.proving.ranking import rank_controllers, summary
-from headroom.proving.rows import ComparisonRow, Measures, half_of
+from headroom.proving.rows import ComparisonRow, ControllerKind, Measures, half_of
 from headroom.proving.targeted import ReleaseTarget, release_targets
 
 
