@@ -11,6 +11,7 @@ from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.database_names import cluster_of
 from headroom.localaws.databases import database_book
 from headroom.localaws.load_requests import (
+    LoadsByName,
     Request,
     check_request,
     place_of,
@@ -44,18 +45,12 @@ class _Loaded:
     published_when_optimized: bool
 
 
-class AuroraLoads:
+class AuroraLoads(LoadsByName[_Loaded]):
     """Loads on Aurora clusters; what was published once is not published again."""
 
     def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._loaded: dict[tuple[Place, str], _Loaded] = {}
+        super().__init__(cloud)
         self._until: dict[tuple[Place, str], datetime] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """Clusters with a load."""
-        return [loaded.name for loaded in self._loaded.values()]
 
     def attach(self, request: Request) -> None:
         """Declare a cluster's load, in place of any other, with the days before now; raises BadInput."""
@@ -76,13 +71,6 @@ class AuroraLoads:
         )
         database_book(self._cloud, place).was_there(name, self._until[key])
         self._publish(loaded, now)
-
-    def detach(self, name: str) -> bool:
-        """Take the load off a cluster; False when it had none."""
-        found = [key for key in self._loaded if key[1] == name]
-        for key in found:
-            del self._loaded[key]
-        return bool(found)
 
     def publish(self, end: datetime) -> None:
         """Publish every five minutes that have ended by `end`, and only once."""

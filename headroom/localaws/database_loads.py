@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headroom.domain.resources import InstanceLimits
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import Place
 from headroom.localaws.database_names import members_of
 from headroom.localaws.databases import database_book
 from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
+    LoadsByName,
     Request,
     check_request,
     physics_of,
@@ -47,17 +48,8 @@ class _Loaded:
     credits_low: bool = False
 
 
-class DatabaseLoads:
+class DatabaseLoads(LoadsByName[_Loaded]):
     """Loads on DB instances and Multi-AZ DB clusters (`cluster:NAME`)."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._loaded: dict[tuple[Place, str], _Loaded] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """Databases with a load."""
-        return [loaded.name for loaded in self._loaded.values()]
 
     def attach(self, request: Request) -> None:
         """Put a load on a database's storage, in place of any other; raises BadInput."""
@@ -77,13 +69,6 @@ class DatabaseLoads:
             instance_class=held,
             follows_class=own is None,
         )
-
-    def detach(self, name: str) -> bool:
-        """Take the load off a database; False when it had none."""
-        found = [key for key in self._loaded if key[1] == name]
-        for key in found:
-            del self._loaded[key]
-        return bool(found)
 
     def run(self, start: datetime) -> list[LoadedMinute]:
         """Play the minute that begins at `start` on the storage of every loaded database."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from headroom.domain.resources import Configuration
 from headroom.localaws.cloud import Cloud, Place
@@ -25,6 +25,7 @@ PHYSICS = (
 """Keys of a load that is played by the physics."""
 
 Request = Mapping[str, Any]
+_Loaded = TypeVar("_Loaded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,26 @@ class LoadedMinute:
     configuration: Configuration
     facts: MinuteFacts
     kind: Literal["volume", "database"] = "volume"
+
+
+class LoadsByName(Generic[_Loaded]):
+    """What has a load on it, by account and Region and by name."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._loaded: dict[tuple[Place, str], _Loaded] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Everything with a load."""
+        return [name for _, name in self._loaded]
+
+    def detach(self, name: str) -> bool:
+        """Take the load off; False when there was none."""
+        found = [key for key in self._loaded if key[1] == name]
+        for key in found:
+            del self._loaded[key]
+        return bool(found)
 
 
 def check_request(request: Request, *, known: Sequence[str], needed: Iterable[str]) -> None:

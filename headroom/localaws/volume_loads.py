@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import Place
 from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
+    LoadsByName,
     Request,
     check_request,
     load_key,
@@ -36,17 +37,8 @@ class _Loaded:
     physics: VolumePhysics
 
 
-class VolumeLoads:
+class VolumeLoads(LoadsByName[_Loaded]):
     """Loads on volumes, and their instances."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._loaded: dict[tuple[Place, str], _Loaded] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """Volumes with a load."""
-        return [loaded.volume_id for loaded in self._loaded.values()]
 
     def attach(self, request: Request) -> None:
         """Put a load on a volume, in place of any other; raises BadInput."""
@@ -56,13 +48,6 @@ class VolumeLoads:
             raise BadInput(f"load: no volume {volume_id} in {place.region}")
         physics = physics_of(self._cloud, request, self._attachment(place, request))
         self._loaded[(place, volume_id)] = _Loaded(place, volume_id, physics)
-
-    def detach(self, volume_id: str) -> bool:
-        """Take the load off a volume; False when it had none."""
-        found = [key for key in self._loaded if key[1] == volume_id]
-        for key in found:
-            del self._loaded[key]
-        return bool(found)
 
     def run(self, start: datetime) -> list[LoadedMinute]:
         """Play the minute that begins at `start` on every loaded volume."""
