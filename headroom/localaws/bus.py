@@ -191,35 +191,56 @@ def put_modify_volume_call(
     }  # fmt: skip
     request = {"VolumeId": volume_id}
     request |= {names[key]: value for key, value in wanted.items() if value is not None}
+    response = None
+    if shape is not None:
+        told = {key[0].lower() + key[1:]: _plain(value) for key, value in shape.items()}
+        response = {"ModifyVolumeResponse": {"requestId": request_id, "volumeModification": told}}
+    put_api_call(
+        cloud, place, "ec2", "ModifyVolume", {"ModifyVolumeRequest": request}, request_id,
+        response=response, agent=agent,
+        error=None if error is None else (f"Client.{error[0]}", error[1]),
+    )  # fmt: skip
+
+
+def put_api_call(
+    cloud: Cloud,
+    place: Place,
+    service: str,
+    operation: str,
+    request: Any,
+    request_id: str,
+    *,
+    response: Any,
+    agent: str,
+    error: tuple[str, str] | None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """A call as CloudTrail reports it to EventBridge; `error` is a code and a message."""
     now = cloud.clock.now()
     detail: dict[str, Any] = {
         "eventVersion": "1.11",
         "userIdentity": {"type": "IAMUser", "accountId": place.account, "userName": "local"},
         "eventTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "eventSource": "ec2.amazonaws.com",
-        "eventName": "ModifyVolume",
+        "eventSource": f"{service}.amazonaws.com",
+        "eventName": operation,
         "awsRegion": place.region,
         "sourceIPAddress": "127.0.0.1",
         "userAgent": _FEATURES.sub("", agent),
-        "requestParameters": {"ModifyVolumeRequest": request},
-        "responseElements": None,
+        "requestParameters": request,
+        "responseElements": response,
         "requestID": request_id,
         "eventID": cloud.ids.uuid("trail"),
         "readOnly": False,
         "eventType": "AwsApiCall",
         "managementEvent": True,
         "recipientAccountId": place.account,
+        **(more or {}),
     }
-    if shape is not None:
-        told = {key[0].lower() + key[1:]: _plain(value) for key, value in shape.items()}
-        detail["responseElements"] = {
-            "ModifyVolumeResponse": {"requestId": request_id, "volumeModification": told}
-        }
     if error is not None:
-        detail |= {"errorCode": f"Client.{error[0]}", "errorMessage": error[1]}
+        detail |= {"errorCode": error[0], "errorMessage": error[1]}
     put_event(
-        cloud, place, source="aws.ec2", detail_type="AWS API Call via CloudTrail", resources=[],
-        detail=detail, at=now,
+        cloud, place, source=f"aws.{service}", detail_type="AWS API Call via CloudTrail",
+        resources=[], detail=detail, at=now,
     )  # fmt: skip
 
 

@@ -6,12 +6,11 @@ messages" (checked 2026-11).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.localaws.bus import put_event
+from headroom.localaws.bus import put_api_call, put_event
 from headroom.localaws.databases import CLUSTER, DatabaseBook
 
 _CONFIGURATION = "configuration change"
@@ -43,8 +42,6 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "RDS-EVENT-0223": ("failure", "Storage autoscaling is unable to scale the storage."),
 }  # fmt: skip
 """Category and words by id; 0221 is told as one of availability, not of low storage."""
-_FEATURES = re.compile(r" m/\S+")
-"""botocore lists the features in use in an order of chance."""
 
 
 def put_database_event(
@@ -114,31 +111,10 @@ def put_rds_call(
     """A call as CloudTrail tells it: names begin in lower case, nothing is nested."""
     if not book.cloud.options.cloudtrail:
         return
-    now, place = book.cloud.clock.now(), book.place
-    detail: dict[str, Any] = {
-        "eventVersion": "1.11",
-        "userIdentity": {"type": "IAMUser", "accountId": place.account, "userName": "local"},
-        "eventTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "eventSource": "rds.amazonaws.com",
-        "eventName": operation,
-        "awsRegion": place.region,
-        "sourceIPAddress": "127.0.0.1",
-        "userAgent": _FEATURES.sub("", agent),
-        "requestParameters": _plain(request),
-        "responseElements": None if answer is None else _plain(answer),
-        "requestID": book.cloud.ids.uuid("request"),
-        "eventID": book.cloud.ids.uuid("trail"),
-        "readOnly": False,
-        "eventType": "AwsApiCall",
-        "managementEvent": True,
-        "recipientAccountId": place.account,
-        "eventCategory": "Management",
-    }
-    if error is not None:
-        detail |= {"errorCode": error[0], "errorMessage": error[1]}
-    put_event(
-        book.cloud, place, source="aws.rds", detail_type="AWS API Call via CloudTrail",
-        resources=[], detail=detail, at=now,
+    put_api_call(
+        book.cloud, book.place, "rds", operation, _plain(request), book.cloud.ids.uuid("request"),
+        response=None if answer is None else _plain(answer), agent=agent, error=error,
+        more={"eventCategory": "Management"},
     )  # fmt: skip
 
 
