@@ -22,7 +22,7 @@ from headroom.proving.policy_tests import (
     VOLUME,
     WORDS,
     load_tests,
-    run,
+    run_policy_test,
 )
 
 TEXT = (Path(__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
@@ -122,7 +122,7 @@ def test_the_tests_shown_pass_on_the_policy_shown(tmp_path: Path) -> None:
     policy, tests = [text for language, text in BLOCKS if language == "yaml"]
     (tmp_path / "policy.yaml").write_text(policy)
     (tmp_path / "policy.tests.yaml").write_text(tests)
-    verdicts = list(run(load_tests(tmp_path / "policy.tests.yaml")))
+    verdicts = list(run_policy_test(load_tests(tmp_path / "policy.tests.yaml")))
     assert [verdict.differences for verdict in verdicts] == [(), ()]
 
 

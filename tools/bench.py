@@ -24,19 +24,19 @@ from headroom.domain.records import GENESIS, Step, seal
 from headroom.proving.compare import (
     CONTROLLERS,
     compare,
-    cores,
+    comparison_jobs,
     courses_in,
-    jobs,
     sample_courses,
+    usable_cores,
 )
 from headroom.proving.conditions import STARTS, Conditions
+from headroom.proving.fast_engine import run_engine
 from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES
 from headroom.proving.samples import sample_course
-from headroom.proving.scenario import load
+from headroom.proving.scenario import load_scenario
 from headroom.proving.simulate import simulate
-from headroom.proving.trial import run_engine, run_rule, run_schedule
-from headroom.serialization import decision_to_json
+from headroom.proving.trial import run_rule, run_schedule
 from stacks.constructs.asset import stage_function_code
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,7 +96,7 @@ class Figure:
 
 def physics() -> Iterator[Figure]:
     """The simulator that plays every minute, and the one that passes over quiet stretches."""
-    scenario = load(SCENARIO)
+    scenario = load_scenario(SCENARIO)
     days = len(simulate(scenario).minutes) / DAY_MIN
     alone = median_s(lambda: simulate(scenario, "none"), 3)
     whole = median_s(lambda: simulate(scenario), 3)
@@ -132,10 +132,10 @@ def deciding() -> Iterator[Figure]:
 def comparing(traces: Path | None) -> Iterator[Figure]:
     """One comparison of everybody, on every core."""
     courses = sample_courses() if traces is None else courses_in(traces)
-    work = jobs(courses, workers=cores())
+    work = comparison_jobs(courses, workers=usable_cores())
     runs = sum(len(j.scales) * len(j.starts) for j in work) * len(CONTROLLERS)
     loads = f"{len(courses)} made-up loads" if traces is None else f"{len(courses)} traces"
-    seconds = median_s(lambda: compare(work, workers=cores()), 1)
+    seconds = median_s(lambda: compare(work, workers=usable_cores()), 1)
     yield Figure(name=f"one full compare ({loads}, {runs:,} runs)", value=seconds, unit="s")
 
 
@@ -203,7 +203,7 @@ def page(figures: list[Figure], now: datetime) -> str:
         "# Benchmarks\n\nWritten by `make bench` (`TRACES=dir` for other loads than the made-up ones). "
         "The comparison is of all controllers and references, from three starts, at both scales and "
         "one preset.\n\n"
-        f"{now:%Y-%m-%d}, {cores()} cores ({platform.machine()}), "
+        f"{now:%Y-%m-%d}, {usable_cores()} cores ({platform.machine()}), "
         f"Python {platform.python_version()}. These are figures of one run on one machine; what "
         "carries over to others is their ratios.\n\n| what | figure | |\n|---|--:|---|\n"
     )

@@ -9,7 +9,7 @@ from rich.console import Console
 from headroom.cli.bills_shown import NAMES, rows
 from headroom.cli.output import emit, money, number, out, table, utc
 from headroom.domain.aurora_bill import Bill
-from headroom.proving.aurora_scenario import load_aurora
+from headroom.proving.aurora_scenario import load_aurora_scenario
 from headroom.proving.aurora_simulate import AuroraResult, simulate_aurora
 from headroom.proving.errors import BadInput
 
@@ -18,7 +18,7 @@ def simulate(path: Path, controller: str, *, as_json: bool, html: Path | None) -
     """Play the scenario and print what came of it."""
     if html is not None:
         raise BadInput("--html draws the minutes of a volume; a cluster has none, leave it out.")
-    result = simulate_aurora(load_aurora(path), controller)
+    result = simulate_aurora(load_aurora_scenario(path), controller)
     if as_json:
         emit(result.to_json())
     else:

@@ -12,7 +12,7 @@ from headroom.domain.databases import Database, Engine
 from headroom.domain.offers import Offer, offers
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.proving.cases import CASES, TITLES, Figure, figures
+from headroom.proving.cases import CASES, TITLES, ReferenceFigure, reference_figures
 
 TODAY = (
     ("an EBS volume, us-west-2", "us-west-2", None),
@@ -34,7 +34,7 @@ def cases(
     wanted = CASES if case is None else (case.upper(),)
     if wanted[0] not in CASES:
         raise BadRequest(f"There is no case {case!r}; there are {', '.join(CASES)}.")
-    found = {name: figures(name) for name in wanted}
+    found = {name: reference_figures(name) for name in wanted}
     if as_json:
         emit({name: [_as_object(one) for one in each] for name, each in found.items()})
     else:
@@ -51,7 +51,7 @@ def cases(
     return OK if held else FAILED
 
 
-def _row(figure: Figure) -> tuple[str, ...]:
+def _row(figure: ReferenceFigure) -> tuple[str, ...]:
     off = f"{100 * figure.off:+.1f} %" if abs(figure.off) >= 0.0005 else "-"
     if not figure.holds:
         off += " (too far)"
@@ -60,7 +60,7 @@ def _row(figure: Figure) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _said(figure: Figure, value: float) -> str:
+def _said(figure: ReferenceFigure, value: float) -> str:
     text = money(value) if figure.unit == "USD" else f"{_number(value)} {figure.unit}"
     return text.strip()
 
@@ -83,7 +83,7 @@ def _today(offer: Offer) -> tuple[str, ...]:
     return offer.volume_type.value, f"{offer.target or '-'}{grows}", price
 
 
-def _as_object(figure: Figure) -> dict[str, object]:
+def _as_object(figure: ReferenceFigure) -> dict[str, object]:
     return {
         "what": figure.what, "unit": figure.unit, "published": figure.published,
         "ours": round(figure.ours, 4), "off": round(figure.off, 5),

@@ -20,17 +20,17 @@ from headroom.domain.policy_fields import PRESETS
 from headroom.proving.compare import (
     SCALES,
     Job,
+    comparison_jobs,
     conditions_json,
-    cores,
     courses_in,
-    jobs,
     sample_courses,
+    usable_cores,
 )
 from headroom.proving.compare import compare as run_jobs
 from headroom.proving.ranking import summary
 from headroom.proving.reuse import earlier_rows
-from headroom.proving.rows import Row
-from headroom.proving.scenarios import played, scenario_files
+from headroom.proving.rows import ComparisonRow
+from headroom.proving.scenarios import run_scenario_file, scenario_files
 
 DAY_MIN = 1_440
 
@@ -99,8 +99,8 @@ def compare(
     presets = tuple(PRESETS) if preset is Preset.ALL else (preset.value,)
     courses = sample_courses() if traces is None else courses_in(traces)
     stories = [] if scenarios is None else scenario_files(scenarios)
-    count = workers or cores()
-    work = jobs(
+    count = workers or usable_cores()
+    work = comparison_jobs(
         courses,
         scales=SCALES if scale is Scale.BOTH else (scale.value,),
         presets=presets,
@@ -113,7 +113,7 @@ def compare(
     rows = _run(work, count)
     said: dict[str, object] = {"conditions": conditions, "summary": summary(rows)}
     if stories:
-        said["scenarios"] = [line for story in stories for line in played(story)]
+        said["scenarios"] = [line for story in stories for line in run_scenario_file(story)]
     said["seconds"] = round(time.perf_counter() - began, 1)
     said["made_up"] = traces is None
     _write(said, html=html, markdown=markdown, figures=figures)
@@ -138,7 +138,7 @@ def _write(
         err().print(f"Figures: {figures}", style="dim", soft_wrap=True)
 
 
-def _run(work: list[Job], workers: int) -> list[Row]:
+def _run(work: list[Job], workers: int) -> list[ComparisonRow]:
     """The rows of all jobs, with a bar on a terminal and a line per load anywhere else."""
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),

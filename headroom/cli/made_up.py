@@ -19,7 +19,7 @@ from headroom.domain.resources import (
     Volume,
     VolumeType,
 )
-from headroom.proving.situation import made_volume
+from headroom.proving.situation import described_volume
 
 _NAMES = {
     Kind.EBS: "a made-up volume",
@@ -41,13 +41,13 @@ def made_up(
     if (wanted in STORAGE_MODES) is not (kind is Kind.AURORA):
         raise BadRequest(f"There is no {wanted.value} storage of kind {kind.value}.")
     if kind is Kind.AURORA:
-        return made_volume(ref, configuration_of(StorageMode(wanted.value)), tags)
+        return described_volume(ref, configuration_of(StorageMode(wanted.value)), tags)
     made = _volume(wanted, size) if kind is Kind.EBS else _database(wanted, size)
     problem = why_invalid(made)
     if problem is not None:
         of = "volume" if kind is Kind.EBS else "storage"
         raise BadRequest(f"There is no {wanted.value} {of} of {size} GiB: {problem}.")
-    return made_volume(ref, made, tags)
+    return described_volume(ref, made, tags)
 
 
 def _volume(volume_type: VolumeType, size: int) -> Configuration:

@@ -14,7 +14,10 @@ from headroom.cli.problems import BAD_INPUT, OK
 from headroom.domain.policy_fields import PolicyError
 from headroom.policy_check import check_file
 from headroom.policy_schema import schema_text
-from headroom.policy_text import canonical_json, published, ssm_tier
+from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
+from headroom.ports import ReadFailed, ResourceGone
+from headroom.proving.policy_tests import Verdict, blocking_guardrails, load_tests, run_policy_test
+from headroom.settings import POLICY_PARAMETER
 
 USUAL_FILE = Path("policy.yaml")
 
@@ -65,3 +68,127 @@ def check(
             out().print(f"{file} makes sense: version {version}, {rules} rules, {size:,} of 8,192 "
                         "characters.", markup=False, soft_wrap=True)  # fmt: skip
     return BAD_INPUT if problems else OK
+
+
+@app.command()
+def show(
+    resource: Annotated[
+        str | None,
+        typer.Argument(help="vol-ID, db:NAME, cluster:NAME or ARN; without, what options make up."),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="Policy file; for what an account has, its published policy."),
+    ] = None,
+    volume_type: Annotated[
+        VolumeType | None, typer.Option("--type", help="Type of made-up storage.")
+    ] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="Kind of made-up storage: ebs, rds or aurora.")
+    ] = None,
+    size: Annotated[int, typer.Option(min=1, help="Its size in GiB.")] = 100,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="A tag of it (KEY=VALUE); may be given again.")
+    ] = None,
+    account_id: Annotated[
+        str, typer.Option("--account", help="The account it is in.")
+    ] = "123456789012",
+    as_json: JsonOption = False,
+    region: Annotated[str | None, typer.Option(help="AWS Region it is in.")] = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
+    ] = False,
+) -> int:
+    """Show the limits in force for one volume or database, and where each of them came from.
+
+    Exit code 1 when its tags cannot be understood.
+    """
+    if (resource is None) == (volume_type is None and kind is None):
+        raise BadRequest(
+            "Name a volume or database, or make one up with --type or --kind (and --size, --tag)."
+        )
+    tags = dict(_tag(text) for text in tag or ())
+    if resource is not None:
+        if tags:
+            raise BadRequest("What an account has, has its own tags; leave --tag away.")
+        where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
+        volume = _described(where, resource)
+        rules, name = in_force(where, policy)
+    else:
+        volume = made_up(
+            kind or Kind.EBS, volume_type, size, tags, account_id=account_id,
+            region=region or "us-east-1",
+        )  # fmt: skip
+        rules, name = load_policy_file(policy or USUAL_FILE), str(policy or USUAL_FILE)
+    shown = Shown(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
+    if as_json:
+        emit(policy_shown.as_object(shown))
+    else:
+        policy_shown.show(shown, out())
+    return OK if shown.effective.problem is None else FAILED
+
+
+@app.command("test")
+def run_tests(
+    file: Annotated[Path, typer.Argument(help="File of tests (docs/policy.md).")] = USUAL_TESTS,
+    policy: Annotated[
+        Path | None, typer.Option(help="Policy to test in place of the one the file names.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Decide the situations in a file of tests, and compare with what it expects.
+
+    Exit code 1 when any is decided otherwise.
+    """
+    loaded = load_tests(file, policy=policy)
+    verdicts = tuple(run_policy_test(loaded))
+    failed = sum(not verdict.passed for verdict in verdicts)
+    if as_json:
+        emit({"policy": str(loaded.policy_path), "version": loaded.policy.version,
+              "passed": len(verdicts) - failed, "failed": failed,
+              "tests": [_tested(verdict) for verdict in verdicts]})  # fmt: skip
+    else:
+        policy_shown.show_tests(verdicts, loaded, out())
+    return FAILED if failed else OK
+
+
+def _tested(verdict: Verdict) -> dict[str, object]:
+    decision = verdict.decision
+    return {
+        "name": verdict.test.name,
+        "passed": verdict.passed,
+        "differences": list(verdict.differences),
+        "decided": None if decision is None else decision.summary,
+        "blocked_by": [] if decision is None else list(blocking_guardrails(decision)),
+    }
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise BadRequest(f"--tag {text!r} is no tag; write KEY=VALUE.")
+    return key, value
+
+
+def _described(where: Account, resource: str) -> Volume:
+    ref = named(resource, account_id=where.account_id, region=where.region)
+    what = "volume" if ref.kind is Kind.EBS else "database"
+    try:
+        return read_storage(where, ref).volume
+    except ResourceGone:
+        raise BadRequest(f"There is no {what} {short(ref.arn)} in {where.region}.") from None
+    except ReadFailed as problem:
+        raise Problem(f"The {what} cannot be read: {problem}") from None
+
+
+def in_force(where: Account, file: Path | None) -> tuple[Policy, str]:
+    """The policy of a file as it would be published there, or the published one."""
+    if file is not None:
+        return published(load_policy_file(file), where.account_id, where.region), str(file)
+    policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
+    found = policies.current()
+    if isinstance(found, PolicyUnreadable):
+        raise Problem(f"{found.reason.rstrip('.')}; --policy FILE shows what a file would mean.")
+    return found, f"the policy published in {where.region}"

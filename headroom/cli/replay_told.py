@@ -14,7 +14,7 @@ from headroom.cli.naming import short
 from headroom.cli.output import money, table, utc
 from headroom.cli.replays import Missed, Rules
 from headroom.domain.resources import Volume
-from headroom.proving.playback import Played
+from headroom.proving.playback import PlaybackOutcome
 from headroom.proving.replayed import Replayed, most_in_force
 
 Json = dict[str, object]
@@ -264,7 +264,7 @@ def _of(every: Sequence[Replayed], what: str) -> Decimal:
     return sum((one.usd_change for one in every), Decimal(0))
 
 
-def _decisions(played: Played) -> Json:
+def _decisions(played: PlaybackOutcome) -> Json:
     return {"act": played.acts, "hold": played.holds, "escalate": played.escalations}
 
 

@@ -15,8 +15,8 @@ from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory
 from headroom.cli.problems import Problem
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
-from headroom.ports.storage import ReadFailed, StorageView
-from headroom.proving.replayed import NotReplayed, Replayed, replay, why_not
+from headroom.ports import ReadFailed, StorageView
+from headroom.proving.replayed import NotReplayed, Replayed, replay_volume, why_not_replayable
 
 FEW = 3
 """Fewer volumes than this are played in this process: starting others takes longer."""
@@ -61,7 +61,7 @@ def replays(
     views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules, *, processes: int
 ) -> Iterator[Replayed | Missed]:
     """Every volume of `views` in turn, replayed or why not."""
-    told = ((view, why_not(view, rules.policy)) for view in views)
+    told = ((view, why_not_replayable(view, rules.policy)) for view in views)
     left = [Missed(view=v, why=why, failed=False) for v, why in told if why is not None]
     yield from left
     out = {missed.view.volume.ref for missed in left}
@@ -140,7 +140,9 @@ def _alone(view: StorageView, history: CloudWatchHistory, rules: Rules) -> Past 
 
 def _play(view: StorageView, past: Past, rules: Rules) -> Replayed | Missed:
     try:
-        return replay(view, past, rules.policy, rules.prices, since=rules.since, draw=rules.draw)
+        return replay_volume(
+            view, past, rules.policy, rules.prices, since=rules.since, draw=rules.draw
+        )
     except NotReplayed as not_replayed:
         return Missed(view=view, why=str(not_replayed), failed=False)
     except Exception as error:  # one volume's trouble must not hide the others

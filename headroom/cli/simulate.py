@@ -16,7 +16,7 @@ from headroom.proving.aurora_scenario import is_aurora
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.fields import load_yaml
 from headroom.proving.result import Result
-from headroom.proving.scenario import Scenario, load
+from headroom.proving.scenario import Scenario, load_scenario
 from headroom.proving.simulate import simulate as run_scenario
 
 
@@ -41,7 +41,7 @@ def simulate(
     if is_aurora(load_yaml(scenario)):
         aurora_shown.simulate(scenario, controller.value, as_json=as_json, html=html)
         return
-    loaded = load(scenario)
+    loaded = load_scenario(scenario)
     result = _run(loaded, controller)
     if html is not None:
         report.write(simulated_page.page(loaded, result), html)

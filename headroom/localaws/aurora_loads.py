@@ -9,8 +9,16 @@ from pathlib import Path
 from headroom.domain.aurora import GATE, StorageMode
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.database_names import cluster_of
-from headroom.localaws.load_requests import Request, check, place_of, put, start_of
-from headroom.proving.aurora_load import PERIOD, READ_SHARE, AuroraLoad, steady
+from headroom.localaws.databases import database_book
+from headroom.localaws.load_requests import (
+    LoadsByName,
+    Request,
+    check_request,
+    place_of,
+    put_datapoints,
+    start_of,
+)
+from headroom.proving.aurora_load import PERIOD, READ_SHARE, AuroraLoad, steady_billed_ios
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block
 from headroom.proving.publish_aurora import aurora_datapoints
@@ -37,25 +45,19 @@ class _Loaded:
     published_when_optimized: bool
 
 
-class AuroraLoads:
+class AuroraLoads(LoadsByName[_Loaded]):
     """Loads on Aurora clusters; what was published once is not published again."""
 
     def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._loaded: dict[tuple[Place, str], _Loaded] = {}
+        super().__init__(cloud)
         self._until: dict[tuple[Place, str], datetime] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """Clusters with a load."""
-        return [loaded.name for loaded in self._loaded.values()]
 
     def attach(self, request: Request) -> None:
         """Declare a cluster's load, in place of any other, with the days before now; raises BadInput."""
-        check(request, known=KNOWN, needed=("cluster_id", "storage_gib"))
+        check_request(request, known=KNOWN, needed=("cluster_id", "storage_gib"))
         block = Block(dict(request), source="load", path="", known=KNOWN)
         place, name = place_of(request), block.text("cluster_id")
-        if name not in self._cloud.database_book(place).aurora_names():
+        if name not in database_book(self._cloud, place).aurora_names():
             raise BadInput(f"load: no Aurora cluster {name} in {place.region}")
         loaded = _Loaded(
             place, name, _load(block, request), block.flag("io_published_when_optimized", True)
@@ -67,20 +69,13 @@ class AuroraLoads:
         self._until[key] = max(
             _period(now - timedelta(days=days)), self._until.get(key, _period(EPOCH))
         )
-        self._cloud.database_book(place).was_there(name, self._until[key])
+        database_book(self._cloud, place).was_there(name, self._until[key])
         self._publish(loaded, now)
-
-    def detach(self, name: str) -> bool:
-        """Take the load off a cluster; False when it had none."""
-        found = [key for key in self._loaded if key[1] == name]
-        for key in found:
-            del self._loaded[key]
-        return bool(found)
 
     def publish(self, end: datetime) -> None:
         """Publish every five minutes that have ended by `end`, and only once."""
         for key, loaded in list(self._loaded.items()):
-            if loaded.name in self._cloud.database_book(loaded.place).aurora_names():
+            if loaded.name in database_book(self._cloud, loaded.place).aurora_names():
                 self._publish(loaded, end)
             else:
                 del self._loaded[key]
@@ -97,7 +92,7 @@ class AuroraLoads:
                 io_published=loaded.published_when_optimized or not optimized,
             )  # fmt: skip
             for point in points:
-                put(self._cloud, loaded.place, point, ends=at + PERIOD)
+                put_datapoints(self._cloud, loaded.place, point, ends=at + PERIOD)
             at += PERIOD
         self._until[key] = at
 
@@ -125,7 +120,7 @@ def _load(block: Block, request: Request) -> AuroraLoad:
         storage_gib=block.number("storage_gib", low=0, high=262_144),
         acus=block.number("acus", 0, low=0, high=100_000),
         commit_latency_ms=slow,
-        steady_ios=steady(millions) if trace is None else None,
+        steady_ios=steady_billed_ios(millions) if trace is None else None,
         trace=trace,
         read_share=block.number("read_fraction", READ_SHARE, low=0, high=1),
     )

@@ -8,15 +8,22 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.localaws.alarms.book import Act, Emit
 from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.targets import (
+    Undeliverable,
+    invoke_function,
+    publish_to_topic,
+    send_dead_letter,
+    send_message,
+    write_log,
+)
 
 _FEATURES = re.compile(r" m/\S+")
 """botocore lists the features in use in an order of chance."""
 _PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
 
 
-def put(
+def put_event(
     cloud: Cloud,
     place: Place,
     *,
@@ -38,10 +45,12 @@ def put(
         "resources": list(resources),
         "detail": dict(detail),
     }
-    dispatch(cloud, place, event)
+    dispatch_event(cloud, place, event)
 
 
-def dispatch(cloud: Cloud, place: Place, event: Mapping[str, Any], bus: str = "default") -> None:
+def dispatch_event(
+    cloud: Cloud, place: Place, event: Mapping[str, Any], bus: str = "default"
+) -> None:
     """Hand an event to every enabled rule of the bus that matches it."""
     from moto.events.models import events_backends
 
@@ -55,37 +64,60 @@ def send_if_matching(cloud: Cloud, place: Place, rule: Any, event: Mapping[str, 
     """Deliver to the rule's targets if its pattern matches."""
     if rule.event_pattern.matches_event(event):
         for target in rule.targets:
-            deliver(cloud, place, target, event)
+            deliver_event(cloud, place, target, event)
 
 
-def deliver(
+def deliver_event(
     cloud: Cloud, place: Place, target: Mapping[str, Any], event: Mapping[str, Any]
 ) -> None:
     """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
-    from headroom.localaws import targets
-
-    body = shaped(target, event)
+    body = target_input(target, event)
     try:
-        targets.send(cloud, place, str(target["Arn"]), body, target)
-    except targets.Undeliverable as error:
+        send_to_target(cloud, place, str(target["Arn"]), body, target)
+    except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
         if dead:
-            targets.send_dead_letter(place, dead, body, str(error))
+            send_dead_letter(place, dead, body, str(error))
 
 
-def shaped(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+def send_to_target(
+    cloud: Cloud, place: Place, arn: str, body: str, target: Mapping[str, Any]
+) -> None:
+    """Send `body` to the target with this ARN; raises Undeliverable."""
+    service = arn.split(":")[2]
+    if service == "sqs":
+        group = (target.get("SqsParameters") or {}).get("MessageGroupId")
+        send_message(place, arn, body, group)
+    elif service == "sns":
+        publish_to_topic(place, arn, body, None)
+    elif service == "lambda":
+        invoke_function(cloud, arn, body)
+    elif service == "logs":
+        write_log(cloud, place, arn, body)
+    elif service == "events":
+        _forward(cloud, arn, body)
+    else:
+        raise Undeliverable(f"Targets of service {service} are not known to this endpoint: {arn}")
+
+
+def _forward(cloud: Cloud, arn: str, body: str) -> None:
+    region, account = arn.split(":")[3], arn.split(":")[4]
+    dispatch_event(cloud, Place(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
+
+
+def target_input(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
     """What the target receives: Input, InputPath, InputTransformer or the event itself."""
     if target.get("Input") is not None:
         return str(target["Input"])
     if target.get("InputPath") is not None:
-        return json.dumps(pick(event, target["InputPath"]))
+        return json.dumps(json_path_value(event, target["InputPath"]))
     transformer = target.get("InputTransformer")
     if transformer:
-        return transform(transformer, event)
+        return apply_input_transformer(transformer, event)
     return json.dumps(event)
 
 
-def pick(event: Any, path: str) -> Any:
+def json_path_value(event: Any, path: str) -> Any:
     """The value at a simple JSON path such as `$.detail.items[0]`; None when absent."""
     found = event
     for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path.removeprefix("$")):
@@ -96,11 +128,12 @@ def pick(event: Any, path: str) -> Any:
     return found
 
 
-def transform(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+def apply_input_transformer(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
     """A template with `<name>` replaced; inside quotes text is put in bare, elsewhere as JSON."""
     template = str(transformer["InputTemplate"])
     values = {
-        name: pick(event, path) for name, path in (transformer.get("InputPathsMap") or {}).items()
+        name: json_path_value(event, path)
+        for name, path in (transformer.get("InputPathsMap") or {}).items()
     }
     values |= {
         "aws.events.event.json": dict(event),
@@ -122,36 +155,7 @@ def transform(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
     return _PLACEHOLDER.sub(fill, template)
 
 
-def alarm_emitter(cloud: Cloud, place: Place) -> Emit:
-    """Puts alarm events of a place on its bus."""
-
-    def emit(detail_type: str, arn: str, detail: Mapping[str, Any]) -> None:
-        put(
-            cloud, place, source="aws.cloudwatch", detail_type=detail_type, resources=[arn],
-            detail=detail,
-        )  # fmt: skip
-
-    return emit
-
-
-def alarm_action(cloud: Cloud, place: Place) -> Act:
-    """Executes alarm actions: SNS topics and Lambda functions; others do nothing here."""
-
-    def act(arn: str, subject: str, message: str) -> None:
-        from headroom.localaws import targets
-
-        try:
-            if arn.split(":")[2] == "sns":
-                targets.publish(place, arn, message, subject)
-            elif arn.split(":")[2] == "lambda":
-                targets.send(cloud, place, arn, json.dumps({"alarmData": json.loads(message)}), {})
-        except targets.Undeliverable:
-            return
-
-    return act
-
-
-def volume_notification(
+def put_volume_notification(
     cloud: Cloud,
     place: Place,
     volume_id: str,
@@ -162,14 +166,14 @@ def volume_notification(
     at: datetime,
 ) -> None:
     """An `EBS Volume Notification`."""
-    put(
+    put_event(
         cloud, place, source="aws.ec2", detail_type="EBS Volume Notification", at=at,
         resources=[f"arn:aws:ec2:{place.region}:{place.account}:volume/{volume_id}"],
         detail={"result": result, "cause": "", "event": event, "request-id": request_id},
     )  # fmt: skip
 
 
-def modify_volume_called(
+def put_modify_volume_call(
     cloud: Cloud,
     place: Place,
     volume_id: str,
@@ -187,35 +191,56 @@ def modify_volume_called(
     }  # fmt: skip
     request = {"VolumeId": volume_id}
     request |= {names[key]: value for key, value in wanted.items() if value is not None}
+    response = None
+    if shape is not None:
+        told = {key[0].lower() + key[1:]: _plain(value) for key, value in shape.items()}
+        response = {"ModifyVolumeResponse": {"requestId": request_id, "volumeModification": told}}
+    put_api_call(
+        cloud, place, "ec2", "ModifyVolume", {"ModifyVolumeRequest": request}, request_id,
+        response=response, agent=agent,
+        error=None if error is None else (f"Client.{error[0]}", error[1]),
+    )  # fmt: skip
+
+
+def put_api_call(
+    cloud: Cloud,
+    place: Place,
+    service: str,
+    operation: str,
+    request: Any,
+    request_id: str,
+    *,
+    response: Any,
+    agent: str,
+    error: tuple[str, str] | None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """A call as CloudTrail reports it to EventBridge; `error` is a code and a message."""
     now = cloud.clock.now()
     detail: dict[str, Any] = {
         "eventVersion": "1.11",
         "userIdentity": {"type": "IAMUser", "accountId": place.account, "userName": "local"},
         "eventTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "eventSource": "ec2.amazonaws.com",
-        "eventName": "ModifyVolume",
+        "eventSource": f"{service}.amazonaws.com",
+        "eventName": operation,
         "awsRegion": place.region,
         "sourceIPAddress": "127.0.0.1",
         "userAgent": _FEATURES.sub("", agent),
-        "requestParameters": {"ModifyVolumeRequest": request},
-        "responseElements": None,
+        "requestParameters": request,
+        "responseElements": response,
         "requestID": request_id,
         "eventID": cloud.ids.uuid("trail"),
         "readOnly": False,
         "eventType": "AwsApiCall",
         "managementEvent": True,
         "recipientAccountId": place.account,
+        **(more or {}),
     }
-    if shape is not None:
-        told = {key[0].lower() + key[1:]: _plain(value) for key, value in shape.items()}
-        detail["responseElements"] = {
-            "ModifyVolumeResponse": {"requestId": request_id, "volumeModification": told}
-        }
     if error is not None:
-        detail |= {"errorCode": f"Client.{error[0]}", "errorMessage": error[1]}
-    put(
-        cloud, place, source="aws.ec2", detail_type="AWS API Call via CloudTrail", resources=[],
-        detail=detail, at=now,
+        detail |= {"errorCode": error[0], "errorMessage": error[1]}
+    put_event(
+        cloud, place, source=f"aws.{service}", detail_type="AWS API Call via CloudTrail",
+        resources=[], detail=detail, at=now,
     )  # fmt: skip
 
 

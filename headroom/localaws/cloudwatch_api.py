@@ -12,11 +12,12 @@ from moto.cloudwatch.exceptions import InvalidParameterCombination, InvalidParam
 from moto.cloudwatch.responses import CloudWatchResponse
 from moto.core.responses import ActionResult, EmptyResult
 
+from headroom.localaws.alarm_wiring import alarm_book, tags_of
 from headroom.localaws.alarms.alarm import AlarmInvalid
 from headroom.localaws.alarms.book import AlarmBook, UnknownAlarm
 from headroom.localaws.alarms.evaluation import State
 from headroom.localaws.aws_error import AwsError
-from headroom.localaws.cloud import Place, current
+from headroom.localaws.cloud import Place, current_cloud
 from headroom.localaws.cloudwatch_shapes import (
     alarm_shape,
     contributor_shape,
@@ -25,7 +26,7 @@ from headroom.localaws.cloudwatch_shapes import (
     statistic_sets,
 )
 from headroom.localaws.metrics.expressions import BadExpression
-from headroom.localaws.metrics.insights import is_query
+from headroom.localaws.metrics.insights import is_insights_query
 from headroom.localaws.metrics.queries import QuerySet, Result
 from headroom.localaws.metrics.statistics import UnknownStatistic
 from headroom.localaws.metrics.store import MetricKey, MetricStore, epoch, instant
@@ -45,17 +46,17 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
 
     @property
     def _store(self) -> MetricStore:
-        return current().store(self._place)
+        return current_cloud().store(self._place)
 
     @property
     def _book(self) -> AlarmBook:
-        return current().book(self._place)
+        return alarm_book(current_cloud(), self._place)
 
     # -- metrics ---------------------------------------------------------------------------
 
     def put_metric_data(self) -> ActionResult:
         """Datapoints become readable at once; AWS/ namespaces are allowed, unlike in AWS."""
-        now, namespace = current().clock.now(), self._get_param("Namespace")
+        now, namespace = current_cloud().clock.now(), self._get_param("Namespace")
         for datum in self._get_param("MetricData", []):
             values, counts = datum.get("Values") or (), datum.get("Counts")
             if counts is not None and len(counts) != len(values):
@@ -89,10 +90,10 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
     ) -> list[Result]:
         if epoch(start) >= epoch(end):
             raise InvalidParameterValue("The parameter StartTime must be less than EndTime.")
-        now = current().clock.now().timestamp()
+        now = current_cloud().clock.now().timestamp()
         asked = QuerySet(
             self._store, queries, int(epoch(start)), int(epoch(end)), now,
-            current().tags_of(self._place),
+            tags_of(current_cloud(), self._place),
         )  # fmt: skip
         try:
             return [
@@ -125,7 +126,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
             self._get_param("MetricName"),
             dimensions_of({"Dimensions": self._get_param("Dimensions", [])}),
         )
-        now = current().clock.now().timestamp()
+        now = current_cloud().clock.now().timestamp()
         found = self._store.series(key)
         try:
             shapes = datapoint_shapes(found, start, end, period, now, [*names, *percentiles])
@@ -286,7 +287,7 @@ def _check_queries(queries: Sequence[Mapping[str, Any]]) -> None:
             "ValidationError", f"The values for parameter id in MetricDataQueries are not unique: "
             f"{', '.join(repeated)}.",
         )  # fmt: skip
-    selects = [q for q in queries if q.get("Expression") and is_query(q["Expression"])]
+    selects = [q for q in queries if q.get("Expression") and is_insights_query(q["Expression"])]
     if len(selects) > 1:
         raise AwsError("ValidationError", "A request can have only one Metrics Insights query.")
 

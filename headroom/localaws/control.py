@@ -6,15 +6,18 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
+from headroom.localaws.alarms.book import AlarmBook
 from headroom.localaws.clock import ClockRefused
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.control_databases import DatabaseControl
 from headroom.localaws.load_requests import as_json
 from headroom.localaws.loads import Loads
 from headroom.localaws.lockstep import Pacer
+from headroom.localaws.volumes import volume_book
 from headroom.proving.errors import BadInput
 
 PREFIX = "/_headroom/"
@@ -74,7 +77,7 @@ class Control:
         self._cloud.clock.set(instant)
         if "seed" in body:
             # moto names the volumes of its default images when EC2 is first used: before, not after.
-            self._cloud.volume_book(Place()).volumes()
+            volume_book(self._cloud, Place()).volumes()
             self._cloud.ids.seed(int(body["seed"]))
         return self._tell_clock({})
 
@@ -90,10 +93,10 @@ class Control:
         place = Place(
             str(body.get("account") or Place().account), str(body.get("region") or Place().region)
         )
-        if str(body["volume_id"]) not in self._cloud.volume_book(place).volumes():
+        if str(body["volume_id"]) not in volume_book(self._cloud, place).volumes():
             raise BadInput(f"There is no volume {body['volume_id']} in {place.region}.")
         starts = [datetime.fromisoformat(str(at)) for at in body["starts"]]
-        self._cloud.volume_book(place).plan_history(str(body["volume_id"]), starts)
+        volume_book(self._cloud, place).plan_history(str(body["volume_id"]), starts)
         return {"volume_id": body["volume_id"], "starts": [at.isoformat() for at in starts]}
 
     def _tick(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +118,7 @@ class Control:
             "loads": self._loads.names,
             "alarms": {
                 f"{place.region}/{alarm.name}": alarm.state.value.value
-                for place, book in sorted(self._cloud.alarms.items())
+                for place, book in sorted(self._cloud.parts(AlarmBook), key=itemgetter(0))
                 for alarm in book.all()
             },
             "queues": _queue_depths(),

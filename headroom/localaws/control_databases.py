@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headroom.localaws import rds_events
 from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.databases import CLUSTER, DatabaseBook
+from headroom.localaws.databases import CLUSTER, DatabaseBook, database_book
 from headroom.localaws.rds_changes import PARALLEL_QUERY
+from headroom.localaws.rds_events import MESSAGES, put_database_event
 from headroom.proving.errors import BadInput
-from headroom.proving.rds_rules import FIELDS, DatabaseLife
-from headroom.proving.rds_settings import WAITING
+from headroom.proving.rds_rules import STORAGE_FIELDS, DatabaseLife
+from headroom.proving.rds_settings import DEFERRED_SETTINGS
 from headroom.proving.targets import ModificationRefused
 
 Handler = Callable[[dict[str, Any]], Any]
@@ -54,11 +54,11 @@ class DatabaseControl:
         book, name = self._book(body), str(body["database_id"])
         life, now = _life(book, name), self._cloud.clock.now()
         values = dict(body.get("values") or {})
-        unknown = sorted(set(values) - {*FIELDS, *WAITING})
+        unknown = sorted(set(values) - {*STORAGE_FIELDS, *DEFERRED_SETTINGS})
         if unknown:
             raise BadInput(f"{unknown[0]} is no setting that waits for a window here.")
-        storage = {key: value for key, value in values.items() if key in FIELDS}
-        others = {key: value for key, value in values.items() if key in WAITING}
+        storage = {key: value for key, value in values.items() if key in STORAGE_FIELDS}
+        others = {key: value for key, value in values.items() if key in DEFERRED_SETTINGS}
         with book.lock:
             life.withdraw(tuple(str(each) for each in body.get("withdraw") or ()))
             if values:
@@ -90,9 +90,9 @@ class DatabaseControl:
         if name not in known:
             raise BadInput(f"There is no database {name} in {book.place.region}.")
         event_id = str(body["event_id"])
-        if event_id not in rds_events.MESSAGES:
+        if event_id not in MESSAGES:
             raise BadInput(f"{event_id} is not among the events that are told here.")
-        rds_events.happened(book, name, event_id)
+        put_database_event(book, name, event_id)
         return {"database_id": name, "event_id": event_id}
 
     def _reserved(self, body: dict[str, Any]) -> Any:
@@ -127,7 +127,7 @@ class DatabaseControl:
         there = Place(
             str(body.get("account") or Place().account), str(body.get("region") or Place().region)
         )
-        return self._cloud.database_book(there)
+        return database_book(self._cloud, there)
 
 
 def _life(book: DatabaseBook, name: str) -> DatabaseLife:

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headroom.domain.resources import InstanceLimits
-from headroom.localaws import rds_events
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import Place
 from headroom.localaws.database_names import members_of
+from headroom.localaws.databases import database_book
 from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
+    LoadsByName,
     Request,
-    check,
+    check_request,
     physics_of,
     place_of,
-    put,
+    put_datapoints,
 )
+from headroom.localaws.rds_events import put_database_event
 from headroom.proving.errors import BadInput
 from headroom.proving.filling import Filling
 from headroom.proving.instances import BOUNDLESS, instance_limits
@@ -46,23 +48,14 @@ class _Loaded:
     credits_low: bool = False
 
 
-class DatabaseLoads:
+class DatabaseLoads(LoadsByName[_Loaded]):
     """Loads on DB instances and Multi-AZ DB clusters (`cluster:NAME`)."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._loaded: dict[tuple[Place, str], _Loaded] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """Databases with a load."""
-        return [loaded.name for loaded in self._loaded.values()]
 
     def attach(self, request: Request) -> None:
         """Put a load on a database's storage, in place of any other; raises BadInput."""
-        check(request, known=KNOWN, needed=("database_id", "workload"))
+        check_request(request, known=KNOWN, needed=("database_id", "workload"))
         place, name = place_of(request), str(request["database_id"])
-        book = self._cloud.database_book(place)
+        book = database_book(self._cloud, place)
         if name not in book.names():
             raise BadInput(f"load: no database {name} in {place.region}")
         own, held = request.get("attachment"), book.instance_class(name)
@@ -77,18 +70,11 @@ class DatabaseLoads:
             follows_class=own is None,
         )
 
-    def detach(self, name: str) -> bool:
-        """Take the load off a database; False when it had none."""
-        found = [key for key in self._loaded if key[1] == name]
-        for key in found:
-            del self._loaded[key]
-        return bool(found)
-
     def run(self, start: datetime) -> list[LoadedMinute]:
         """Play the minute that begins at `start` on the storage of every loaded database."""
         played = []
         for key, loaded in list(self._loaded.items()):
-            book = self._cloud.database_book(loaded.place)
+            book = database_book(self._cloud, loaded.place)
             if loaded.name not in book.names():
                 del self._loaded[key]
                 continue
@@ -108,7 +94,7 @@ class DatabaseLoads:
             loaded = by_name.get(minute.resource_id)
             if loaded is None or minute.kind != "database":
                 continue
-            book = self._cloud.database_book(loaded.place)
+            book = database_book(self._cloud, loaded.place)
             if loaded.filling is not None and loaded.free_gib is not None:
                 book.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
             self._tell_of_credits(loaded, minute.facts.burst_balance_percent)
@@ -121,14 +107,14 @@ class DatabaseLoads:
                 free_gib=loaded.free_gib,
             )
             for point in points:
-                put(self._cloud, loaded.place, point, ends=end)
+                put_datapoints(self._cloud, loaded.place, point, ends=end)
 
     def _tell_of_credits(self, loaded: _Loaded, percent: float | None) -> None:
         """An event of RDS when gp2's credits get low, one until they are not."""
         low = percent is not None and percent < CREDITS_LOW_PERCENT
         if low and not loaded.credits_low:
-            book = self._cloud.database_book(loaded.place)
-            rds_events.happened(book, loaded.name, "RDS-EVENT-0189")
+            book = database_book(self._cloud, loaded.place)
+            put_database_event(book, loaded.name, "RDS-EVENT-0189")
         loaded.credits_low = low
 
     def _follow_class(self, loaded: _Loaded, held: str) -> None:
@@ -143,7 +129,7 @@ class DatabaseLoads:
             if request.get("fill_gib_per_hour") is not None:
                 raise BadInput("load: fill_gib_per_hour is given without free_storage_gib")
             return None
-        lifecycle = self._cloud.database_book(place).lifecycle(name)
+        lifecycle = database_book(self._cloud, place).lifecycle(name)
         size = lifecycle.usable_size_gib(self._cloud.clock.now())
         free, rate = (_number(request, key) for key in FILLING)
         if not 0 <= free <= size:

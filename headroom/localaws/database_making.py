@@ -11,23 +11,23 @@ from typing import Any
 
 from headroom.domain.aurora import StorageMode
 from headroom.domain.databases import Database, Deployment
-from headroom.localaws import rds_events
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.database_requests import (
     OF_CLUSTER,
     OF_INSTANCE,
+    api_fields_of,
     mode_of,
     new_name,
     refuse_unknown,
-    required,
+    required_parameter,
     settings_of,
     tags_of,
-    told_of,
 )
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
+from headroom.localaws.rds_events import put_cluster_event, put_instance_event
 from headroom.proving.aurora_rules import AuroraLife
-from headroom.proving.rds_creation import maximum, storage_made
-from headroom.proving.rds_engines import AURORA, OTHERS, engine_of
+from headroom.proving.rds_creation import max_allocated_storage, storage_made
+from headroom.proving.rds_engines import AURORA_ENGINES, OTHER_ENGINES, engine_of
 from headroom.proving.rds_rules import DatabaseLife
 from headroom.proving.rds_settings import Settings
 from headroom.proving.targets import ModificationRefused
@@ -43,12 +43,14 @@ def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
     if source is not None:
         request = _as_source(book, str(source).lower(), request)
     name = new_name(request, "DBInstanceIdentifier", book.instances, "DBInstanceAlreadyExists")
-    engine = required(request, "Engine")
-    settings = settings_of(request, engine, DBInstanceClass=required(request, "DBInstanceClass"))
+    engine = required_parameter(request, "Engine")
+    settings = settings_of(
+        request, engine, DBInstanceClass=required_parameter(request, "DBInstanceClass")
+    )
     cluster = request.get("DBClusterIdentifier")
     made = DbInstance(
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
-        resource_id=_resource_id(book, "db"), tags=tags_of(request), told=told_of(request),
+        resource_id=_resource_id(book, "db"), tags=tags_of(request), told=api_fields_of(request),
         life=None if cluster else _life(book, request, engine, settings),
         cluster=_joined(book, str(cluster).lower(), engine) if cluster else None,
     )  # fmt: skip
@@ -59,7 +61,7 @@ def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
         book.instances[name] = made
         if made.cluster:
             book.clusters[made.cluster].members.append(name)
-    rds_events.instance_happened(book, name, "RDS-EVENT-0005")
+    put_instance_event(book, name, "RDS-EVENT-0005")
     return made
 
 
@@ -67,24 +69,24 @@ def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
     """One CreateDBCluster; a Multi-AZ DB cluster comes with its three members. Raises AwsError."""
     refuse_unknown(request, OF_CLUSTER)
     name = new_name(request, "DBClusterIdentifier", book.clusters, "DBClusterAlreadyExistsFault")
-    engine = required(request, "Engine")
-    own_storage = engine not in (*AURORA, *OTHERS)
-    of_members = required(request, "DBClusterInstanceClass") if own_storage else None
+    engine = required_parameter(request, "Engine")
+    own_storage = engine not in (*AURORA_ENGINES, *OTHER_ENGINES)
+    of_members = required_parameter(request, "DBClusterInstanceClass") if own_storage else None
     classes = {"DBClusterInstanceClass": str(of_members)} if own_storage else {}
     settings = settings_of(request, engine, **classes)
     group = f"default.{engine}{'8.0' if engine == 'aurora-mysql' else ''}"
     made = DbCluster(
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
-        resource_id=_resource_id(book, "cluster"), tags=tags_of(request), told=told_of(request),
+        resource_id=_resource_id(book, "cluster"), tags=tags_of(request), told=api_fields_of(request),
         parameter_group=str(request.get("DBClusterParameterGroupName") or group),
-        aurora=AuroraLife(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA else None,
+        aurora=AuroraLife(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA_ENGINES else None,
         life=_life(book, request, engine, settings, cluster=True) if own_storage else None,
     )  # fmt: skip
     with book.lock:
         book.clusters[name] = made
         if own_storage:
             _with_members(book, made)
-    rds_events.cluster_happened(book, name, "RDS-EVENT-0170")
+    put_cluster_event(book, name, "RDS-EVENT-0170")
     return made
 
 
@@ -99,7 +101,7 @@ def delete_instance(book: DatabaseBook, name: str) -> DbInstance:
         del book.instances[found.name]
         if found.cluster:
             book.clusters[found.cluster].members.remove(found.name)
-    rds_events.instance_happened(book, found.name, "RDS-EVENT-0003")
+    put_instance_event(book, found.name, "RDS-EVENT-0003")
     return found
 
 
@@ -119,7 +121,7 @@ def delete_cluster(book: DatabaseBook, name: str) -> DbCluster:
         for member in found.members:
             del book.instances[member]
         del book.clusters[found.name]
-    rds_events.cluster_happened(book, found.name, "RDS-EVENT-0171")
+    put_cluster_event(book, found.name, "RDS-EVENT-0171")
     return found
 
 
@@ -151,7 +153,7 @@ def _life(
         deployment = Deployment.MULTI_AZ
     try:
         storage = storage_made(request, Database(engine=known, deployment=deployment))
-        most = maximum(request.get("MaxAllocatedStorage"), storage.size_gib)
+        most = max_allocated_storage(request.get("MaxAllocatedStorage"), storage.size_gib)
     except ModificationRefused as refused:
         raise AwsError(refused.code, refused.message) from refused
     code = "InvalidDBClusterStateFault" if cluster else "InvalidDBInstanceState"

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from headroom.domain.aurora import StorageMode
 from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.databases import database_book
 from headroom.proving.publish_aurora import AuroraMembers
 from headroom.proving.publish_rds import DbMember
 
@@ -22,7 +23,7 @@ class NamedCluster:
 
 def members_of(cloud: Cloud, place: Place, name: str) -> list[DbMember]:
     """The DB instances that a database's metrics are published of."""
-    book = cloud.database_book(place)
+    book = database_book(cloud, place)
     engine = book.engine(name)
     held = book.instance_class(name)
     return [
@@ -32,7 +33,7 @@ def members_of(cloud: Cloud, place: Place, name: str) -> list[DbMember]:
 
 def cluster_of(cloud: Cloud, place: Place, name: str) -> NamedCluster:
     """An Aurora cluster with its members."""
-    book = cloud.database_book(place)
+    book = database_book(cloud, place)
     found = book.aurora(name)
     members = [
         DbMember(identifier=each.name, instance_class=each.instance_class, engine=found.engine)

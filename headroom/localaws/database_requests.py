@@ -12,8 +12,8 @@ from typing import Any
 
 from headroom.domain.aurora import StorageMode
 from headroom.localaws.aws_error import AwsError
-from headroom.proving.rds_engines import PORTS, VERSIONS, family
-from headroom.proving.rds_settings import WINDOW, Settings, next_window
+from headroom.proving.rds_engines import ENGINE_PORTS, ENGINE_VERSIONS, engine_family
+from headroom.proving.rds_settings import MAINTENANCE_WINDOW, Settings, next_maintenance_window
 
 _NAME = re.compile(r"[a-z](?:-?[a-z0-9]){0,62}")
 _IGNORED = (
@@ -52,7 +52,7 @@ def new_name(
     request: Mapping[str, Any], parameter: str, present: Mapping[str, object], code: str
 ) -> str:
     """The name asked for, in lower case as RDS keeps it; raises AwsError, `code` where it is taken."""
-    name = str(required(request, parameter)).lower()
+    name = str(required_parameter(request, parameter)).lower()
     if not _NAME.fullmatch(name):
         raise AwsError(
             "InvalidParameterValue", f"The parameter {parameter} is not a valid identifier."
@@ -62,7 +62,7 @@ def new_name(
     return name
 
 
-def required(request: Mapping[str, Any], name: str) -> Any:
+def required_parameter(request: Mapping[str, Any], name: str) -> Any:
     """A parameter that must be there; raises AwsError."""
     if request.get(name) in (None, ""):
         raise AwsError("MissingParameter", f"The request must contain the parameter {name}.")
@@ -74,12 +74,14 @@ def settings_of(request: Mapping[str, Any], engine: str, **classes: str) -> Sett
     if request.get("EngineMode", "provisioned") != "provisioned":
         raise NotImplementedError("EngineMode other than provisioned is not part of this endpoint.")
     values: dict[str, object] = {
-        "EngineVersion": str(request.get("EngineVersion") or VERSIONS.get(family(engine), "")),
+        "EngineVersion": str(
+            request.get("EngineVersion") or ENGINE_VERSIONS.get(engine_family(engine), "")
+        ),
         "BackupRetentionPeriod": int(request.get("BackupRetentionPeriod", 1)),
-        "Port": int(request.get("Port") or PORTS.get(family(engine), 0)),
+        "Port": int(request.get("Port") or ENGINE_PORTS.get(engine_family(engine), 0)),
         **classes,
     }
-    return Settings(values, window=window_of(request) or WINDOW)
+    return Settings(values, window=window_of(request) or MAINTENANCE_WINDOW)
 
 
 def window_of(request: Mapping[str, Any]) -> str | None:
@@ -88,7 +90,7 @@ def window_of(request: Mapping[str, Any]) -> str | None:
         return None
     window = str(request["PreferredMaintenanceWindow"]).lower()
     try:
-        next_window(window, datetime(2026, 1, 1, tzinfo=UTC))
+        next_maintenance_window(window, datetime(2026, 1, 1, tzinfo=UTC))
     except ValueError as wrong:
         raise AwsError("InvalidParameterValue", f"Invalid maintenance window: {window}") from wrong
     return window
@@ -104,7 +106,7 @@ def mode_of(request: Mapping[str, Any]) -> StorageMode | None:
     return StorageMode(kind)
 
 
-def told_of(request: Mapping[str, Any]) -> dict[str, object]:
+def api_fields_of(request: Mapping[str, Any]) -> dict[str, object]:
     """What is told as it was given."""
     names = (
         "MasterUsername", "DeletionProtection", "DedicatedLogVolume", "AdditionalStorageVolumes",

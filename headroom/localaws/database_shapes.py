@@ -22,7 +22,7 @@ _OF_A_STRIPE = (3_000, 125)
 _FARTHEST = 1e8
 
 
-def instance(book: DatabaseBook, one: DbInstance) -> dict[str, Any]:
+def instance_shape(book: DatabaseBook, one: DbInstance) -> dict[str, Any]:
     """A DBInstance now."""
     now = book.cloud.clock.now()
     region = book.place.region
@@ -31,7 +31,7 @@ def instance(book: DatabaseBook, one: DbInstance) -> dict[str, Any]:
         "DBInstanceIdentifier": one.name,
         "DBInstanceArn": arn(book, "db", one.name),
         "DbiResourceId": one.resource_id,
-        "DBInstanceStatus": status_of(book, one, now),
+        "DBInstanceStatus": instance_status(book, one, now),
         "Engine": one.engine,
         "InstanceCreateTime": one.created_at,
         "MultiAZ": False,
@@ -52,7 +52,7 @@ def instance(book: DatabaseBook, one: DbInstance) -> dict[str, Any]:
     return shape | _of_cluster(book.clusters[one.cluster], now) | pending
 
 
-def status_of(book: DatabaseBook, one: DbInstance, now: datetime) -> str:
+def instance_status(book: DatabaseBook, one: DbInstance, now: datetime) -> str:
     """DBInstanceStatus: a member's is its cluster's while that is at work on it."""
     cluster = book.clusters[one.cluster] if one.cluster else None
     if cluster is not None and cluster.life is not None:
@@ -64,7 +64,7 @@ def status_of(book: DatabaseBook, one: DbInstance, now: datetime) -> str:
     return one.status(now)
 
 
-def cluster(book: DatabaseBook, one: DbCluster) -> dict[str, Any]:
+def cluster_shape(book: DatabaseBook, one: DbCluster) -> dict[str, Any]:
     """A DBCluster now."""
     now, region = book.cloud.clock.now(), book.place.region
     told = {k: v for k, v in one.told.items() if k != "PromotionTier"}

@@ -10,7 +10,7 @@ from datetime import datetime
 from headroom.domain.aurora import StorageMode
 from headroom.localaws.cloud import Cloud, Place
 from headroom.proving.aurora_rules import AuroraLife
-from headroom.proving.rds_rules import DELAYS, DatabaseLife, Happening
+from headroom.proving.rds_rules import DATABASE_DELAYS, DatabaseLife, Happening
 from headroom.proving.rds_settings import Settings
 from headroom.proving.rules import Delays, VolumeLifecycle
 
@@ -99,8 +99,8 @@ class DatabaseBook:
     @property
     def delays(self) -> Delays:
         """How long a change in place takes: as of a volume, but `modifying` for minutes."""
-        told = self.cloud.options.delays or DELAYS
-        modifying = min(told.completed, max(told.modifying, DELAYS.modifying))
+        told = self.cloud.options.delays or DATABASE_DELAYS
+        modifying = min(told.completed, max(told.modifying, DATABASE_DELAYS.modifying))
         return replace(told, modifying=modifying)
 
     def names(self) -> list[str]:
@@ -205,3 +205,8 @@ class DatabaseBook:
     def _member(self, name: str, now: datetime) -> AuroraMember:
         settings = self.instances[name].settings
         return AuroraMember(name=name, instance_class=str(settings.value("DBInstanceClass", now)))
+
+
+def database_book(cloud: Cloud, place: Place) -> DatabaseBook:
+    """The databases of a place and what RDS's rules know of them."""
+    return cloud.part(DatabaseBook, place, lambda: DatabaseBook(cloud, place))

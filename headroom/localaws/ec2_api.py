@@ -14,11 +14,11 @@ from moto.ec2.exceptions import DryRunClientError
 from moto.ec2.responses import EC2Response
 
 from headroom.domain.resources import Modification
-from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
-from headroom.localaws.cloud import Place, current
+from headroom.localaws.bus import put_modify_volume_call
+from headroom.localaws.cloud import Place, current_cloud
 from headroom.localaws.volume_making import delete_volume, make_volume
-from headroom.localaws.volumes import VolumeBook
+from headroom.localaws.volumes import VolumeBook, volume_book
 from headroom.proving.targets import ModificationRefused
 
 MOST_MODIFICATIONS = 500
@@ -56,13 +56,13 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
 
     @property
     def _book(self) -> VolumeBook:
-        return current().volume_book(self._place)
+        return volume_book(current_cloud(), self._place)
 
     def create_volume(self) -> ActionResult:
         """Ranges and ratios are those of the type; gp3 without values gets 3,000 and 125."""
         request = {name: self._get_param(name) for name in _CREATED_WITH}
         volume = make_volume(
-            current(), self._place, request,
+            current_cloud(), self._place, request,
             tags=self._parse_tag_specification().get("volume", {}),
             dry_run=bool(self._get_param("DryRun", False)),
         )  # fmt: skip
@@ -71,7 +71,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
     def delete_volume(self) -> ActionResult:
         """Gone at once; refused while attached."""
         self.error_on_dryrun()
-        delete_volume(current(), self._place, self._get_param("VolumeId"))
+        delete_volume(current_cloud(), self._place, self._get_param("VolumeId"))
         return EmptyResult()
 
     def modify_volume(self) -> ActionResult:
@@ -85,7 +85,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
             )
         size, iops = self._get_param("Size"), self._get_param("Iops")
         throughput, kind = self._get_param("Throughput"), self._get_param("VolumeType")
-        request_id = current().ids.uuid("request")
+        request_id = current_cloud().ids.uuid("request")
         wanted = {
             "volume_type": kind, "size_gib": size, "iops": iops, "throughput_mibps": throughput
         }  # fmt: skip
@@ -171,9 +171,9 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         shape: dict[str, Any] | None = None,
         refused: ModificationRefused | None = None,
     ) -> None:
-        if current().options.cloudtrail:
-            bus.modify_volume_called(
-                current(), self._place, volume_id, wanted, request_id,
+        if current_cloud().options.cloudtrail:
+            put_modify_volume_call(
+                current_cloud(), self._place, volume_id, wanted, request_id,
                 agent=self.headers.get("User-Agent", ""), shape=shape,
                 error=(refused.code, refused.message) if refused else None,
             )  # fmt: skip

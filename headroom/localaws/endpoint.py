@@ -15,15 +15,15 @@ from moto.core.request import Request
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.wrappers import Response
 
-from headroom.localaws import price_list_api
 from headroom.localaws.clock import Clock, ClockMode
-from headroom.localaws.cloud import Cloud, Options, install
+from headroom.localaws.cloud import Cloud, Options, install_cloud
 from headroom.localaws.control import PREFIX, Control
-from headroom.localaws.functions.fleet import FunctionFleet
+from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.http_server import HttpServer
 from headroom.localaws.ids import Identifiers
 from headroom.localaws.loads import Loads
 from headroom.localaws.lockstep import Pacer
+from headroom.localaws.price_list_api import PRICE_LIST_TARGET, answer_price_list
 
 _DIRECT = frozenset({"cloudwatch", "dynamodb", "ec2", "events", "rds", "sns", "sqs", "ssm", "sts"})
 """Services whose every operation is a POST to `/`."""
@@ -45,8 +45,8 @@ class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         if environ["PATH_INFO"] == "/":
             target = environ.get("HTTP_X_AMZ_TARGET", "")
-            if target.startswith(price_list_api.TARGET):  # moto has no such service
-                return _priced(target.removeprefix(price_list_api.TARGET), environ, start_response)
+            if target.startswith(PRICE_LIST_TARGET):  # moto has no such service
+                return _priced(target.removeprefix(PRICE_LIST_TARGET), environ, start_response)
             name = self.get_backend_for_host(self.infer_service_region_host(environ, "/"))
             if name in _DIRECT:
                 return _direct(_dispatcher(name), environ, start_response)
@@ -84,7 +84,7 @@ def _direct(
 def _priced(
     operation: str, environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
-    status, body = price_list_api.answer(operation, environ["wsgi.input"].read())
+    status, body = answer_price_list(operation, environ["wsgi.input"].read())
     told = Response(response=body, status=status, content_type="application/x-amz-json-1.1")
     return told(environ, start_response)
 
@@ -101,11 +101,11 @@ class RunningEndpoint:
             clock=Clock(mode, file=options.state_dir / "clock"),
             ids=Identifiers(options.seed),
         )
-        install(self.cloud)
+        install_cloud(self.cloud)
         from headroom.localaws import moto_parts
 
         moto_parts.install(self.cloud)
-        self.cloud.functions = FunctionFleet(self.cloud)
+        self.cloud.functions = fleet_of(self.cloud)
         self._loads = Loads(self.cloud)
         self._pacer = Pacer(self.cloud, self._loads)
         self._control = Control(self.cloud, self._loads, self._pacer)
@@ -132,8 +132,7 @@ class RunningEndpoint:
     def stop(self) -> None:
         """Kill the functions and stop answering."""
         self._stopping.set()
-        if self.cloud.functions is not None:
-            self.cloud.functions.close()
+        fleet_of(self.cloud).close()
         self._server.stop()
 
     def _serve(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from headroom.domain.resources import Configuration
 from headroom.localaws.cloud import Cloud, Place
@@ -25,6 +25,7 @@ PHYSICS = (
 """Keys of a load that is played by the physics."""
 
 Request = Mapping[str, Any]
+_Loaded = TypeVar("_Loaded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,27 @@ class LoadedMinute:
     kind: Literal["volume", "database"] = "volume"
 
 
-def check(request: Request, *, known: Sequence[str], needed: Iterable[str]) -> None:
+class LoadsByName(Generic[_Loaded]):
+    """What has a load on it, by account and Region and by name."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._loaded: dict[tuple[Place, str], _Loaded] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Everything with a load."""
+        return [name for _, name in self._loaded]
+
+    def detach(self, name: str) -> bool:
+        """Take the load off; False when there was none."""
+        found = [key for key in self._loaded if key[1] == name]
+        for key in found:
+            del self._loaded[key]
+        return bool(found)
+
+
+def check_request(request: Request, *, known: Sequence[str], needed: Iterable[str]) -> None:
     """Raise BadInput for a key nobody knows, or one that is missing."""
     unknown = sorted(set(request) - set(known))
     if unknown:
@@ -76,16 +97,16 @@ def physics_of(cloud: Cloud, request: Request, attachment: object) -> VolumePhys
     )
 
 
-def put(cloud: Cloud, place: Place, point: Datapoint, *, ends: datetime) -> None:
+def put_datapoints(cloud: Cloud, place: Place, point: Datapoint, *, ends: datetime) -> None:
     """Publish a datapoint, readable once the metric delay has passed since its period ended."""
     cloud.store(place).put(
-        key_of(point), point.timestamp, total=point.sum, samples=point.samples,
+        load_key(point), point.timestamp, total=point.sum, samples=point.samples,
         minimum=point.minimum, maximum=point.maximum,
         visible_at=ends + minutes(cloud.options.metric_delay_minutes),
     )  # fmt: skip
 
 
-def key_of(point: Datapoint) -> MetricKey:
+def load_key(point: Datapoint) -> MetricKey:
     """The metric that a datapoint belongs to."""
     return MetricKey.of(point.namespace, point.name, point.dimensions)
 

@@ -8,13 +8,18 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from headroom.localaws import bus, queue_metrics, rds_events
+from headroom.localaws.alarms.book import AlarmBook
+from headroom.localaws.bus import put_volume_notification
 from headroom.localaws.cloud import Cloud
+from headroom.localaws.databases import DatabaseBook
+from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.functions.mappings import MappingPoller
-from headroom.localaws.load_requests import LoadedMinute
-from headroom.localaws.loads import Loads
+from headroom.localaws.loads import LoadedMinute, Loads
+from headroom.localaws.queue_metrics import publish_queue_metrics
+from headroom.localaws.rds_events import put_database_event
 from headroom.localaws.schedule_expressions import whole_minute
 from headroom.localaws.schedules import fire_due
+from headroom.localaws.volumes import VolumeBook
 
 MINUTE = timedelta(minutes=1)
 POLL_EVERY_S = 1.0
@@ -49,8 +54,7 @@ class Pacer:
 
     def drain(self) -> None:
         """Run functions until no queue has a visible message and no call is due."""
-        assert self._cloud.functions is not None
-        while self._poller.poll() + self._cloud.functions.run_due():
+        while self._poller.poll() + fleet_of(self._cloud).run_due():
             pass
 
     def _minute(self) -> list[LoadedMinute]:
@@ -65,18 +69,18 @@ class Pacer:
         """Everything that belongs to the end of a minute; the clock stands there already."""
         end = whole_minute(self._cloud.clock.now())
         self._loads.publish(played, end)
-        queue_metrics.publish(self._cloud)
-        for place, book in list(self._cloud.volumes.items()):
+        publish_queue_metrics(self._cloud)
+        for place, book in self._cloud.parts(VolumeBook):
             for at, volume_id, result, request_id in book.transitions(end):
-                bus.volume_notification(
+                put_volume_notification(
                     self._cloud, place, volume_id, event="modifyVolume", result=result,
                     request_id=request_id, at=at,
                 )  # fmt: skip
-        for databases in list(self._cloud.databases.values()):
+        for _, databases in self._cloud.parts(DatabaseBook):
             databases.move_on()
             for happening, name in databases.happenings(end):
-                rds_events.happened(databases, name, happening.event_id, happening.at)
-        for alarms in list(self._cloud.alarms.values()):
+                put_database_event(databases, name, happening.event_id, happening.at)
+        for _, alarms in self._cloud.parts(AlarmBook):
             alarms.evaluate_all()
         self.drain()
         fire_due(self._cloud, end)

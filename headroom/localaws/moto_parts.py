@@ -26,15 +26,16 @@ from moto.scheduler.models import scheduler_backends
 from moto.sqs import models as sqs_models
 from moto.sqs import urls as sqs_urls
 
-from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
-from headroom.localaws.cloud import Cloud, Place, current
+from headroom.localaws.bus import send_if_matching
+from headroom.localaws.cloud import Cloud, Place, current_cloud
 from headroom.localaws.cloudformation.api import CloudFormationApi
 from headroom.localaws.cloudformation.backend import LocalCloudFormation
 from headroom.localaws.cloudformation.registry import register_all
 from headroom.localaws.cloudwatch_api import CloudWatchApi
 from headroom.localaws.ec2_api import Ec2Api
 from headroom.localaws.events_api import EventsApi
+from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.rds_api import RdsApi
 from headroom.localaws.schedule_backends import LocalEvents, LocalScheduler
 
@@ -121,8 +122,7 @@ class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
     ) -> bytes | None:
         """RequestResponse waits for the answer, Event returns at once and is retried by Lambda."""
         model = self.get_function(function_name, qualifier)
-        fleet = current().functions
-        assert fleet is not None
+        fleet = fleet_of(current_cloud())
         payload = body.encode() if isinstance(body, str) else bytes(body or b"")
         kind = headers.get("X-Amz-Invocation-Type", "RequestResponse")
         if kind == "DryRun":
@@ -167,12 +167,12 @@ def _send_to_targets(rule: Any, original_event: dict[str, Any], _transform: bool
     elif isinstance(stamp, str) and stamp.replace(".", "").isdigit():
         event["time"] = datetime.fromtimestamp(float(stamp), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if rule.state.startswith("ENABLED") and rule.event_pattern.get_pattern():
-        bus.send_if_matching(current(), Place(rule.account_id, rule.region_name), rule, event)
+        send_if_matching(current_cloud(), Place(rule.account_id, rule.region_name), rule, event)
 
 
 def _visible(message: Any) -> bool:
     """From the very instant on: hidden for 60 s, a message is there after a tick of a minute."""
-    return bool(current().clock.now().timestamp() * 1000 >= message.visible_at)
+    return bool(current_cloud().clock.now().timestamp() * 1000 >= message.visible_at)
 
 
 def _keep_time(cloud: Cloud) -> None:

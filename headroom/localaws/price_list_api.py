@@ -12,7 +12,7 @@ from typing import Any
 
 from headroom.localaws import ebs_price_list, rds_price_list
 
-TARGET = "AWSPriceListService."
+PRICE_LIST_TARGET = "AWSPriceListService."
 PAGE = 100
 _SERVICES: Mapping[str, Callable[[], Iterator[dict[str, Any]]]] = {
     "AmazonEC2": ebs_price_list.products,
@@ -28,7 +28,7 @@ class Refused(Exception):
         self.code = code
 
 
-def answer(operation: str, body: bytes) -> tuple[int, bytes]:
+def answer_price_list(operation: str, body: bytes) -> tuple[int, bytes]:
     """HTTP status and JSON answer to a request of the JSON 1.1 protocol."""
     try:
         if operation != "GetProducts":

@@ -8,7 +8,7 @@ from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.metrics.store import MetricKey
 
 
-def publish(cloud: Cloud) -> None:
+def publish_queue_metrics(cloud: Cloud) -> None:
     """Report visible, hidden and delayed messages and the age of the oldest."""
     from moto.sqs import sqs_backends
 

@@ -11,10 +11,9 @@ from typing import Any
 from moto.core.responses import ActionResult, EmptyResult
 from moto.rds.responses import RDSResponse
 
-from headroom.localaws import database_shapes as shapes
-from headroom.localaws import rds_changes, rds_events
+from headroom.localaws import rds_changes
 from headroom.localaws.aws_error import AwsError
-from headroom.localaws.cloud import Place, current
+from headroom.localaws.cloud import Place, current_cloud
 from headroom.localaws.database_making import (
     cluster_of,
     delete_cluster,
@@ -23,7 +22,14 @@ from headroom.localaws.database_making import (
     make_cluster,
     make_instance,
 )
-from headroom.localaws.databases import DatabaseBook
+from headroom.localaws.database_shapes import (
+    cluster_shape,
+    instance_shape,
+    tag_list,
+    valid_modifications,
+)
+from headroom.localaws.databases import DatabaseBook, database_book
+from headroom.localaws.rds_events import put_rds_call
 
 MOST, LEAST = 100, 20
 """MaxRecords."""
@@ -45,7 +51,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
 
     @property
     def _book(self) -> DatabaseBook:
-        book = current().database_book(Place(self.current_account, self.region))
+        book = database_book(current_cloud(), Place(self.current_account, self.region))
         book.move_on()
         return book
 
@@ -58,7 +64,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         """Sizes and ratios are those of the engine; gp3 where no type is named."""
         book = self._book
         return ActionResult(
-            {"DBInstance": shapes.instance(book, make_instance(book, self._request))}
+            {"DBInstance": instance_shape(book, make_instance(book, self._request))}
         )
 
     def create_db_instance_read_replica(self) -> ActionResult:
@@ -68,7 +74,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
     def create_db_cluster(self) -> ActionResult:
         """Multi-AZ DB clusters come with their members, Aurora clusters without."""
         book = self._book
-        return ActionResult({"DBCluster": shapes.cluster(book, make_cluster(book, self._request))})
+        return ActionResult({"DBCluster": cluster_shape(book, make_cluster(book, self._request))})
 
     def modify_db_instance(self) -> ActionResult:
         """One change, or AWS's refusal; what waited for a window comes along if it is at once."""
@@ -82,7 +88,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         """Gone at once."""
         book = self._book
         found = instance_of(book, str(self.params.get("DBInstanceIdentifier")))
-        told = shapes.instance(book, found)
+        told = instance_shape(book, found)
         delete_instance(book, found.name)
         return ActionResult({"DBInstance": told | {"DBInstanceStatus": "deleting"}})
 
@@ -90,7 +96,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         """Gone at once."""
         book = self._book
         found = cluster_of(book, str(self.params.get("DBClusterIdentifier")))
-        told = shapes.cluster(book, found)
+        told = cluster_shape(book, found)
         delete_cluster(book, found.name)
         return ActionResult({"DBCluster": told | {"Status": "deleting"}})
 
@@ -98,19 +104,19 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         """Those of Aurora, Neptune and DocumentDB among them."""
         book, name = self._book, self.params.get("DBInstanceIdentifier")
         found = [instance_of(book, _bare(name))] if name else list(book.instances.values())
-        told = [shapes.instance(book, one) for one in found]
+        told = [instance_shape(book, one) for one in found]
         return self._paged("DBInstances", self._filtered(told, _OF_INSTANCES))
 
     def describe_db_clusters(self) -> ActionResult:
         """Those of Neptune and DocumentDB among them."""
         book, name = self._book, self.params.get("DBClusterIdentifier")
         found = [cluster_of(book, _bare(name))] if name else list(book.clusters.values())
-        told = [shapes.cluster(book, one) for one in found]
+        told = [cluster_shape(book, one) for one in found]
         return self._paged("DBClusters", self._filtered(told, _OF_CLUSTERS))
 
     def describe_valid_db_instance_modifications(self) -> ActionResult:
         """What an instance at rest takes."""
-        book, now = self._book, current().clock.now()
+        book, now = self._book, current_cloud().clock.now()
         found = instance_of(book, str(self.params.get("DBInstanceIdentifier")))
         if found.life is None:
             raise AwsError(
@@ -121,7 +127,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
             raise AwsError(
                 "InvalidDBInstanceState", f"DB instance {found.name} is not in available state."
             )
-        told = shapes.valid_modifications(found.life, now)
+        told = valid_modifications(found.life, now)
         return ActionResult({"ValidDBInstanceModificationsMessage": told})
 
     def describe_reserved_db_instances(self) -> ActionResult:
@@ -139,7 +145,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         name = str(self.params.get("ResourceName"))
         tags = self._tags_of(name)
         return super().list_tags_for_resource() if tags is None else ActionResult(
-            {"TagList": shapes.tag_list(tags)}
+            {"TagList": tag_list(tags)}
         )  # fmt: skip
 
     def add_tags_to_resource(self) -> ActionResult:
@@ -169,9 +175,9 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
             told = change(book, request)
         except AwsError as refused:
             error = (refused.code, refused.message)
-            rds_events.called(book, operation, request, agent=agent, answer=None, error=error)
+            put_rds_call(book, operation, request, agent=agent, answer=None, error=error)
             raise
-        rds_events.called(book, operation, request, agent=agent, answer=told, error=None)
+        put_rds_call(book, operation, request, agent=agent, answer=told, error=None)
         return ActionResult({key: told})
 
     def _tags_of(self, resource: str) -> dict[str, str] | None:

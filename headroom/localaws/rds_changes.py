@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headroom.localaws import database_shapes as shapes
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.database_making import cluster_of, instance_of
 from headroom.localaws.database_requests import mode_of, refuse_unknown, window_of
+from headroom.localaws.database_shapes import cluster_shape, instance_shape, instance_status
 from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
-from headroom.proving.rds_creation import maximum
-from headroom.proving.rds_rules import FIELDS
-from headroom.proving.rds_settings import WAITING
+from headroom.proving.rds_creation import max_allocated_storage
+from headroom.proving.rds_rules import STORAGE_FIELDS
+from headroom.proving.rds_settings import DEFERRED_SETTINGS
 from headroom.proving.rds_targets import COMBINATION
 from headroom.proving.targets import ModificationRefused
 
@@ -21,7 +21,7 @@ _AT_ONCE_ALWAYS = (
     "AutoMinorVersionUpgrade", "PreferredBackupWindow", "MasterUserPassword",
     "ServerlessV2ScalingConfiguration", "DBClusterParameterGroupName", "AllowMajorVersionUpgrade",
 )  # fmt: skip
-_COMMON = (*FIELDS, *WAITING, *_AT_ONCE_ALWAYS, "ApplyImmediately")
+_COMMON = (*STORAGE_FIELDS, *DEFERRED_SETTINGS, *_AT_ONCE_ALWAYS, "ApplyImmediately")
 PARALLEL_QUERY = "aurora_parallel_query"
 
 
@@ -39,7 +39,7 @@ def modify_instance(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str,
         except ModificationRefused as refused:
             raise AwsError(refused.code, refused.message) from refused
         _apply_at_once(one, request)
-        return shapes.instance(book, one)
+        return instance_shape(book, one)
 
 
 def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, 
         _apply_at_once(one, request)
         if request.get("DBClusterParameterGroupName"):
             one.parameter_group = str(request["DBClusterParameterGroupName"])
-        return shapes.cluster(book, one)
+        return cluster_shape(book, one)
 
 
 def cluster_parameters(book: DatabaseBook, backend: Any, group: str) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def _modify_own(book: DatabaseBook, one: DbInstance, request: Mapping[str, Any])
     now, life = book.cloud.clock.now(), one.life
     most = request.get("MaxAllocatedStorage")
     size = max(int(storage.get("AllocatedStorage", 0)), life.lifecycle.described(now).size_gib)
-    found = maximum(most, size)
+    found = max_allocated_storage(most, size)
     at_once = bool(request.get("ApplyImmediately"))
     if storage or others or at_once:
         life.modify(now, storage=storage, others=others, at_once=at_once)
@@ -112,7 +112,7 @@ def _modify_member(book: DatabaseBook, one: DbInstance, request: Mapping[str, An
             "The specified DB Instance is a member of a cluster. Modify the DB cluster instead of "
             "the DB instance.",
         )
-    if shapes.status_of(book, one, now) != "available":
+    if instance_status(book, one, now) != "available":
         raise ModificationRefused(
             "InvalidDBInstanceState", "Database instance is not in available state."
         )
@@ -123,8 +123,8 @@ def _modify_member(book: DatabaseBook, one: DbInstance, request: Mapping[str, An
 
 def _parts(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is of the storage, and what else waits for a window unless it is asked for at once."""
-    storage = {name: request[name] for name in FIELDS if name in request}
-    return storage, {name: request[name] for name in WAITING if name in request}
+    storage = {name: request[name] for name in STORAGE_FIELDS if name in request}
+    return storage, {name: request[name] for name in DEFERRED_SETTINGS if name in request}
 
 
 def _apply_at_once(one: DbInstance | DbCluster, request: Mapping[str, Any]) -> None:

@@ -6,12 +6,11 @@ messages" (checked 2026-11).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.localaws import bus
+from headroom.localaws.bus import put_api_call, put_event
 from headroom.localaws.databases import CLUSTER, DatabaseBook
 
 _CONFIGURATION = "configuration change"
@@ -43,19 +42,19 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "RDS-EVENT-0223": ("failure", "Storage autoscaling is unable to scale the storage."),
 }  # fmt: skip
 """Category and words by id; 0221 is told as one of availability, not of low storage."""
-_FEATURES = re.compile(r" m/\S+")
-"""botocore lists the features in use in an order of chance."""
 
 
-def happened(book: DatabaseBook, name: str, event_id: str, at: datetime | None = None) -> None:
+def put_database_event(
+    book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
+) -> None:
     """An event about a database by a name of the book's, `cluster:NAME` for a cluster."""
     if name.startswith(CLUSTER):
-        cluster_happened(book, name.removeprefix(CLUSTER), event_id, at)
+        put_cluster_event(book, name.removeprefix(CLUSTER), event_id, at)
     else:
-        instance_happened(book, name, event_id, at)
+        put_instance_event(book, name, event_id, at)
 
 
-def instance_happened(
+def put_instance_event(
     book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
 ) -> None:
     """An `RDS DB Instance Event`."""
@@ -64,7 +63,7 @@ def instance_happened(
     _put(book, "db", name, event_id, tags, "RDS DB Instance Event", "DB_INSTANCE", at)
 
 
-def cluster_happened(
+def put_cluster_event(
     book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
 ) -> None:
     """An `RDS DB Cluster Event`."""
@@ -94,13 +93,13 @@ def _put(
         "EventID": event_id,
         "Tags": dict(tags),
     }
-    bus.put(
+    put_event(
         book.cloud, book.place, source="aws.rds", detail_type=detail_type,
         resources=[detail["SourceArn"]], detail=detail, at=at,
     )  # fmt: skip
 
 
-def called(
+def put_rds_call(
     book: DatabaseBook,
     operation: str,
     request: Mapping[str, Any],
@@ -112,31 +111,10 @@ def called(
     """A call as CloudTrail tells it: names begin in lower case, nothing is nested."""
     if not book.cloud.options.cloudtrail:
         return
-    now, place = book.cloud.clock.now(), book.place
-    detail: dict[str, Any] = {
-        "eventVersion": "1.11",
-        "userIdentity": {"type": "IAMUser", "accountId": place.account, "userName": "local"},
-        "eventTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "eventSource": "rds.amazonaws.com",
-        "eventName": operation,
-        "awsRegion": place.region,
-        "sourceIPAddress": "127.0.0.1",
-        "userAgent": _FEATURES.sub("", agent),
-        "requestParameters": _plain(request),
-        "responseElements": None if answer is None else _plain(answer),
-        "requestID": book.cloud.ids.uuid("request"),
-        "eventID": book.cloud.ids.uuid("trail"),
-        "readOnly": False,
-        "eventType": "AwsApiCall",
-        "managementEvent": True,
-        "recipientAccountId": place.account,
-        "eventCategory": "Management",
-    }
-    if error is not None:
-        detail |= {"errorCode": error[0], "errorMessage": error[1]}
-    bus.put(
-        book.cloud, place, source="aws.rds", detail_type="AWS API Call via CloudTrail",
-        resources=[], detail=detail, at=now,
+    put_api_call(
+        book.cloud, book.place, "rds", operation, _plain(request), book.cloud.ids.uuid("request"),
+        response=None if answer is None else _plain(answer), agent=agent, error=error,
+        more={"eventCategory": "Management"},
     )  # fmt: skip
 
 

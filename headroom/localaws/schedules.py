@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Any
 
-from headroom.localaws import bus, targets
+from headroom.localaws.bus import deliver_event, send_to_target
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.schedule_expressions import BadSchedule, fires
+from headroom.localaws.targets import Undeliverable, send_dead_letter
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ def _rule_fired(cloud: Cloud, place: Place, rule: Any, minute: datetime) -> bool
         return False
     event = _scheduled_event(cloud, place, rule, minute)
     for target in rule.targets:
-        bus.deliver(cloud, place, target, event)
+        deliver_event(cloud, place, target, event)
     return True
 
 
@@ -118,11 +119,11 @@ def _start(cloud: Cloud, place: Place, schedule: Any, minute: datetime) -> None:
     ):
         body = body.replace(f"<aws.scheduler.{name}>", value)
     try:
-        targets.send(cloud, place, str(target["Arn"]), body, target)
-    except targets.Undeliverable as error:
+        send_to_target(cloud, place, str(target["Arn"]), body, target)
+    except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
         if dead:
-            targets.send_dead_letter(place, dead, body, str(error))
+            send_dead_letter(place, dead, body, str(error))
 
 
 def _scheduled_event(cloud: Cloud, place: Place, rule: Any, minute: datetime) -> dict[str, Any]:

@@ -1,34 +1,12 @@
-"""Where events, schedules and alarm actions can be sent: queues, topics, functions, buses, logs."""
+"""Where events, schedules and alarm actions can be sent: queues, topics, functions, logs."""
 
 from __future__ import annotations
-
-import json
-from collections.abc import Mapping
-from typing import Any
 
 from headroom.localaws.cloud import Cloud, Place
 
 
 class Undeliverable(RuntimeError):
     """The target does not exist or takes nothing."""
-
-
-def send(cloud: Cloud, place: Place, arn: str, body: str, target: Mapping[str, Any]) -> None:
-    """Send `body` to the target with this ARN; raises Undeliverable."""
-    service = arn.split(":")[2]
-    if service == "sqs":
-        group = (target.get("SqsParameters") or {}).get("MessageGroupId")
-        send_message(place, arn, body, group)
-    elif service == "sns":
-        publish(place, arn, body, None)
-    elif service == "lambda":
-        _invoke(cloud, arn, body)
-    elif service == "logs":
-        _log(cloud, place, arn, body)
-    elif service == "events":
-        _forward(cloud, place, arn, body)
-    else:
-        raise Undeliverable(f"Targets of service {service} are not known to this endpoint: {arn}")
 
 
 def send_message(place: Place, arn: str, body: str, group: str | None = None) -> None:
@@ -59,7 +37,7 @@ def send_dead_letter(place: Place, arn: str, body: str, why: str) -> None:
     )
 
 
-def publish(place: Place, arn: str, message: str, subject: str | None) -> None:
+def publish_to_topic(place: Place, arn: str, message: str, subject: str | None) -> None:
     """Publish to a topic; raises Undeliverable when it does not exist."""
     from moto.core.exceptions import ServiceException
     from moto.sns import sns_backends
@@ -73,13 +51,15 @@ def publish(place: Place, arn: str, message: str, subject: str | None) -> None:
         raise Undeliverable(f"No topic {arn}: {error}") from error
 
 
-def _invoke(cloud: Cloud, arn: str, body: str) -> None:
+def invoke_function(cloud: Cloud, arn: str, body: str) -> None:
+    """Call a function asynchronously; raises Undeliverable when it does not exist."""
     if cloud.functions is None or not cloud.functions.knows(arn):
         raise Undeliverable(f"No function {arn}")
     cloud.functions.invoke_later(arn, body.encode())
 
 
-def _log(cloud: Cloud, place: Place, arn: str, body: str) -> None:
+def write_log(cloud: Cloud, place: Place, arn: str, body: str) -> None:
+    """Write to a log group; raises Undeliverable when it does not exist."""
     from moto.logs import logs_backends
 
     group = arn.split(":log-group:")[1].removesuffix(":*")
@@ -90,11 +70,3 @@ def _log(cloud: Cloud, place: Place, arn: str, body: str) -> None:
     backend.create_log_stream(group, stream)
     now = int(cloud.clock.now().timestamp() * 1000)
     backend.put_log_events(group, stream, [{"timestamp": now, "message": body}])
-
-
-def _forward(cloud: Cloud, place: Place, arn: str, body: str) -> None:
-    from headroom.localaws import bus
-
-    region, account = arn.split(":")[3], arn.split(":")[4]
-    there = Place(account, region)
-    bus.dispatch(cloud, there, json.loads(body), arn.rsplit("/", 1)[-1])

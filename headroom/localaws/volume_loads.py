@@ -6,18 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import Place
 from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
+    LoadsByName,
     Request,
-    check,
-    key_of,
+    check_request,
+    load_key,
     physics_of,
     place_of,
-    put,
+    put_datapoints,
 )
 from headroom.localaws.metrics.store import MetricKey
+from headroom.localaws.volumes import volume_book
 from headroom.proving.errors import BadInput
 from headroom.proving.instances import instance_limits
 from headroom.proving.physics import VolumePhysics
@@ -35,39 +37,23 @@ class _Loaded:
     physics: VolumePhysics
 
 
-class VolumeLoads:
+class VolumeLoads(LoadsByName[_Loaded]):
     """Loads on volumes, and their instances."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._loaded: dict[tuple[Place, str], _Loaded] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """Volumes with a load."""
-        return [loaded.volume_id for loaded in self._loaded.values()]
 
     def attach(self, request: Request) -> None:
         """Put a load on a volume, in place of any other; raises BadInput."""
-        check(request, known=KNOWN, needed=("volume_id", "workload"))
+        check_request(request, known=KNOWN, needed=("volume_id", "workload"))
         place, volume_id = place_of(request), str(request["volume_id"])
-        if volume_id not in self._cloud.volume_book(place).volumes():
+        if volume_id not in volume_book(self._cloud, place).volumes():
             raise BadInput(f"load: no volume {volume_id} in {place.region}")
         physics = physics_of(self._cloud, request, self._attachment(place, request))
         self._loaded[(place, volume_id)] = _Loaded(place, volume_id, physics)
-
-    def detach(self, volume_id: str) -> bool:
-        """Take the load off a volume; False when it had none."""
-        found = [key for key in self._loaded if key[1] == volume_id]
-        for key in found:
-            del self._loaded[key]
-        return bool(found)
 
     def run(self, start: datetime) -> list[LoadedMinute]:
         """Play the minute that begins at `start` on every loaded volume."""
         played = []
         for key, loaded in list(self._loaded.items()):
-            book = self._cloud.volume_book(loaded.place)
+            book = volume_book(self._cloud, loaded.place)
             if loaded.volume_id not in book.volumes():
                 del self._loaded[key]
                 continue
@@ -84,7 +70,7 @@ class VolumeLoads:
             loaded = by_id.get(minute.resource_id)
             if loaded is None or minute.kind != "volume":
                 continue
-            volume = self._cloud.volume_book(loaded.place).volumes()[minute.resource_id]
+            volume = volume_book(self._cloud, loaded.place).volumes()[minute.resource_id]
             instance = volume.attachment.instance.id if volume.attachment else None
             attachment = loaded.physics.attachment
             points = datapoints(
@@ -94,22 +80,22 @@ class VolumeLoads:
                 multi_attach=bool(volume.multi_attach_enabled),
             )  # fmt: skip
             for point in points:
-                put(self._cloud, loaded.place, point, ends=end)
+                put_datapoints(self._cloud, loaded.place, point, ends=end)
             if instance is not None and attachment is not None:
                 for point in instance_datapoints(
                     minute.facts, instance_id=instance, limits=attachment.limits
                 ):
-                    key = (loaded.place, key_of(point))
+                    key = (loaded.place, load_key(point))
                     if key not in instances or instances[key].maximum < point.maximum:
                         instances[key] = point
         for (place, _), point in instances.items():
-            put(self._cloud, place, point, ends=end)
+            put_datapoints(self._cloud, place, point, ends=end)
 
     def _attachment(self, place: Place, request: Request) -> object:
         """The attachment asked for; else the type of the instance it hangs on, when it is known."""
         if request.get("attachment") is not None:
             return request["attachment"]
-        hung = self._cloud.volume_book(place).volumes()[str(request["volume_id"])].attachment
+        hung = volume_book(self._cloud, place).volumes()[str(request["volume_id"])].attachment
         if hung is None:
             return None
         try:

@@ -12,10 +12,10 @@ from typing import Any
 from moto.ec2 import ec2_backends
 from moto.ec2.exceptions import DryRunClientError
 
-from headroom.localaws import bus
 from headroom.localaws.aws_error import AwsError
+from headroom.localaws.bus import put_volume_notification
 from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.volumes import show, wanted_at_creation
+from headroom.localaws.volumes import copy_configuration_to, volume_book, wanted_at_creation
 from headroom.proving.targets import ModificationRefused
 
 
@@ -33,7 +33,7 @@ def make_volume(
     zone = _zone(backend, place, request)
     if size is None and snapshot:
         source = backend.get_snapshot(snapshot).volume
-        cloud.volume_book(place).shown(source)
+        volume_book(cloud, place).shown(source)
         size = source.size
     if size is None:
         raise AwsError("MissingParameter", "The request must contain the parameter size/snapshot")
@@ -50,17 +50,17 @@ def make_volume(
         size=int(size),
         zone_name=zone,
         snapshot_id=snapshot,
-        encrypted=truth(request.get("Encrypted")),
+        encrypted=parse_bool(request.get("Encrypted")),
         kms_key_id=request.get("KmsKeyId"),
         volume_type=configuration.volume_type.value,
         iops=configuration.iops,
         throughput=configuration.throughput_mibps,
-        multi_attach_enabled=truth(request.get("MultiAttachEnabled")),
+        multi_attach_enabled=parse_bool(request.get("MultiAttachEnabled")),
     )
     volume.add_tags(dict(tags))
-    show(volume, configuration)
+    copy_configuration_to(volume, configuration)
     volume.availability_zone_id = volume.zone.zone_id
-    cloud.volume_book(place).tracked(volume)
+    volume_book(cloud, place).tracked(volume)
     _notify(cloud, place, volume.id, "createVolume", "available")
     return volume
 
@@ -71,7 +71,7 @@ def delete_volume(cloud: Cloud, place: Place, volume_id: str) -> None:
     _notify(cloud, place, volume_id, "deleteVolume", "deleted")
 
 
-def truth(value: Any) -> bool:
+def parse_bool(value: Any) -> bool:
     """A boolean of the API or of a template, where it may be text."""
     return value.lower() == "true" if isinstance(value, str) else bool(value)
 
@@ -101,7 +101,7 @@ def _zone(backend: Any, place: Place, request: Mapping[str, Any]) -> str:
 
 
 def _notify(cloud: Cloud, place: Place, volume_id: str, event: str, result: str) -> None:
-    bus.volume_notification(
+    put_volume_notification(
         cloud, place, volume_id, event=event, result=result,
         request_id=cloud.ids.uuid("request"), at=cloud.clock.now(),
     )  # fmt: skip

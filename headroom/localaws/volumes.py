@@ -24,7 +24,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
-class Tracked:
+class TrackedVolume:
     """A volume's life, and how far its modification events have been sent."""
 
     lifecycle: VolumeLifecycle
@@ -38,14 +38,14 @@ class VolumeBook:
     def __init__(self, cloud: Cloud, place: Place) -> None:
         self._cloud = cloud
         self._place = place
-        self._tracked: dict[str, Tracked] = {}
+        self._tracked: dict[str, TrackedVolume] = {}
         self._lock = threading.RLock()
 
     @property
     def _delays(self) -> Delays:
         return self._cloud.options.delays or Delays()
 
-    def tracked(self, volume: Any) -> Tracked:
+    def tracked(self, volume: Any) -> TrackedVolume:
         """The life of one of moto's volumes."""
         with self._lock:
             present = self._tracked.get(volume.id)
@@ -77,7 +77,7 @@ class VolumeBook:
         """Make moto's volume tell what DescribeVolumes reports now."""
         with self._lock:
             lifecycle = self.tracked(volume).lifecycle
-            show(volume, lifecycle.described(self._cloud.clock.now()))
+            copy_configuration_to(volume, lifecycle.described(self._cloud.clock.now()))
 
     def latest(self, volume: Any) -> Modification | None:
         """The most recent modification; None for a volume that never had one."""
@@ -112,12 +112,12 @@ class VolumeBook:
             lifecycle = self.tracked(volume).lifecycle
             if lifecycle.starts:
                 raise ValueError(f"{volume_id} has modifications already.")
-            self._tracked[volume_id] = Tracked(self._life(volume, starts))
+            self._tracked[volume_id] = TrackedVolume(self._life(volume, starts))
 
-    def _take_in(self, volume: Any) -> Tracked:
+    def _take_in(self, volume: Any) -> TrackedVolume:
         configuration = configuration_of(volume)
-        show(volume, configuration)
-        return Tracked(self._life(volume, []))
+        copy_configuration_to(volume, configuration)
+        return TrackedVolume(self._life(volume, []))
 
     def _life(self, volume: Any, history: list[datetime]) -> VolumeLifecycle:
         return VolumeLifecycle(
@@ -130,6 +130,11 @@ class VolumeBook:
             names_instant=self._cloud.options.names_instant,
             history=history,
         )
+
+
+def volume_book(cloud: Cloud, place: Place) -> VolumeBook:
+    """The volumes of a place and what AWS's rules know of them."""
+    return cloud.part(VolumeBook, place, lambda: VolumeBook(cloud, place))
 
 
 def configuration_of(volume: Any) -> Configuration:
@@ -182,7 +187,7 @@ def wanted_at_creation(
     return configuration
 
 
-def show(volume: Any, configuration: Configuration) -> None:
+def copy_configuration_to(volume: Any, configuration: Configuration) -> None:
     """Make DescribeVolumes tell `configuration`; a gp2 volume's Iops is its baseline."""
     volume.size = configuration.size_gib
     volume.volume_type = configuration.volume_type.value

@@ -37,7 +37,7 @@ class AuroraLoad:
         return traced_ios(self.trace, (at - self.trace.start).total_seconds())
 
 
-def steady(millions_per_month: float) -> float:
+def steady_billed_ios(millions_per_month: float) -> float:
     """Billed I/O per five minutes of so many millions a month."""
     return millions_per_month * MILLION / (HOURS_PER_MONTH * PERIODS_PER_HOUR)
 

@@ -14,11 +14,11 @@ from statistics import median
 from headroom.domain.aurora import AuroraActivity, AuroraCluster, AuroraLimits
 from headroom.domain.aurora_bill import AuroraPrices, bills
 from headroom.domain.aurora_demand import DAYS
-from headroom.domain.resources import PriceUnknown
-from headroom.proving.aurora_scenario import AuroraScenario, usage_of
+from headroom.domain.pricing import PriceUnknown
+from headroom.proving.aurora_scenario import AuroraScenario, cluster_usage
 from headroom.proving.aurora_simulate import AuroraResult, simulate_aurora
 from headroom.proving.replayed import NotReplayed
-from headroom.proving.trace import Row, TraceWorkload
+from headroom.proving.trace import TraceRow, TraceWorkload
 
 GIB = 1024**3
 DAY = timedelta(days=1)
@@ -60,7 +60,7 @@ def replay_cluster(
         published_when_optimized=True, limits=limits,
     )  # fmt: skip
     try:
-        bills(usage_of(scenario, 0.0), prices)
+        bills(cluster_usage(scenario, 0.0), prices)
     except (PriceUnknown, ValueError) as problem:
         raise NotReplayed(str(problem)) from None
     return ReplayedCluster(cluster=cluster, result=simulate_aurora(scenario))
@@ -80,7 +80,7 @@ def _whole_days(start: datetime, period_s: int, count: int) -> tuple[datetime, i
 
 
 def _trace(ios: Sequence[float | None], start: datetime) -> TraceWorkload:
-    rows: list[Row | None] = [None if n is None else (n, 0.0, n, 0.0) for n in ios]
+    rows: list[TraceRow | None] = [None if n is None else (n, 0.0, n, 0.0) for n in ios]
     return TraceWorkload(rows, interval_s=300, start=start)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from headroom.domain.aurora import GATE, StorageMode
-from headroom.proving.rds_settings import NOTICED, Settings, next_window
+from headroom.proving.rds_settings import NOTICED, Settings, next_maintenance_window
 from headroom.proving.targets import ModificationRefused
 
 TOO_SOON = (
@@ -89,7 +89,7 @@ class AuroraLife:
     def move_on(self, now: datetime) -> None:
         """Apply what waits where its maintenance window has begun."""
         since = self._waiting_since
-        if since is None or next_window(self.settings.window, since) > now:
+        if since is None or next_maintenance_window(self.settings.window, since) > now:
             return
         self._waiting_since = None
         if self.status(now) == "available":

@@ -7,12 +7,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from headroom.domain.aurora import SERVERLESS, AuroraLimits, Goal, Member, StorageMode, units
-from headroom.domain.aurora_bill import AuroraPrices, Usage, aurora_prices, bills
-from headroom.domain.resources import PriceUnknown
-from headroom.proving.aurora_load import steady
+from headroom.domain.aurora import (
+    SERVERLESS,
+    AuroraLimits,
+    Goal,
+    Member,
+    StorageMode,
+    units,
+)
+from headroom.domain.aurora_bill import (
+    AuroraPrices,
+    Usage,
+    aurora_prices,
+    bills,
+)
+from headroom.domain.pricing import PriceUnknown
+from headroom.proving.aurora_load import steady_billed_ios
 from headroom.proving.errors import BadInput
-from headroom.proving.fields import Block, load_yaml, shown
+from headroom.proving.fields import Block, as_quoted, load_yaml
 from headroom.proving.loads import START
 from headroom.proving.trace import read_trace
 from headroom.proving.workload import Workload
@@ -68,7 +80,7 @@ def is_aurora(document: object) -> bool:
     return isinstance(resource, Mapping) and resource.get("kind") == "aurora"
 
 
-def load_aurora(path: str | Path) -> AuroraScenario:
+def load_aurora_scenario(path: str | Path) -> AuroraScenario:
     """The scenario in a YAML file; raises BadInput with one sentence."""
     file = Path(path)
     return parse_aurora(load_yaml(file), source=file.name, base=file.parent)
@@ -148,7 +160,7 @@ def _steady(block: Block) -> float | None:
         raise block.wrong("", "needs exactly one of io_millions_per_month and trace")
     if block.has("trace"):
         return None
-    return steady(block.number("io_millions_per_month", low=0, high=1e7))
+    return steady_billed_ios(block.number("io_millions_per_month", low=0, high=1e7))
 
 
 def _members(block: Block, key: str) -> tuple[Member, ...]:
@@ -158,12 +170,12 @@ def _members(block: Block, key: str) -> tuple[Member, ...]:
         inner = Block(each, source=block.source, path=path, known=MEMBER)
         name = inner.text("class")
         if not name.startswith("db."):
-            raise inner.wrong("class", f"is {shown(name)}; it must be one like db.r7g.xlarge")
+            raise inner.wrong("class", f"is {as_quoted(name)}; it must be one like db.r7g.xlarge")
         if name != SERVERLESS:
             try:
                 units(name)
             except ValueError:
-                raise inner.wrong("class", f"is {shown(name)}, a size nobody knows") from None
+                raise inner.wrong("class", f"is {as_quoted(name)}, a size nobody knows") from None
         elif key == "reserved":
             raise inner.wrong("class", "is db.serverless, which cannot be reserved")
         found.append(Member(instance_class=name, count=inner.whole("count", 1, low=0, high=1_000)))
@@ -190,13 +202,13 @@ def _prices(aws: Block) -> AuroraPrices:
 
 def _priced(block: Block, found: AuroraScenario) -> None:
     try:
-        bills(usage_of(found, 0.0), found.prices)
+        bills(cluster_usage(found, 0.0), found.prices)
     except PriceUnknown as error:
         known = ", ".join(sorted(found.prices.hour))
         raise block.wrong("members", f"has no price: {error}; known are {known}") from None
 
 
-def usage_of(scenario: AuroraScenario, ios: float) -> Usage:
+def cluster_usage(scenario: AuroraScenario, ios: float) -> Usage:
     """A month of the scenario's cluster with so many I/O."""
     return Usage(
         members=scenario.members, reserved=scenario.reserved, acus=scenario.acus,
@@ -218,4 +230,4 @@ def _limits(block: Block) -> AuroraLimits:
     )
 
 
-__all__ = ["AuroraScenario", "is_aurora", "load_aurora", "parse_aurora", "usage_of"]
+__all__ = ["AuroraScenario", "cluster_usage", "is_aurora", "load_aurora_scenario", "parse_aurora"]

@@ -24,7 +24,7 @@ from headroom.domain.aurora_demand import GIB, LOOK_BACK
 from headroom.domain.observation import Series
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.proving.aurora_load import PERIOD, READ_SHARE, traced_ios
-from headroom.proving.aurora_scenario import AuroraScenario, usage_of
+from headroom.proving.aurora_scenario import AuroraScenario, cluster_usage
 
 PER_DAY = 288
 ACCOUNT = "123456789012"
@@ -134,7 +134,7 @@ def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> A
             if isinstance(decision.answer, AuroraAct):
                 changes += cluster.change(at, decision, decision.answer)
         month = bills(
-            usage_of(scenario, cluster.ios_of(day) * HOURS_PER_MONTH / 24), scenario.prices
+            cluster_usage(scenario, cluster.ios_of(day) * HOURS_PER_MONTH / 24), scenario.prices
         )
         share = Decimal(24) / HOURS_PER_MONTH
         for mode in StorageMode:
@@ -143,7 +143,7 @@ def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> A
     return AuroraResult(
         scenario=scenario,
         controller=controller,
-        first=bills(usage_of(scenario, cluster.mean_ios_a_month()), scenario.prices),
+        first=bills(cluster_usage(scenario, cluster.mean_ios_a_month()), scenario.prices),
         end_mode=cluster.mode,
         paid_usd=spent,
         paid_in_standard_usd=paid[StorageMode.STANDARD],

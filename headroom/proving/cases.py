@@ -40,7 +40,7 @@ WITHIN = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class ReferenceFigure:
     """One published figure and ours. `within` is the share it may be off."""
 
     case: str
@@ -64,7 +64,7 @@ class Figure:
         return abs(self.off) <= self.within + 1e-9
 
 
-def figures(case: str) -> tuple[Figure, ...]:
+def reference_figures(case: str) -> tuple[ReferenceFigure, ...]:
     """All figures of one case; raises KeyError for a case there is not."""
     return tuple(_CASES[case]())
 
@@ -79,29 +79,29 @@ _WRITERS = {
 }  # fmt: skip
 
 
-def _case_a() -> Iterator[Figure]:
+def _case_a() -> Iterator[ReferenceFigure]:
     gp2 = [m.facts for m in _played({"type": "gp2", "size_gib": 400}, _WRITERS).minutes]
     io1 = [
         m.facts for m in _played({"type": "io1", "size_gib": 400, "iops": 5_000}, _WRITERS).minutes
     ]
     drained = next(n for n, minute in enumerate(gp2) if minute.burst_balance_percent == 0)
     settled = gp2[drained + 1 :]
-    yield Figure(
+    yield ReferenceFigure(
         case="A", what="io1 of 5,000 IOPS serves at its peak", unit="IOPS", published=2_500,
         ours=max(minute.ebs_iops for minute in io1), within=WITHIN, note="just under 2,500",
     )  # fmt: skip
-    yield Figure(
+    yield ReferenceFigure(
         case="A", what="gp2 of 400 GiB serves while it has credits", unit="IOPS", published=2_500,
         ours=gp2[0].ebs_iops, within=WITHIN, note="as much as io1",
     )  # fmt: skip
-    yield Figure(
+    yield ReferenceFigure(
         case="A", what="gp2 serves once its credits are gone", unit="IOPS", published=1_200,
         ours=sum(minute.ebs_iops for minute in settled) / len(settled), within=WITHIN,
     )  # fmt: skip
     yield from _bills_a()
 
 
-def _bills_a() -> Iterator[Figure]:
+def _bills_a() -> Iterator[ReferenceFigure]:
     prices = catalogue_prices("us-west-2")
     for what, configuration, usd in (
         ("gp2 400 GiB", _plain(VolumeType.GP2, 400), "40.00"),
@@ -109,11 +109,11 @@ def _bills_a() -> Iterator[Figure]:
         ("io1 400 GiB, 2,500 IOPS", _plain(VolumeType.IO1, 400, 2_500), "212.50"),
         ('gp2 of 900 GiB, "about $90"', _plain(VolumeType.GP2, 900), "90.00"),
     ):
-        yield Figure(
+        yield ReferenceFigure(
             case="A", what=f"{what}, a month", unit="USD", published=float(usd),
             ours=float(prices.monthly(configuration)),
         )  # fmt: skip
-    yield Figure(
+    yield ReferenceFigure(
         case="A", what="gp2 of 3.34 TiB sustains", unit="IOPS", published=10_000,
         ours=capability(_plain(VolumeType.GP2, 3_334)).sustained_iops, within=0.001,
     )  # fmt: skip
@@ -123,7 +123,7 @@ def _plain(kind: VolumeType, size: int, iops: int | None = None) -> Configuratio
     return Configuration(volume_type=kind, size_gib=size, iops=iops, throughput_mibps=None)
 
 
-def _case_b() -> Iterator[Figure]:
+def _case_b() -> Iterator[ReferenceFigure]:
     random = {"outstanding": 256, "io_kib": 4, "read_fraction": 0.7, "duration": "180s"}
     sequential = {
         "outstanding": 64, "io_kib": 1_024, "read_fraction": 1, "sequential": True,
@@ -148,44 +148,44 @@ def _case_b() -> Iterator[Figure]:
                 if unit == "MiB/s"
                 else served["read_iops"] + served["write_iops"]
             )
-            yield Figure(
+            yield ReferenceFigure(
                 case="B", what=f"{name}, {ms}", unit=unit, published=ops, ours=ours, within=WITHIN
             )
-            yield Figure(
+            yield ReferenceFigure(
                 case="B", what=f"{name}, {ms}, mean latency", unit="ms", published=latency,
                 ours=result.latencies.mean_ms or 0.0, within=WITHIN,
             )  # fmt: skip
 
 
-def _case_c() -> Iterator[Figure]:
+def _case_c() -> Iterator[ReferenceFigure]:
     """The share of I/O in the bill from which I/O-Optimized is cheaper, by share of storage."""
     prices, members = aurora_prices("us-east-1"), (Member(instance_class="db.r7g.xlarge", count=2),)
     for gib, of_bill in ((0, "without storage"), (280, "with 280 GiB"), (1_000, "with 1,000 GiB")):
         usage = Usage(members=members, storage_gib=gib, ios=0.0)
         even = bills(usage, prices).break_even_ios
         both = bills(Usage(members=members, storage_gib=gib, ios=even), prices)
-        yield Figure(
+        yield ReferenceFigure(
             case="C", what=f"I/O-Optimized pays from, two db.r7g.xlarge {of_bill}",
             unit="% of the bill", published=25.0, ours=100 * both.standard.io_share, within=0.2,
             note='"about 25 %": storage decides',
         )  # fmt: skip
     usage = Usage(members=members, reserved=members, storage_gib=0, ios=0.0)
-    yield Figure(
+    yield ReferenceFigure(
         case="C", what="reservations for all of them cover, in I/O-Optimized", unit="%",
         published=100 / 1.3, ours=bills(usage, prices).covered_percent[1], within=0.001, note="1/1.3",
     )  # fmt: skip
     pair = prices.hour["db.r7g.xlarge"]
-    yield Figure(
+    yield ReferenceFigure(
         case="C", what="dearer in I/O-Optimized: instances", unit="%", published=30,
         ours=float(100 * (pair[1] / pair[0] - 1)), within=0.01,
     )  # fmt: skip
-    yield Figure(
+    yield ReferenceFigure(
         case="C", what="dearer in I/O-Optimized: storage", unit="%", published=125,
         ours=float(100 * (prices.gib[1] / prices.gib[0] - 1)), within=0.001,
     )  # fmt: skip
 
 
-def _case_d() -> Iterator[Figure]:
+def _case_d() -> Iterator[ReferenceFigure]:
     database = Database(engine=Engine.MYSQL)
     origin = Configuration(
         volume_type=VolumeType.GP2, size_gib=100, iops=None, throughput_mibps=None,
@@ -193,19 +193,19 @@ def _case_d() -> Iterator[Figure]:
     )  # fmt: skip
     found = cheapest(origin, VolumeType.IO1, iops=15_000, mibps=100)
     size = 0 if found is None else found.size_gib
-    yield Figure(
+    yield ReferenceFigure(
         case="D", what="least io1 for 15,000 IOPS (50 per GiB)", unit="GiB", published=300,
         ours=size,
     )  # fmt: skip
     prices = catalogue_prices("ap-northeast-1")
     usd = Decimal(0) if found is None else prices.monthly(found)
-    yield Figure(
+    yield ReferenceFigure(
         case="D", what="its storage in ap-northeast-1, a month", unit="USD", published=1_845,
         ours=float(usd),
     )  # fmt: skip
 
 
-def _case_e() -> Iterator[Figure]:
+def _case_e() -> Iterator[ReferenceFigure]:
     """No plan leads to another engine or deployment: which database it is, is never ours to say."""
     changed = 0
     for engine, deployment, kind, size in product(Engine, Deployment, TARGETS, (300, 1_000)):
@@ -214,7 +214,7 @@ def _case_e() -> Iterator[Figure]:
             continue
         targets = (cheapest(origin, to, iops=20_000, mibps=400) for to in TARGETS)
         changed += sum(t is not None and t.database != origin.database for t in targets)
-    yield Figure(
+    yield ReferenceFigure(
         case="E", what="plans for 20,000 IOPS that change the engine or deployment", unit="",
         published=0, ours=changed, note="the lesson: say what binds, never recommend an engine",
     )  # fmt: skip
@@ -234,9 +234,9 @@ def _least(database: Database, kind: VolumeType, size: int) -> Configuration | N
     )  # fmt: skip
 
 
-_CASES: Mapping[str, Callable[[], Iterator[Figure]]] = {
+_CASES: Mapping[str, Callable[[], Iterator[ReferenceFigure]]] = {
     "A": _case_a, "B": _case_b, "C": _case_c, "D": _case_d, "E": _case_e,
 }  # fmt: skip
 CASES = tuple(_CASES)
 
-__all__ = ["CASES", "TITLES", "Figure", "figures"]
+__all__ = ["CASES", "TITLES", "ReferenceFigure", "reference_figures"]

@@ -18,18 +18,19 @@ from headroom.domain.resources import Configuration
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.course import LEAST_DAYS, Course, auto_scale, read_course
 from headroom.proving.errors import BadInput
+from headroom.proving.fast_engine import run_engine
 from headroom.proving.ground import Ground, StaticStarvation
-from headroom.proving.measures import measured
+from headroom.proving.measures import measures_of
 from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES
 from headroom.proving.reuse import OURS, Case, joined
-from headroom.proving.rows import Kind, Row, half_of
+from headroom.proving.rows import ComparisonRow, ControllerKind, half_of
 from headroom.proving.samples import SAMPLES, sample_course
 from headroom.proving.statics import BestStatic, static_peak
-from headroom.proving.trial import Run, run_engine, run_rule, run_schedule
+from headroom.proving.trial import TrialRun, run_rule, run_schedule
 
 SCALES = ("1", "auto")
-CONTROLLERS: Mapping[str, Kind] = {
+CONTROLLERS: Mapping[str, ControllerKind] = {
     "none": "none",
     **dict.fromkeys(RULES, "published"),
     "headroom": "headroom",
@@ -49,7 +50,7 @@ class Job:
     scales: tuple[str, ...]
     starts: tuple[str, ...]
     presets: tuple[str, ...]
-    earlier: Mapping[Case, tuple[Row, ...]] = field(default_factory=dict)
+    earlier: Mapping[Case, tuple[ComparisonRow, ...]] = field(default_factory=dict)
     """Runs of an earlier comparison that need not be made again."""
 
     @property
@@ -83,7 +84,7 @@ def sample_courses() -> list[tuple[str, Course]]:
     return [(f"{name}.csv", sample_course(name)) for name in SAMPLES]
 
 
-def jobs(
+def comparison_jobs(
     courses: Sequence[tuple[str, Course]],
     *,
     scales: Sequence[str] = SCALES,
@@ -115,7 +116,7 @@ def jobs(
 
 def compare(
     work: Sequence[Job], *, workers: int = 1, on_done: Callable[[Job], None] | None = None
-) -> list[Row]:
+) -> list[ComparisonRow]:
     """The rows of all jobs, by trace, scale, start and preset; `on_done` is told of each job."""
     rows = [row for done in _played(work, workers, on_done) for row in done]
     order = {name: place for place, name in enumerate(CONTROLLERS)}
@@ -129,7 +130,7 @@ def compare(
     )  # fmt: skip
 
 
-def cores() -> int:
+def usable_cores() -> int:
     """How many processes may run at once."""
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
                else os.cpu_count() or 1)  # fmt: skip
@@ -137,16 +138,18 @@ def cores() -> int:
 
 def _played(
     work: Sequence[Job], workers: int, on_done: Callable[[Job], None] | None
-) -> Iterator[list[Row]]:
+) -> Iterator[list[ComparisonRow]]:
     if workers <= 1:
         for job in work:
-            yield play(job)
+            yield run_controller(job)
             if on_done is not None:
                 on_done(job)
         return
     context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_uninterrupted) as pool:
-        waiting: dict[Future[list[Row]], Job] = {pool.submit(play, job): job for job in work}
+        waiting: dict[Future[list[ComparisonRow]], Job] = {
+            pool.submit(run_controller, job): job for job in work
+        }
         try:
             while waiting:
                 done, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -167,10 +170,10 @@ def _uninterrupted() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def play(job: Job) -> list[Row]:
+def run_controller(job: Job) -> list[ComparisonRow]:
     """Every controller on one job's course: from every start, at every preset."""
     starved_as, foresight = StaticStarvation(job.course), Foresight(job.course)
-    rows: list[Row] = []
+    rows: list[ComparisonRow] = []
     for name in job.starts:
         known = _known(job, name)
         ground = Ground(starved_as, STARTS[name], Conditions())
@@ -179,7 +182,7 @@ def play(job: Job) -> list[Row]:
     return rows
 
 
-def _known(job: Job, start: str) -> dict[str, tuple[Row, ...]] | None:
+def _known(job: Job, start: str) -> dict[str, tuple[ComparisonRow, ...]] | None:
     """What is known of a start at every preset; None unless everybody else's runs are there."""
     cases = {p: (job.course.name, job.scales[0], start, p) for p in job.presets}
     known = {preset: job.earlier.get(case, ()) for preset, case in cases.items()}
@@ -192,7 +195,9 @@ def _known(job: Job, start: str) -> dict[str, tuple[Row, ...]] | None:
     return known if all(same) else None
 
 
-def _again(job: Job, ground: Ground, known: Mapping[str, tuple[Row, ...]]) -> Iterator[Row]:
+def _again(
+    job: Job, ground: Ground, known: Mapping[str, tuple[ComparisonRow, ...]]
+) -> Iterator[ComparisonRow]:
     """Headroom's runs anew, beside everybody else's earlier ones."""
     for preset, others in known.items():
         conditions = Conditions(preset=preset)
@@ -201,7 +206,7 @@ def _again(job: Job, ground: Ground, known: Mapping[str, tuple[Row, ...]]) -> It
         yield from joined(others, own)
 
 
-def _from_start(job: Job, ground: Ground, foresight: Foresight) -> Iterator[Row]:
+def _from_start(job: Job, ground: Ground, foresight: Foresight) -> Iterator[ComparisonRow]:
     course, start, first = ground.course, ground.start, Conditions(preset=job.presets[0])
     best = BestStatic(ground, first)
     shared = {"none": run_schedule(course, start, [], first)}
@@ -223,11 +228,13 @@ def _from_start(job: Job, ground: Ground, foresight: Foresight) -> Iterator[Row]
             )  # fmt: skip
 
 
-def _row(job: Job, ground: Ground, conditions: Conditions, name: str, run: Run) -> Row:
+def _row(
+    job: Job, ground: Ground, conditions: Conditions, name: str, run: TrialRun
+) -> ComparisonRow:
     """The row of one run, its regret not yet known."""
     course, kind = ground.course, CONTROLLERS[name]
     starved = int(np.count_nonzero(run.starved & ~ground.unsavable))
-    return Row(
+    return ComparisonRow(
         trace=course.name, scale="", start="", preset=conditions.preset, controller=name,
         kind=kind, score=run.storage_usd + conditions.value_usd * starved, regret=0.0,
         storage_usd=run.storage_usd, starved_minutes=starved,
@@ -237,11 +244,11 @@ def _row(job: Job, ground: Ground, conditions: Conditions, name: str, run: Run) 
         held=run.held, scale_factor=course.scale, days=course.minutes / 1_440,
         trace_days=course.trace_days, half=half_of(job.file_name),
         value_usd=conditions.value_usd, oracle_bound=0.0, oracle_exact=False,
-        measures=measured(run, ground, whole=kind == "headroom"),
+        measures=measures_of(run, ground, whole=kind == "headroom"),
     )  # fmt: skip
 
 
-def _schedule(run: Run) -> tuple[tuple[int, Configuration], ...]:
+def _schedule(run: TrialRun) -> tuple[tuple[int, Configuration], ...]:
     return tuple((change.minute, change.target) for change in run.changes)
 
 

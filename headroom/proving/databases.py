@@ -5,14 +5,14 @@ from __future__ import annotations
 from headroom.domain.databases import STRIPED_FROM_GIB, Database, Deployment, Engine
 from headroom.domain.rds_catalogue import band_of, why_invalid
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.proving import disk
+from headroom.proving.disk import CONTENTS_KEYS
 from headroom.proving.errors import BadInput
-from headroom.proving.fields import Block, shown
+from headroom.proving.fields import Block, as_quoted
 from headroom.proving.loads import Hung, parse_attachment
 
 DATABASE = (
     "kind", "engine", "instance_class", "multi_az", "allocated_storage_gib", "storage_type",
-    "iops", "storage_throughput_mibps", "burst_balance_percent", "tags", *disk.KEYS,
+    "iops", "storage_throughput_mibps", "burst_balance_percent", "tags", *CONTENTS_KEYS,
 )  # fmt: skip
 ENGINES = tuple(engine.value for engine in Engine)
 TYPES = ("gp3", "gp2", "io1", "io2")
@@ -37,7 +37,7 @@ def storage_of(block: Block) -> Configuration:
         if band is not None and not band.iops and block.has(key):
             why = f"below {threshold} GiB" if gp3 else f"with {plain.volume_type}"
             raise block.wrong(
-                key, f"is {shown(block.raw(key))}; {database.engine} takes none {why}"
+                key, f"is {as_quoted(block.raw(key))}; {database.engine} takes none {why}"
             )
     settable = band is not None and bool(band.iops)
     found = Configuration(

@@ -10,11 +10,11 @@ from headroom.domain.databases import DatabaseFacts
 from headroom.domain.resources import Configuration
 from headroom.proving.fields import Block
 from headroom.proving.filling import Filling
-from headroom.proving.rds_autoscaling import FreeSpace, grown
+from headroom.proving.rds_autoscaling import FreeSpace, autoscaled_size
 from headroom.proving.rules import VolumeLifecycle
 from headroom.proving.targets import ModificationRefused
 
-KEYS = ("free_storage_gib", "fill_gib_per_hour", "fill", "max_allocated_storage_gib")
+CONTENTS_KEYS = ("free_storage_gib", "fill_gib_per_hour", "fill", "max_allocated_storage_gib")
 STRETCH = ("for", "gib_per_hour")
 MINUTE = timedelta(minutes=1)
 HOUR_MIN = 60
@@ -45,7 +45,7 @@ class Contents:
 
 def contents_of(block: Block, configuration: Configuration) -> Contents | None:
     """The data that the block describes; None where it says nothing of free space."""
-    for key in KEYS[1:]:
+    for key in CONTENTS_KEYS[1:]:
         if block.has(key) and not block.has("free_storage_gib"):
             raise block.wrong(
                 key, "is given without free_storage_gib, which says what it starts from"
@@ -147,7 +147,7 @@ class Disk:
         if most is None or most <= found.size_gib or not self.space.calls_for_growth(now):
             return
         rate = max(0.0, self.filling.gib_per_hour)
-        size = grown(found.size_gib, most_gib=most, gib_per_hour=rate)
+        size = autoscaled_size(found.size_gib, most_gib=most, gib_per_hour=rate)
         if size is None:
             return
         try:

@@ -3,60 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from headroom.application import remediate, sweep
-from headroom.domain.answers import Reason
-from headroom.domain.decision import Decision
-from headroom.domain.policy import Policy
-from headroom.domain.pricing import PriceTable
+from headroom.domain.decision import Decision, Reason
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Signal
 from headroom.domain.standing import KnownModification
-from headroom.ports import Ports
-from headroom.proving.calendars import OpenCalendars
+from headroom.proving.controller import ControllerLog, Hands
+from headroom.proving.fixed_ports import ports_in_memory
 from headroom.proving.memory import MemoryLedger
 from headroom.proving.published import GLANCE_MIN
 from headroom.proving.scenario import Scenario
-from headroom.proving.simulate import Hands, Log
 from headroom.proving.world import MINUTE, World
 
 SCAN_EVERY_S = 15 * 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedPolicy:
-    """A policy that never changes."""
-
-    policy: Policy
-
-    def current(self) -> Policy:
-        """The policy in force."""
-        return self.policy
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedPrices:
-    """Prices that never change."""
-
-    prices: PriceTable
-
-    def table(self, region: str) -> PriceTable:
-        """Unit prices of the scenario's Region."""
-        return self.prices
-
-
-@dataclass(slots=True, kw_only=True)
-class Told:
-    """Keeps the messages people would have been sent."""
-
-    messages: list[str] = field(default_factory=list)
-
-    def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """Remember one message."""
-        self.messages.append(f"{step.value}: {summary}")
 
 
 class EngineHands(Hands):
@@ -66,19 +28,9 @@ class EngineHands(Hands):
         self._since = world.now
         self._metric_delay = scenario.aws.metric_delay
         self._ledger = MemoryLedger(account_id=ref.account_id, region=ref.region)
-        self._told = Told()
         self._errors: list[str] = []
-        self._ports = Ports(
-            storage=world,
-            metrics=world,
-            ledger=self._ledger,
-            standings=self._ledger,
-            scan=self._ledger,
-            archive=self._ledger,
-            policies=FixedPolicy(policy=scenario.policy),
-            prices=FixedPrices(prices=scenario.aws.prices),
-            notifier=self._told,
-            calendars=OpenCalendars(),
+        self._ports = ports_in_memory(
+            world, self._ledger, policy=scenario.policy, prices=scenario.aws.prices
         )
         past = [at for at in scenario.aws.modified_at if at < scenario.start]
         if scenario.aws.known_to_ledger and past:
@@ -93,7 +45,7 @@ class EngineHands(Hands):
         self._errors.extend(f"{now.isoformat()}: {error}" for error in report.errors)
         self._now = now
 
-    def log(self) -> Log:
+    def log(self) -> ControllerLog:
         """Everything it recorded, oldest first."""
         records = sorted(
             self._ledger.by_time(since=self._since, until=self._now + MINUTE),
@@ -106,7 +58,7 @@ class EngineHands(Hands):
         )
         errors = tuple(f"The sweep failed at {error}." for error in self._errors[:5])
         notes = (*errors, *self._blind(decisions))
-        return Log(decisions=decisions, records=tuple(records), notes=notes)
+        return ControllerLog(decisions=decisions, records=tuple(records), notes=notes)
 
     def _blind(self, decisions: tuple[Decision, ...]) -> Iterator[str]:
         """The sentence that says that nothing could be judged, if so."""

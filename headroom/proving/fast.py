@@ -15,7 +15,7 @@ from headroom.domain.resources import Configuration, Modification, VolumeType
 from headroom.proving.course import Bools, Course, Floats
 from headroom.proving.fluid import Fluid, Pieces
 from headroom.proving.minutes import Minutes, measured_seconds, summed_up
-from headroom.proving.rds_rules import COPYING
+from headroom.proving.rds_rules import FULL_COPY_DELAYS
 from headroom.proving.rules import Delays, VolumeLifecycle
 from headroom.proving.station import volume_limits
 
@@ -46,7 +46,10 @@ class FastVolume:
         _refuse_hdd(configuration)
         self.course = course
         self.lifecycle = VolumeLifecycle(
-            configuration, created_at=course.start - AGE, delays=delays or Delays(), copying=COPYING
+            configuration,
+            created_at=course.start - AGE,
+            delays=delays or Delays(),
+            copying=FULL_COPY_DELAYS,
         )
         self.minute = 0
         count = course.minutes

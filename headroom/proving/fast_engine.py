@@ -14,16 +14,15 @@ from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy
 from headroom.domain.records import Record
 from headroom.domain.resources import Configuration, Kind, ResourceRef
-from headroom.ports import Ports
-from headroom.proving.calendars import OpenCalendars
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
-from headroom.proving.engine import SCAN_EVERY_S, FixedPolicy, FixedPrices, Told
+from headroom.proving.engine import SCAN_EVERY_S
 from headroom.proving.fast_world import FastWorld
+from headroom.proving.fixed_ports import ports_in_memory
 from headroom.proving.memory import MemoryLedger
 from headroom.proving.published import minute_number
 from headroom.proving.simulate import ACCOUNT, VOLUME_ID
-from headroom.proving.trial import Run, Trial, TrialChange
+from headroom.proving.trial import Trial, TrialChange, TrialRun
 from headroom.serialization import stored
 
 SCAN_MIN = SCAN_EVERY_S // 60
@@ -59,17 +58,8 @@ class EngineTrial:
         self._monthly = conditions.monthly
         self._first = minute_number(self._volume.course.start)
         self._begin = 0
-        self._ports = Ports(
-            storage=self.world,
-            metrics=self.world,
-            ledger=self.ledger,
-            standings=self.ledger,
-            scan=self.ledger,
-            archive=self.ledger,
-            policies=FixedPolicy(policy=policy),
-            prices=FixedPrices(prices=conditions.prices),
-            notifier=Told(),
-            calendars=OpenCalendars(),
+        self._ports = ports_in_memory(
+            self.world, self.ledger, policy=policy, prices=conditions.prices
         )
 
     def run(self, since: int = 0) -> None:
@@ -121,15 +111,13 @@ class EngineTrial:
         return self._volume.course.start + timedelta(minutes=minute)
 
 
-def follow(
+def run_engine(
     course: Course, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
     with_records: bool = False, since: int = 0,
-) -> Run:  # fmt: skip
-    """Headroom on `course` under `policy`, the conditions' own unless another is given.
+) -> TrialRun:  # fmt: skip
+    """Headroom on `course` from minute `since` on, under `policy` or the conditions' own.
 
-    It is in charge from minute `since` on.
-
-    Records are written out, which takes longer than all the rest, only `with_records`.
+    Records are written out only `with_records`: that takes longer than everything else.
     """
     trial = Trial(course, start, conditions)
     engine = EngineTrial(trial, conditions, policy or conditions.policy)
@@ -147,4 +135,4 @@ def _acts(decision: Decision) -> bool:
     return isinstance(decision.answer, Act)
 
 
-__all__ = ["EngineTrial", "follow"]
+__all__ = ["EngineTrial", "run_engine"]

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from headroom.domain.observation import InstanceActivity, VolumeActivity
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.outcome import Applied, Outcome
 from headroom.domain.resources import (
     Configuration,
     Instance,
@@ -28,8 +28,13 @@ from headroom.proving.course import Bools
 from headroom.proving.fast import FastVolume
 from headroom.proving.fast_published import FastPublished
 from headroom.proving.instances import BOUNDLESS
+from headroom.proving.simulated_storage import (
+    SimulatedStorage,
+    refused_by_aws,
+    signal,
+    volume_as_described,
+)
 from headroom.proving.targets import ModificationRefused
-from headroom.proving.world import INSTANT, REFUSALS
 
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"
 ALARMS = ("burst_balance", *CHECKS)
@@ -37,7 +42,7 @@ FORESEEN_MIN = 1_440
 """How far ahead alarms are looked for at once."""
 
 
-class FastWorld:
+class FastWorld(SimulatedStorage):
     """Storage and Metrics of an account that has one volume, `now` being the volume's."""
 
     def __init__(self, volume: FastVolume, ref: ResourceRef, *, metric_delay: timedelta) -> None:
@@ -107,29 +112,6 @@ class FastWorld:
         """The volume, if it is on that instance."""
         return (self.view(self._ref),) if instance_id == INSTANCE_ID else ()
 
-    def apply(
-        self,
-        ref: ResourceRef,
-        *,
-        expected: Configuration,
-        seen: datetime | None,
-        target: Configuration,
-    ) -> Outcome:
-        """Change the volume if it still is as the decision saw it; looks again first."""
-        view = self.view(ref)
-        found, change = view.volume.configuration, view.modification
-        busy = change is not None and change.in_flight
-        if found == target and not busy:
-            return AlreadyThere()
-        started = None if change is None else change.started_at
-        if found != expected or started != seen:
-            return Stale(
-                expected=expected,
-                found=found,
-                detail=f"is {found}, last modified {started}; decided on {expected}, {seen}",
-            )
-        return self._modify(found, target)
-
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """A Glance for every volume by its id."""
         return {view.volume.ref.resource_id: self._published.glance(now) for view in views}
@@ -147,22 +129,12 @@ class FastWorld:
         self._published.catch_up()
         return self._published.history(now)
 
-    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
-        """None: alarms name their volume themselves."""
-        return ()
-
-    def _modify(self, found: Configuration, target: Configuration) -> Outcome:
+    def _modify(self, ref: ResourceRef, found: Configuration, target: Configuration) -> Outcome:
         try:
             change = self.volume.modify(target)
         except ModificationRefused as refused:
             self.refusals += 1
-            named = INSTANT.search(refused.message)
-            return Refused(
-                refusal=REFUSALS.get(refused.code, Refusal.INVALID),
-                code=refused.code,
-                message=refused.message,
-                retry_at=None if named is None else datetime.fromisoformat(named.group()),
-            )
+            return refused_by_aws(refused)
         self.applied.append((self.volume.minute, found, change.target))
         self._looked_until = self._looked_from = 0
         return Applied(started_at=change.started_at)
@@ -202,27 +174,9 @@ class FastWorld:
         self._looked_from, self._looked_until = minute, last
 
     def _described(self) -> Volume:
-        lifecycle = self.volume.lifecycle
-        return Volume(
-            ref=self._ref,
-            configuration=lifecycle.described(self.now),
-            availability_zone=f"{self._ref.region}a",
-            state="in-use",
-            created_at=lifecycle.created_at,
-            instance_ids=(INSTANCE_ID,),
-            multi_attach=False,
-            managed_by=None,
-            on_outpost=False,
-            tags=(),
+        return volume_as_described(
+            self._ref, self.volume.lifecycle, self.now, instance_id=INSTANCE_ID
         )
 
     def _signal(self, claim: Claim, alarm: str | None, detail: str) -> Signal:
-        return Signal(
-            event_id=f"{self._ref.resource_id}/{alarm or claim.value}/{self.now.isoformat()}",
-            claim=claim,
-            ref=self._ref,
-            alarm_name=alarm,
-            claimed_at=self.now,
-            muted=False,
-            detail=detail,
-        )
+        return signal(self._ref, claim, alarm, detail, at=self.now, instant=self.now.isoformat())

@@ -26,7 +26,9 @@ class Block:
         self.source = source
         self.path = path
         if not isinstance(value, Mapping):
-            raise self.wrong("", f"is {shown(value)}; it must be a mapping of {', '.join(known)}")
+            raise self.wrong(
+                "", f"is {as_quoted(value)}; it must be a mapping of {', '.join(known)}"
+            )
         for key in value:
             if key not in known:
                 like = get_close_matches(str(key), known, n=1)
@@ -67,28 +69,28 @@ class Block:
         if value is None:
             return []
         if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
-            raise self.wrong(key, f"is {shown(value)}; it must be a list")
+            raise self.wrong(key, f"is {as_quoted(value)}; it must be a list")
         return list(value)
 
     def text(self, key: str, default: str | None = None) -> str:
         """The text under `key`."""
         value = self._given(key, default)
         if not isinstance(value, str) or not value.strip():
-            raise self.wrong(key, f"is {shown(value)}; it must be text")
+            raise self.wrong(key, f"is {as_quoted(value)}; it must be text")
         return value
 
     def choice(self, key: str, allowed: Sequence[str], default: str | None = None) -> str:
         """One of some words."""
         value = self._given(key, default)
         if value not in allowed:
-            raise self.wrong(key, f"is {shown(value)}; it must be one of {', '.join(allowed)}")
+            raise self.wrong(key, f"is {as_quoted(value)}; it must be one of {', '.join(allowed)}")
         return str(value)
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false, and nothing that merely looks like it."""
         value = self._given(key, default)
         if not isinstance(value, bool):
-            raise self.wrong(key, f"is {shown(value)}; it must be true or false")
+            raise self.wrong(key, f"is {as_quoted(value)}; it must be true or false")
         return value
 
     def number(
@@ -97,9 +99,9 @@ class Block:
         """A finite number in a range, both ends included."""
         value = self._given(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            raise self.wrong(key, f"is {shown(value)}; it must be a number")
+            raise self.wrong(key, f"is {as_quoted(value)}; it must be a number")
         if not low <= value <= high:
-            raise self.wrong(key, f"is {shown(value)}; it must be from {low:g} to {high:g}")
+            raise self.wrong(key, f"is {as_quoted(value)}; it must be from {low:g} to {high:g}")
         return float(value)
 
     def positive(self, key: str, default: float | None = None) -> float:
@@ -113,7 +115,7 @@ class Block:
         """A whole number in a range, both ends included."""
         value = self.number(key, default, low=low, high=high)
         if value != int(value):
-            raise self.wrong(key, f"is {shown(value)}; it must be a whole number")
+            raise self.wrong(key, f"is {as_quoted(value)}; it must be a whole number")
         return int(value)
 
     def duration(self, key: str, default: str | None = None) -> timedelta:
@@ -121,12 +123,12 @@ class Block:
         value = self._given(key, default)
         if not isinstance(value, str) or not _DURATION.fullmatch(value.replace(" ", "")):
             raise self.wrong(
-                key, f"is {shown(value)}; it must be a duration such as 180s, 30m, 2h or 1h30m"
+                key, f"is {as_quoted(value)}; it must be a duration such as 180s, 30m, 2h or 1h30m"
             )
         parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", value)
         seconds = sum(float(amount) * _UNITS[unit] for amount, unit in parts)
         if seconds > 10 * 366 * 86_400:
-            raise self.wrong(key, f"is {shown(value)}; that is more than ten years")
+            raise self.wrong(key, f"is {as_quoted(value)}; that is more than ten years")
         return timedelta(seconds=seconds)
 
     def instant(self, key: str) -> datetime | None:
@@ -140,12 +142,16 @@ class Block:
             instant = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
         except ValueError:
             raise self.wrong(
-                key, f"is {shown(value)}; it must be an instant like 2026-01-05T00:00:00Z"
+                key, f"is {as_quoted(value)}; it must be an instant like 2026-01-05T00:00:00Z"
             ) from None
         if instant.tzinfo is None:
-            raise self.wrong(key, f"is {shown(value)}, which has no time zone; append Z for UTC")
+            raise self.wrong(
+                key, f"is {as_quoted(value)}, which has no time zone; append Z for UTC"
+            )
         if not YEARS[0] <= instant.year <= YEARS[1]:
-            raise self.wrong(key, f"is {shown(value)}; it must be from {YEARS[0]} to {YEARS[1]}")
+            raise self.wrong(
+                key, f"is {as_quoted(value)}; it must be from {YEARS[0]} to {YEARS[1]}"
+            )
         return instant.astimezone(UTC)
 
     def _given(self, key: str, default: object) -> object:
@@ -157,7 +163,7 @@ class Block:
         return value
 
 
-def shown(value: object) -> str:
+def as_quoted(value: object) -> str:
     """A value in a message: short, and so that text differs from a number."""
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."

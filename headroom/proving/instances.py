@@ -41,22 +41,22 @@ def instance_limits(instance_type: str) -> InstanceLimits:
     return table[instance_type]
 
 
-def mibps(decimal_mb_per_s: float) -> float:
+def mb_to_mib_per_s(decimal_mb_per_s: float) -> float:
     """MiB/s of a throughput in AWS's decimal MB/s."""
     return decimal_mb_per_s * MIB_PER_MB
 
 
 @cache
 def _table() -> dict[str, InstanceLimits]:
-    text = (files("headroom.proving") / "instance_types.csv").read_text(encoding="ascii")
+    text = (files("headroom.proving") / "data" / "instance_types.csv").read_text(encoding="ascii")
     return {
         row["instance_type"]: InstanceLimits(
             instance_type=row["instance_type"],
             nitro=row["nitro"] == "yes",
             baseline_iops=int(row["baseline_iops"]),
-            baseline_mibps=mibps(float(row["baseline_mb_per_s"])),
+            baseline_mibps=mb_to_mib_per_s(float(row["baseline_mb_per_s"])),
             maximum_iops=int(row["maximum_iops"]),
-            maximum_mibps=mibps(float(row["maximum_mb_per_s"])),
+            maximum_mibps=mb_to_mib_per_s(float(row["maximum_mb_per_s"])),
         )
         for row in csv.DictReader(text.splitlines())
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from headroom.domain.resources import InstanceLimits
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block
-from headroom.proving.instances import BOUNDLESS, instance_limits, mibps
+from headroom.proving.instances import BOUNDLESS, instance_limits, mb_to_mib_per_s
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
 from headroom.proving.trace import read_trace
 from headroom.proving.workload import Load, Steps, Stretch, Workload, closed_load, open_load
@@ -85,9 +85,9 @@ def _limits(block: Block) -> InstanceLimits:
         instance_type="custom",
         nitro=True,
         baseline_iops=iops,
-        baseline_mibps=mibps(rate),
+        baseline_mibps=mb_to_mib_per_s(rate),
         maximum_iops=peak_iops,
-        maximum_mibps=mibps(peak_rate),
+        maximum_mibps=mb_to_mib_per_s(peak_rate),
     )
 
 

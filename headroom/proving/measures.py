@@ -17,7 +17,7 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.course import Bools, Floats
 from headroom.proving.ground import Ground
 from headroom.proving.rows import Measures
-from headroom.proving.trial import Run, TrialChange
+from headroom.proving.trial import TrialChange, TrialRun
 
 DAY_MIN = 1_440
 FLIGHT_MIN = 120
@@ -56,7 +56,7 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def measured(run: Run, ground: Ground, *, whole: bool) -> Measures:
+def measures_of(run: TrialRun, ground: Ground, *, whole: bool) -> Measures:
     """The measures of one run; days and depletions only if `whole`, since they cost time."""
     starts = np.array([change.minute for change in run.changes], dtype=np.int64)
     calm = _days(run, ground) if whole else (0, 0, 0)
@@ -87,7 +87,7 @@ def episodes(starved: Bools, gap_min: int = FLIGHT_MIN) -> list[tuple[int, int]]
     return [(int(first), int(last) + 1) for first, last in zip(firsts, lasts, strict=True)]
 
 
-def _days(run: Run, ground: Ground) -> tuple[int, int, int]:
+def _days(run: TrialRun, ground: Ground) -> tuple[int, int, int]:
     """Calm days, those of them disturbed, and those on which anything was made faster."""
     calm = disturbed = sped_up = 0
     for first in range(0, ground.course.minutes, DAY_MIN):
@@ -112,7 +112,7 @@ def _faster(origin: Configuration, target: Configuration) -> bool:
     return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
 
 
-def _depletions(run: Run, ground: Ground) -> tuple[int, int]:
+def _depletions(run: TrialRun, ground: Ground) -> tuple[int, int]:
     """Foreseeable depletions of the volume while it was as it started, and those acted on."""
     if not capability(ground.start).iops_credits:
         return 0, 0
@@ -171,4 +171,4 @@ def _invalid(decisions: Sequence[Decision], changes: Sequence[TrialChange]) -> i
     return sum(why_invalid(t) is not None for t in planned | {c.target for c in changes})
 
 
-__all__ = ["DEFINITIONS", "episodes", "foreseeable", "measured"]
+__all__ = ["DEFINITIONS", "episodes", "foreseeable", "measures_of"]

@@ -17,9 +17,9 @@ from headroom.proving.conditions import Conditions, ceiling
 from headroom.proving.course import Bools, Course
 from headroom.proving.fast import FastVolume, static_starved
 from headroom.proving.foreseen import ForeseenLoad
-from headroom.proving.oracle_case import SURE, Case, Past, Schedule, clock_of
+from headroom.proving.oracle_case import SURE, Case, LevelHistory, Schedule, clock_of
 from headroom.proving.oracle_queues import Clock
-from headroom.proving.trial import Run, run_schedule, score
+from headroom.proving.trial import TrialRun, run_schedule, score_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class OracleResult:
     score: float
     bound: float
     exact: bool
-    run: Run
+    run: TrialRun
 
 
 class Foresight:
@@ -41,7 +41,7 @@ class Foresight:
         self.load = ForeseenLoad(course)
         self._static: dict[Configuration, Bools] = {}
         self._alone: dict[tuple[Configuration, float], FastVolume] = {}
-        self._past: dict[tuple[bytes, Clock], Past] = {}
+        self._past: dict[tuple[bytes, Clock], LevelHistory] = {}
 
     def oracle(
         self, start: Configuration, conditions: Conditions, incumbents: Sequence[Schedule] = ()
@@ -49,8 +49,8 @@ class Foresight:
         """The best schedule from `start`; never worse than any of `incumbents`."""
         unsavable = self.starved(ceiling(conditions, start))
 
-        def scored(run: Run) -> float:
-            return score(run, unsavable, conditions)
+        def scored(run: TrialRun) -> float:
+            return score_usd(run, unsavable, conditions)
 
         past = self._past_of(start, conditions)
         tried = [
@@ -84,10 +84,10 @@ class Foresight:
             self._past_of(start, conditions),
         )
 
-    def _past_of(self, start: Configuration, conditions: Conditions) -> Past:
+    def _past_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
         unsavable = self.starved(ceiling(conditions, start))
         key = unsavable.tobytes(), clock_of(conditions)
-        return self._past.setdefault(key, Past())
+        return self._past.setdefault(key, LevelHistory())
 
     def starved(self, configuration: Configuration) -> Bools:
         """Starved minutes with `configuration` in force from minute 0 on."""

@@ -16,11 +16,11 @@ from headroom.proving.course import Bools, Floats
 from headroom.proving.foreseen import ForeseenLoad, Ints, Reach
 from headroom.proving.oracle_bound import Move, Origin, Relaxation
 from headroom.proving.oracle_dual import Dual
-from headroom.proving.oracle_handovers import Known, Levels
+from headroom.proving.oracle_handovers import KnownTransitions, Levels
 from headroom.proving.oracle_levels import Cell, Choice
 from headroom.proving.oracle_queues import Clock, Level
-from headroom.proving.oracle_search import Found, Search
-from headroom.proving.rules import WINDOW
+from headroom.proving.oracle_search import FoundSchedule, Search
+from headroom.proving.rules import MODIFICATION_WINDOW
 
 Schedule = tuple[tuple[int, Configuration], ...]
 """Minutes at which changes start, and what they lead to."""
@@ -46,7 +46,7 @@ HOPES = (1.05, 1.2)
 """A schedule this much above the bound is hoped for before a worse one is looked for."""
 
 
-class Past:
+class LevelHistory:
     """What cases of one course with the same minutes that count and the same clock share."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Past:
         self.schedules: list[Schedule] = []
         """What was found for them, the latest last."""
         self._levels: dict[Reach, Level] = {}
-        self._known = Known()
+        self._known = KnownTransitions()
 
     def levels(
         self, load: ForeseenLoad, savable: Bools, clock: Clock, cells: Sequence[Cell], stride: int
@@ -83,7 +83,7 @@ class Case:
         conditions: Conditions,
         starved: Bools,
         position: Floats,
-        past: Past,
+        past: LevelHistory,
     ) -> None:
         self.load, self.savable, self.start = load, savable, start
         self.minutes = load.minutes
@@ -208,7 +208,7 @@ class Case:
         search = self._search(cells, levels, np.zeros(self.minutes))
         never = self.value * float(self._starved.sum())
         never += self.choice.price(self.start) * self.minutes
-        found = search.best(_sorted(set(minutes)), Found(cost=never, moves=()), beam=None)
+        found = search.best(_sorted(set(minutes)), FoundSchedule(cost=never, moves=()), beam=None)
         return found.cost, tuple((move.minute, targets[move.level]) for move in found.moves)
 
     def _search(self, cells: Sequence[Cell], levels: Levels, tolls: Floats) -> Search:
@@ -228,9 +228,11 @@ class Case:
     ) -> Schedule | None:
         search = self._search(cells, levels, self.dual.tolls)
         times = set(self.dual.times)
-        found = Found(cost=cost, moves=())
+        found = FoundSchedule(cost=cost, moves=())
         for hope in (*(share * bound for share in HOPES), np.inf):
-            found = search.best(_sorted(times), Found(cost=min(cost, hope), moves=()), beam=BEAM)
+            found = search.best(
+                _sorted(times), FoundSchedule(cost=min(cost, hope), moves=()), beam=BEAM
+            )
             if found.moves or hope >= cost:
                 break
         for _ in range((1 if self._past.schedules else AGAIN_AROUND) if found.moves else 0):
@@ -270,7 +272,7 @@ def clock_of(conditions: Conditions) -> Clock:
     return Clock(
         effect=-(-conditions.delays.effect // minute),
         completed=-(-conditions.delays.completed // minute),
-        window=WINDOW // minute,
+        window=MODIFICATION_WINDOW // minute,
         starts=conditions.slots,
     )
 

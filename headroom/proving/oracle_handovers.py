@@ -35,7 +35,7 @@ MOST_BYTES = 128 << 20
 MOST_TABLES = 12
 
 
-class Known:
+class KnownTransitions:
     """What has been worked out for levels of one course, minutes that count and clock."""
 
     def __init__(self) -> None:
@@ -67,9 +67,9 @@ class Levels:
         levels: Sequence[Level],
         *,
         stride: int = 1,
-        known: Known | None = None,
+        known: KnownTransitions | None = None,
     ) -> None:
-        self._known = known or Known()
+        self._known = known or KnownTransitions()
         self._tables: dict[Reach, list[Floats]] = {}
         self.load, self.clock, self.levels, self.stride = load, clock, tuple(levels), stride
         self.minutes = minutes = load.minutes
@@ -234,4 +234,4 @@ def _ended(waits: Bools) -> Floats:
     return ended
 
 
-__all__ = ["Handovers", "Inherited", "Known", "Levels", "Rows"]
+__all__ = ["Handovers", "Inherited", "KnownTransitions", "Levels", "Rows"]

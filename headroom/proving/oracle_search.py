@@ -44,7 +44,7 @@ class Label(NamedTuple):
     before: Label | None
 
 
-class Run(NamedTuple):
+class LevelRun(NamedTuple):
     """Minutes from `begin` on under a level until its queue is settled, at edge `merged`."""
 
     begin: int
@@ -54,7 +54,7 @@ class Run(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class FoundSchedule:
     """The best schedule so far, and whether anything that might beat it was left unseen."""
 
     cost: float
@@ -86,9 +86,9 @@ class Search:
         self._savable = savable
         self._tolled = np.concatenate(([0.0], np.cumsum(tolls)))
         self._origin_starved = np.concatenate(([0], np.cumsum(origin.starved))).astype(np.float64)
-        self._runs: dict[tuple[int, int, float], Run] = {}
+        self._runs: dict[tuple[int, int, float], LevelRun] = {}
 
-    def best(self, times: Ints, known: Found, *, beam: int | None) -> Found:
+    def best(self, times: Ints, known: FoundSchedule, *, beam: int | None) -> FoundSchedule:
         """The best schedule whose changes start at `times` or as soon as AWS allows."""
         found = known
         buckets: dict[int, list[Label]] = defaultdict(list)
@@ -128,7 +128,7 @@ class Search:
                 labels[place] = labels[place]._replace(least=least)
         return [label for label in labels if label.least < ceiling]
 
-    def _finish(self, label: Label, found: Found) -> None:
+    def _finish(self, label: Label, found: FoundSchedule) -> None:
         run = self._run(label)
         starved = self._starved(label.level, run, np.array([self.minutes]))[0]
         cost = label.spent + self.value * float(starved)
@@ -141,7 +141,7 @@ class Search:
         label: Label | None,
         times: Ints,
         ceiling: float,
-        found: Found | None = None,
+        found: FoundSchedule | None = None,
         *,
         beam: int | None = None,
     ) -> Iterator[Label]:
@@ -188,13 +188,13 @@ class Search:
         )
         return spent, position, self.allowed[level]
 
-    def _starved(self, level: int, run: Run, until: Ints) -> Floats:
+    def _starved(self, level: int, run: LevelRun, until: Ints) -> Floats:
         settled = self.levels.levels[level].settled.starved
         inside = np.minimum(until, run.merged)
         starved: Floats = run.starved[inside - run.begin] + settled[until] - settled[inside]
         return starved
 
-    def _run(self, label: Label) -> Run:
+    def _run(self, label: Label) -> LevelRun:
         begin = min(label.minute + self.clock.effect, self.minutes)
         position = label.position
         waits = self.levels.load.edges[begin] - position > WAITING
@@ -206,12 +206,12 @@ class Search:
             run = self._runs[key] = self._fresh(*key, waits=bool(waits))
         return run
 
-    def _fresh(self, index: int, begin: int, position: float, *, waits: bool) -> Run:
+    def _fresh(self, index: int, begin: int, position: float, *, waits: bool) -> LevelRun:
         """Follow the queue until it is what it would be had the level always been in force."""
         level, load = self.levels.levels[index], self.levels.load
         edges = load.edges
         if not waits and level.settled.quiet[begin] == begin:
-            return Run(begin, begin, np.zeros(1), edges[begin : begin + 1])
+            return LevelRun(begin, begin, np.zeros(1), edges[begin : begin + 1])
         length = 240 if waits else int(level.settled.quiet[begin]) - begin
         while True:
             end = min(self.minutes, begin + length)
@@ -222,7 +222,7 @@ class Search:
             length *= 4
         merged = int(same[0]) if same.size else end - begin
         starved = np.cumsum(run.starved[:merged] & self._savable[begin : begin + merged])
-        return Run(
+        return LevelRun(
             begin,
             begin + merged,
             np.concatenate(([0.0], starved)),
@@ -300,4 +300,4 @@ def _moves(label: Label) -> tuple[Move, ...]:
     return tuple(reversed(moves))
 
 
-__all__ = ["Found", "Label", "Search"]
+__all__ = ["FoundSchedule", "Label", "Search"]

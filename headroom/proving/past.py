@@ -73,7 +73,7 @@ class Periods:
         )
 
 
-def periods(
+def history_periods(
     parts: Parts, configuration: Configuration, modification: Modification | None
 ) -> Iterator[Periods]:
     """Each part of the past in arrays, under the configuration that was in force then.
@@ -84,7 +84,7 @@ def periods(
         yield _periods(activity, instance, configuration, modification)
 
 
-def in_force(
+def configuration_in_force(
     configuration: Configuration, modification: Modification | None, at: datetime
 ) -> Configuration:
     """The configuration at an instant of the past, as far as AWS tells."""
@@ -95,7 +95,7 @@ def in_force(
     )
 
 
-def values(series: Series) -> Floats:
+def series_array(series: Series) -> Floats:
     """A series as an array, NaN where nothing was published."""
     return np.array(series.values, dtype=np.float64)
 
@@ -106,9 +106,9 @@ def _periods(
     configuration: Configuration,
     modification: Modification | None,
 ) -> Periods:
-    reads, writes = values(activity.read_iops), values(activity.write_iops)
+    reads, writes = series_array(activity.read_iops), series_array(activity.write_iops)
     read_bytes, write_bytes = (
-        np.where(ops == 0, 0.0, values(series) * MIB)
+        np.where(ops == 0, 0.0, series_array(series) * MIB)
         for ops, series in ((reads, activity.read_mibps), (writes, activity.write_mibps))
     )
     unknown = np.isnan(reads + writes + read_bytes + write_bytes)
@@ -120,11 +120,13 @@ def _periods(
     split = _split(activity.read_iops.start, period, len(reads), modification)
     for first, last in ((0, split), (split, len(reads))):
         if first < last:
-            was = in_force(configuration, modification, activity.read_iops.start + first * period)
+            was = configuration_in_force(
+                configuration, modification, activity.read_iops.start + first * period
+            )
             served = (reads, writes, read_bytes, write_bytes)
             part = _Served(*(column[first:last] for column in served))
             use[first:last], held[first:last] = _utilisation(part, activity, was, first)
-    checks = (values(activity.iops_exceeded), values(activity.throughput_exceeded))
+    checks = (series_array(activity.iops_exceeded), series_array(activity.throughput_exceeded))
     by_instance = _by_instance(instance, len(reads))
     held &= ~unknown & ~by_instance
     whole = activity.read_iops.period_s // 60
@@ -170,9 +172,9 @@ def _utilisation(
     ops = served.ebs_ops(can.io_bytes)
     mibps = (served.read_bytes + served.write_bytes) / MIB
     driven = ops if can.io_bytes == HDD_IO_BYTES else mibps
-    balance = values(activity.burst_balance_percent)[first:last]
+    balance = series_array(activity.burst_balance_percent)[first:last]
     checks = [
-        values(series)[first:last]
+        series_array(series)[first:last]
         for series in (activity.iops_exceeded, activity.throughput_exceeded)
     ]
     shares, flags = [], []
@@ -211,7 +213,9 @@ def _split(
 def _by_instance(instance: InstanceActivity | None, count: int) -> Bools:
     if instance is None:
         return np.zeros(count, dtype=np.bool_)
-    return (values(instance.iops_exceeded) >= 1) | (values(instance.throughput_exceeded) >= 1)
+    return (series_array(instance.iops_exceeded) >= 1) | (
+        series_array(instance.throughput_exceeded) >= 1
+    )
 
 
-__all__ = ["Parts", "Periods", "in_force", "periods", "values"]
+__all__ = ["Parts", "Periods", "configuration_in_force", "history_periods", "series_array"]

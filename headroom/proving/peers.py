@@ -17,7 +17,7 @@ from headroom.domain.catalogue import LIMITS, capability, cheapest, max_iops
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.course import Floats
 from headroom.proving.histogram import DecayingHistogram
-from headroom.proving.trial import Rule, Seen
+from headroom.proving.trial import ControlRule, PublishedSoFar
 
 HOUR, DAY = 60, 24 * 60
 GP3_INCLUDED = (3_000, 125)
@@ -40,7 +40,7 @@ class Threshold:
     every_min = HOUR
     BALANCE, UTILISATION, RAISE = 20.0, 0.8, 1.5
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         """Half as many IOPS again where five minutes of the last hour used 80 % of them."""
         current = seen.configuration
         if seen.in_flight:
@@ -64,7 +64,7 @@ class Gp2ToGp3:
     name = "gp2-to-gp3"
     every_min = DAY
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         """gp3 as it comes, where the volume is gp2."""
         if seen.configuration.volume_type is not VolumeType.GP2:
             return None
@@ -89,7 +89,7 @@ class GrowGp2:
     every_min = 5
     BALANCE, SHARE, LEAST_GIB = 20.0, 0.10, 10
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         """A larger gp2 volume while the bucket is low."""
         current = seen.configuration
         if current.volume_type is not VolumeType.GP2 or seen.in_flight:
@@ -121,7 +121,7 @@ class StepUpStepDown:
     every_min = 5
     ALARM, OF, IDLE_MIN, IDLE_SHARE = 3, 5, 6 * HOUR, 0.30
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         """Twice what was exceeded, or half of what idles."""
         if seen.in_flight:
             return None
@@ -138,7 +138,7 @@ class StepUpStepDown:
             return _gp3(current, by[0] * can.sustained_iops, by[1] * can.sustained_mibps)
         return _with_iops(current, 2 * can.sustained_iops)
 
-    def _down(self, seen: Seen, current: Configuration) -> Configuration | None:
+    def _down(self, seen: PublishedSoFar, current: Configuration) -> Configuration | None:
         can = capability(current)
         if current.volume_type is VolumeType.GP2 or len(seen.iops) < self.IDLE_MIN:
             return None
@@ -168,7 +168,7 @@ class DailyPercentile:
     every_min = DAY
     LOOKBACK, LEAST_MIN, PERCENT, MARGIN = 14 * DAY, 30 * HOUR, 99.5, 1.20
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         """What the percentile and its margin ask of gp3; nothing while a change is under way."""
         if seen.in_flight or len(seen.iops) < self.LEAST_MIN:
             return None
@@ -200,7 +200,7 @@ class DecayingUse:
         self._mibps = DecayingHistogram(first=0.1, growth=1.05, half_life_min=DAY)
         self._read = 0
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         """What the histograms ask of gp3, where it is far enough from what is there."""
         new = slice(self._read, len(seen.iops))
         self._iops.add(seen.iops[new])
@@ -227,7 +227,7 @@ class DecayingUse:
         return None
 
 
-RULES: Mapping[str, Callable[[], Rule]] = MappingProxyType(
+RULES: Mapping[str, Callable[[], ControlRule]] = MappingProxyType(
     {
         Threshold.name: Threshold,
         Gp2ToGp3.name: Gp2ToGp3,

@@ -22,7 +22,7 @@ from headroom.domain.resources import Configuration, InstanceLimits, Volume
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
 from headroom.proving.fast import FastVolume
-from headroom.proving.fast_engine import follow
+from headroom.proving.fast_engine import run_engine
 from headroom.proving.instances import BOUNDLESS
 from headroom.proving.loads import Hung
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
@@ -49,7 +49,7 @@ class ReplayedChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
+class PlaybackOutcome:
     """What came of the past under one controller; money in USD."""
 
     starved_minutes: int
@@ -67,12 +67,12 @@ class Played:
 class Playback:
     """A volume left alone, and with Headroom in charge of it; the scene of that if asked for."""
 
-    left_alone: Played
-    headroom: Played
+    left_alone: PlaybackOutcome
+    headroom: PlaybackOutcome
     scene: Scene | None = None
 
 
-def fast(
+def play_vectorized(
     volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False
 ) -> Playback:
     """An SSD volume played on arrays."""
@@ -85,7 +85,7 @@ def fast(
         metric_delay=METRIC_DELAY,
         listed=prices,
     )
-    run = follow(course, start, conditions, policy=policy, since=since, with_records=draw)
+    run = run_engine(course, start, conditions, policy=policy, since=since, with_records=draw)
     changes = tuple(
         ReplayedChange(
             at=course.start + timedelta(minutes=change.minute),
@@ -113,7 +113,7 @@ def fast(
     )  # fmt: skip
 
 
-def exact(
+def play_exact(
     volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False,
     limits: InstanceLimits | None = None,
 ) -> Playback:  # fmt: skip
@@ -138,8 +138,10 @@ def exact(
 Span = tuple[datetime, datetime]
 
 
-def _left_alone(start: Configuration, starved: int, span: Span, prices: PriceTable) -> Played:
-    return Played(
+def _left_alone(
+    start: Configuration, starved: int, span: Span, prices: PriceTable
+) -> PlaybackOutcome:
+    return PlaybackOutcome(
         starved_minutes=starved,
         storage_usd=_paid(start, (), span, prices),
         usd_per_month_end=prices.monthly(start),
@@ -152,13 +154,13 @@ def _in_charge(
     changes: tuple[ReplayedChange, ...],
     wrong: tuple[int, int],
     paid: tuple[Configuration, Span, PriceTable],
-) -> Played:
+) -> PlaybackOutcome:
     start, span, prices = paid
     counts = {
         kind: sum(isinstance(decision.answer, kind) for decision in decisions)
         for kind in (Act, Hold, Escalate)
     }
-    return Played(
+    return PlaybackOutcome(
         starved_minutes=starved,
         storage_usd=_paid(start, changes, span, prices),
         usd_per_month_end=prices.monthly(changes[-1].target if changes else start),
@@ -242,4 +244,4 @@ def _workload(course: Course, first: int, last: int) -> TraceWorkload:
     )
 
 
-__all__ = ["Playback", "Played", "ReplayedChange", "exact", "fast"]
+__all__ = ["Playback", "PlaybackOutcome", "ReplayedChange", "play_exact", "play_vectorized"]

@@ -32,14 +32,14 @@ from headroom.policy_document import ACCOUNT_ID, REGION
 from headroom.policy_text import load_policy_file
 from headroom.proving.errors import BadInput
 from headroom.proving.fast import SSD
-from headroom.proving.fields import Block, load_yaml, shown
+from headroom.proving.fields import Block, as_quoted, load_yaml
 from headroom.proving.situation import (
     USUAL_REGION,
     Ledgered,
-    Load,
     Situation,
+    SituationLoad,
+    described_volume,
     evidence,
-    made_volume,
     word_load,
 )
 
@@ -117,7 +117,7 @@ def load_tests(path: Path, *, policy: Path | None = None) -> PolicyTests:
     return PolicyTests(policy_path=chosen, policy=load_policy_file(chosen), tests=tests)
 
 
-def run(tests: PolicyTests) -> Iterator[Verdict]:
+def run_policy_test(tests: PolicyTests) -> Iterator[Verdict]:
     """Decide every situation and compare, in order."""
     for test in tests.tests:
         effective = limits_for(tests.policy, test.volume)
@@ -179,27 +179,27 @@ def _volume(block: Block) -> Volume:
         region=_place(block, "region", USUAL_REGION, REGION),
         resource_id="vol-0123456789abcdef0",
     )
-    return made_volume(ref, configuration, _tags(block))
+    return described_volume(ref, configuration, _tags(block))
 
 
 def _place(block: Block, key: str, usual: str, pattern: str) -> str:
     text = block.text(key, usual)
     if not re.fullmatch(pattern, text):
-        raise block.wrong(key, f"is {shown(text)}; it must look like {usual}")
+        raise block.wrong(key, f"is {as_quoted(text)}; it must look like {usual}")
     return text
 
 
 def _tags(block: Block) -> dict[str, str]:
     tags = block.raw("tags") or {}
     if not isinstance(tags, Mapping):
-        raise block.wrong("tags", f"is {shown(tags)}; it must map tag keys to values")
+        raise block.wrong("tags", f"is {as_quoted(tags)}; it must map tag keys to values")
     return {
         str(key): str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in tags.items()
     }
 
 
-def _load(top: Block, volume: Volume) -> Load | None:
+def _load(top: Block, volume: Volume) -> SituationLoad | None:
     given = top.raw("load")
     if given is None:
         return None
@@ -218,7 +218,7 @@ def _load(top: Block, volume: Volume) -> Load | None:
     minutes = round(block.duration("for", "30m").total_seconds() / 60)
     if not 1 <= minutes <= 7 * 1_440:
         raise block.wrong("for", "must be from 1m to 7d")
-    return Load(
+    return SituationLoad(
         iops=iops, io_kib=kib, minutes=minutes,
         before_iops=block.number("before_iops", min(iops, 100), low=0, high=1e7),
         days=block.whole("days", 1, low=0, high=14),
@@ -265,7 +265,7 @@ def _names(block: Block, key: str, allowed: Sequence[str]) -> Iterator[str]:
     given = block.raw(key)
     for one in [given] if isinstance(given, str) else block.items(key):
         if one not in allowed:
-            raise block.wrong(key, f"names {shown(one)}; known are {', '.join(allowed)}")
+            raise block.wrong(key, f"names {as_quoted(one)}; known are {', '.join(allowed)}")
         yield str(one)
 
 
@@ -276,7 +276,9 @@ def _range(block: Block, key: str) -> tuple[int, int]:
     if found is not None and any(found.groups()):
         return int(found[1] or 0), int(found[2] or 10**9)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise block.wrong(key, f"is {shown(value)}; it must be a number or a range like 4000..8000")
+        raise block.wrong(
+            key, f"is {as_quoted(value)}; it must be a number or a range like 4000..8000"
+        )
     return value, value
 
 
@@ -313,9 +315,9 @@ def _differences(
         yield f"it {waits} for a person's approval, expected {wanted}"
     plan = chosen(decision)
     yield from _of_plan(expected, plan)
-    missing = sorted(set(expected.blocked_by) - set(blocking(decision)))
+    missing = sorted(set(expected.blocked_by) - set(blocking_guardrails(decision)))
     if missing:
-        found = ", ".join(blocking(decision)) or "nothing"
+        found = ", ".join(blocking_guardrails(decision)) or "nothing"
         yield f"blocked by {found}, expected {', '.join(missing)} as well"
 
 
@@ -345,7 +347,7 @@ def chosen(decision: Decision) -> Plan | None:
     return answer.plan if isinstance(answer, Act) else answer.would_take
 
 
-def blocking(decision: Decision) -> tuple[str, ...]:
+def blocking_guardrails(decision: Decision) -> tuple[str, ...]:
     """Guardrails that block the plan it would take; the best plan's when there is none."""
     plan = chosen(decision)
     judged = next((j for j in decision.judgements if plan in (None, j.plan)), None)

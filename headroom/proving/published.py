@@ -40,7 +40,7 @@ def minute_number(instant: datetime) -> int:
     return int(instant.timestamp() // 60)
 
 
-class Grid:
+class MinuteValues:
     """Columns of values on consecutive minutes; a minute that was never put is all None."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -90,10 +90,10 @@ class PublishedVolume:
         self._delay_s = delay.total_seconds()
         self._other = (other_iops, other_mibps)
         self._database = database
-        self._volume = Grid(VOLUME_SERIES)
-        self._instance = Grid(INSTANCE_SERIES)
-        self._slow = Grid((*VOLUME_SERIES, *BUSIEST))
-        self._free = Grid((FREE,))
+        self._volume = MinuteValues(VOLUME_SERIES)
+        self._instance = MinuteValues(INSTANCE_SERIES)
+        self._slow = MinuteValues((*VOLUME_SERIES, *BUSIEST))
+        self._free = MinuteValues((FREE,))
 
     def put(self, minute: int, points: Iterable[Datapoint]) -> None:
         """Publish one minute."""

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
-from headroom.proving.rows import HALVES, Kind, Row
-from headroom.proving.targeted import targets
+from headroom.proving.rows import HALVES, ComparisonRow, ControllerKind
+from headroom.proving.targeted import release_targets
 
-GROUPS: Mapping[str, Callable[[Row], bool]] = MappingProxyType(
+GROUPS: Mapping[str, Callable[[ComparisonRow], bool]] = MappingProxyType(
     {
         "all": lambda row: True,
         "tuning": lambda row: row.half == "tuning",
@@ -42,30 +42,30 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class RankingEntry:
     """One controller at one preset; `rank` counts from 1 among its kind, references apart."""
 
     controller: str
-    kind: Kind
+    kind: ControllerKind
     rank: int
     dominated: bool
     """Whether another of its kind has no more starved minutes and no more dollars, less of one."""
     totals: Mapping[str, Total]
 
 
-def standings(rows: Sequence[Row]) -> tuple[Standing, ...]:
+def rank_controllers(rows: Sequence[ComparisonRow]) -> tuple[RankingEntry, ...]:
     """Controllers by total score, the best first, then the references; `rows` of one preset."""
-    by_name: dict[str, list[Row]] = defaultdict(list)
+    by_name: dict[str, list[ComparisonRow]] = defaultdict(list)
     for row in rows:
         by_name[row.controller].append(row)
     totals = {name: _totals(own) for name, own in by_name.items()}
-    found: list[Standing] = []
+    found: list[RankingEntry] = []
     for reference in (False, True):
         names = [n for n, own in by_name.items() if (own[0].kind == "reference") is reference]
         names.sort(key=lambda name: totals[name]["all"].score)
         for rank, name in enumerate(names, start=1):
             found.append(
-                Standing(
+                RankingEntry(
                     controller=name,
                     kind=by_name[name][0].kind,
                     rank=rank,
@@ -76,7 +76,7 @@ def standings(rows: Sequence[Row]) -> tuple[Standing, ...]:
     return tuple(found)
 
 
-def total(rows: Sequence[Row]) -> Total:
+def total_of(rows: Sequence[ComparisonRow]) -> Total:
     """Sums over rows of one controller."""
     return Total(
         runs=len(rows),
@@ -92,8 +92,8 @@ def total(rows: Sequence[Row]) -> Total:
     )
 
 
-def _totals(rows: Sequence[Row]) -> Mapping[str, Total]:
-    return {name: total([r for r in rows if inside(r)]) for name, inside in GROUPS.items()}
+def _totals(rows: Sequence[ComparisonRow]) -> Mapping[str, Total]:
+    return {name: total_of([r for r in rows if inside(r)]) for name, inside in GROUPS.items()}
 
 
 def _dominated(name: str, names: Sequence[str], totals: Mapping[str, Mapping[str, Total]]) -> bool:
@@ -108,7 +108,7 @@ def _point(of: Total) -> tuple[int, float]:
     return of.starved_minutes, round(of.storage_usd, 2)
 
 
-def summary(rows: Sequence[Row]) -> dict[str, object]:
+def summary(rows: Sequence[ComparisonRow]) -> dict[str, object]:
     """The object under `summary` in `headroom compare --json`."""
     presets = list(dict.fromkeys(row.preset for row in rows))
     half = {row.trace: row.half for row in rows}
@@ -136,8 +136,8 @@ def summary(rows: Sequence[Row]) -> dict[str, object]:
     }
 
 
-def _of_preset(rows: Sequence[Row]) -> dict[str, object]:
-    order = standings(rows)
+def _of_preset(rows: Sequence[ComparisonRow]) -> dict[str, object]:
+    order = rank_controllers(rows)
     return {
         "ranking": [s.controller for s in order if s.kind != "reference"],
         "references": [s.controller for s in order if s.kind == "reference"],
@@ -153,12 +153,12 @@ def _of_preset(rows: Sequence[Row]) -> dict[str, object]:
             for s in order
         ],
         "oracle": _oracle([row for row in rows if row.controller == "oracle"]),
-        "targets": [asdict(target) for target in targets(rows)],
+        "targets": [asdict(target) for target in release_targets(rows)],
         "by_trace": list(_by_trace(rows)),
     }
 
 
-def _oracle(rows: Sequence[Row]) -> dict[str, object]:
+def _oracle(rows: Sequence[ComparisonRow]) -> dict[str, object]:
     """What the oracle's schedules score, and what no schedule scores less than."""
     return {
         "score": round(sum(row.score for row in rows), 4),
@@ -168,7 +168,7 @@ def _oracle(rows: Sequence[Row]) -> dict[str, object]:
     }
 
 
-def _by_trace(rows: Sequence[Row]) -> Iterator[dict[str, object]]:
+def _by_trace(rows: Sequence[ComparisonRow]) -> Iterator[dict[str, object]]:
     """Every controller's score on each trace at each scale, all starts together."""
     found: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for row in rows:

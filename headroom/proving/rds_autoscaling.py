@@ -17,7 +17,7 @@ _AHEAD_HOURS = 7
 GIB = 1_024**3
 
 
-def grown(size_gib: int, *, most_gib: int, gib_per_hour: float = 0.0) -> int | None:
+def autoscaled_size(size_gib: int, *, most_gib: int, gib_per_hour: float = 0.0) -> int | None:
     """The size autoscaling goes to, or None where that is beyond `most_gib`.
 
     The larger of 10 GiB, a tenth, and what the growth of the last hour makes of seven.

@@ -52,7 +52,7 @@ def storage_made(request: Mapping[str, Any], database: Database) -> Configuratio
     return found
 
 
-def maximum(most: object, size_gib: int) -> int | None:
+def max_allocated_storage(most: object, size_gib: int) -> int | None:
     """MaxAllocatedStorage of storage of `size_gib`; None where it switches autoscaling off."""
     if most is None or int(str(most)) == size_gib:
         return None

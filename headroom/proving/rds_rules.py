@@ -14,18 +14,18 @@ from datetime import datetime, timedelta
 from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration, Modification, ModificationState
 from headroom.proving import rds_targets
-from headroom.proving.rds_autoscaling import FreeSpace, grown
-from headroom.proving.rds_settings import NOTICED, Settings, next_window
+from headroom.proving.rds_autoscaling import FreeSpace, autoscaled_size
+from headroom.proving.rds_settings import NOTICED, Settings, next_maintenance_window
 from headroom.proving.rules import Delays, VolumeLifecycle
 from headroom.proving.targets import ModificationRefused
 
-DELAYS = Delays(modifying=timedelta(minutes=5))
+DATABASE_DELAYS = Delays(modifying=timedelta(minutes=5))
 """A change in place: `modifying` for minutes, then `storage-optimization`."""
-COPYING = Delays(
+FULL_COPY_DELAYS = Delays(
     modifying=timedelta(hours=3), effect=timedelta(hours=3), completed=timedelta(hours=6)
 )
 """A change that copies all data: `modifying` for hours."""
-FIELDS = {
+STORAGE_FIELDS = {
     "StorageType": "volume_type", "AllocatedStorage": "size_gib", "Iops": "iops",
     "StorageThroughput": "throughput_mibps",
 }  # fmt: skip
@@ -57,8 +57,8 @@ class DatabaseLife:
         created_at: datetime,
         settings: Settings,
         state_code: str = "InvalidDBInstanceState",
-        delays: Delays = DELAYS,
-        copying: Delays = COPYING,
+        delays: Delays = DATABASE_DELAYS,
+        copying: Delays = FULL_COPY_DELAYS,
         history: Sequence[datetime] = (),
         max_allocated_gib: int | None = None,
     ) -> None:
@@ -125,7 +125,7 @@ class DatabaseLife:
             return
         if self.lifecycle.next_slot_at(now) > now:
             return
-        to_gib = grown(size, most_gib=most, gib_per_hour=gib_per_hour)
+        to_gib = autoscaled_size(size, most_gib=most, gib_per_hour=gib_per_hour)
         if to_gib is not None:
             self.scale(now, to_gib)
 
@@ -167,7 +167,7 @@ class DatabaseLife:
         if not self._waiting and not self.settings.pending(now):
             self._waiting_since = now
             return
-        window = next_window(self.settings.window, self._waiting_since)
+        window = next_maintenance_window(self.settings.window, self._waiting_since)
         if window > now:
             return
         self._waiting_since = now
@@ -202,11 +202,11 @@ class DatabaseLife:
 
     def _target(self, now: datetime, wanted: Mapping[str, object]) -> Configuration | None:
         """Where `wanted` leads to; None where the storage is that already."""
-        asked = {FIELDS[name]: value for name, value in wanted.items()}
+        asked = {STORAGE_FIELDS[name]: value for name, value in wanted.items()}
         if not asked:
             return None
         here = self._here(now)
-        none: dict[str, object] = dict.fromkeys(FIELDS.values())
+        none: dict[str, object] = dict.fromkeys(STORAGE_FIELDS.values())
         target = rds_targets.target_of(here, **{**none, **asked})  # type: ignore[arg-type]
         return None if target == here else target
 
@@ -231,7 +231,7 @@ class DatabaseLife:
         self, now: datetime, wanted: Mapping[str, object], target: Configuration,
         *, events: tuple[str, str],
     ) -> Modification:  # fmt: skip
-        asked = {FIELDS[name]: value for name, value in wanted.items()}
+        asked = {STORAGE_FIELDS[name]: value for name, value in wanted.items()}
         origin = self._here(now)
         started = self.lifecycle.modify(now, **asked)  # type: ignore[arg-type]
         delays = self._copying if full_copy(origin, target) else self.lifecycle.delays
@@ -252,7 +252,7 @@ class DatabaseLife:
 def _difference(origin: Configuration, target: Configuration) -> dict[str, object]:
     """What is pending of a change of storage, as the API names it."""
     found: dict[str, object] = {}
-    for name, ours in FIELDS.items():
+    for name, ours in STORAGE_FIELDS.items():
         before, after = getattr(origin, ours), getattr(target, ours)
         if before != after and after is not None:
             found[name] = getattr(after, "value", after)

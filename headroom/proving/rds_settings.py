@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 
 RESTARTING = ("DBInstanceClass", "DBClusterInstanceClass", "EngineVersion")
 """Settings whose change restarts the database."""
-WAITING = (*RESTARTING, "BackupRetentionPeriod", "Port")
+DEFERRED_SETTINGS = (*RESTARTING, "BackupRetentionPeriod", "Port")
 """Settings that wait for the maintenance window unless they are asked for at once."""
-WINDOW = "sun:05:00-sun:05:30"
+MAINTENANCE_WINDOW = "sun:05:00-sun:05:30"
 """PreferredMaintenanceWindow where none is given, UTC."""
 NOTICED = timedelta(seconds=30)
 """How long RDS goes on telling `available` after it accepted a change."""
@@ -45,7 +45,7 @@ class Applied:
 class Settings:
     """Every answer depends only on the instant asked, which never goes back."""
 
-    def __init__(self, values: Mapping[str, object], *, window: str = WINDOW) -> None:
+    def __init__(self, values: Mapping[str, object], *, window: str = MAINTENANCE_WINDOW) -> None:
         self._values = dict(values)
         self.window = window
         self._waiting: dict[str, object] = {}
@@ -97,7 +97,7 @@ class Settings:
         return change
 
 
-def next_window(window: str, after: datetime) -> datetime:
+def next_maintenance_window(window: str, after: datetime) -> datetime:
     """The next begin of a weekly window like `sun:05:00-sun:05:30`, strictly after; ValueError."""
     begin = window.split("-")[0]
     day, hour, minute = begin.split(":")

@@ -21,7 +21,7 @@ from headroom.domain.estimate import estimate
 from headroom.domain.observation import Observation, Series, VolumeActivity
 from headroom.domain.resources import InstanceLimits, Modification, Volume
 from headroom.proving.course import Course, Floats
-from headroom.proving.past import Parts, Periods, in_force, periods
+from headroom.proving.past import Parts, Periods, configuration_in_force, history_periods
 from headroom.proving.warp import Warp, spans, warped
 
 MILDEST = 1.05
@@ -48,7 +48,7 @@ ESTIMATED_RUNS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class HistoryCoverage:
     """How much of a past is known, and how well. Counts are minutes."""
 
     start: datetime
@@ -77,7 +77,7 @@ class Rebuilt:
     """BurstBalance where the past begins; 100 where none was published."""
     balance_percent_since: float
     """BurstBalance where the replay begins."""
-    known: Known
+    known: HistoryCoverage
 
 
 def rebuild(
@@ -92,7 +92,7 @@ def rebuild(
 
     `limits` are those of the instance, as far as known: no load is rebuilt above its baseline.
     """
-    told = tuple(periods(parts, volume.configuration, modification))
+    told = tuple(history_periods(parts, volume.configuration, modification))
     counted = [each.since(since) for each in told]
     if not any(each.measured.any() for each in counted):
         return None
@@ -116,7 +116,7 @@ def rebuild(
     course = _course(volume, told, columns, step_s)
     since_minute = max(0, int((since - course.start).total_seconds()) // 60)
     begin = course.start + timedelta(minutes=since_minute)
-    known = Known(
+    known = HistoryCoverage(
         start=begin,
         minutes=course.minutes - since_minute,
         measured=sum(int(e.measured.sum()) * (e.period_s // 60) for e in counted),
@@ -171,7 +171,9 @@ def _faster(
     if each.period_s == COARSE_S:  # longer periods tell too little to estimate from
         for first, last in sorted(runs, key=lambda run: run[0] - run[1])[:ESTIMATED_RUNS]:
             at = each.start + timedelta(seconds=(last - 1) * each.period_s)
-            then = replace(volume, configuration=in_force(volume.configuration, modification, at))
+            then = replace(
+                volume, configuration=configuration_in_force(volume.configuration, modification, at)
+            )
             paces[first, last] = _pace(activity, then, last)
     usual = median(paces.values()) if paces else HASTIEST
     found = []
@@ -292,4 +294,4 @@ def _balance(parts: Parts, since: datetime) -> float:
     return 100.0
 
 
-__all__ = ["Known", "Rebuilt", "rebuild"]
+__all__ = ["HistoryCoverage", "Rebuilt", "rebuild"]

@@ -14,8 +14,8 @@ from headroom.domain.resources import EBS_TYPES, PriceUnknown, Volume, VolumeTyp
 from headroom.ports.storage import StorageView
 from headroom.proving.fast import SSD
 from headroom.proving.past import Parts
-from headroom.proving.playback import Played, exact, fast
-from headroom.proving.rebuilt import Known, rebuild
+from headroom.proving.playback import PlaybackOutcome, play_exact, play_vectorized
+from headroom.proving.rebuilt import HistoryCoverage, rebuild
 from headroom.proving.scene import Scene
 
 
@@ -24,11 +24,11 @@ class Replayed:
     """A volume whose past was played again."""
 
     view: StorageView
-    known: Known
+    known: HistoryCoverage
     relief_usd_per_minute: float
     usd_per_month: Decimal
-    left_alone: Played
-    headroom: Played
+    left_alone: PlaybackOutcome
+    headroom: PlaybackOutcome
     scene: Scene | None = None
 
     @property
@@ -70,7 +70,7 @@ def as_if_auto(policy: Policy, volume: Volume) -> Policy:
     return replace(policy, defaults=replace(policy.defaults, mode=Mode.AUTO), rules=rules)
 
 
-def why_not(view: StorageView, policy: Policy) -> str | None:
+def why_not_replayable(view: StorageView, policy: Policy) -> str | None:
     """Why a volume is not replayed whatever its past, None when it can be."""
     volume = view.volume
     effective = limits_for(policy, volume)
@@ -91,7 +91,7 @@ def why_not(view: StorageView, policy: Policy) -> str | None:
     return None
 
 
-def replay(
+def replay_volume(
     view: StorageView,
     parts: Parts,
     policy: Policy,
@@ -105,7 +105,7 @@ def replay(
     What was before `since` is what the engine can know of earlier days. The policy counts as if
     the mode were auto. The scene is drawn only if asked for. Raises NotReplayed.
     """
-    problem = why_not(view, policy)
+    problem = why_not_replayable(view, policy)
     if problem is not None:
         raise NotReplayed(problem)
     instance = view.instance
@@ -122,10 +122,10 @@ def replay(
     configuration = view.volume.configuration
     as_auto = as_if_auto(policy, view.volume)
     if configuration.database is None and configuration.volume_type in SSD:
-        found = fast(view.volume, rebuilt, as_auto, prices, draw=draw)
+        found = play_vectorized(view.volume, rebuilt, as_auto, prices, draw=draw)
     else:  # nothing but its storage hangs on the class of a database: that limit is played
         limits = instance.limits if configuration.database and instance is not None else None
-        found = exact(view.volume, rebuilt, as_auto, prices, draw=draw, limits=limits)
+        found = play_exact(view.volume, rebuilt, as_auto, prices, draw=draw, limits=limits)
     return Replayed(
         view=view,
         known=rebuilt.known,

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from headroom.proving.errors import BadInput
-from headroom.proving.rows import Measures, Row
+from headroom.proving.rows import ComparisonRow, Measures
 
 Case = tuple[str, str, str, str]
 OURS = "headroom"
@@ -19,7 +19,9 @@ MAY_DIFFER = ("presets_usd_per_starved_minute", "scales")
 """Conditions that are each row's own."""
 
 
-def earlier_rows(path: Path, conditions: Mapping[str, object]) -> dict[Case, tuple[Row, ...]]:
+def earlier_rows(
+    path: Path, conditions: Mapping[str, object]
+) -> dict[Case, tuple[ComparisonRow, ...]]:
     """Everybody's rows but Headroom's in an earlier `headroom compare --json`, by case.
 
     Raises BadInput when the file is none, or was made under other conditions.
@@ -35,14 +37,14 @@ def earlier_rows(path: Path, conditions: Mapping[str, object]) -> dict[Case, tup
     for name, value in conditions.items():
         if name not in MAY_DIFFER and made.get(name) != value:
             raise BadInput(f"{path.name} was made under other conditions: {name} differs.")
-    found: dict[Case, list[Row]] = defaultdict(list)
+    found: dict[Case, list[ComparisonRow]] = defaultdict(list)
     for row in rows:
         if row.controller != OURS:
             found[row.case].append(row)
     return {case: tuple(own) for case, own in found.items()}
 
 
-def joined(others: Sequence[Row], own: Row) -> list[Row]:
+def joined(others: Sequence[ComparisonRow], own: ComparisonRow) -> list[ComparisonRow]:
     """The others' rows and Headroom's new one; where it beats the oracle, it becomes the oracle."""
     oracle = next(row for row in others if row.controller == "oracle")
     better = own.score < oracle.score - ROUNDING
@@ -56,10 +58,10 @@ def joined(others: Sequence[Row], own: Row) -> list[Row]:
     return [replace(row, regret=row.score - best) for row in (*others, own)]
 
 
-def _row(said: Mapping[str, object]) -> Row:
+def _row(said: Mapping[str, object]) -> ComparisonRow:
     measures = {f.name for f in fields(Measures)}
-    own = {f.name for f in fields(Row)} - {"measures"}
-    return Row(
+    own = {f.name for f in fields(ComparisonRow)} - {"measures"}
+    return ComparisonRow(
         **{name: said[name] for name in own},  # type: ignore[arg-type]
         measures=Measures(**{name: said[name] for name in measures}),  # type: ignore[arg-type]
     )

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Literal
 
 Half = Literal["tuning", "unseen"]
-Kind = Literal["none", "published", "headroom", "reference"]
+ControllerKind = Literal["none", "published", "headroom", "reference"]
 SHORT_DAYS = 7.0
 HALVES = (
     "A trace belongs to the tuning half when the SHA-256 of its file name is an even number, and "
@@ -56,7 +56,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ComparisonRow:
     """One controller on one trace, scale, start and preset. Money in USD, over the whole course."""
 
     trace: str
@@ -64,7 +64,7 @@ class Row:
     start: str
     preset: str
     controller: str
-    kind: Kind
+    kind: ControllerKind
     score: float
     regret: float
     storage_usd: float

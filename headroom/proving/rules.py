@@ -18,7 +18,7 @@ from headroom.domain.resources import Configuration, Modification, ModificationS
 from headroom.proving import rds_targets
 from headroom.proving.targets import ModificationRefused, target_of
 
-WINDOW = timedelta(hours=24)
+MODIFICATION_WINDOW = timedelta(hours=24)
 """AWS counts the modifications of a volume over this rolling window."""
 
 
@@ -145,7 +145,7 @@ class VolumeLifecycle:
         known = self._starts[: bisect_right(self._starts, now)]
         if len(known) < MAX_MODIFICATIONS:
             return now
-        return max(now, known[-MAX_MODIFICATIONS] + WINDOW)
+        return max(now, known[-MAX_MODIFICATIONS] + MODIFICATION_WINDOW)
 
     def described(self, now: datetime) -> Configuration:
         """What DescribeVolumes reports: the origin while a modification is `modifying`.
@@ -251,6 +251,3 @@ def _aware(instant: datetime) -> datetime:
     if instant.tzinfo is None:
         raise ValueError(f"{instant} has no time zone; pass an aware instant.")
     return instant
-
-
-__all__ = ["WINDOW", "Delays", "ModificationRefused", "VolumeLifecycle"]

@@ -17,7 +17,7 @@ from headroom.policy_text import default_policy, load_policy_file, parse_policy
 from headroom.proving.databases import DATABASE, hung_on, storage_of
 from headroom.proving.disk import Contents, contents_of
 from headroom.proving.errors import BadInput
-from headroom.proving.fields import Block, load_yaml, shown
+from headroom.proving.fields import Block, as_quoted, load_yaml
 from headroom.proving.loads import SOURCES, Hung, parse_attachment, parse_workload, workload_in
 from headroom.proving.rules import Delays
 from headroom.proving.stand_in_prices import stood_in
@@ -84,7 +84,7 @@ class Scenario:
         return self.start + timedelta(seconds=self.workload.duration_s)
 
 
-def load(path: str | Path) -> Scenario:
+def load_scenario(path: str | Path) -> Scenario:
     """The scenario in a YAML file; raises BadInput with one sentence."""
     file = Path(path)
     return parse_scenario(load_yaml(file), source=file.name, base=file.parent)
@@ -137,14 +137,14 @@ def _kind(top: Block) -> Kind:
             "resource.kind", "is aurora, which is a format of its own: it takes no other block than "
             "resource, aws, history and limits (docs/aurora-scenarios.md)",
         )  # fmt: skip
-    raise top.wrong("resource.kind", f"is {shown(given)}; it must be one of {', '.join(KINDS)}")
+    raise top.wrong("resource.kind", f"is {as_quoted(given)}; it must be one of {', '.join(KINDS)}")
 
 
 def _resource(block: Block, of: Kind) -> Resource:
     configuration = storage_of(block) if of is Kind.RDS else _volume(block)
     tags = block.raw("tags")
     if tags is not None and not isinstance(tags, dict):
-        raise block.wrong("tags", f"is {shown(tags)}; it must be a mapping of tag to value")
+        raise block.wrong("tags", f"is {as_quoted(tags)}; it must be a mapping of tag to value")
     return Resource(
         configuration=configuration,
         burst_balance_percent=block.number("burst_balance_percent", 100, low=0, high=100),
@@ -171,7 +171,7 @@ def _tag(block: Block, key: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if value is None or not isinstance(value, str | int | float):
-        raise block.wrong(f"tags.{key}", f"is {shown(value)}; a tag's value is text")
+        raise block.wrong(f"tags.{key}", f"is {as_quoted(value)}; a tag's value is text")
     return str(value)
 
 
@@ -234,4 +234,11 @@ def _policy(top: Block, base: Path) -> Policy:
         raise BadInput(str(error)) from None
 
 
-__all__ = ["Hung", "Scenario", "load", "parse_attachment", "parse_scenario", "parse_workload"]
+__all__ = [
+    "Hung",
+    "Scenario",
+    "load_scenario",
+    "parse_attachment",
+    "parse_scenario",
+    "parse_workload",
+]

@@ -8,8 +8,8 @@ from pathlib import Path
 from headroom.domain.policy import limits_for
 from headroom.domain.resources import Kind, ResourceRef, Volume
 from headroom.proving.errors import BadInput
-from headroom.proving.fields import load_yaml, shown
-from headroom.proving.scenario import Scenario, load
+from headroom.proving.fields import as_quoted, load_yaml
+from headroom.proving.scenario import Scenario, load_scenario
 from headroom.proving.simulate import ACCOUNT, VOLUME_ID, Controller, simulate
 
 CONTROLLERS: tuple[Controller, ...] = ("none", "headroom")
@@ -21,18 +21,18 @@ def scenario_files(path: Path) -> list[Scenario]:
     """The scenario in `path`, or those of a YAML list of files, relative to it; raises BadInput."""
     listed = load_yaml(path)
     if isinstance(listed, dict) and "workload" in listed:
-        return [load(path)]
+        return [load_scenario(path)]
     if not isinstance(listed, list) or not listed:
         raise BadInput(f"{path.name} must be a YAML list of scenario files, such as [a.yaml].")
     found = []
     for each in listed:
         if not isinstance(each, str):
-            raise BadInput(f"{path.name} lists {shown(each)}, which is no file name.")
-        found.append(load(path.parent / each))
+            raise BadInput(f"{path.name} lists {as_quoted(each)}, which is no file name.")
+        found.append(load_scenario(path.parent / each))
     return found
 
 
-def played(scenario: Scenario) -> Iterator[Json]:
+def run_scenario_file(scenario: Scenario) -> Iterator[Json]:
     """One line per controller: what the scenario's own policy makes of it."""
     value = _value_usd(scenario)
     for controller in CONTROLLERS:

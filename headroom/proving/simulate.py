@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
 
-from headroom.domain.decision import Decision
 from headroom.domain.pricing import SECONDS_PER_MONTH
-from headroom.domain.records import Record, Step
+from headroom.domain.records import Step
 from headroom.domain.resources import Kind, Modification, ResourceRef
-from headroom.domain.signals import Signal
 from headroom.proving.audit import violations
+from headroom.proving.controller import ControllerLog, Hands
 from headroom.proving.disk import Disk, earlier_free
+from headroom.proving.engine import EngineHands
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.latency import LatencyHistogram
 from headroom.proving.physics import VolumePhysics
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume, minute_number
-from headroom.proving.rds_rules import COPYING
+from headroom.proving.rds_rules import FULL_COPY_DELAYS
 from headroom.proving.result import Change, Result, SimulatedMinute
 from headroom.proving.rules import VolumeLifecycle
 from headroom.proving.scenario import Scenario
@@ -38,26 +37,6 @@ KEPT = timedelta(days=15)
 """History older than this is not read by anybody."""
 
 Controller = Literal["headroom", "none"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
-    """What a controller did."""
-
-    decisions: tuple[Decision, ...]
-    records: tuple[Record, ...]
-    notes: tuple[str, ...]
-
-
-class Hands:
-    """A controller that does nothing; others override what it is told each minute."""
-
-    def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
-        """React to one minute that has passed."""
-
-    def log(self) -> Log:
-        """What it did."""
-        return Log(decisions=(), records=(), notes=())
 
 
 def simulate(
@@ -115,7 +94,7 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         scenario.resource.configuration,
         created_at=start - AGE,
         delays=aws.delays,
-        copying=COPYING,
+        copying=FULL_COPY_DELAYS,
         volume_id=ref.resource_id,
         names_instant=aws.refusal_names_instant,
         history=[at for at in aws.modified_at if at < scenario.start],
@@ -188,12 +167,10 @@ def _play_history(
 def _hands(controller: Controller, scenario: Scenario, world: World, ref: ResourceRef) -> Hands:
     if controller == "none":
         return Hands()
-    from headroom.proving.engine import EngineHands
-
     return EngineHands(scenario, world, ref)
 
 
-def _changes(made: Sequence[Modification], log: Log) -> Iterator[Change]:
+def _changes(made: Sequence[Modification], log: ControllerLog) -> Iterator[Change]:
     decisions = {decision.decision_id: decision for decision in log.decisions}
     applied = {r.at: r.decision_id for r in log.records if r.step is Step.APPLIED}
     for change in made:
@@ -226,4 +203,4 @@ def _paid(lifecycle: VolumeLifecycle, scenario: Scenario) -> Decimal:
     return total
 
 
-__all__ = ["ACCOUNT", "VOLUME_ID", "Controller", "Hands", "Log", "Result", "simulate"]
+__all__ = ["ACCOUNT", "VOLUME_ID", "Controller", "Result", "simulate"]

@@ -20,10 +20,10 @@ from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import Configuration, PriceUnknown, ResourceRef, Volume
 from headroom.domain.standing import KnownModification, fresh_standing
-from headroom.proving.calendars import OpenCalendars
 from headroom.proving.course import IO_KIB, Course
 from headroom.proving.fast import SSD, FastVolume
 from headroom.proving.fast_world import FastWorld
+from headroom.proving.fixed_ports import OpenCalendars
 
 AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 """The instant of every situation, so that the same one is decided the same for ever."""
@@ -33,7 +33,7 @@ USUAL_REGION = "us-east-1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class SituationLoad:
     """What the workload asks for in the last `minutes`, after `days` of asking for less.
 
     `iops` are application operations/s of `io_kib` KiB each, half of them reads; `before_iops`
@@ -64,18 +64,18 @@ class Situation:
     """A volume, its load, and what the ledger knows of it."""
 
     volume: Volume
-    load: Load
+    load: SituationLoad
     ledgered: Ledgered
 
 
-def word_load(word: str, volume: Volume) -> Load:
+def word_load(word: str, volume: Volume) -> SituationLoad:
     """The load that a word stands for: idle, busy or starved, by what the volume sustains.
 
     Raises KeyError for any other word.
     """
     can = capability(volume.configuration).sustained_iops
     share, before = {"idle": (0.05, 0.05), "busy": (0.6, 0.6), "starved": (2.0, 0.5)}[word]
-    return Load(iops=can * share, before_iops=can * before)
+    return SituationLoad(iops=can * share, before_iops=can * before)
 
 
 def evidence(situation: Situation, policy: Policy) -> Evidence:
@@ -148,7 +148,9 @@ def _observed(situation: Situation) -> Observation:
     )
 
 
-def made_volume(ref: ResourceRef, configuration: Configuration, tags: Mapping[str, str]) -> Volume:
+def described_volume(
+    ref: ResourceRef, configuration: Configuration, tags: Mapping[str, str]
+) -> Volume:
     """A volume as EC2 would describe it, attached to one instance and nobody else's."""
     return Volume(
         ref=ref, configuration=configuration, availability_zone=f"{ref.region}a", state="in-use",

@@ -12,7 +12,7 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.conditions import Conditions, within
 from headroom.proving.course import Floats
 from headroom.proving.ground import Ground
-from headroom.proving.trial import Run, run_schedule, score
+from headroom.proving.trial import TrialRun, run_schedule, score_usd
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 1.0)
 GRID = 13
@@ -23,7 +23,7 @@ ABOVE_PEAK = (1.1, 1.25, 1.5, 2.0)
 EFFECT_MIN = 10
 
 
-def static_peak(ground: Ground, conditions: Conditions) -> Run:
+def static_peak(ground: Ground, conditions: Conditions) -> TrialRun:
     """The cheapest configuration for the largest demand of any step, as far as one change goes."""
     iops, mibps = ground.peak
     wish = _for_demand(ground.start, iops, mibps, conditions)
@@ -41,17 +41,17 @@ class BestStatic:
         self._ground = ground
         self._levels = _levels(ground, conditions)
         self._least: dict[Configuration, int] = {}
-        self._runs: dict[Configuration | None, Run] = {}
+        self._runs: dict[Configuration | None, TrialRun] = {}
 
-    def run(self, conditions: Conditions) -> Run:
+    def run(self, conditions: Conditions) -> TrialRun:
         """The run of the best one at the preset of `conditions`; to stay is one of them."""
         best = self._run(None, conditions)
-        least = score(best, self._ground.unsavable, conditions)
+        least = score_usd(best, self._ground.unsavable, conditions)
         for bound, target in self._bounds(conditions):
             if bound >= least:
                 break
             run = self._run(target, conditions)
-            found = score(run, self._ground.unsavable, conditions)
+            found = score_usd(run, self._ground.unsavable, conditions)
             if found < least:
                 best, least = run, found
         return best
@@ -99,7 +99,7 @@ class BestStatic:
     def _usd(self, target: Configuration, conditions: Conditions) -> float:
         return conditions.monthly(target) * self._ground.course.minutes * 60 / SECONDS_PER_MONTH
 
-    def _run(self, target: Configuration | None, conditions: Conditions) -> Run:
+    def _run(self, target: Configuration | None, conditions: Conditions) -> TrialRun:
         if target not in self._runs:
             schedule = [] if target is None else [(0, target)]
             ground = self._ground

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from headroom.proving.rows import Row
+from headroom.proving.rows import ComparisonRow
 
 OURS = "headroom"
 REGRET_RATIO: Mapping[str, float] = MappingProxyType(
@@ -25,7 +25,7 @@ NAMED = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ReleaseTarget:
     """One target; `figure` is None where there was nothing to measure it on."""
 
     key: str
@@ -45,10 +45,10 @@ class _Found(NamedTuple):
     detail: str = ""
 
 
-Measure = Callable[[Sequence[Row]], _Found]
+Measure = Callable[[Sequence[ComparisonRow]], _Found]
 
 
-def targets(rows: Sequence[Row]) -> tuple[Target, ...]:
+def release_targets(rows: Sequence[ComparisonRow]) -> tuple[ReleaseTarget, ...]:
     """Every target, measured on `rows` of one preset: on all runs and on either half."""
     preset = rows[0].preset if rows else "balanced"
     return tuple(
@@ -100,10 +100,15 @@ def targets(rows: Sequence[Row]) -> tuple[Target, ...]:
 
 
 def _target(
-    rows: Sequence[Row], key: str, about: str, limit: float, at_most: bool, measure: Measure
-) -> Target:
+    rows: Sequence[ComparisonRow],
+    key: str,
+    about: str,
+    limit: float,
+    at_most: bool,
+    measure: Measure,
+) -> ReleaseTarget:
     if not _ours(rows):
-        return Target(key=key, about=about, limit=limit, at_most=at_most, figure=None, tuning=None,
+        return ReleaseTarget(key=key, about=about, limit=limit, at_most=at_most, figure=None, tuning=None,
                       unseen=None, met=None, detail="headroom did not run")  # fmt: skip
     found = measure(rows)
     figure = found.figure
@@ -111,18 +116,18 @@ def _target(
     parts = ([r for r in rows if r.half == half] for half in ("tuning", "unseen"))
     halves = (measure(part).figure if _ours(part) else None for part in parts)
     tuning, unseen = (None if value is None else round(value, 4) for value in halves)
-    return Target(
+    return ReleaseTarget(
         key=key, about=about, limit=limit, at_most=at_most,
         figure=None if figure is None else round(figure, 4),
         tuning=tuning, unseen=unseen, met=met, detail=found.detail,
     )  # fmt: skip
 
 
-def _ours(rows: Sequence[Row]) -> list[Row]:
+def _ours(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     return [row for row in rows if row.controller == OURS]
 
 
-def _sums(rows: Sequence[Row], of: Callable[[Row], float]) -> dict[str, float]:
+def _sums(rows: Sequence[ComparisonRow], of: Callable[[ComparisonRow], float]) -> dict[str, float]:
     found: dict[str, float] = defaultdict(float)
     for row in rows:
         found[row.controller] += of(row)
@@ -139,7 +144,7 @@ def _ratio(above: float, below: float) -> float | None:
     return 1.0 if above <= CENT else None
 
 
-def _regret_ratio(rows: Sequence[Row]) -> _Found:
+def _regret_ratio(rows: Sequence[ComparisonRow]) -> _Found:
     published = _sums([r for r in rows if r.kind == "published"], lambda r: r.regret)
     if not published:
         return _Found(None, "no published rule ran")
@@ -151,7 +156,7 @@ def _regret_ratio(rows: Sequence[Row]) -> _Found:
     )
 
 
-def _score_ratio(rows: Sequence[Row]) -> _Found:
+def _score_ratio(rows: Sequence[ComparisonRow]) -> _Found:
     scores = _sums(rows, lambda r: r.score)
     if "best-static" not in scores:
         return _Found(None, "best-static did not run")
@@ -161,8 +166,8 @@ def _score_ratio(rows: Sequence[Row]) -> _Found:
     return _Found(_ratio(scores[OURS], scores["best-static"]), detail)
 
 
-def _worst_on(rows: Sequence[Row]) -> _Found:
-    by_trace: dict[tuple[str, str], list[Row]] = defaultdict(list)
+def _worst_on(rows: Sequence[ComparisonRow]) -> _Found:
+    by_trace: dict[tuple[str, str], list[ComparisonRow]] = defaultdict(list)
     for row in rows:
         if row.kind != "reference":
             by_trace[row.trace, row.scale].append(row)
@@ -177,7 +182,7 @@ def _worst_on(rows: Sequence[Row]) -> _Found:
     return _Found(float(len(worst)), ", ".join(worst))
 
 
-def _tolerable(rows: Sequence[Row]) -> _Found:
+def _tolerable(rows: Sequence[ComparisonRow]) -> _Found:
     scores = {(row.case, row.controller): row.score for row in rows}
     outside, count = [], 0
     for row in _ours(rows):
@@ -197,7 +202,7 @@ def _tolerable(rows: Sequence[Row]) -> _Found:
     return _Found(1 - len(outside) / count if count else None, said)
 
 
-def _foreseen(rows: Sequence[Row]) -> _Found:
+def _foreseen(rows: Sequence[ComparisonRow]) -> _Found:
     return _share(
         sum(r.measures.foreseen for r in _ours(rows)),
         sum(r.measures.foreseeable for r in _ours(rows)),
@@ -205,7 +210,7 @@ def _foreseen(rows: Sequence[Row]) -> _Found:
     )
 
 
-def _left_alone(rows: Sequence[Row]) -> _Found:
+def _left_alone(rows: Sequence[ComparisonRow]) -> _Found:
     days = sum(r.measures.calm_days for r in _ours(rows))
     disturbed = sum(r.measures.sped_up_days for r in _ours(rows))
     found = _share(days - disturbed, days, "volume-days")
@@ -222,14 +227,14 @@ def _share(part: int, whole: int, of: str) -> _Found:
     return _Found(part / whole if whole else None, f"{part:,} of {whole:,} {of}")
 
 
-def _raises(rows: Sequence[Row]) -> _Found:
+def _raises(rows: Sequence[ComparisonRow]) -> _Found:
     raises = sum(r.measures.price_raising for r in _ours(rows))
     episodes = sum(r.measures.episodes for r in _ours(rows))
     ratio = raises / episodes if episodes else 0.0 if not raises else None
     return _Found(ratio, f"{raises:,} for {episodes:,} episodes")
 
 
-def _slotless(rows: Sequence[Row]) -> _Found:
+def _slotless(rows: Sequence[ComparisonRow]) -> _Found:
     own = _ours(rows)
     found = [r for r in own if r.measures.slotless_minutes]
     said = ", ".join(

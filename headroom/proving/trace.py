@@ -23,7 +23,7 @@ COLUMNS = ("timestamp", "read_ops", "write_ops", "read_bytes", "write_bytes")
 MOST = 1e15
 """A cell above this is garbage, not a load."""
 
-Row = tuple[float, float, float, float]
+TraceRow = tuple[float, float, float, float]
 """Read ops, write ops, read bytes, write bytes in one interval."""
 
 
@@ -38,7 +38,7 @@ class TraceWorkload:
 
     def __init__(
         self,
-        rows: Sequence[Row | None],
+        rows: Sequence[TraceRow | None],
         *,
         interval_s: float,
         start: datetime,
@@ -78,7 +78,7 @@ class TraceWorkload:
             self._newest = (index, None if row is None else self._even(row))
         return self._newest[1]
 
-    def _even(self, row: Row) -> Load:
+    def _even(self, row: TraceRow) -> Load:
         reads, writes, read_bytes, write_bytes = row
         ops = reads + writes
         mix = Mix(
@@ -104,7 +104,7 @@ def read_trace(
     notes = _Notes()
     instants: list[datetime] = []
     lines: list[int] = []
-    rows: list[Row | None] = []
+    rows: list[TraceRow | None] = []
     for line, instant, cells in _parsed(path):
         if instants and instant <= instants[-1]:
             raise BadInput(
@@ -121,7 +121,7 @@ def read_trace(
     if all(row is None for row in rows):
         raise BadInput(f"{path.name} measured nothing: every row is empty; fill in at least one.")
     grid = _gridded(path, instants, lines)
-    placed: list[Row | None] = [None] * (int(grid.places[-1]) + 1)
+    placed: list[TraceRow | None] = [None] * (int(grid.places[-1]) + 1)
     for place, row in zip(grid.places.tolist(), rows, strict=True):
         placed[place] = row
     return TraceWorkload(
@@ -202,7 +202,7 @@ def _number(text: str, column: str, where: str) -> float | None:
 
 def _completed(
     cells: Sequence[float | None], io_kib: float | None, notes: _Notes, where: str
-) -> Row | None:
+) -> TraceRow | None:
     """One row with nothing missing, or None if nothing in it was measured."""
     reads, writes, read_bytes, write_bytes = cells
     if reads is writes is read_bytes is write_bytes is None:

@@ -27,7 +27,7 @@ from headroom.proving.instances import BOUNDLESS
 from headroom.proving.loads import Hung
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
 from headroom.proving.result import Change
-from headroom.proving.rules import WINDOW
+from headroom.proving.rules import MODIFICATION_WINDOW
 from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
 from headroom.proving.targets import ModificationRefused
 from headroom.proving.workload import Steps
@@ -49,7 +49,7 @@ class TrialChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Run:
+class TrialRun:
     """What one controller made of one course; `starved` has a value per minute.
 
     `held` are wishes that the guardrails left nothing of or that found no slot.
@@ -66,7 +66,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class PublishedSoFar:
     """What is published by now, one value per minute from the start of the course on.
 
     Operations/s are the application's, throughput in MiB/s, the balance in percent; NaN where
@@ -96,7 +96,7 @@ class Seen:
         return self.modification is not None and self.modification.in_flight
 
 
-class Rule(Protocol):
+class ControlRule(Protocol):
     """A controller that is asked every so many minutes and answers with a wish."""
 
     @property
@@ -107,7 +107,7 @@ class Rule(Protocol):
     def every_min(self) -> int:
         """Minutes from one question to the next; the first is asked at minute 0."""
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         """The configuration it would have now; None to leave the volume alone."""
 
 
@@ -135,7 +135,7 @@ class Trial:
         if wish == origin:
             return False
         target = within(self._conditions, origin, self._start_usd, wish, may_grow=may_grow)
-        recent = sum(now - WINDOW < at for at in volume.lifecycle.starts)
+        recent = sum(now - MODIFICATION_WINDOW < at for at in volume.lifecycle.starts)
         if target is None or recent >= self._conditions.slots:
             self.held += 1
             return False
@@ -156,11 +156,11 @@ class Trial:
         )
         return True
 
-    def seen(self) -> Seen:
+    def seen(self) -> PublishedSoFar:
         """What is published at the present instant."""
         volume, now = self.volume, self.volume.now
         last = max(0, volume.minute - self._late)
-        return Seen(
+        return PublishedSoFar(
             volume.lifecycle.described(now),
             volume.lifecycle.modification(now),
             *(array[:last] for array in volume.published_arrays()),
@@ -172,12 +172,12 @@ class Trial:
         records: tuple[Record, ...] = (),
         *,
         policy: Policy | None = None,
-    ) -> Run:
+    ) -> TrialRun:
         """Let the rest of the course pass and tell what came of it, judged by `policy`."""
         volume = self.volume
         volume.run(volume.course.minutes)
         policy = policy or self._conditions.policy
-        return Run(
+        return TrialRun(
             starved=volume.starved,
             changes=tuple(self.changes),
             storage_usd=storage_usd(
@@ -232,22 +232,12 @@ class Trial:
         return len({sentence.split(": ", 1)[0] for sentence in found})
 
 
-def run_engine(
-    course: Course, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
-    with_records: bool = False,
-) -> Run:  # fmt: skip
-    """Headroom itself, under `policy` or the conditions' own; records only if they are asked for."""
-    from headroom.proving.fast_engine import follow
-
-    return follow(course, start, conditions, policy=policy, with_records=with_records)
-
-
 def run_schedule(
     course: Course,
     start: Configuration,
     schedule: Sequence[tuple[int, Configuration]],
     conditions: Conditions,
-) -> Run:
+) -> TrialRun:
     """Make the changes of `schedule` (minute, target) in their order; those beyond the end never."""
     trial = Trial(course, start, conditions)
     for minute, target in sorted(schedule, key=lambda each: each[0]):
@@ -257,7 +247,9 @@ def run_schedule(
     return trial.finished()
 
 
-def run_rule(course: Course, start: Configuration, rule: Rule, conditions: Conditions) -> Run:
+def run_rule(
+    course: Course, start: Configuration, rule: ControlRule, conditions: Conditions
+) -> TrialRun:
     """Ask `rule` every `every_min` minutes what it wishes, and do that."""
     trial = Trial(course, start, conditions)
     grows = rule.name in MAY_GROW
@@ -283,12 +275,19 @@ def storage_usd(
     return total
 
 
-def score(run: Run, unsavable: Bools, conditions: Conditions) -> float:
+def score_usd(run: TrialRun, unsavable: Bools, conditions: Conditions) -> float:
     """Storage dollars and what the starved minutes cost that could have been saved."""
     return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unsavable))
 
 
 __all__ = [
-    "Rule", "Run", "Seen", "Trial", "TrialChange", "run_engine", "run_rule", "run_schedule", "score",
+    "ControlRule",
+    "PublishedSoFar",
+    "Trial",
+    "TrialChange",
+    "TrialRun",
+    "run_rule",
+    "run_schedule",
+    "score_usd",
     "storage_usd",
 ]  # fmt: skip

@@ -6,13 +6,12 @@ by `advance`, minute by minute; `now` is the end of the latest one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from headroom.domain.observation import InstanceActivity, VolumeActivity
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
+from headroom.domain.outcome import Applied, Outcome
 from headroom.domain.rds_changes import Parameters, parameters
 from headroom.domain.resources import (
     Configuration,
@@ -32,18 +31,16 @@ from headroom.proving.facts import MinuteFacts
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume, minute_number
-from headroom.proving.rds_targets import refusal_of as rds_refusal
 from headroom.proving.rules import VolumeLifecycle
+from headroom.proving.simulated_storage import (
+    SimulatedStorage,
+    refused_by_aws,
+    signal,
+    volume_as_described,
+)
 from headroom.proving.targets import ModificationRefused
 
 MINUTE = timedelta(minutes=1)
-REFUSALS = {
-    "VolumeModificationRateExceeded": Refusal.SLOTS,
-    "IncorrectModificationState": Refusal.IN_FLIGHT,
-    "UnsupportedOperation": Refusal.UNSUPPORTED,
-}
-"""Codes with a meaning of their own; every other one is a request that AWS calls wrong."""
-INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +79,7 @@ class SimulatedVolume:
         return (self.ref.resource_id, "vol-0fedcba9876543210") if more else (self.ref.resource_id,)
 
 
-class World:
+class World(SimulatedStorage):
     """Volumes of one account and Region, and what CloudWatch and EC2 say about them."""
 
     def __init__(self, volumes: Sequence[SimulatedVolume], *, now: datetime) -> None:
@@ -137,29 +134,6 @@ class World:
         here = [v for v in self._volumes.values() if v.instance_id == instance_id]
         return tuple(self.view(volume.ref) for volume in here)
 
-    def apply(
-        self,
-        ref: ResourceRef,
-        *,
-        expected: Configuration,
-        seen: datetime | None,
-        target: Configuration,
-    ) -> Outcome:
-        """Change the volume if it still is as the decision saw it; looks again first."""
-        lifecycle = self._volume(ref).lifecycle
-        found, change = lifecycle.described(self.now), lifecycle.modification(self.now)
-        busy = change is not None and change.in_flight
-        if found == target and not busy:
-            return AlreadyThere()
-        started = None if change is None else change.started_at
-        if found != expected or started != seen:
-            return Stale(
-                expected=expected,
-                found=found,
-                detail=f"is {found}, last modified {started}; decided on {expected}, {seen}",
-            )
-        return self._modify(lifecycle, found, target)
-
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """A Glance for every volume by its id."""
         ids = [view.volume.ref.resource_id for view in views]
@@ -175,10 +149,6 @@ class World:
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published."""
         return self._volume(view.volume.ref).published.history(now)
-
-    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
-        """None: alarms of the world name their volume themselves."""
-        return ()
 
     def _minute(self, volume: SimulatedVolume, start: datetime) -> MinuteFacts:
         for instant in volume.others:
@@ -213,24 +183,14 @@ class World:
                 f"AWS refused another program's change at {_text(instant)} ({refused.code})."
             )
 
-    def _modify(
-        self, lifecycle: VolumeLifecycle, found: Configuration, target: Configuration
-    ) -> Outcome:
+    def _modify(self, ref: ResourceRef, found: Configuration, target: Configuration) -> Outcome:
         try:
-            change = _changed(lifecycle, self.now, found, target)
+            change = _changed(self._volume(ref).lifecycle, self.now, found, target)
         except ModificationRefused as refused:
             self.refusals.append(
                 AwsRefusal(at=self.now, code=refused.code, message=refused.message)
             )
-            named = INSTANT.search(refused.message)
-            return Refused(
-                refusal=REFUSALS.get(refused.code, Refusal.INVALID)
-                if found.database is None
-                else rds_refusal(refused.message),
-                code=refused.code,
-                message=refused.message,
-                retry_at=None if named is None else datetime.fromisoformat(named.group()),
-            )
+            return refused_by_aws(refused, database=found.database is not None)
         self.applied.append(change)
         return Applied(started_at=change.started_at)
 
@@ -241,34 +201,20 @@ class World:
             raise ResourceGone(f"{ref.resource_id} does not exist") from None
 
     def _described(self, volume: SimulatedVolume) -> Volume:
-        name, found = volume.ref.resource_id, volume.lifecycle.described(self.now)
-        disk = volume.disk
-        return Volume(
-            ref=volume.ref,
-            configuration=found,
-            facts=None if disk is None else disk.facts(name, volume.instance_class, found.size_gib),
-            availability_zone=f"{volume.ref.region}a",
-            state="in-use",
-            created_at=volume.lifecycle.created_at,
-            instance_ids=(volume.instance_id,),
-            multi_attach=False,
-            managed_by=None,
-            on_outpost=False,
+        name, disk = volume.ref.resource_id, volume.disk
+        size = volume.lifecycle.described(self.now).size_gib
+        return replace(
+            volume_as_described(
+                volume.ref, volume.lifecycle, self.now, instance_id=volume.instance_id
+            ),
+            facts=None if disk is None else disk.facts(name, volume.instance_class, size),
             tags=volume.tags,
         )
 
     def _signal(
         self, volume: SimulatedVolume, claim: Claim, alarm: str | None, detail: str
     ) -> Signal:
-        return Signal(
-            event_id=f"{volume.ref.resource_id}/{alarm or claim.value}/{_text(self.now)}",
-            claim=claim,
-            ref=volume.ref,
-            alarm_name=alarm,
-            claimed_at=self.now,
-            muted=False,
-            detail=detail,
-        )
+        return signal(volume.ref, claim, alarm, detail, at=self.now, instant=_text(self.now))
 
 
 def _changed(

@@ -81,13 +81,13 @@ def no_price(stage: Databases) -> None:
 
 
 @pytest.mark.parametrize(
-    "course", [acted, gone, there_already, class_is_the_limit, tag_not_understood, no_price]
+    "sequence", [acted, gone, there_already, class_is_the_limit, tag_not_understood, no_price]
 )
 def test_no_sentence_about_a_database_calls_it_a_volume(
-    course: Callable[[Databases], None],
+    sequence: Callable[[Databases], None],
 ) -> None:
     stage = Databases.of(spending())
-    course(stage)
+    sequence(stage)
     said = read_by_people(stage)
     assert any(said)
     assert [text for text in said if re.search(r"\bvolume\b", text)] == []

@@ -9,7 +9,7 @@ import pytest
 
 from headroom.cli import cases as module
 from headroom.cli.main import run
-from headroom.proving.cases import CASES, TITLES, figures
+from headroom.proving.cases import CASES, TITLES, reference_figures
 from tests.test_docs import shown_in
 
 
@@ -24,7 +24,9 @@ def test_the_page_shows_what_the_command_prints(
 
 
 def test_the_bills_are_to_the_cent_and_the_eight_measurements_within_five_percent() -> None:
-    bills = {f.what: f.ours for case in ("A", "D") for f in figures(case) if f.unit == "USD"}
+    bills = {
+        f.what: f.ours for case in ("A", "D") for f in reference_figures(case) if f.unit == "USD"
+    }
     assert bills == {
         "gp2 400 GiB, a month": 40.0,
         "io1 400 GiB, 5,000 IOPS, a month": 375.0,
@@ -32,7 +34,7 @@ def test_the_bills_are_to_the_cent_and_the_eight_measurements_within_five_percen
         'gp2 of 900 GiB, "about $90", a month': 90.0,
         "its storage in ap-northeast-1, a month": 1_845.0,
     }
-    measured = figures("B")
+    measured = reference_figures("B")
     assert len(measured) == 8
     assert all(abs(f.off) < 0.05 for f in measured)
 
@@ -40,7 +42,7 @@ def test_the_bills_are_to_the_cent_and_the_eight_measurements_within_five_percen
 def test_a_figure_that_does_not_hold_is_said_and_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wrong = tuple(replace(f, ours=f.ours * 1.1) for f in figures("D"))
+    wrong = tuple(replace(f, ours=f.ours * 1.1) for f in reference_figures("D"))
     monkeypatch.setattr(module, "figures", lambda _: wrong)
     assert run(["cases", "D"]) == 1
     assert "+10.0 % (too far)" in capsys.readouterr().out

@@ -141,9 +141,9 @@ looks = st.lists(st.tuples(st.integers(0, 90), shown, st.booleans()), min_size=1
 
 
 @given(looks)
-def test_laws_of_every_course_of_looks(course: list[tuple[int, Seen, bool]]) -> None:
+def test_laws_of_every_course_of_looks(sequence: list[tuple[int, Seen, bool]]) -> None:
     now, noted = NOW, None
-    for minutes, look, call in course:
+    for minutes, look, call in sequence:
         now += timedelta(minutes=minutes)
         before, noted = noted, remember(noted, look, now)
         assert remember(noted, look, now) == noted  # looking twice is looking once

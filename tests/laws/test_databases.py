@@ -204,7 +204,7 @@ COURSES = st.lists(
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(RACES), COURSES)
 def test_no_call_breaks_what_the_owner_or_rds_asked_for(
-    first: Callable[[Databases], None], course: list[tuple[Callable[[Databases], None], int]]
+    first: Callable[[Databases], None], sequence: list[tuple[Callable[[Databases], None], int]]
 ) -> None:
     stage = Databases.of(spending())
     stage.rules = database_policy(
@@ -216,7 +216,7 @@ def test_no_call_breaks_what_the_owner_or_rds_asked_for(
     for name in ("_rds", "_modify"):
         setattr(stage.rds, name, watched)
     stage.rds._reads._rds = watched
-    for move, minutes in [(first, 1), *course]:
+    for move, minutes in [(first, 1), *sequence]:
         move(stage)
         stage.later(minutes=minutes)
         with suppress(ReadFailed):  # RDS moved between two reads: it is looked at again

@@ -18,8 +18,8 @@ from headroom.domain.observation import Series
 from headroom.domain.resources import Kind
 from headroom.domain.signals import Claim, Signal
 from headroom.localaws.daemon import EndpointFailed
-from headroom.ports.storage import StorageView
-from headroom.proving.aurora_load import steady
+from headroom.ports import StorageView
+from headroom.proving.aurora_load import steady_billed_ios
 from headroom.settings import DeploymentConfig
 from stacks.detection import database_queries
 from tests.localaws.conftest import Program
@@ -266,7 +266,7 @@ def test_a_clusters_past_is_there_at_once_and_once(program: Program) -> None:
     program.tick(13)
     series = billed(program, name, 18)
     counts = series.known()
-    each = steady(2_740) / 2
+    each = steady_billed_ios(2_740) / 2
     assert all(count == pytest.approx(each) for count in counts), "published twice adds up"
     assert 16 * 288 <= len(counts) <= 16 * 288 + 3
     assert series.values[0] is None, "nothing from before the declared days"

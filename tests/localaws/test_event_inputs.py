@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headroom.localaws.bus import shaped
+from headroom.localaws.bus import target_input
 from headroom.localaws.functions.embedded_metrics import metrics_in
 from headroom.localaws.functions.mappings import failed_items
 from headroom.localaws.functions.runtime_api import Answer
@@ -29,7 +29,7 @@ EVENT = {
     ],
 )
 def test_input_and_input_path_replace_the_event(target: dict[str, Any], expected: object) -> None:
-    assert json.loads(shaped(target, EVENT)) == expected
+    assert json.loads(target_input(target, EVENT)) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_input_and_input_path_replace_the_event(target: dict[str, Any], expected
 def test_an_input_transformer_fills_its_template(template: str, expected: str) -> None:
     paths = {"result": "$.detail.result", "n": "$.detail.n", "account": "$.account"}
     target = {"InputTransformer": {"InputPathsMap": paths, "InputTemplate": template}}
-    assert json.loads(shaped(target, EVENT)) == json.loads(expected)
+    assert json.loads(target_input(target, EVENT)) == json.loads(expected)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.localaws.cloud import DEFAULT_ACCOUNT
 from headroom.ports import Ports
-from headroom.proving.calendars import OpenCalendars
-from headroom.proving.engine import FixedPolicy, FixedPrices, Told
+from headroom.proving.fixed_ports import FixedPolicy, FixedPrices, OpenCalendars, RecordedMessages
 from headroom.proving.memory import MemoryLedger
 from tests.builders import REGION, database_policy
 from tests.domain.databases import rds
@@ -38,7 +37,7 @@ class Deployed:
             client("rds"), client("ec2"), notes=self.ledger, clock=self.now,
             account_id=DEFAULT_ACCOUNT, region=REGION,
         )  # fmt: skip
-        self.told = Told()
+        self.told = RecordedMessages()
         self.ports = Ports(
             storage=storage, metrics=CloudWatchRdsMetrics(client("cloudwatch")),
             ledger=self.ledger, standings=self.ledger, scan=self.ledger, archive=self.ledger,

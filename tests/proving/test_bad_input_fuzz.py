@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headroom.proving import loads, scenario
 from headroom.proving.errors import BadInput
-from headroom.proving.scenario import load, parse_scenario
+from headroom.proving.scenario import load_scenario, parse_scenario
 from headroom.proving.trace import read_trace
 
 WORDS = [
@@ -79,7 +79,7 @@ def test_any_file_is_a_scenario_or_one_sentence(text: str | bytes) -> None:
         raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         file.write_bytes(raw)
         with suppress(BadInput):
-            load(file)
+            load_scenario(file)
 
 
 CELL = st.one_of(

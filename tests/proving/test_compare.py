@@ -12,16 +12,16 @@ from headroom.proving.compare import (
     CONTROLLERS,
     Job,
     compare,
+    comparison_jobs,
     conditions_json,
     courses_in,
-    jobs,
-    play,
+    run_controller,
     sample_courses,
 )
 from headroom.proving.course import Course
 from headroom.proving.errors import BadInput
 from headroom.proving.reuse import joined
-from headroom.proving.rows import Row
+from headroom.proving.rows import ComparisonRow
 from headroom.proving.samples import SAMPLES, sample_course
 from tests.proving.courses import course_of
 
@@ -40,11 +40,11 @@ def job(course: Course, **more: tuple[str, ...]) -> Job:
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
-    return play(job(bursty(), scales=("1", "auto"), presets=("balanced", "thrift")))
+def rows() -> list[ComparisonRow]:
+    return run_controller(job(bursty(), scales=("1", "auto"), presets=("balanced", "thrift")))
 
 
-def test_every_controller_has_a_row_in_every_case(rows: list[Row]) -> None:
+def test_every_controller_has_a_row_in_every_case(rows: list[ComparisonRow]) -> None:
     cases = {row.case for row in rows}
     assert {case[1:] for case in cases} == {
         (scale, "gp3", preset) for scale in ("1", "auto") for preset in ("balanced", "thrift")
@@ -53,7 +53,9 @@ def test_every_controller_has_a_row_in_every_case(rows: list[Row]) -> None:
         assert [row.controller for row in rows if row.case == case] == list(CONTROLLERS)
 
 
-def test_a_score_is_dollars_and_what_the_starved_minutes_are_worth(rows: list[Row]) -> None:
+def test_a_score_is_dollars_and_what_the_starved_minutes_are_worth(
+    rows: list[ComparisonRow],
+) -> None:
     assert {row.value_usd for row in rows} == {0.1, 0.01}
     for row in rows:
         worth = row.value_usd * row.starved_minutes
@@ -61,7 +63,7 @@ def test_a_score_is_dollars_and_what_the_starved_minutes_are_worth(rows: list[Ro
 
 
 def test_nobody_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(
-    rows: list[Row],
+    rows: list[ComparisonRow],
 ) -> None:
     for row in rows:
         oracle = next(r for r in rows if r.case == row.case and r.controller == "oracle")
@@ -70,42 +72,42 @@ def test_nobody_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(
         assert oracle.oracle_bound <= oracle.score + 1e-6
 
 
-def test_none_pays_for_what_it_has_and_starves(rows: list[Row]) -> None:
+def test_none_pays_for_what_it_has_and_starves(rows: list[ComparisonRow]) -> None:
     none = next(row for row in rows if row.controller == "none")
     assert none.storage_usd == pytest.approx(32 * 10 / 730)
     assert none.starved_minutes >= 60
     assert (none.modifications, none.held, none.unsavable_minutes) == (0, 0, 0)
 
 
-def test_headroom_keeps_the_limits_and_starves_less_than_none(rows: list[Row]) -> None:
+def test_headroom_keeps_the_limits_and_starves_less_than_none(rows: list[ComparisonRow]) -> None:
     by_name = {row.controller: row for row in rows if row.preset == "balanced"}
     own = by_name["headroom"]
     assert (own.guardrail_violations, own.measures.invalid_plans) == (0, 0)
     assert own.starved_minutes < by_name["none"].starved_minutes
 
 
-def test_reused_rows_say_the_same_as_made_ones(rows: list[Row]) -> None:
+def test_reused_rows_say_the_same_as_made_ones(rows: list[ComparisonRow]) -> None:
     earlier = {
         case: tuple(r for r in rows if r.case == case and r.controller != "headroom")
         for case in {row.case for row in rows}
     }
     course = bursty()
-    again = play(
+    again = run_controller(
         replace(job(course, scales=("1",), presets=("balanced", "thrift")), earlier=earlier)
     )
     made = [row for row in rows if row.scale == "1"]
     assert sorted(map(repr, again)) == sorted(map(repr, made))
 
 
-def test_rows_of_another_scale_are_not_reused(rows: list[Row]) -> None:
+def test_rows_of_another_scale_are_not_reused(rows: list[ComparisonRow]) -> None:
     earlier = {rows[0].case: tuple(r for r in rows if r.case == rows[0].case)}
     course = bursty().scaled(0.01)
-    again = play(replace(job(course), earlier=earlier))
+    again = run_controller(replace(job(course), earlier=earlier))
     assert len(again) == len(CONTROLLERS)
     assert next(r for r in again if r.controller == "none").starved_minutes == 0
 
 
-def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[Row]) -> None:
+def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[ComparisonRow]) -> None:
     case = [row for row in rows if row.case == rows[0].case]
     others = [row for row in case if row.controller != "headroom"]
     better = replace(next(r for r in case if r.controller == "headroom"), score=0.01)
@@ -117,7 +119,9 @@ def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[Row]) -> None
 
 def test_two_processes_find_what_one_finds() -> None:
     quiet = [replace(course_of([50.0] * 2 * HOUR, step_s=300), name=name) for name in "ab"]
-    work = jobs([(f"{c.name}.csv", c) for c in quiet], scales=("1",), starts=("gp3",), workers=2)
+    work = comparison_jobs(
+        [(f"{c.name}.csv", c) for c in quiet], scales=("1",), starts=("gp3",), workers=2
+    )
     done: list[str] = []
     both = compare(work, workers=2, on_done=lambda job: done.append(job.course.name))
     assert sorted(done) == ["a", "b"]
@@ -126,15 +130,15 @@ def test_two_processes_find_what_one_finds() -> None:
 
 def test_a_course_that_auto_leaves_as_it_is_is_run_once_for_both_scales() -> None:
     busy = course_of([60_000.0] * HOUR, step_s=300)
-    (one,) = jobs([("a.csv", busy)], starts=("gp3",))
+    (one,) = comparison_jobs([("a.csv", busy)], starts=("gp3",))
     assert one.scales == ("1", "auto")
-    quiet = jobs([("a.csv", course_of([10.0] * HOUR, step_s=300))], starts=("gp3",))
+    quiet = comparison_jobs([("a.csv", course_of([10.0] * HOUR, step_s=300))], starts=("gp3",))
     assert sorted(job.scales for job in quiet) == [("1",), ("auto",)]
 
 
 def test_few_courses_are_split_by_start_and_the_longest_begins() -> None:
     short, long = course_of([10.0] * HOUR, step_s=300), course_of([10.0] * 2 * HOUR, step_s=300)
-    work = jobs([("s.csv", short), ("l.csv", long)], scales=("1",), workers=2)
+    work = comparison_jobs([("s.csv", short), ("l.csv", long)], scales=("1",), workers=2)
     assert [job.starts for job in work] == [("gp2",), ("gp3",), ("io1",)] * 2
     assert [job.course.minutes for job in work] == [120] * 3 + [60] * 3
 
@@ -170,7 +174,7 @@ def test_made_up_loads_are_the_same_every_time() -> None:
 
 
 def test_the_conditions_name_what_every_run_had() -> None:
-    said = conditions_json(jobs([("a.csv", bursty())], presets=("thrift",)))
+    said = conditions_json(comparison_jobs([("a.csv", bursty())], presets=("thrift",)))
     assert said["presets_usd_per_starved_minute"] == {"thrift": 0.01}
     assert said["starts"] == {
         "gp2": "gp2 400 GiB", "gp3": "gp3 400 GiB 3000 IOPS 125 MiB/s",

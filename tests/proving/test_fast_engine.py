@@ -14,13 +14,13 @@ from headroom.domain.resources import Configuration
 from headroom.policy_text import default_policy
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.course import Course
+from headroom.proving.fast_engine import run_engine
 from headroom.proving.instances import BOUNDLESS
 from headroom.proving.loads import Hung
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
 from headroom.proving.result import Result
 from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
 from headroom.proving.simulate import simulate
-from headroom.proving.trial import run_engine
 from tests.proving.courses import START, CourseWorkload, course_of
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headroom.domain.databases import STRIPED_FROM_GIB, Engine
 from headroom.proving.errors import BadInput
 from headroom.proving.result import Result
-from headroom.proving.scenario import load, parse_scenario
+from headroom.proving.scenario import load_scenario, parse_scenario
 from headroom.proving.simulate import simulate
 
 SCENARIO = Path(__file__).parents[2] / "docs" / "scenarios" / "rds-fills.yaml"
@@ -49,7 +49,7 @@ def played(document: dict[str, Any], controller: str = "headroom") -> Result:
 
 
 def test_the_scenario_of_the_docs_grows_once_a_day_before_its_reserve_is_touched() -> None:
-    result = simulate(load(SCENARIO))
+    result = simulate(load_scenario(SCENARIO))
     (change,) = result.changes
     assert (change.origin.size_gib, change.target.size_gib) == (200, 281)
     page = (SCENARIO.parents[1] / "free-space.md").read_text(encoding="utf-8")

@@ -16,7 +16,14 @@ from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.tags import said
 from headroom.policy_text import parse_policy
-from headroom.proving.situation import Ledgered, Load, Situation, evidence, made_volume, prices_of
+from headroom.proving.situation import (
+    Ledgered,
+    Situation,
+    SituationLoad,
+    described_volume,
+    evidence,
+    prices_of,
+)
 from tests.builders import REGION, gp2, gp3, io, ref, volume
 from tests.domain.test_tags import TAGS
 from tests.test_policy_text import RULES, SETTINGS
@@ -25,7 +32,7 @@ VOLUMES = st.sampled_from(
     [gp3(400), gp3(100, 6_000, 250), gp2(400), io(VolumeType.IO1, 100, 2_000)]
 )
 LOADS = st.builds(
-    Load,
+    SituationLoad,
     iops=st.sampled_from([9_000.0, 5_000.0, 500.0, 12_000.0, 40_000.0]),
     io_kib=st.sampled_from([4.0, 16.0, 128.0]),
     minutes=st.sampled_from([10, 30]),
@@ -62,11 +69,11 @@ def check_an_act_stays_within_every_limit(
     document: object,
     tags: tuple[tuple[str, str], ...],
     configuration: Configuration,
-    load: Load,
+    load: SituationLoad,
     ledgered: Ledgered,
 ) -> None:
     policy = parse_policy(document, source="policy")
-    seen = made_volume(ref(), configuration, dict(tags))
+    seen = described_volume(ref(), configuration, dict(tags))
     effective = limits_for(policy, seen)
     decision = decide(evidence(Situation(volume=seen, load=load, ledgered=ledgered), policy))
     if not isinstance(decision.answer, Act):

@@ -10,7 +10,7 @@ import pytest
 from headroom.domain.resources import Configuration
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.ground import Ground, StaticStarvation
-from headroom.proving.measures import episodes, foreseeable, measured
+from headroom.proving.measures import episodes, foreseeable, measures_of
 from headroom.proving.rows import Measures
 from headroom.proving.trial import run_schedule
 from tests.proving.build import gp3
@@ -24,7 +24,7 @@ def measures(load: Sequence[float], start: str, *schedule: tuple[int, Configurat
     conditions = Conditions()
     ground = Ground(StaticStarvation(course), STARTS[start], conditions)
     run = run_schedule(course, STARTS[start], schedule, conditions)
-    return measured(run, ground, whole=True)
+    return measures_of(run, ground, whole=True)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from headroom.domain.standing import WINDOW
 from headroom.domain.verdicts import Guardrail
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.course import Course
-from headroom.proving.trial import Run, TrialChange, run_engine
+from headroom.proving.fast_engine import run_engine
+from headroom.proving.trial import TrialChange, TrialRun
 from tests.proving.courses import course_of
 
 DAYS, PER_DAY = 4, 288
@@ -60,7 +61,7 @@ CASES = {
 
 
 @pytest.fixture(scope="module", params=list(CASES))
-def run(request: pytest.FixtureRequest) -> Run:
+def run(request: pytest.FixtureRequest) -> TrialRun:
     course, preset = CASES[request.param]
     return run_engine(course, STARTS["gp3"], Conditions(preset=preset))
 
@@ -74,12 +75,12 @@ def raises(change: TrialChange) -> bool:
     return not gives_back(change) and change.usd_change > 0
 
 
-def test_the_runs_give_something_back(run: Run) -> None:
+def test_the_runs_give_something_back(run: TrialRun) -> None:
     assert any(gives_back(change) for change in run.changes)
     assert any(raises(change) for change in run.changes)
 
 
-def test_every_give_back_leaves_a_slot_for_the_raise_that_may_follow(run: Run) -> None:
+def test_every_give_back_leaves_a_slot_for_the_raise_that_may_follow(run: TrialRun) -> None:
     """Four slots, one of them kept for people: at most one may be used before it."""
     day = WINDOW // timedelta(minutes=1)
     for change in run.changes:
@@ -88,19 +89,19 @@ def test_every_give_back_leaves_a_slot_for_the_raise_that_may_follow(run: Run) -
             assert len(earlier) <= 1
 
 
-def test_in_no_24_hours_is_more_than_one_give_back_followed_by_a_raise(run: Run) -> None:
+def test_in_no_24_hours_is_more_than_one_give_back_followed_by_a_raise(run: TrialRun) -> None:
     pairs = [a.minute for a, b in pairwise(run.changes) if gives_back(a) and raises(b)]
     assert all(later - earlier >= 24 * 60 for earlier, later in pairwise(pairs))
 
 
-def test_a_raise_soon_after_a_give_back_is_the_exception(run: Run) -> None:
+def test_a_raise_soon_after_a_give_back_is_the_exception(run: TrialRun) -> None:
     given = [(a, b) for a, b in pairwise(run.changes) if gives_back(a)]
     soon = [a for a, b in given if raises(b) and b.minute - a.minute <= SHORTLY]
     assert len(soon) <= 1
     assert len(soon) * 2 <= len(given)
 
 
-def test_no_need_that_follows_a_give_back_waits_for_a_slot(run: Run) -> None:
+def test_no_need_that_follows_a_give_back_waits_for_a_slot(run: TrialRun) -> None:
     """The first raise after a give-back finds the slot that was left for it."""
     held_for_slots = [
         d.at
@@ -121,7 +122,7 @@ def test_no_need_that_follows_a_give_back_waits_for_a_slot(run: Run) -> None:
         assert not last.answer.plan.lowers
 
 
-def test_what_is_given_back_saves_money_and_breaks_no_limit(run: Run) -> None:
+def test_what_is_given_back_saves_money_and_breaks_no_limit(run: TrialRun) -> None:
     assert all(change.usd_change < 0 for change in run.changes if gives_back(change))
     assert run.guardrail_violations == 0
     assert run.aws_refusals == 0

@@ -13,9 +13,8 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.conditions import STARTS, Conditions, ceiling
 from headroom.proving.course import Course
 from headroom.proving.fast import static_starved
-from headroom.proving.oracle import Foresight, oracle
-from headroom.proving.oracle_case import Schedule
-from headroom.proving.trial import Run, run_schedule, score
+from headroom.proving.oracle import Foresight, Schedule, oracle
+from headroom.proving.trial import TrialRun, run_schedule, score_usd
 from tests.proving.courses import course_of
 
 
@@ -33,7 +32,9 @@ def bursts(hours: float, *at: tuple[float, float, float], base: float = 500.0) -
     return course_of(ops.tolist())
 
 
-def scored(course: Course, start: Configuration, schedule: Schedule, conditions: Conditions) -> Run:
+def scored(
+    course: Course, start: Configuration, schedule: Schedule, conditions: Conditions
+) -> TrialRun:
     return run_schedule(course, start, schedule, conditions)
 
 
@@ -69,7 +70,7 @@ def best_of_all(
     """What the best of all schedules on a clock scores; refused ones score as what is left."""
     unsavable = static_starved(course, ceiling(conditions, start))
     return min(
-        score(scored(course, start, schedule, conditions), unsavable, conditions)
+        score_usd(scored(course, start, schedule, conditions), unsavable, conditions)
         for schedule in feasible(start, minutes, levels, most)
     )
 
@@ -139,7 +140,7 @@ def test_the_search_finds_the_best_of_all_schedules_on_a_clock(case: str, preset
     best = best_of_all(course, start, conditions, minutes, levels, most)
     unsavable = static_starved(course, ceiling(conditions, start))
     run = scored(course, start, schedule, conditions)
-    assert cost == pytest.approx(score(run, unsavable, conditions), abs=1e-9)
+    assert cost == pytest.approx(score_usd(run, unsavable, conditions), abs=1e-9)
     assert cost == pytest.approx(best, abs=1e-9)
 
 
@@ -188,9 +189,9 @@ def test_no_schedule_whatever_scores_less_than_the_bound(
     unsavable = static_starved(course, ceiling(conditions, STARTS[start]))
     found = oracle(course, STARTS[start], conditions)
     run = scored(course, STARTS[start], tuple(wishes), conditions)
-    assert score(run, unsavable, conditions) >= found.bound - 1e-6
+    assert score_usd(run, unsavable, conditions) >= found.bound - 1e-6
     again = scored(course, STARTS[start], found.schedule, conditions)
-    assert score(again, unsavable, conditions) == pytest.approx(found.score)
+    assert score_usd(again, unsavable, conditions) == pytest.approx(found.score)
     assert (again.held, again.aws_refusals, again.guardrail_violations) == (0, 0, 0)
 
 
@@ -204,7 +205,7 @@ def test_the_oracle_is_never_worse_than_a_schedule_it_was_shown(
     shown = tuple(sorted(wishes, key=lambda wish: wish[0]))
     run = scored(course, STARTS["gp3"], shown, conditions)
     found = oracle(course, STARTS["gp3"], conditions, incumbents=[shown])
-    assert found.score <= score(run, unsavable, conditions) + 1e-9
+    assert found.score <= score_usd(run, unsavable, conditions) + 1e-9
 
 
 def test_a_volume_that_never_starves_is_left_alone_and_that_is_proven() -> None:

@@ -15,7 +15,7 @@ from headroom.domain.resources import Configuration
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.histogram import DecayingHistogram
 from headroom.proving.peers import RULES
-from headroom.proving.trial import Run, run_rule
+from headroom.proving.trial import TrialRun, run_rule
 from tests.proving.build import configuration, gp2, gp3
 from tests.proving.courses import course_of
 
@@ -24,12 +24,12 @@ HOUR, DAY = 12, 288
 IO1 = STARTS["io1"]
 
 
-def run(name: str, load: Sequence[float], start: Configuration, io_kib: float = 16) -> Run:
+def run(name: str, load: Sequence[float], start: Configuration, io_kib: float = 16) -> TrialRun:
     course = course_of(load, step_s=300, io_kib=io_kib)
     return run_rule(course, start, RULES[name](), Conditions())
 
 
-def targets(found: Run) -> list[Configuration]:
+def targets(found: TrialRun) -> list[Configuration]:
     return [change.target for change in found.changes]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from headroom.domain.answers import Act
 from headroom.proving.errors import BadInput
-from headroom.proving.policy_tests import Verdict, load_tests, run
+from headroom.proving.policy_tests import Verdict, load_tests, run_policy_test
 from headroom.proving.situation import AT
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ def verdicts(folder: Path, *tests: str, policy: str = "{}") -> list[Verdict]:
     (folder / "policy.yaml").write_text(policy)
     file = folder / "policy.tests.yaml"
     file.write_text("tests:\n" + "".join(f"  - {{{test}}}\n" for test in tests))
-    return list(run(load_tests(file)))
+    return list(run_policy_test(load_tests(file)))
 
 
 def differences(folder: Path, test: str, policy: str = "{}") -> str:
@@ -29,7 +29,7 @@ def differences(folder: Path, test: str, policy: str = "{}") -> str:
 
 
 def test_the_shipped_tests_pass_on_the_shipped_policy() -> None:
-    found = list(run(load_tests(ROOT / "policy.tests.yaml")))
+    found = list(run_policy_test(load_tests(ROOT / "policy.tests.yaml")))
     assert [v.test.name for v in found if not v.passed] == []
     assert len(found) > 5
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headroom.domain.aurora_bill import HOURS_PER_MONTH
-from headroom.proving.aurora_load import PERIOD, AuroraLoad, steady
+from headroom.proving.aurora_load import PERIOD, AuroraLoad, steady_billed_ios
 from headroom.proving.publish import Datapoint
 from headroom.proving.publish_aurora import AuroraMembers, aurora_datapoints
 from headroom.proving.publish_rds import DbMember
@@ -16,7 +16,7 @@ from headroom.proving.workload import Load, Mix, Steps, Stretch
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 LOAD = AuroraLoad(
-    storage_gib=100, acus=6, commit_latency_ms=4.0, steady_ios=steady(2_740), trace=None,
+    storage_gib=100, acus=6, commit_latency_ms=4.0, steady_ios=steady_billed_ios(2_740), trace=None,
     read_share=0.25,
 )  # fmt: skip
 CLUSTER = AuroraMembers(

@@ -7,33 +7,33 @@ from typing import Any
 
 import pytest
 
-from headroom.proving.ranking import standings, summary
-from headroom.proving.rows import Kind, Measures, Row, half_of
-from headroom.proving.targeted import Target, targets
+from headroom.proving.ranking import rank_controllers, summary
+from headroom.proving.rows import ComparisonRow, ControllerKind, Measures, half_of
+from headroom.proving.targeted import ReleaseTarget, release_targets
 
 
 def row(
-    controller: str, score: float, *, kind: Kind = "published", trace: str = "a", usd: float = 1.0,
+    controller: str, score: float, *, kind: ControllerKind = "published", trace: str = "a", usd: float = 1.0,
     starved: int = 0, preset: str = "balanced", oracle: float = 0.0, **more: Any,
-) -> Row:  # fmt: skip
+) -> ComparisonRow:  # fmt: skip
     values = {
         "scale": "1", "start": "gp3", "modifications": 1, "aws_refusals": 0,
         "guardrail_violations": 0, "unsavable_minutes": 0, "held": 0, "scale_factor": 1.0,
         "days": 30.0, "trace_days": 30.0, "half": "tuning", "value_usd": 0.1,
         "oracle_bound": 0.0, "oracle_exact": True, "measures": Measures(),
     }  # fmt: skip
-    return Row(
+    return ComparisonRow(
         trace=trace, preset=preset, controller=controller, kind=kind, score=score,
         regret=score - oracle, storage_usd=usd, starved_minutes=starved, **{**values, **more},
     )  # fmt: skip
 
 
-def ours(score: float, **more: Any) -> Row:
+def ours(score: float, **more: Any) -> ComparisonRow:
     return row("headroom", score, kind="headroom", **more)
 
 
-def found(rows: list[Row], key: str) -> Target:
-    return next(target for target in targets(rows) if target.key == key)
+def found(rows: list[ComparisonRow], key: str) -> ReleaseTarget:
+    return next(target for target in release_targets(rows) if target.key == key)
 
 
 def test_controllers_are_ranked_by_total_score_and_references_apart() -> None:
@@ -41,7 +41,7 @@ def test_controllers_are_ranked_by_total_score_and_references_apart() -> None:
         row("slow", 10), row("slow", 30, trace="b"), row("quick", 25), ours(5),
         row("oracle", 1, kind="reference"), row("best-static", 3, kind="reference"),
     ]  # fmt: skip
-    order = [(s.controller, s.rank) for s in standings(rows)]
+    order = [(s.controller, s.rank) for s in rank_controllers(rows)]
     assert order == [("headroom", 1), ("quick", 2), ("slow", 3), ("oracle", 1), ("best-static", 2)]
 
 
@@ -60,7 +60,7 @@ def test_the_front_is_what_nobody_beats(
 ) -> None:
     rows = [row(name, 0, starved=starved, usd=usd) for name, (starved, usd) in points.items()]
     rows.append(row("oracle", 0, kind="reference", starved=0, usd=0.0))
-    own = [s for s in standings(rows) if s.kind != "reference"]
+    own = [s for s in rank_controllers(rows) if s.kind != "reference"]
     assert {s.controller for s in own if not s.dominated} == front
 
 
@@ -68,7 +68,7 @@ def test_short_traces_and_halves_are_summed_apart() -> None:
     rows = [
         ours(1), ours(2, trace="b", trace_days=0.1), ours(4, trace="c", half="unseen"),
     ]  # fmt: skip
-    (standing,) = standings(rows)
+    (standing,) = rank_controllers(rows)
     sums = {name: total.score for name, total in standing.totals.items()}
     assert sums == {"all": 7, "tuning": 3, "unseen": 4, "long": 5, "short": 2}
 
@@ -220,7 +220,7 @@ def test_scores_are_told_by_trace_with_all_starts_together() -> None:
 
 def test_unsavable_minutes_are_summed_apart_from_those_that_score() -> None:
     rows = [ours(1, starved=3, unsavable_minutes=7), ours(1, trace="b", unsavable_minutes=2)]
-    (standing,) = standings(rows)
+    (standing,) = rank_controllers(rows)
     found = standing.totals["all"]
     assert (found.starved_minutes, found.unsavable_minutes) == (3, 9)
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from headroom.domain.aurora import GATE, StorageMode
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.aurora_rules import TAKES, AuroraLife
-from headroom.proving.rds_autoscaling import grown
-from headroom.proving.rds_rules import COPYING, DELAYS, DatabaseLife
-from headroom.proving.rds_settings import Settings, next_window
+from headroom.proving.rds_autoscaling import autoscaled_size
+from headroom.proving.rds_rules import DATABASE_DELAYS, FULL_COPY_DELAYS, DatabaseLife
+from headroom.proving.rds_settings import Settings, next_maintenance_window
 from headroom.proving.targets import ModificationRefused
 from tests.domain.databases import rds
 
@@ -36,10 +36,10 @@ def test_a_change_in_place_takes_minutes_of_modifying_and_a_copy_takes_hours() -
     for at, status, copying in (
         (NOW, "available", "available"),
         (NOW + MINUTE, "modifying", "modifying"),
-        (NOW + DELAYS.modifying, "storage-optimization", "modifying"),
-        (NOW + DELAYS.completed, "available", "modifying"),
-        (NOW + COPYING.modifying, "available", "storage-optimization"),
-        (NOW + COPYING.completed, "available", "available"),
+        (NOW + DATABASE_DELAYS.modifying, "storage-optimization", "modifying"),
+        (NOW + DATABASE_DELAYS.completed, "available", "modifying"),
+        (NOW + FULL_COPY_DELAYS.modifying, "available", "storage-optimization"),
+        (NOW + FULL_COPY_DELAYS.completed, "available", "available"),
     ):
         assert (plain.status(at), crossing.status(at)) == (status, copying)
 
@@ -81,7 +81,7 @@ def test_a_refused_call_changes_nothing_that_waits() -> None:
 def test_what_waits_is_applied_when_the_window_begins() -> None:
     database = life()
     database.modify(NOW, storage={"AllocatedStorage": 600}, others={}, at_once=False)
-    window = next_window(database.settings.window, NOW)
+    window = next_maintenance_window(database.settings.window, NOW)
     database.move_on(window - MINUTE)
     assert database.lifecycle.starts == ()
     database.move_on(window)
@@ -92,7 +92,7 @@ def test_what_waits_is_applied_when_the_window_begins() -> None:
 @given(minutes=st.integers(0, 525_600))
 def test_a_window_begins_within_a_week(minutes: int) -> None:
     after = NOW + minutes * MINUTE
-    found = next_window("sun:05:00-sun:05:30", after)
+    found = next_maintenance_window("sun:05:00-sun:05:30", after)
     assert after < found <= after + timedelta(days=7)
     assert (found.weekday(), found.hour, found.minute) == (6, 5, 0)
 
@@ -109,7 +109,7 @@ def test_a_window_begins_within_a_week(minutes: int) -> None:
 def test_autoscaling_goes_by_the_largest_of_three(
     size: int, most: int, gib_per_hour: float, to_gib: int | None
 ) -> None:
-    assert grown(size, most_gib=most, gib_per_hour=gib_per_hour) == to_gib
+    assert autoscaled_size(size, most_gib=most, gib_per_hour=gib_per_hour) == to_gib
 
 
 def test_autoscaling_waits_five_minutes_and_uses_a_slot() -> None:
@@ -151,7 +151,7 @@ def test_a_mode_asked_for_later_waits_for_the_window() -> None:
     cluster = AuroraLife(StorageMode.STANDARD, settings=Settings({}))
     cluster.modify(NOW, mode=StorageMode.IO_OPTIMIZED, others={}, at_once=False)
     assert cluster.pending_mode(NOW) is StorageMode.IO_OPTIMIZED
-    window = next_window(cluster.settings.window, NOW)
+    window = next_maintenance_window(cluster.settings.window, NOW)
     cluster.move_on(window)
     assert cluster.mode(window + TAKES) is StorageMode.IO_OPTIMIZED
 

@@ -13,7 +13,7 @@ from headroom.proving.databases import DATABASE
 from headroom.proving.errors import BadInput
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.result import Result
-from headroom.proving.scenario import load, parse_scenario
+from headroom.proving.scenario import load_scenario, parse_scenario
 from headroom.proving.simulate import simulate
 from tests.proving.test_bad_input_fuzz import NEST, one_sentence
 
@@ -134,7 +134,7 @@ def test_headroom_never_has_a_database_copied_though_it_starves() -> None:
 
 def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_seen_through_its_hours() -> None:
     """docs/scenarios/rds-full-copy.yaml: hours at the limit on two days, then none on the third."""
-    result = simulate(load(SCENARIOS / "rds-full-copy.yaml"), "headroom")
+    result = simulate(load_scenario(SCENARIOS / "rds-full-copy.yaml"), "headroom")
     (change,) = result.changes
     assert str(change.target) == "gp3 400 GiB 12000 IOPS 500 MiB/s"
     assert change.at.day == 6

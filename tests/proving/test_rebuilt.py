@@ -14,7 +14,7 @@ from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
 from headroom.proving.course import Course
 from headroom.proving.fast import static_starved
-from headroom.proving.past import periods
+from headroom.proving.past import history_periods
 from headroom.proving.rebuilt import Rebuilt, rebuild
 from tests.builders import activity, gp2, gp3, instance, io, series, volume
 from tests.proving.courses import START, course_of
@@ -82,7 +82,7 @@ def test_every_operation_and_byte_comes_once_and_none_later_than_it_was_served(
     assume(past.read_iops.known())
     found = rebuilt(past, configuration)
     per = 60 * period // found.course.step_s
-    (whole,) = periods([(past, None)], configuration, None)
+    (whole,) = history_periods([(past, None)], configuration, None)
     served = np.repeat(whole.reads + whole.writes, per)
     size = np.repeat(whole.read_bytes + whole.write_bytes, per)
     over = np.repeat(whole.refuted & (whole.utilisation > 1), per)

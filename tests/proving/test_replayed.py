@@ -17,16 +17,16 @@ from headroom.domain.resources import Configuration, Volume, VolumeType
 from headroom.ports.storage import StorageView
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Course
-from headroom.proving.fast_engine import follow
-from headroom.proving.playback import ReplayedChange, exact, fast
+from headroom.proving.fast_engine import run_engine
+from headroom.proving.playback import ReplayedChange, play_exact, play_vectorized
 from headroom.proving.rebuilt import rebuild
 from headroom.proving.replayed import (
     NotReplayed,
     Replayed,
     as_if_auto,
     most_in_force,
-    replay,
-    why_not,
+    replay_volume,
+    why_not_replayable,
 )
 from tests.builders import NOW, REGION, activity, gp2, gp3, policy, volume
 from tests.proving.courses import course_of
@@ -51,7 +51,7 @@ def replayed(
 ) -> Replayed:
     past = told(lived(course, configuration))
     since = course.start + timedelta(minutes=skip_min)
-    return replay(
+    return replay_volume(
         view(configuration, **changes), [(past, None)], rules or policy(), PRICES, since=since,
         draw=draw,
     )  # fmt: skip
@@ -73,7 +73,7 @@ def test_a_volume_that_starved_would_have_been_raised_and_relieved() -> None:
 def test_what_the_rebuilt_load_makes_the_engine_do_is_what_the_real_one_would_have() -> None:
     made = course_of(EVENING)
     found = replayed(made, gp3(400))
-    real = follow(made, gp3(400), Conditions())
+    real = run_engine(made, gp3(400), Conditions())
     ours, theirs = found.headroom.changes[0], real.changes[0]
     assert ours.target.volume_type is theirs.target.volume_type
     assert ours.target.iops == pytest.approx(theirs.target.iops, rel=0.25)
@@ -123,7 +123,7 @@ def test_days_before_the_replay_are_known_and_not_counted() -> None:
 def test_an_hdd_volume_is_played_by_the_exact_physics() -> None:
     st1 = Configuration(volume_type=VolumeType.ST1, size_gib=500, iops=None, throughput_mibps=None)
     past = activity([20.0] * 240, io_kib=1_024, iops_check=0, mibps_check=0)
-    found = replay(view(st1), [(past, None)], policy(), PRICES, since=past.read_iops.start)
+    found = replay_volume(view(st1), [(past, None)], policy(), PRICES, since=past.read_iops.start)
     assert found.known.measured == 240
     assert found.left_alone.storage_usd == pytest.approx(Decimal("22.50") * 240 / Decimal(730 * 60))
 
@@ -138,7 +138,8 @@ def test_both_ways_of_playing_tell_the_same(configuration: Configuration) -> Non
     assert rebuilt is not None
     rules = as_if_auto(policy(), volume(configuration))
     one, other = (
-        play(volume(configuration), rebuilt, rules, PRICES, draw=True) for play in (fast, exact)
+        play(volume(configuration), rebuilt, rules, PRICES, draw=True)
+        for play in (play_vectorized, play_exact)
     )
     assert one.left_alone == other.left_alone
     assert one.headroom.starved_minutes == other.headroom.starved_minutes
@@ -175,14 +176,14 @@ def test_what_headroom_would_leave_alone_is_not_replayed_and_says_why(
 def test_a_volume_without_a_past_is_not_replayed_and_says_why() -> None:
     past: VolumeActivity = activity([None] * 30)
     with pytest.raises(NotReplayed, match="nothing measured"):
-        replay(view(gp3()), [(past, None)], policy(), PRICES, since=past.read_iops.start)
+        replay_volume(view(gp3()), [(past, None)], policy(), PRICES, since=past.read_iops.start)
 
 
 def test_a_type_without_a_price_is_not_replayed_and_says_why() -> None:
     past = activity([10.0] * 30)
     without = replace(PRICES, gib={VolumeType.GP2: Decimal("0.10")})
     with pytest.raises(NotReplayed, match="no gp3 price"):
-        replay(view(gp3()), [(past, None)], policy(), without, since=past.read_iops.start)
+        replay_volume(view(gp3()), [(past, None)], policy(), without, since=past.read_iops.start)
 
 
 def carrying(*tags: tuple[str, str]) -> Volume:
@@ -231,7 +232,7 @@ def test_a_volume_whose_tags_nobody_understands_is_not_replayed() -> None:
     view = StorageView(
         volume=carrying(("headroom:max-iop", "6000")), modification=None, instance=None
     )
-    assert "did you mean headroom:max-iops" in (why_not(view, policy()) or "")
+    assert "did you mean headroom:max-iops" in (why_not_replayable(view, policy()) or "")
 
 
 def test_increases_that_were_in_force_together_are_summed_in_the_order_of_time() -> None:

@@ -13,9 +13,17 @@ from headroom.domain.observation import VolumeActivity
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
-from headroom.ports.storage import StorageView
-from headroom.proving.replayed import Replayed, as_if_auto, replay, why_not
-from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy, instance, volume
+from headroom.ports import StorageView
+from headroom.proving.replayed import Replayed, as_if_auto, replay_volume, why_not_replayable
+from tests.builders import (
+    ACCOUNT,
+    NOW,
+    REGION,
+    activity,
+    database_policy,
+    instance,
+    volume,
+)
 from tests.domain.databases import rds
 
 GP2, GP3 = VolumeType.GP2, VolumeType.GP3
@@ -39,7 +47,7 @@ def past(iops: list[float], balance: list[float | None] | None = None) -> Volume
 
 def replayed(seen: StorageView, activity: VolumeActivity, rules: Policy | None = None) -> Replayed:
     start = activity.read_iops.start
-    return replay(
+    return replay_volume(
         seen, [(activity, None)], rules or database_policy(), catalogue_prices(REGION), since=start
     )
 
@@ -98,10 +106,10 @@ def test_what_rds_grows_by_itself_is_not_grown_in_a_replay(
 
 def test_what_headroom_would_only_observe_is_not_replayed() -> None:
     seen = view(rds(GP3, 500, 12_000, 500), unusual="a dedicated log volume")
-    assert why_not(seen, database_policy()) == (
+    assert why_not_replayable(seen, database_policy()) == (
         "its storage is unusual (a dedicated log volume), and Headroom only observes it"
     )
-    assert why_not(view(rds(GP3, 500, 12_000, 500)), database_policy()) is None
+    assert why_not_replayable(view(rds(GP3, 500, 12_000, 500)), database_policy()) is None
 
 
 def test_a_past_of_longer_periods_is_played_too() -> None:

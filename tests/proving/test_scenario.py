@@ -12,7 +12,7 @@ import pytest
 from headroom.domain.limits import Mode
 from headroom.proving.errors import BadInput
 from headroom.proving.instances import BOUNDLESS, instance_limits
-from headroom.proving.scenario import Scenario, load, parse_scenario
+from headroom.proving.scenario import Scenario, load_scenario, parse_scenario
 from headroom.proving.simulate import simulate
 from tests.proving.build import T0, configuration, gp3
 
@@ -84,7 +84,7 @@ aws: {modified_at: [2026-01-31T20:00:00Z, 2026-02-01T00:05:00+00:00], known_to_l
 policy: {defaults: {mode: auto, max_iops: 9000}}
 """
     (tmp_path / "case.yaml").write_text(text, encoding="utf-8")
-    scenario = load(tmp_path / "case.yaml")
+    scenario = load_scenario(tmp_path / "case.yaml")
     start = datetime(2026, 2, 1, tzinfo=UTC)
     assert (scenario.start, scenario.end) == (start, start + timedelta(minutes=20))
     assert scenario.resource.configuration == configuration("io2", 100, 5_000)
@@ -216,7 +216,7 @@ def test_what_is_no_scenario_at_all_is_refused(tmp_path: Path, text: str, words:
     file = tmp_path / "case.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput) as caught:
-        load(file)
+        load_scenario(file)
     assert words in str(caught.value)
     assert "case.yaml" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -240,7 +240,7 @@ def test_metrics_that_come_too_late_to_judge_by_are_named_in_the_notes(
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be read"):
-        load(tmp_path / "none.yaml")
+        load_scenario(tmp_path / "none.yaml")
 
 
 def test_the_first_minute_of_the_scenario_is_the_start() -> None:

@@ -13,7 +13,7 @@ from headroom.domain.policy_fields import PRESETS
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.ground import Ground, StaticStarvation
 from headroom.proving.statics import BestStatic, static_peak
-from headroom.proving.trial import Run, run_schedule, score
+from headroom.proving.trial import TrialRun, run_schedule, score_usd
 from tests.proving.build import gp3
 from tests.proving.courses import course_of
 
@@ -25,8 +25,8 @@ def ground_of(load: Sequence[float], start: str = "gp3", io_kib: float = 16) -> 
     return Ground(StaticStarvation(course), STARTS[start], Conditions())
 
 
-def scored(run: Run, ground: Ground, preset: str) -> float:
-    return score(run, ground.unsavable, Conditions(preset=preset))
+def scored(run: TrialRun, ground: Ground, preset: str) -> float:
+    return score_usd(run, ground.unsavable, Conditions(preset=preset))
 
 
 def test_the_peak_is_served_by_one_change_at_minute_0() -> None:

@@ -12,7 +12,14 @@ import pytest
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.fast import static_starved
-from headroom.proving.trial import Run, Seen, run_rule, run_schedule, score, storage_usd
+from headroom.proving.trial import (
+    PublishedSoFar,
+    TrialRun,
+    run_rule,
+    run_schedule,
+    score_usd,
+    storage_usd,
+)
 from tests.proving.courses import course_of
 
 BALANCED = Conditions()
@@ -32,10 +39,10 @@ class Asked:
     answer: Callable[[int], Configuration | None]
     every_min: int = 60
     name: str = "asked"
-    shown: list[Seen] = field(default_factory=list)
+    shown: list[PublishedSoFar] = field(default_factory=list)
     at: list[datetime] = field(default_factory=list)
 
-    def wish(self, seen: Seen, now: datetime) -> Configuration | None:
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
         self.shown.append(seen)
         self.at.append(now)
         return self.answer(len(self.at) - 1)
@@ -115,13 +122,13 @@ def test_a_schedule_beyond_the_end_of_the_course_is_not_begun():
 
 
 def test_minutes_that_nothing_could_save_cost_nothing():
-    run = Run(
+    run = TrialRun(
         starved=np.array([True, True, False, True]), changes=(), storage_usd=2.0, aws_refusals=0,
         guardrail_violations=0, held=0,
     )  # fmt: skip
     unsavable = np.array([False, True, True, False])
-    assert score(run, unsavable, BALANCED) == pytest.approx(2.0 + 0.10 * 2)
-    assert score(run, unsavable, Conditions(preset="performance")) == pytest.approx(4.0)
+    assert score_usd(run, unsavable, BALANCED) == pytest.approx(2.0 + 0.10 * 2)
+    assert score_usd(run, unsavable, Conditions(preset="performance")) == pytest.approx(4.0)
 
 
 def test_a_month_costs_what_the_price_list_says():

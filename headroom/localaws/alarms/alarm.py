@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from headroom.localaws.alarms.evaluation import COMPARISONS, MissingData, Rule, State
-from headroom.localaws.metrics import insights
 from headroom.localaws.metrics.expressions import BadExpression, parse
+from headroom.localaws.metrics.insights import is_insights_query, parse_insights_query
 
 INITIAL_REASON = "Unchecked: Initial alarm creation"
 MOST_METRICS = 10
@@ -93,8 +93,8 @@ class Alarm:
         expression = self.watched.get("Expression")
         return bool(
             expression
-            and insights.is_query(expression)
-            and insights.parse_query(expression).group_by
+            and is_insights_query(expression)
+            and parse_insights_query(expression).group_by
         )
 
     @property
@@ -163,10 +163,10 @@ def _check_queries(queries: Sequence[Mapping[str, Any]]) -> None:
         if not expression:
             continue
         try:
-            if not insights.is_query(expression):
+            if not is_insights_query(expression):
                 parse(expression)
                 continue
-            select = insights.parse_query(expression)
+            select = parse_insights_query(expression)
         except BadExpression as error:
             raise AlarmInvalid(str(error)) from error
         if select.group_by and select.order is None:

@@ -19,7 +19,7 @@ CONTRIBUTOR_CHANGED = "CloudWatch Alarm Contributor State Change"
 CONFIGURATION_CHANGED = "CloudWatch Alarm Configuration Change"
 
 
-def stamp(at: datetime) -> str:
+def alarm_timestamp(at: datetime) -> str:
     """An instant as CloudWatch writes it inside events."""
     return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}+0000"
 
@@ -59,9 +59,9 @@ def _counted(rule: Rule) -> str | None:
 def reason_data(alarm: Alarm, evaluation: Evaluation, at: datetime) -> str:
     """The JSON text in StateReasonData, datapoints oldest first."""
     ordered = sorted(evaluation.evaluated)
-    data: dict[str, Any] = {"version": "1.0", "queryDate": stamp(at)}
+    data: dict[str, Any] = {"version": "1.0", "queryDate": alarm_timestamp(at)}
     if ordered:
-        data["startDate"] = stamp(instant(ordered[0][0]))
+        data["startDate"] = alarm_timestamp(instant(ordered[0][0]))
     if alarm.request.get("Statistic"):
         data["statistic"] = alarm.request["Statistic"]
     data |= {
@@ -69,7 +69,7 @@ def reason_data(alarm: Alarm, evaluation: Evaluation, at: datetime) -> str:
         "recentDatapoints": [value for _, value in ordered],
         "threshold": alarm.rule.threshold,
         "evaluatedDatapoints": [
-            {"timestamp": stamp(instant(start)), "value": value}
+            {"timestamp": alarm_timestamp(instant(start)), "value": value}
             for start, value in reversed(ordered)
         ],
     }
@@ -81,7 +81,7 @@ def state_detail(state: AlarmState) -> dict[str, Any]:
     detail: dict[str, Any] = {
         "value": state.value.value,
         "reason": state.reason,
-        "timestamp": stamp(state.at),
+        "timestamp": alarm_timestamp(state.at),
     }
     if state.data is not None:
         detail["reasonData"] = state.data
@@ -141,7 +141,7 @@ def contributor_detail(
             "id": contributor.id,
             "attributes": dict(contributor.attributes),
         },
-        "state": {"value": value.value, "reason": why, "timestamp": stamp(at)},
+        "state": {"value": value.value, "reason": why, "timestamp": alarm_timestamp(at)},
         "configuration": configuration(alarm),
     }
 
@@ -168,10 +168,10 @@ def sns_message(
         "AlarmName": alarm.name,
         "AlarmDescription": request.get("AlarmDescription"),
         "AWSAccountId": account,
-        "AlarmConfigurationUpdatedTimestamp": stamp(alarm.configured_at),
+        "AlarmConfigurationUpdatedTimestamp": alarm_timestamp(alarm.configured_at),
         "NewStateValue": alarm.state.value.value,
         "NewStateReason": alarm.state.reason,
-        "StateChangeTime": stamp(alarm.state.at),
+        "StateChangeTime": alarm_timestamp(alarm.state.at),
         "Region": region,
         "AlarmArn": alarm.arn,
         "OldStateValue": before.value,

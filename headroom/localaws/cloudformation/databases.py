@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from headroom.localaws import database_shapes as shapes
-from headroom.localaws.cloud import current
+from headroom.localaws.cloud import current_cloud
 from headroom.localaws.cloudformation.model import LocalResource, Properties
 from headroom.localaws.database_making import (
     delete_cluster,
@@ -18,7 +17,8 @@ from headroom.localaws.database_making import (
     make_cluster,
     make_instance,
 )
-from headroom.localaws.databases import DatabaseBook
+from headroom.localaws.database_shapes import cluster_shape, instance_shape
+from headroom.localaws.databases import DatabaseBook, database_book
 from headroom.localaws.rds_changes import modify_cluster, modify_instance
 
 _SPELLED = {
@@ -48,7 +48,7 @@ class _Database(LocalResource):
 
     @property
     def _book(self) -> DatabaseBook:
-        return current().database_book(self.place)
+        return database_book(current_cloud(), self.place)
 
     def change(self, properties: Properties) -> None:
         before, after = _request(self.properties), _request(properties)
@@ -91,7 +91,7 @@ class RdsInstance(_Database):
         request = _request(self.properties)
         made = make_instance(self._book, {**request, self.identifier: self.name})
         self.name = made.name
-        told = shapes.instance(self._book, made)
+        told = instance_shape(self._book, made)
         self.values = {
             "DBInstanceArn": told["DBInstanceArn"],
             "DbiResourceId": told["DbiResourceId"],
@@ -121,7 +121,7 @@ class RdsCluster(_Database):
         request = _request(self.properties)
         made = make_cluster(self._book, {**request, self.identifier: self.name})
         self.name = made.name
-        told = shapes.cluster(self._book, made)
+        told = cluster_shape(self._book, made)
         self.values = {
             "DBClusterArn": told["DBClusterArn"],
             "DBClusterResourceId": told["DbClusterResourceId"],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headroom.localaws.cloud import current
+from headroom.localaws.alarm_wiring import alarm_book
+from headroom.localaws.cloud import current_cloud
 from headroom.localaws.cloudformation.model import LocalResource
 
 _WHOLE = ("EvaluationPeriods", "DatapointsToAlarm", "Period")
@@ -29,11 +30,11 @@ class Alarm(LocalResource):
             request["ActionsEnabled"] = _truth(request["ActionsEnabled"])
         if request.get("Metrics"):
             request["Metrics"] = [_query(query) for query in request["Metrics"]]
-        alarm = current().book(self.place).put(request)
+        alarm = alarm_book(current_cloud(), self.place).put(request)
         self.values["Arn"] = alarm.arn
 
     def unmake(self) -> None:
-        current().book(self.place).delete([self.name])
+        alarm_book(current_cloud(), self.place).delete([self.name])
 
 
 class WithoutEffect(LocalResource):

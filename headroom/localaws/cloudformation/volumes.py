@@ -9,9 +9,10 @@ from typing import Any
 
 from moto.ec2 import ec2_backends
 
-from headroom.localaws.cloud import current
+from headroom.localaws.cloud import current_cloud
 from headroom.localaws.cloudformation.model import LocalResource, Properties
-from headroom.localaws.volume_making import delete_volume, make_volume, truth
+from headroom.localaws.volume_making import delete_volume, make_volume, parse_bool
+from headroom.localaws.volumes import volume_book
 from headroom.proving.targets import ModificationRefused
 
 _MODIFIED = {
@@ -33,7 +34,9 @@ class EbsVolume(LocalResource):
 
     def make(self) -> None:
         _refuse_unhonoured(self.properties)
-        made = make_volume(current(), self.place, self.properties, tags=_tags(self.properties))
+        made = make_volume(
+            current_cloud(), self.place, self.properties, tags=_tags(self.properties)
+        )
         self.name = self.values["VolumeId"] = str(made.id)
 
     def change(self, properties: Properties) -> None:
@@ -49,17 +52,19 @@ class EbsVolume(LocalResource):
             for name, field in _MODIFIED.items()
             if name in properties and properties[name] != before.get(name)
         }
-        book = current().volume_book(self.place)
+        book = volume_book(current_cloud(), self.place)
         if wanted:
             try:
-                book.modify(book.volumes()[self.name], current().ids.uuid("request"), **wanted)
+                book.modify(
+                    book.volumes()[self.name], current_cloud().ids.uuid("request"), **wanted
+                )
             except ModificationRefused as refused:
                 raise RuntimeError(refused.message) from refused
         self._retag(_tags(before), _tags(properties))
         self.properties = properties
 
     def unmake(self) -> None:
-        delete_volume(current(), self.place, self.name)
+        delete_volume(current_cloud(), self.place, self.name)
 
     def snapshot(self) -> None:
         """What DeletionPolicy Snapshot leaves behind."""
@@ -77,7 +82,7 @@ class EbsVolume(LocalResource):
 
 def _refuse_unhonoured(properties: Properties) -> None:
     for name, value in properties.items():
-        if name not in _HONOURED and not (name == "AutoEnableIO" and not truth(value)):
+        if name not in _HONOURED and not (name == "AutoEnableIO" and not parse_bool(value)):
             raise NotImplementedError(
                 f"Property {name} of AWS::EC2::Volume is not supported by this endpoint"
             )

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from headroom.localaws.bus import send_to_target
 from headroom.localaws.cloud import Cloud, Place
 from headroom.localaws.functions.embedded_metrics import metrics_in
 from headroom.localaws.functions.process import Deployment, FunctionProcess
@@ -110,12 +111,10 @@ class FunctionFleet:
     def _give_up(
         self, model: Any, configured: dict[str, Any], call: Pending, answer: Answer, now: datetime
     ) -> None:
-        from headroom.localaws import targets
-
         place = Place(model.account_id, model.region)
         dead = (getattr(model, "dead_letter_config", None) or {}).get("TargetArn")
         if dead:
-            targets.send(self._cloud, place, dead, call.payload.decode(), {})
+            send_to_target(self._cloud, place, dead, call.payload.decode(), {})
         destination = ((configured.get("DestinationConfig") or {}).get("OnFailure") or {}).get(
             "Destination"
         )
@@ -133,7 +132,7 @@ class FunctionFleet:
                 "responseContext": {"statusCode": 200, "functionError": "Unhandled"},
                 "responsePayload": json.loads(answer.body or b"null"),
             }
-            targets.send(self._cloud, place, destination, json.dumps(body), {})
+            send_to_target(self._cloud, place, destination, json.dumps(body), {})
 
     def _enqueue(self, arn: str, payload: bytes, due_at: datetime, attempt: int) -> None:
         with self._lock:
@@ -209,6 +208,11 @@ class FunctionFleet:
         parts = arn.split(":")
         backend = lambda_backends[parts[4]][parts[3]]
         return backend.get_function_by_arn(":".join(parts[:7]))
+
+
+def fleet_of(cloud: Cloud) -> FunctionFleet:
+    """The functions of the endpoint, one fleet for all places."""
+    return cloud.part(FunctionFleet, Place(), lambda: FunctionFleet(cloud))
 
 
 def deployment_of(model: Any) -> Deployment:

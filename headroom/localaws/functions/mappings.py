@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headroom.localaws.cloud import Cloud
+from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.functions.runtime_api import Answer
 
 MOST_PER_RECEIVE = 10
@@ -51,8 +52,7 @@ class MappingPoller:
 
     def _run(self, mapping: Any, messages: list[Any]) -> None:
         records = [_record(mapping, message) for message in messages]
-        assert self._cloud.functions is not None
-        answer = self._cloud.functions.invoke(
+        answer = fleet_of(self._cloud).invoke(
             mapping.function_arn, json.dumps({"Records": records}).encode()
         )
         partial = "ReportBatchItemFailures" in (mapping.function_response_types or ())

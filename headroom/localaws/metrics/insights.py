@@ -77,12 +77,12 @@ class Group:
         return " ".join(value for _, value in self.attributes)
 
 
-def is_query(expression: str) -> bool:
+def is_insights_query(expression: str) -> bool:
     """Whether the expression is a Metrics Insights query rather than metric math."""
     return expression.lstrip().upper().startswith("SELECT")
 
 
-def parse_query(text: str) -> Query:
+def parse_insights_query(text: str) -> Query:
     """The query; raises BadExpression."""
     match = _QUERY.match(text)
     if match is None:
@@ -105,16 +105,16 @@ def parse_query(text: str) -> Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class InsightsAnswer:
     """The series in order, and whether some were left out."""
 
     groups: tuple[Group, ...]
     partial: bool
 
 
-def run(
+def run_insights_query(
     query: Query, store: MetricStore, *, start: int, end: int, period: int, now: float, tags: TagsOf
-) -> Answer:
+) -> InsightsAnswer:
     """The groups' series over [start, end), ordered and limited as the query says."""
     matched: dict[tuple[tuple[str, str], ...], list[MetricKey]] = {}
     for series in store.named(query.namespace, query.metric):
@@ -135,7 +135,7 @@ def run(
     if query.order is not None:
         by = _ORDERS[query.order]
         groups.sort(key=lambda g: (by(g.points) * (1 if query.ascending else -1), g.attributes))
-    return Answer(groups=tuple(groups[: query.limit]), partial=len(groups) > MOST_SERIES)
+    return InsightsAnswer(groups=tuple(groups[: query.limit]), partial=len(groups) > MOST_SERIES)
 
 
 def _attributes(query: Query, key: MetricKey, tags: TagsOf) -> tuple[tuple[str, str], ...] | None:

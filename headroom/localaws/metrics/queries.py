@@ -6,10 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headroom.localaws.metrics import insights
 from headroom.localaws.metrics.arithmetic import Frame, Value, as_series, evaluate
 from headroom.localaws.metrics.expressions import BadExpression
-from headroom.localaws.metrics.insights import Group, TagsOf
+from headroom.localaws.metrics.insights import (
+    Group,
+    InsightsAnswer,
+    TagsOf,
+    is_insights_query,
+    parse_insights_query,
+    run_insights_query,
+)
 from headroom.localaws.metrics.statistics import Points, periods, points, statistic
 from headroom.localaws.metrics.store import MetricKey, MetricStore
 
@@ -42,7 +48,7 @@ class QuerySet:
     now: float
     tags: TagsOf
     _known: dict[str, Value] = field(default_factory=dict)
-    _groups: dict[str, insights.Answer] = field(default_factory=dict)
+    _groups: dict[str, InsightsAnswer] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
 
     def results(self, query: Mapping[str, Any]) -> list[Result]:
@@ -80,9 +86,9 @@ class QuerySet:
         expression = query.get("Expression")
         if expression is None:
             return self._stat(query["MetricStat"], period)
-        if insights.is_query(expression):
-            answer = self._groups[str(query["Id"])] = insights.run(
-                insights.parse_query(expression), self.store, start=self._floor(period),
+        if is_insights_query(expression):
+            answer = self._groups[str(query["Id"])] = run_insights_query(
+                parse_insights_query(expression), self.store, start=self._floor(period),
                 end=self.end, period=period, now=self.now, tags=self.tags,
             )  # fmt: skip
             return [group.points for group in answer.groups]
