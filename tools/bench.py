@@ -19,7 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headroom.cli.records_file import line_of
-from headroom.domain.decision import Evidence, decide
+from headroom.domain.decision import decide
+from headroom.domain.evidence import Evidence
 from headroom.domain.records import GENESIS, Step, seal
 from headroom.proving.compare import (
     CONTROLLERS,
@@ -37,6 +38,7 @@ from headroom.proving.samples import sample_course
 from headroom.proving.scenario import load_scenario
 from headroom.proving.simulate import simulate
 from headroom.proving.trial import run_rule, run_schedule
+from headroom.serialization import decision_to_json
 from stacks.constructs.asset import stage_function_code
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,7 +16,7 @@ from headroom.cli.output import out
 from headroom.cli.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import Stops
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 T = TypeVar("T")
 LONGEST_REASON = 500

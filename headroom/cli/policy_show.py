@@ -20,7 +20,7 @@ from headroom.cli.reading import read_storage
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.policy_text import load_policy_file, published
-from headroom.ports import ReadFailed, ResourceGone
+from headroom.ports.storage import ReadFailed, ResourceGone
 from headroom.settings import POLICY_PARAMETER
 
 

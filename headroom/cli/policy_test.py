@@ -11,8 +11,7 @@ from headroom.cli import policy_shown
 from headroom.cli.output import emit, out
 from headroom.cli.policy import JsonOption
 from headroom.cli.problems import FAILED, OK
-from headroom.proving import policy_tests
-from headroom.proving.policy_tests import Verdict
+from headroom.proving.policy_tests import Verdict, blocking_guardrails, load_tests, run_policy_test
 
 USUAL_TESTS = Path("policy.tests.yaml")
 
@@ -28,8 +27,8 @@ def run_tests(
 
     Exit code 1 when any is decided otherwise.
     """
-    loaded = policy_tests.load_tests(file, policy=policy)
-    verdicts = tuple(policy_tests.run(loaded))
+    loaded = load_tests(file, policy=policy)
+    verdicts = tuple(run_policy_test(loaded))
     failed = sum(not verdict.passed for verdict in verdicts)
     if as_json:
         emit({"policy": str(loaded.policy_path), "version": loaded.policy.version,
@@ -47,5 +46,5 @@ def _tested(verdict: Verdict) -> dict[str, object]:
         "passed": verdict.passed,
         "differences": list(verdict.differences),
         "decided": None if decision is None else decision.summary,
-        "blocked_by": [] if decision is None else list(policy_tests.blocking(decision)),
+        "blocked_by": [] if decision is None else list(blocking_guardrails(decision)),
     }

@@ -15,7 +15,7 @@ from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory
 from headroom.cli.problems import Problem
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
-from headroom.ports import ReadFailed, StorageView
+from headroom.ports.storage import ReadFailed, StorageView
 from headroom.proving.replayed import NotReplayed, Replayed, replay_volume, why_not_replayable
 
 FEW = 3

@@ -12,7 +12,7 @@ from headroom.cli.account import opened
 from headroom.cli.problems import BadRequest, Problem
 from headroom.cli.source import DEFAULT_STACK, Source, Where
 from headroom.domain.stops import Stops
-from headroom.ports import ReadFailed
+from headroom.ports.storage import ReadFailed
 
 
 def tables(where: Where) -> Source:

@@ -7,14 +7,7 @@ from dataclasses import replace
 from math import ceil, floor
 
 from headroom.domain.catalogue import LIMITS, capability, fewest
-from headroom.domain.rds_catalogue import (
-    Band,
-    band_of,
-    bands,
-    least_iops,
-    least_mibps,
-    least_size,
-)
+from headroom.domain.rds_catalogue import Band, band_of, bands, least_iops, least_mibps, least_size
 from headroom.domain.rds_catalogue import why_invalid as why_invalid
 from headroom.domain.rds_catalogue import why_refused as why_refused
 from headroom.domain.resources import Configuration, Spans, ValidStorage, VolumeType

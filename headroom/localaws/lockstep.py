@@ -14,7 +14,8 @@ from headroom.localaws.cloud import Cloud
 from headroom.localaws.databases import DatabaseBook
 from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.functions.mappings import MappingPoller
-from headroom.localaws.loads import LoadedMinute, Loads
+from headroom.localaws.load_requests import LoadedMinute
+from headroom.localaws.loads import Loads
 from headroom.localaws.queue_metrics import publish_queue_metrics
 from headroom.localaws.rds_events import put_database_event
 from headroom.localaws.schedule_expressions import whole_minute

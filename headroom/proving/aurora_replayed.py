@@ -14,7 +14,7 @@ from statistics import median
 from headroom.domain.aurora import AuroraActivity, AuroraCluster, AuroraLimits
 from headroom.domain.aurora_bill import AuroraPrices, bills
 from headroom.domain.aurora_demand import DAYS
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.resources import PriceUnknown
 from headroom.proving.aurora_scenario import AuroraScenario, cluster_usage
 from headroom.proving.aurora_simulate import AuroraResult, simulate_aurora
 from headroom.proving.replayed import NotReplayed

@@ -7,21 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from headroom.domain.aurora import (
-    SERVERLESS,
-    AuroraLimits,
-    Goal,
-    Member,
-    StorageMode,
-    units,
-)
-from headroom.domain.aurora_bill import (
-    AuroraPrices,
-    Usage,
-    aurora_prices,
-    bills,
-)
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.aurora import SERVERLESS, AuroraLimits, Goal, Member, StorageMode, units
+from headroom.domain.aurora_bill import AuroraPrices, Usage, aurora_prices, bills
+from headroom.domain.resources import PriceUnknown
 from headroom.proving.aurora_load import steady_billed_ios
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, as_quoted, load_yaml

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Decision, Reason
+from headroom.domain.answers import Reason
+from headroom.domain.decision import Decision
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Signal

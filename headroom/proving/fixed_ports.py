@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Protocol
 
 from headroom.domain.decision import Decision
-from headroom.domain.freezes import CalendarSeen
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Step
-from headroom.ports import Metrics, Ports, Storage
+from headroom.domain.standing import CalendarSeen
+from headroom.ports import Ports
+from headroom.ports.metrics import Metrics
+from headroom.ports.storage import Storage
 from headroom.proving.memory import MemoryLedger
 
 

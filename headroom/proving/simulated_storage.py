@@ -9,7 +9,7 @@ from datetime import datetime
 from headroom.domain.outcome import AlreadyThere, Outcome, Refusal, Refused, Stale
 from headroom.domain.resources import Configuration, ResourceRef, Volume
 from headroom.domain.signals import Claim, Signal
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 from headroom.proving.rds_targets import refusal_of
 from headroom.proving.rules import VolumeLifecycle
 from headroom.proving.targets import ModificationRefused

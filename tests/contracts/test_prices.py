@@ -13,9 +13,9 @@ from moto import mock_aws
 from headroom.adapters.ledger_schema import STATE, create_table
 from headroom.adapters.price_store import PriceStore
 from headroom.adapters.prices import CataloguePrices, KeptPrices, ListedPrices
-from headroom.domain.pricing import PriceTable, PriceUnknown, catalogue_prices, why_implausible
-from headroom.domain.resources import Configuration, VolumeType
-from headroom.ports import Prices
+from headroom.domain.pricing import PriceTable, catalogue_prices, why_implausible
+from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
+from headroom.ports.owners import Prices
 from headroom.proving.fixed_ports import FixedPrices
 from headroom.serialization import from_json, to_json
 from tests.adapters.offers import RecordedPriceList

@@ -18,7 +18,7 @@ from headroom.domain.observation import Series
 from headroom.domain.resources import Kind
 from headroom.domain.signals import Claim, Signal
 from headroom.localaws.daemon import EndpointFailed
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 from headroom.proving.aurora_load import steady_billed_ios
 from headroom.settings import DeploymentConfig
 from stacks.detection import database_queries

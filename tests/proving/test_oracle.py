@@ -13,7 +13,8 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.conditions import STARTS, Conditions, ceiling
 from headroom.proving.course import Course
 from headroom.proving.fast import static_starved
-from headroom.proving.oracle import Foresight, Schedule, oracle
+from headroom.proving.oracle import Foresight, oracle
+from headroom.proving.oracle_case import Schedule
 from headroom.proving.trial import TrialRun, run_schedule, score_usd
 from tests.proving.courses import course_of
 

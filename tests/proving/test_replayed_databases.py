@@ -13,17 +13,9 @@ from headroom.domain.observation import VolumeActivity
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
-from headroom.ports import StorageView
+from headroom.ports.storage import StorageView
 from headroom.proving.replayed import Replayed, as_if_auto, replay_volume, why_not_replayable
-from tests.builders import (
-    ACCOUNT,
-    NOW,
-    REGION,
-    activity,
-    database_policy,
-    instance,
-    volume,
-)
+from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy, instance, volume
 from tests.domain.databases import rds
 
 GP2, GP3 = VolumeType.GP2, VolumeType.GP3
