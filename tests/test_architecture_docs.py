@@ -9,7 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TOPS = ("headroom", "lambdas", "stacks", "tests", "tools", "docs")
-NAMED = re.compile(r"`((?:%s)/[\w./-]*|[\w-]+\.(?:py|toml|yaml|json|md|txt)|Makefile)`" % "|".join(TOPS))
+NAMED = re.compile(
+    rf"`((?:{'|'.join(TOPS)})/[\w./-]*|[\w-]+\.(?:py|toml|yaml|json|md|txt)|Makefile)`"
+)
+"""A path from the root of the repository; one with a placeholder such as <kind> is none."""
 QUESTIONS = 20
 
 
