@@ -132,7 +132,7 @@ def _sections(bases: dict[Base, Case]) -> Iterator[str]:
                 f"[`{name}`](#{name})" for name, _ in CLUSTER_GUARDRAILS if name not in entries
             )
             yield (
-                "An [Aurora cluster](aurora.md) has no IOPS, throughput or size to set. It is asked "
+                "An [Aurora cluster](operate/aurora.md) has no IOPS, throughput or size to set. It is asked "
                 f"the guardrails of this group and these: {shared}.\n"
             )
         for name, entry in entries.items():
