@@ -218,7 +218,7 @@ AWS: Mapping[Guardrail, Entry] = {
     ),
     Guardrail.BACK_OFF: Entry(
         clears="at the time the refusal set: minutes to six hours later",
-        do="Read the refusal with `headroom explain VOLUME`.",
+        do="Read the refusal with `headroom audit --resource VOLUME`.",
         example="AWS refused a change and may be asked again in an hour.",
         blocked=eg.standing(
             lambda case: {"retry_not_before": case.observation.at + timedelta(hours=1)}

@@ -100,7 +100,7 @@ def _head(bases: dict[Base, Case]) -> Iterator[str]:
 
 Generated from the code by `python -m tools.guardrails`; a test compares the two.
 
-Headroom asks every guardrail about every plan. It carries out a plan only if **all of them allow it**. `headroom explain VOLUME` shows each verdict with its numbers, whether it blocks or not. A guardrail that fails for any reason blocks. No guardrail can be turned off.
+Headroom asks every guardrail about every plan. It carries out a plan only if **all of them allow it**. `headroom explain ID` shows each verdict of a decision with its numbers, whether it blocks or not; `headroom plan VOLUME` shows them for a decision made now. A guardrail that fails for any reason blocks. No guardrail can be turned off.
 
 A temporary block is tried again when it clears, without a new alarm. When only a person can clear a block on an enrolled resource, Headroom notifies the owner once per episode.
 

@@ -29,7 +29,10 @@ def infrastructure_as_code(case: Case) -> Verdict:
 
 
 def not_reverted(case: Case) -> Verdict:
-    """Block a repeat of a change that someone reverted, for a while."""
+    """Block a repeat of a change that someone reverted, until `revert_wait` has passed.
+
+    The owner is asked for an answer, so the block does not count as temporary.
+    """
     found, minutes = (
         reverted(case.standing.modifications),
         case.effective.limits.revert_wait_minutes,
