@@ -24,13 +24,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from headroom.domain.answers import Act
 from headroom.domain.aurora_decision import decide as decide_mode
 from headroom.domain.cluster_decision import case_of as case_for
 from headroom.domain.cluster_decision import decide_cluster
-from headroom.domain.decision import Act, decide
-from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, Case
+from headroom.domain.decision import decide
+from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS
+from headroom.domain.guardrails.case import Case
 from headroom.domain.guardrails.clusters import limits_of
-from headroom.domain.policy import Mode, Policy
+from headroom.domain.limits import Mode
+from headroom.domain.policy import Policy
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.policy_schema import schema
 from tests.builders import activity, evidence, gp3, observation, policy, standing, volume
@@ -100,7 +103,7 @@ def _head(bases: dict[Base, Case]) -> Iterator[str]:
 
 Generated from the code by `python -m tools.guardrails`; a test compares the two.
 
-Headroom asks every guardrail about every plan. It carries out a plan only if **all of them allow it**. `headroom explain ID` shows each verdict of a decision with its numbers, whether it blocks or not; `headroom plan VOLUME` shows them for a decision made now. A guardrail that fails for any reason blocks. No guardrail can be turned off.
+Headroom asks every guardrail about every plan. It carries out a plan only if **all of them allow it**. `headroom explain ID` shows every verdict on a decision's plan with its numbers. `headroom plan VOLUME` shows what would block a change now. A guardrail that fails for any reason blocks. No guardrail can be turned off.
 
 A temporary block is tried again when it clears, without a new alarm. When only a person can clear a block on an enrolled resource, Headroom notifies the owner once per episode.
 
