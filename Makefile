@@ -32,7 +32,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := $(NODE_MAJOR)
 export CDK_HOME := $(CURDIR)/.cdk-home
 export CDK_DISABLE_CLI_TELEMETRY := true
 
-.PHONY: help setup demo test check law bench quality synth lock clean
+.PHONY: help setup demo test check law bench quality pictures synth lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -61,6 +61,9 @@ bench: setup ## Time deciding, simulating, comparing (TRACES=dir), synth; writes
 quality: setup ## Compare with others' rules on TRACES=dir at every preset; writes docs/decision-quality.md
 	@$(BIN)/headroom compare --preset all $(if $(TRACES),--traces $(TRACES)) --html build/decision-quality.html \
 		--markdown docs/decision-quality.md --figures docs/figures/decision-quality.json
+
+pictures: setup ## Render docs/images from what `make demo` left in build/demo
+	@$(BIN)/python -m tools.pictures
 
 synth: setup ## Write the CloudFormation templates to cdk.out
 	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet --no-notices

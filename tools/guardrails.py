@@ -1,23 +1,25 @@
-"""Write docs/guardrails: a page per guardrail and an index, from the code. `python -m tools.guardrails`
+"""Write docs/guardrails.md, a table and a section per guardrail, from the code. `python -m tools.guardrails`
 
-A new guardrail needs, beside its member of Guardrail, its function and its line in GUARDRAILS
-(headroom/domain/guardrails/__init__.py), one entry in PAGES (headroom/domain/guardrails/pages.py):
+Beside its member of Guardrail, its function and its line in GUARDRAILS
+(headroom/domain/guardrails/__init__.py), a new guardrail needs one entry in
+tools/guardrail_entries.py, in the group where people should find it:
 
-    Guardrail.MINE: Page(
-        settings=("my_setting",), clears="when the moon is full", do="wait, or set `my_setting`",
-        example="`my_setting: 3`, four in flight", blocked=lambda case: replace(case, ...),
+    Guardrail.MINE: Entry(
+        settings=("my_setting",), clears="when the batch ends", do="Wait, or set `my_setting`.",
+        example="`my_setting: 3`, with four in flight.", blocked=lambda case: replace(case, ...),
     ),
 
 `blocked` gets a case that every guardrail allows and returns one that this guardrail blocks. Leave
-`clears` out when a block never passes by itself (the verdict is not `temporary`). What the guardrail
-asks is its docstring. tests/laws/test_guardrails.py then makes the example, holds the new guardrail
-to the laws of all of them, and fails while the pages differ: run this and commit what it wrote.
+`clears` out when a block never clears by itself (the verdict is not `temporary`). The docstring of
+the function says what it blocks and begins with "Block". tests/laws/test_guardrails.py then judges
+the example, holds the new guardrail to the laws of all of them, and fails while the page differs:
+run this and commit what it wrote.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,8 +32,6 @@ from headroom.domain.decision import decide
 from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS
 from headroom.domain.guardrails.case import Case
 from headroom.domain.guardrails.clusters import limits_of
-from headroom.domain.guardrails.pages import Page
-from headroom.domain.guardrails.pages_clusters import EVERY_PAGE
 from headroom.domain.limits import Mode
 from headroom.domain.policy import Policy
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
@@ -39,22 +39,27 @@ from headroom.policy_schema import schema
 from tests.builders import activity, evidence, gp3, observation, policy, standing, volume
 from tests.domain.clusters import cluster_evidence
 from tests.domain.earlier import history
+from tools.guardrail_entries import GROUPS, Base, Entry
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "guardrails"
-MAKE = "Generated from the code by `python -m tools.guardrails`; a test compares the two."
-SAID = {
-    Relation.AT_MOST: "at most",
-    Relation.AT_LEAST: "at least",
-    Relation.IS: "exactly",
-    Relation.ONE_OF: "one of",
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "guardrails.md"
+RULES = dict(GUARDRAILS) | dict(CLUSTER_GUARDRAILS)
+BLOCK = "Block "
+RELATIONS = {
+    Relation.AT_MOST: "at most ",
+    Relation.AT_LEAST: "at least ",
+    Relation.IS: "",
+    Relation.ONE_OF: "one of ",
     Relation.FAILED: "failed",
 }
 ACCOUNT = "account."
 
 
-def case_of(*, lowers: bool = False) -> Case:
-    """A case that every guardrail allows: a starved gp3 that is raised, or an idle one lowered."""
+def base_case(base: Base) -> Case:
+    """A case that every guardrail allows: the plan that examples of this base start from."""
+    if base is Base.CLUSTER:
+        return _base_cluster()
     rules: Policy = policy(mode=Mode.AUTO)
+    lowers = base is Base.LOWER
     if lowers:
         vol = volume(gp3(400, 12_000, 500))
         load = activity([300.0] * 180)
@@ -68,7 +73,7 @@ def case_of(*, lowers: bool = False) -> Case:
     made = evidence(seen, rules=rules, stand=standing(enrolment_usd=Decimal(8)))
     decision = decide(made)
     if not isinstance(decision.answer, Act):
-        raise LookupError(f"the example of the pages is not done: {decision.summary}")
+        raise LookupError(f"the example of the page is not carried out: {decision.summary}")
     return Case(
         plan=decision.answer.plan, observation=seen, demand=decision.demand,
         diagnosis=decision.diagnosis, standing=made.standing, policy=rules,
@@ -76,120 +81,108 @@ def case_of(*, lowers: bool = False) -> Case:
     )  # fmt: skip
 
 
-def case_of_cluster() -> Case:
-    """An Aurora cluster that every guardrail of clusters allows to become I/O-Optimized."""
+def _base_cluster() -> Case:
     rules: Policy = policy(mode=Mode.AUTO)
     found = cluster_evidence(rules)
     decision = decide_cluster(found)
     said = decide_mode(found.seen, limits=limits_of(decision.effective.limits), prices=found.prices)
     case = case_for(found, said, decision.effective, decision.diagnosis, decision.standing)
     if case is None or not isinstance(decision.answer, Act):
-        raise LookupError(f"the example of the pages is not done: {decision.summary}")
+        raise LookupError(f"the example of the page is not carried out: {decision.summary}")
     return case
 
 
-def pages() -> dict[str, str]:
-    """Every page by its file name."""
-    allowed = {lowers: case_of(lowers=lowers) for lowers in (False, True)}
-    of_cluster = case_of_cluster()
-    found = {}
-    rows = []
-    for name, rule in (dict(GUARDRAILS) | dict(CLUSTER_GUARDRAILS)).items():
-        page = EVERY_PAGE[name]
-        before = of_cluster if page.cluster else allowed[page.lowers]
-        found[f"{name}.md"] = _page(name, rule, page, before)
-        moved = ", ".join(f"`{each}`" for each in page.settings) or "-"
-        clears = "no" if page.clears is None else "yes"
-        rows.append(f"| [`{name}`]({name}.md) | {_asks(rule)[0]} | {moved} | {clears} |")
-    found["README.md"] = _index(rows)
-    return found
+def page() -> str:
+    """The whole page."""
+    bases = {base: base_case(base) for base in Base}
+    return "\n".join([*_head(bases), *_table(), *_sections(bases)])
 
 
-def _index(rows: list[str]) -> str:
-    asked = ", ".join(f"`{name}`" for name, _ in CLUSTER_GUARDRAILS)
-    return f"""# The guardrails
+def _head(bases: dict[Base, Case]) -> Iterator[str]:
+    yield """# Guardrails
 
-{MAKE}
+Generated from the code by `python -m tools.guardrails`; a test compares the two.
 
-Every plan that Headroom considers is judged by all of them, and each says its numbers whether it blocks or not: `headroom explain VOLUME` shows them for every decision. A plan is carried out only when **every one allows it**. A guardrail that fails for any reason blocks; none can be turned off.
+Headroom asks every guardrail about every plan. It carries out a plan only if **all of them allow it**. `headroom explain ID` shows every verdict on a decision's plan with its numbers. `headroom plan VOLUME` shows what would block a change now. A guardrail that fails for any reason blocks. No guardrail can be turned off.
 
-What blocks for now is tried again when it clears, without a new alarm. What only a person can clear is told once per episode, for volumes that are enrolled.
+A temporary block is tried again when it clears, without a new alarm. When only a person can clear a block on an enrolled resource, Headroom notifies the owner once per episode.
 
-| guardrail | what it asks | moved by | clears by itself |
-|---|---|---|---|
-{chr(10).join(rows)}
+Each section below ends with two real verdicts: one on a plan that every guardrail allows, and one after the change named under *Blocked*. The allowed plans are:
+"""
+    for base, case in bases.items():
+        plan = case.plan
+        yield f"- **{base}**: {plan.origin} → {plan.target}, ${plan.monthly_usd:,.2f} a month"
+    yield ""
 
-Of an [Aurora cluster](../aurora.md), which has no IOPS, throughput or size to set, these are asked: {asked}.
+
+def _table() -> Iterator[str]:
+    yield "| guardrail | what it blocks | setting | clears by itself |"
+    yield "|---|---|---|---|"
+    for title, entries in GROUPS:
+        yield f"| [**{title}**](#{title.lower().replace(' ', '-')}) | | | |"
+        for name, entry in entries.items():
+            moved = ", ".join(f"`{each}`" for each in entry.settings) or "-"
+            clears = "no" if entry.clears is None else "yes"
+            yield f"| [`{name}`](#{name}) | {blocks(RULES[name])[0]} | {moved} | {clears} |"
+    yield ""
+
+
+def _sections(bases: dict[Base, Case]) -> Iterator[str]:
+    for title, entries in GROUPS:
+        yield f"## {title}\n"
+        if Base.CLUSTER in {entry.base for entry in entries.values()}:
+            shared = ", ".join(
+                f"[`{name}`](#{name})" for name, _ in CLUSTER_GUARDRAILS if name not in entries
+            )
+            yield (
+                "An [Aurora cluster](operate/aurora.md) has no IOPS, throughput or size to set. It is asked "
+                f"the guardrails of this group and these: {shared}.\n"
+            )
+        for name, entry in entries.items():
+            yield _section(name, entry, bases[entry.base])
+
+
+def _section(name: Guardrail, entry: Entry, allowed: Case) -> str:
+    rule = RULES[name]
+    first, rest = blocks(rule)
+    moved = ", ".join(f"[`{each}`](policy.md#settings)" for each in entry.settings) or "none"
+    clears = "no" if entry.clears is None else f"yes, {entry.clears}"
+    return f"""### `{name}`
+
+**Blocks:** {first}.{" " + rest if rest else ""}
+
+- Setting: {moved}
+- Clears by itself: {clears}
+- What you can do: {entry.do}
+- Allowed ({entry.base}): {_verdict(rule(allowed))}
+- Blocked: {entry.example.removesuffix(".")} → {_verdict(rule(entry.blocked(allowed)))}
 """
 
 
-def _page(name: Guardrail, rule: Callable[[Case], Verdict], page: Page, before: Case) -> str:
-    after = page.blocked(before)
-    allows, blocks = rule(before), rule(after)
-    first, rest = _asks(rule)
-    more = f"\n{rest}\n" if rest else ""
-    clears = "no" if page.clears is None else f"yes, {page.clears}"
-    plan = before.plan
-    return f"""# Guardrail `{name}`
-
-**{first}**
-{more}
-| | |
-|---|---|
-| what moves it | {"; ".join(map(_setting, page.settings)) or "nothing: it has no setting"} |
-| clears by itself | {clears} |
-| what a person can do | {page.do} |
-
-## A plan it allows
-
-{plan.origin} → {plan.target}, ${plan.monthly_usd:.2f} a month:
-
-{_verdict(allows)}
-
-## The same, blocked
-
-Only this is different: {page.example}.
-
-{_verdict(blocks)}
-
-{MAKE} [All guardrails](README.md)
-"""
+def settings() -> set[str]:
+    """Every setting of the published schema, those of the account with their prefix."""
+    found: Any = schema()
+    of_account = found["properties"]["account"]["properties"]
+    return {*found["definitions"]["settings"]["properties"], *(ACCOUNT + n for n in of_account)}
 
 
-def meanings() -> dict[str, str]:
-    """What the published schema says of every setting, those of the account with their prefix."""
-    told: Any = schema()
-    of_one = told["definitions"]["settings"]["properties"]
-    of_all = told["properties"]["account"]["properties"]
-    return {name: each["description"] for name, each in of_one.items()} | {
-        ACCOUNT + name: each["description"] for name, each in of_all.items()
-    }
-
-
-def _setting(name: str) -> str:
-    meaning = meanings()[name]
-    meaning = meaning[0].lower() + meaning[1:].rstrip(".")
-    return f"[`{name}`](../policy.md#settings) ({meaning})"
-
-
-def _asks(rule: Callable[[Case], Verdict]) -> tuple[str, str]:
-    """The first sentence of what a rule asks, and the rest."""
+def blocks(rule: Callable[[Case], Verdict]) -> tuple[str, str]:
+    """What a guardrail blocks, as its docstring says after "Block", and the rest of it."""
     first, _, rest = (inspect.getdoc(rule) or "").partition("\n\n")
-    if not first:
-        raise LookupError(f"{rule.__name__} has no docstring: it is what its page says")
-    return " ".join(first.split()), rest
+    if not first.startswith(BLOCK):
+        raise LookupError(
+            f"the docstring of {rule.__name__} must begin with 'Block': it is on the page"
+        )
+    return " ".join(first.split()).removeprefix(BLOCK).rstrip("."), " ".join(rest.split())
 
 
 def _verdict(verdict: Verdict) -> str:
     unit = f" {verdict.unit}" if verdict.unit and not isinstance(verdict.value, str) else ""
-    rows = [
-        ("value", f"{_number(verdict.value)}{unit}"),
-        ("must be", f"{SAID[verdict.relation]} {_number(verdict.limit)}{unit}"),
-        ("detail", verdict.detail),
-        ("clears at", "" if verdict.clears_at is None else f"{verdict.clears_at:%Y-%m-%d %H:%M} UTC"),
-        ("allows", "yes" if verdict.allows else "**no**"),
-    ]  # fmt: skip
-    return "| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows if v)
+    must = f"must be {RELATIONS[verdict.relation]}{_number(verdict.limit)}"
+    more = [verdict.detail] if verdict.detail else []
+    if verdict.clears_at is not None:
+        more.append(f"clears at {verdict.clears_at:%Y-%m-%d %H:%M} UTC")
+    return f"**{_number(verdict.value)}**{unit}, {must}" + "".join(f"; {each}" for each in more)
 
 
 def _number(value: object) -> str:
@@ -204,16 +197,5 @@ def _number(value: object) -> str:
             return f"{value:,.10g}"
 
 
-def main() -> None:
-    """Write every page, and take away those of guardrails that are gone."""
-    FOLDER.mkdir(exist_ok=True)
-    made = pages()
-    for old in FOLDER.glob("*.md"):
-        if old.name not in made:
-            old.unlink()
-    for name, text in made.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(), encoding="utf-8")

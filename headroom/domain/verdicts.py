@@ -14,7 +14,7 @@ Quantity = int | float | Decimal | str | bool | None
 
 
 class Guardrail(StrEnum):
-    """Every guardrail there is; each has a page in the docs."""
+    """Every guardrail; docs/guardrails.md has a section on each."""
 
     POLICY = "policy"
     PAUSE = "pause"

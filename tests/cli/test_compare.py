@@ -165,7 +165,7 @@ def test_a_page_without_notes_or_shortfalls_says_so(made: Path) -> None:
     for target in found["summary"]["presets"]["balanced"]["targets"]:
         target["met"] = True
     text = compared_markdown.render(found)
-    assert "Nothing: every target that could be measured is met." in text
+    assert "None: every target that could be measured is met." in text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Laws that every guardrail keeps, whoever added it, and the pages made from them.
+"""Laws that every guardrail keeps, whoever added it, and the page made from them.
 
 How to add a guardrail: tools/guardrails.py.
 """
@@ -19,24 +19,25 @@ from headroom.domain import guardrails
 from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, judge
 from headroom.domain.guardrails.case import Case
 from headroom.domain.guardrails.clusters import SHARED
-from headroom.domain.guardrails.pages_clusters import EVERY_PAGE as PAGES
 from headroom.domain.limits import NARROWER, Limits
 from headroom.domain.policy_fields import FRIENDLY
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.serialization import from_json, to_json
 from tests.test_policy_text import WINDOWS
-from tools.guardrails import FOLDER, case_of, case_of_cluster, meanings, pages
+from tools.guardrail_entries import ENTRIES, Base
+from tools.guardrails import PAGE, base_case, blocks, page
+from tools.guardrails import settings as settings_of
 
 RULES = dict(GUARDRAILS) | dict(CLUSTER_GUARDRAILS)
 EVERY = pytest.mark.parametrize("name", list(Guardrail))
-RAISING, LOWERING, CLUSTER = case_of(), case_of(lowers=True), case_of_cluster()
+BASES = {base: base_case(base) for base in Base}
+RAISING, LOWERING, CLUSTER = BASES[Base.RAISE], BASES[Base.LOWER], BASES[Base.CLUSTER]
 
 
 def examples(name: Guardrail) -> tuple[Case, Case]:
     """A case that all guardrails allow, and the same blocked by this one."""
-    page = PAGES[name]
-    before = CLUSTER if page.cluster else LOWERING if page.lowers else RAISING
-    return before, page.blocked(before)
+    before = BASES[ENTRIES[name].base]
+    return before, ENTRIES[name].blocked(before)
 
 
 @pytest.mark.parametrize("base", [RAISING, LOWERING, CLUSTER], ids=["raising", "lowering", "mode"])
@@ -45,9 +46,10 @@ def test_the_examples_start_from_a_case_that_every_guardrail_allows(base: Case) 
 
 
 @EVERY
-def test_every_guardrail_has_a_rule_and_a_page_and_blocks_its_example(name: Guardrail) -> None:
+def test_every_guardrail_has_a_rule_and_an_entry_and_blocks_its_example(name: Guardrail) -> None:
     assert name in RULES, "it needs a line in GUARDRAILS"
-    assert name in PAGES, "it needs an entry in headroom/domain/guardrails/pages.py"
+    assert name in ENTRIES, "it needs an entry in tools/guardrail_entries.py"
+    assert blocks(RULES[name])
     before, after = examples(name)
     assert RULES[name](before).allows
     verdict = RULES[name](after)
@@ -57,11 +59,11 @@ def test_every_guardrail_has_a_rule_and_a_page_and_blocks_its_example(name: Guar
 
 
 @EVERY
-def test_a_page_says_that_a_block_clears_by_itself_only_if_its_verdict_says_so(
+def test_an_entry_says_that_a_block_clears_by_itself_only_if_its_verdict_says_so(
     name: Guardrail,
 ) -> None:
     verdict = RULES[name](examples(name)[1])
-    clears = PAGES[name].clears
+    clears = ENTRIES[name].clears
     if not verdict.temporary:
         assert clears is None
     if clears is None:
@@ -69,20 +71,19 @@ def test_a_page_says_that_a_block_clears_by_itself_only_if_its_verdict_says_so(
 
 
 @EVERY
-def test_the_settings_a_page_names_are_settings_of_the_policy(name: Guardrail) -> None:
-    assert set(PAGES[name].settings) <= set(meanings())
+def test_the_settings_an_entry_names_are_settings_of_the_policy(name: Guardrail) -> None:
+    assert set(ENTRIES[name].settings) <= settings_of()
 
 
 def test_every_limit_of_the_policy_moves_some_guardrail_or_what_is_planned() -> None:
     """What neither blocks nor is planned with would be a setting without effect."""
     planned_with = {"headroom_percent", "free_space_percent", "space_horizon_days"}
-    named = {setting for page in PAGES.values() for setting in page.settings}
+    named = {setting for entry in ENTRIES.values() for setting in entry.settings}
     assert set(FRIENDLY) - named == planned_with
 
 
-def test_the_pages_are_what_the_code_says() -> None:
-    written = {page.name: page.read_text(encoding="utf-8") for page in FOLDER.glob("*.md")}
-    assert written == pages(), "run `python -m tools.guardrails` and commit docs/guardrails"
+def test_the_page_is_what_the_code_says() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m tools.guardrails`"
 
 
 @EVERY
@@ -160,11 +161,15 @@ def near(field: str) -> st.SearchStrategy[Any]:
 
 STARTS: tuple[Callable[[Case], Case], ...] = (
     lambda case: case,
-    *(p.blocked for p in PAGES.values() if not p.cluster),
+    *(entry.blocked for entry in ENTRIES.values() if entry.base is not Base.CLUSTER),
 )
 CLUSTER_STARTS: tuple[Callable[[Case], Case], ...] = (
     lambda case: case,
-    *(p.blocked for name, p in PAGES.items() if p.cluster or name in SHARED),
+    *(
+        entry.blocked
+        for name, entry in ENTRIES.items()
+        if entry.base is Base.CLUSTER or name in SHARED
+    ),
 )
 
 

@@ -7,7 +7,7 @@ from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 
 def approval(case: Case) -> Verdict:
-    """What a person approved is done for no more money than they were asked for."""
+    """Block an approved change that now costs more than the person approved."""
     approved = case.approved_usd
     if approved is None:
         return verdict_of(
@@ -19,7 +19,10 @@ def approval(case: Case) -> Verdict:
 
 
 def rolled_back(case: Case) -> Verdict:
-    """After a rollback the volume is left as it is for a day: whoever asked for it meant it."""
+    """Block every change of a resource for a day after its rollback.
+
+    Whoever asked for the rollback meant it.
+    """
     last, at = case.standing.rolled_back, case.observation.at
     waiting = last is not None and at < last.until
     return verdict_of(

@@ -17,14 +17,14 @@ ASK_AGAIN_AFTER = timedelta(hours=1)
 
 
 def other_owner(case: Case) -> Verdict:
-    """A volume that a service manages, or one on an Outpost, is left alone."""
+    """Block changes to volumes that an AWS service manages or that are on an Outpost."""
     volume = case.observation.volume
     owner = volume.managed_by or ("AWS Outposts" if volume.on_outpost else "you")
     return verdict_of(Guardrail.OTHER_OWNER, Relation.IS, owner, "you", "")
 
 
 def multi_attach(case: Case) -> Verdict:
-    """A volume shared by several instances is left alone: its load cannot be told apart."""
+    """Block changes to volumes shared by several instances: their load cannot be told apart."""
     volume = case.observation.volume
     shared = volume.multi_attach or len(volume.instance_ids) > 1
     return verdict_of(
@@ -33,13 +33,13 @@ def multi_attach(case: Case) -> Verdict:
 
 
 def valid(case: Case) -> Verdict:
-    """AWS must accept the target."""
+    """Block a target that AWS would refuse."""
     problem = why_refused(case.plan.origin, case.plan.target, case.observation.valid)
     return verdict_of(Guardrail.VALID, Relation.IS, problem or "valid", "valid", "")
 
 
 def never_shrink(case: Case) -> Verdict:
-    """No plan makes a volume smaller."""
+    """Block a smaller size."""
     plan = case.plan
     return verdict_of(
         Guardrail.NEVER_SHRINK, Relation.AT_LEAST, plan.target.size_gib, plan.origin.size_gib, "GiB"
@@ -47,14 +47,17 @@ def never_shrink(case: Case) -> Verdict:
 
 
 def durability(case: Case) -> Verdict:
-    """No plan moves data to a type that AWS documents as less durable."""
+    """Block a move to a type that AWS documents as less durable."""
     before = DURABILITY_PERCENT[case.plan.origin.volume_type]
     after = DURABILITY_PERCENT[case.plan.target.volume_type]
     return verdict_of(Guardrail.DURABILITY, Relation.AT_LEAST, after, before, "% a year")
 
 
 def slots(case: Case) -> Verdict:
-    """AWS allows four modifications per rolling 24 h; a reserve of them is left for people."""
+    """Block a change beyond AWS's four modifications per rolling 24 h, less those reserved for people.
+
+    A refusal for want of slots counts as four slots used.
+    """
     at, standing = case.observation.at, case.standing
     starts = sorted(m.started_at for m in standing.modifications if m.started_at > at - WINDOW)
     reserve = case.effective.limits.slots_reserve
@@ -80,7 +83,7 @@ def _ask_again(standing: Standing) -> datetime | None:
 
 
 def in_flight(case: Case) -> Verdict:
-    """AWS takes no change while one is modifying or optimizing."""
+    """Block a change while AWS is still modifying or optimizing the last one."""
     change = case.observation.modification
     busy = change is not None and change.in_flight
     return verdict_of(
@@ -91,7 +94,7 @@ def in_flight(case: Case) -> Verdict:
 
 
 def back_off(case: Case) -> Verdict:
-    """After a refusal AWS is left alone until it may be asked again, whoever asks for it."""
+    """Block every call after a refusal, until AWS may be asked again."""
     until = case.standing.retry_not_before
     waiting = until is not None and until > case.observation.at
     return verdict_of(
@@ -101,7 +104,7 @@ def back_off(case: Case) -> Verdict:
 
 
 def failures(case: Case) -> Verdict:
-    """After repeated failures nothing is changed until a person closes the volume's breaker."""
+    """Block every change after repeated failures of one resource, until a person closes its breaker."""
     standing, ref = case.standing, case.observation.volume.ref
     volume = ref.resource_id if ref.kind is Kind.EBS else ref.arn
     count, detail = standing.failures_in_a_row, ""

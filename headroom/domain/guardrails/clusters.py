@@ -44,57 +44,64 @@ def limits_of(limits: Limits) -> AuroraLimits:
 
 
 def whole_days(case: Case) -> Verdict:
-    """A change rests on fourteen whole days, in which nothing missing was taken for zero."""
+    """Block a change that rests on fewer than fourteen whole days of measurements."""
     return _said(Guardrail.WHOLE_DAYS, aurora.data, case)
 
 
 def billed_io(case: Case) -> Verdict:
-    """What is billed must have been published under the present storage mode."""
+    """Block a change when AWS published no billed I/O under the present storage mode."""
     return _said(Guardrail.BILLED_IO, aurora.billed_io, case)
 
 
 def mode_gate(case: Case) -> Verdict:
-    """A cluster goes to I/O-Optimized once in 30 days: AWS says when again."""
+    """Block I/O-Optimized until AWS allows it: once in 30 days."""
     return _said(Guardrail.MODE_GATE, aurora.gate, case)
 
 
 def mode_way_back(case: Case) -> Verdict:
-    """Nothing goes back to Standard while it could not return, should the I/O come back."""
+    """Block a return to Standard while I/O-Optimized could not be chosen again."""
     return _said(Guardrail.MODE_WAY_BACK, aurora.way_back, case)
 
 
 def engine_version(case: Case) -> Verdict:
-    """The engine's version must know I/O-Optimized."""
+    """Block I/O-Optimized for engine versions that do not support it."""
     return _said(Guardrail.ENGINE_VERSION, aurora.version, case)
 
 
 def restart(case: Case) -> Verdict:
-    """Members with a cache on local NVMe restart when the mode changes, which only the owner may allow."""
+    """Block a change that restarts members with local NVMe, unless the owner allows it."""
     return _said(Guardrail.RESTART, aurora.restart, case)
 
 
 def parallel_query(case: Case) -> Verdict:
-    """Where parallel query is on, or not known to be off, a cluster stays in Standard."""
+    """Block I/O-Optimized where parallel query is on, or not known to be off."""
     return _said(Guardrail.PARALLEL_QUERY, aurora.parallel_query, case)
 
 
 def reservations(case: Case) -> Verdict:
-    """Reservations cover less in I/O-Optimized: they must have been read."""
+    """Block a change while reservations are unknown: they cover less in I/O-Optimized."""
     return _said(Guardrail.RESERVATIONS, aurora.reserved, case)
 
 
 def margin(case: Case) -> Verdict:
-    """A change for money saves so much of the present bill, because the way forward shuts for 30 days."""
+    """Block a change for money that saves too little, because it shuts I/O-Optimized for 30 days.
+
+    The saving is a share of the present bill.
+    """
     return _said(Guardrail.MARGIN, aurora.margin, case)
 
 
 def steady(case: Case) -> Verdict:
-    """A change for money pays without the two busiest days; going back, as if all were the busiest week."""
+    """Block a change for money that pays only because of unusual days.
+
+    To I/O-Optimized it must pay without the two busiest days, back to Standard even if every day
+    were like the busiest seven.
+    """
     return _said(Guardrail.STEADY, aurora.steady, case)
 
 
 def slow_commits(case: Case) -> Verdict:
-    """A change for speed needs commits that were slow for an hour on several of the days."""
+    """Block a change for speed without slow commits on several of the days."""
     return _said(Guardrail.SLOW_COMMITS, aurora.slow_commits, case)
 
 

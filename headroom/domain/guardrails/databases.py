@@ -20,7 +20,7 @@ FOR_A_PERSON = (
 
 
 def database_state(case: Case) -> Verdict:
-    """A database is changed only while RDS calls it available and its storage is as usual."""
+    """Block changes while RDS does not report `available`, or the storage layout is unusual."""
     facts = case.observation.volume.facts
     status = AVAILABLE if facts is None else facts.status
     unusual = None if facts is None else facts.unusual
@@ -37,7 +37,10 @@ def database_state(case: Case) -> Verdict:
 
 
 def pending_changes(case: Case) -> Verdict:
-    """Nobody's pending changes are applied with ours, as ApplyImmediately would do."""
+    """Block a change that would apply someone else's pending changes along with it.
+
+    Headroom calls RDS with ApplyImmediately, which applies everything that is pending.
+    """
     facts = case.observation.volume.facts
     names = () if facts is None else facts.pending
     being_applied = facts is not None and facts.status != AVAILABLE
@@ -55,7 +58,7 @@ def pending_changes(case: Case) -> Verdict:
 
 
 def size_owner(case: Case) -> Verdict:
-    """Size has one owner: where RDS's storage autoscaling is on, it alone grows the storage."""
+    """Block growth where RDS storage autoscaling is on: only one of the two may grow the storage."""
     facts, plan = case.observation.volume.facts, case.plan
     most = None if facts is None else facts.max_allocated_gib
     owner = "RDS" if most is not None and plan.grows else "Headroom"
@@ -64,7 +67,10 @@ def size_owner(case: Case) -> Verdict:
 
 
 def full_copy(case: Case) -> Verdict:
-    """RDS copies all data of a database only where its owner allows it, from calm, never from gp2."""
+    """Block changes that make RDS copy all data, unless allowed, started from calm and not from gp2.
+
+    The copy runs for hours beside the load and cannot be undone.
+    """
     plan, name = case.plan, Guardrail.FULL_COPY
     if not plan.full_copy:
         return verdict_of(name, Relation.IS, "no copy", "no copy", "")

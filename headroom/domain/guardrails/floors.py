@@ -10,9 +10,9 @@ from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 
 def give_back_floor(case: Case) -> Verdict:
-    """What is lowered still sustains the IOPS and MiB/s that the owner wants kept.
+    """Block lowering performance below the IOPS and MiB/s that the owner wants kept.
 
-    The verdict's numbers are those of whichever falls shorter, the detail's those of the other.
+    The verdict shows the side that is shorter; the detail shows the other.
     """
     if not case.plan.gives_back(draining=case.diagnosis.binding is Binding.BURST_CREDITS):
         return verdict_of(

@@ -22,14 +22,14 @@ def _lowers(case: Case) -> bool:
 
 
 def give_back(case: Case) -> Verdict:
-    """Performance is lowered only where the owner lets it."""
+    """Block lowering performance without the owner's permission."""
     asked = "lowers" if _lowers(case) else "lowers nothing"
     allowed = ("lowers nothing", *(["lowers"] if case.effective.limits.give_back else []))
     return verdict_of(Guardrail.GIVE_BACK, Relation.ONE_OF, asked, allowed, "")
 
 
 def give_back_data(case: Case) -> Verdict:
-    """Performance is lowered only once enough of the load was seen."""
+    """Block lowering performance before enough of the load was measured."""
     least = case.effective.limits.give_back_after_days
     if not _lowers(case):
         return verdict_of(
@@ -51,7 +51,7 @@ def _days_since_others(case: Case) -> list[float]:
 
 
 def give_back_way_back(case: Case) -> Verdict:
-    """Performance is lowered only where two steps within the limits lead back to it."""
+    """Block lowering performance that two steps within the limits could not restore."""
     limits, origin = case.effective.limits, case.plan.origin
     if not _lowers(case):
         return verdict_of(
@@ -78,7 +78,10 @@ def give_back_way_back(case: Case) -> Verdict:
 
 
 def give_back_calm(case: Case) -> Verdict:
-    """Performance is never lowered soon after a limit was touched."""
+    """Block lowering performance soon after the load touched a limit.
+
+    Throughput that no load came near is exempt.
+    """
     if not _lowers(case):
         return verdict_of(
             Guardrail.GIVE_BACK_CALM, Relation.IS, "lowers nothing", "lowers nothing", ""
@@ -94,7 +97,7 @@ def give_back_calm(case: Case) -> Verdict:
 
 
 def give_back_slot(case: Case) -> Verdict:
-    """Performance is lowered only while a slot is left to raise it again."""
+    """Block lowering performance when no slot is left to raise it again."""
     if not _lowers(case):
         return verdict_of(
             Guardrail.GIVE_BACK_SLOT, Relation.IS, "lowers nothing", "lowers nothing", ""

@@ -16,7 +16,7 @@ from headroom.domain.way_back import lowered_from
 
 
 def enrolled(case: Case) -> Verdict:
-    """The policy must be readable for this resource: a tag nobody understands stops."""
+    """Block every change while a tag on the resource cannot be understood."""
     problem = case.effective.problem
     return verdict_of(
         Guardrail.POLICY, Relation.IS, problem or "understood", "understood", "",
@@ -25,7 +25,7 @@ def enrolled(case: Case) -> Verdict:
 
 
 def pause(case: Case) -> Verdict:
-    """The kill switch must be off."""
+    """Block every change while Headroom is paused."""
     until = case.standing.paused_until
     on = until is not None and until > case.observation.at
     endless = until is not None and until >= ENDLESS - timedelta(days=1)
@@ -36,7 +36,7 @@ def pause(case: Case) -> Verdict:
 
 
 def breaker(case: Case) -> Verdict:
-    """After failures all over the account nothing is changed until a person closes its breaker."""
+    """Block every change after failures across the account, until a person closes the breaker."""
     opened_at = case.standing.account_breaker_opened_at
     detail = ""
     if opened_at is not None:
@@ -48,7 +48,7 @@ def breaker(case: Case) -> Verdict:
 
 
 def mode(case: Case) -> Verdict:
-    """Only `auto` acts by itself, and `approve` once a person agreed; see approval.py."""
+    """Block every change unless the mode is `auto`, or `approve` (where a person approves it)."""
     limits = case.effective.limits
     return verdict_of(
         Guardrail.MODE, Relation.ONE_OF, limits.mode.value, (Mode.AUTO.value, Mode.APPROVE.value), "",
@@ -57,7 +57,7 @@ def mode(case: Case) -> Verdict:
 
 
 def types(case: Case) -> Verdict:
-    """The target type must be one the owner allows; staying in the present type is allowed."""
+    """Block a move to a type that the owner does not allow; a volume may keep its type."""
     allowed = tuple(t.value for t in case.effective.limits.types)
     current, target = case.plan.origin.volume_type, case.plan.target.volume_type
     stays = target is not VolumeType.GP2 or case.plan.only_for_space
@@ -67,7 +67,10 @@ def types(case: Case) -> Verdict:
 
 
 def growth(case: Case) -> Verdict:
-    """Size grows only where the owner allows what can never be undone, and only for that."""
+    """Block growth without the owner's permission: size can never be reduced again.
+
+    A plan for free space may grow as far as it needs, where `grow_space` allows it.
+    """
     plan = case.plan
     limits = case.effective.limits
     limit = 1_000_000 if limits.growth else plan.origin.size_gib
@@ -86,7 +89,7 @@ def growth(case: Case) -> Verdict:
 
 
 def max_iops(case: Case) -> Verdict:
-    """Ceiling on IOPS, provisioned or derived."""
+    """Block more IOPS, provisioned or derived, than the owner's ceiling."""
     value = capability(case.plan.target).sustained_iops
     return verdict_of(
         Guardrail.MAX_IOPS, Relation.AT_MOST, value, case.effective.limits.max_iops, "IOPS"
@@ -94,10 +97,10 @@ def max_iops(case: Case) -> Verdict:
 
 
 def max_throughput(case: Case) -> Verdict:
-    """Ceiling on throughput.
+    """Block more throughput than the owner's ceiling.
 
-    What io1 and io2 derive beyond it is free of charge and not counted against the owner: the
-    ceiling binds where throughput is provisioned and paid for.
+    Only provisioned throughput counts, because it is paid for. What io1 and io2 derive above the
+    ceiling is free.
     """
     target = case.plan.target
     value = (
@@ -110,13 +113,13 @@ def max_throughput(case: Case) -> Verdict:
 
 
 def max_size(case: Case) -> Verdict:
-    """Ceiling on size; a volume that is already bigger may stay as it is."""
+    """Block a size above the owner's ceiling; a volume that is already larger may keep its size."""
     limit = max(case.effective.limits.max_size_gib, case.plan.origin.size_gib)
     return verdict_of(Guardrail.MAX_SIZE, Relation.AT_MOST, case.plan.target.size_gib, limit, "GiB")
 
 
 def largest_step(case: Case) -> Verdict:
-    """One change multiplies IOPS or throughput at most so many times."""
+    """Block a change that multiplies IOPS or throughput by more than the owner's largest step."""
     step = round(step_of(case.plan.origin, case.plan.target), 4)
     return verdict_of(
         Guardrail.LARGEST_STEP, Relation.AT_MOST, step, case.effective.limits.largest_step, "x"
@@ -130,9 +133,10 @@ def _increase(case: Case) -> Decimal:
 
 
 def price_per_resource(case: Case) -> Verdict:
-    """The monthly price may exceed the price at enrolment by so much; a cheaper one always may.
+    """Block a monthly price too far above the price at enrolment; a lower price always passes.
 
-    What adds nothing to the increase that is in force may be too, whatever the limit is by now.
+    A change that adds nothing to the increase already in force always passes, even if the owner
+    has lowered the limit since.
     """
     own, limit = max(_increase(case), Decimal(0)), case.effective.limits.price_increase_usd
     in_force, detail = case.standing.own_increase_usd, ""
@@ -144,7 +148,10 @@ def price_per_resource(case: Case) -> Verdict:
 
 
 def price_per_account(case: Case) -> Verdict:
-    """The sum of the increases in force may be so much; reserved atomically when intended."""
+    """Block a change that lifts the sum of increases in force above the account's limit.
+
+    The increase is reserved atomically with the intent. A change that adds nothing always passes.
+    """
     standing = case.standing
     others = standing.account_increase_usd - standing.own_increase_usd
     own = max(Decimal(0), _increase(case))
@@ -157,7 +164,10 @@ def price_per_account(case: Case) -> Verdict:
 
 
 def cooldown(case: Case) -> Verdict:
-    """Quiet time after our own last change."""
+    """Block a change too soon after Headroom's own last change.
+
+    A change that restores what Headroom itself lowered does not wait.
+    """
     minutes, last = case.effective.limits.cooldown_minutes, case.standing.last_act_at
     if last is None:
         return verdict_of(Guardrail.COOLDOWN, Relation.IS, "no change yet", "no change yet", "min")

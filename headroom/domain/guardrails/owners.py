@@ -12,7 +12,7 @@ from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 
 def infrastructure_as_code(case: Case) -> Verdict:
-    """What code owns is changed only where the owner lets it: act, and not tell or leave."""
+    """Block changes to resources that code also manages, unless the owner set `act`."""
     owner = code_owner(case.observation.volume.tags, case.policy.code_tags)
     handling = case.effective.limits.infrastructure_as_code
     if owner is None:
@@ -29,7 +29,10 @@ def infrastructure_as_code(case: Case) -> Verdict:
 
 
 def not_reverted(case: Case) -> Verdict:
-    """What somebody put back is not done again for a while: people and code are not fought."""
+    """Block a repeat of a change that someone reverted, until `revert_wait` has passed.
+
+    The owner is asked for an answer, so the block does not count as temporary.
+    """
     found, minutes = (
         reverted(case.standing.modifications),
         case.effective.limits.revert_wait_minutes,

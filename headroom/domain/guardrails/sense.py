@@ -14,7 +14,10 @@ FRESH = timedelta(minutes=30)
 
 
 def instance_limit(case: Case) -> Verdict:
-    """No money for a volume whose instance is the limit, or may be for all that is known."""
+    """Block a change to a volume while its instance is the limit, or might be.
+
+    A plan that only adds free space passes.
+    """
     diagnosis = case.diagnosis
     binding = diagnosis.binding
     value, detail = "volume", ""
@@ -37,7 +40,10 @@ def instance_limit(case: Case) -> Verdict:
 
 
 def data(case: Case) -> Verdict:
-    """Enough fresh data to spend money on; for free space alone what is told of that is enough."""
+    """Block a change that rests on too few recent measurements.
+
+    A plan that only adds free space needs the free-space forecast instead.
+    """
     if case.plan.only_for_space:
         known = case.space is not None and case.space.short
         return verdict_of(
@@ -51,7 +57,7 @@ def data(case: Case) -> Verdict:
 
 
 def worth_it(case: Case) -> Verdict:
-    """The starvation it should end must be worth more than it costs."""
+    """Block a change that costs more than the starvation it ends is worth."""
     return verdict_of(
         Guardrail.WORTH_IT, Relation.AT_LEAST, round(case.plan.value_usd_per_day, 4), 0.0,
         "USD/day", f"ends {case.plan.ended_minutes_per_day:.0f} starved min/day", temporary=True,

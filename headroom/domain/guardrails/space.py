@@ -14,7 +14,10 @@ NEAR = timedelta(hours=24)
 
 
 def space_first(case: Case) -> Verdict:
-    """A database about to be full is not changed but to add space, which a change would keep out."""
+    """Block all changes except added space while a database is about to be full.
+
+    RDS may work on a change for a day, and accepts no growth from anyone meanwhile.
+    """
     space = case.space
     full_at = None if space is None else space.full_at
     near = full_at is not None and full_at <= case.observation.at + NEAR

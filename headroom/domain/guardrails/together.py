@@ -8,7 +8,7 @@ from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 
 def together(case: Case) -> Verdict:
-    """A volume of a striped set is changed with all the others of it, or not at all."""
+    """Block a change to one volume of a striped set without the others."""
     name = group_of(case.policy, case.observation.volume)
     if name is None:
         return verdict_of(Guardrail.GROUP, Relation.IS, "in no set", "in no set", "")

@@ -12,7 +12,7 @@ from headroom.domain.windows import is_open, next_opening
 
 
 def change_window(case: Case) -> Verdict:
-    """A change is started only while one of the owner's change windows is open."""
+    """Block a change outside the owner's change windows."""
     windows, at = case.effective.limits.change_windows, case.observation.at
     if is_open(windows, at):
         detail = "" if windows else "changes may be started at any time"
@@ -27,7 +27,7 @@ def change_window(case: Case) -> Verdict:
 
 
 def freeze(case: Case) -> Verdict:
-    """Nothing is started while the owner has frozen the account."""
+    """Block a change while the owner has frozen the account."""
     at = case.observation.at
     until = frozen_until(case.policy.freezes, at)
     held = [one for one in case.policy.freezes if one.holds(at)]
@@ -39,7 +39,7 @@ def freeze(case: Case) -> Verdict:
 
 
 def calendar(case: Case) -> Verdict:
-    """Nothing is started unless all Change Calendars that the policy names are known to be open."""
+    """Block a change unless every Change Calendar in the policy is known to be open."""
     seen = {one.name: one for one in case.standing.calendars}
     said = [
         seen.get(name) or CalendarSeen(name=name, open=False, problem="was not asked")
@@ -60,7 +60,7 @@ def _why_closed(one: CalendarSeen) -> str:
 
 
 def max_in_flight(case: Case) -> Verdict:
-    """So many changes are under way in the account and Region at once, and no more."""
+    """Block too many changes in flight at once in the account and Region."""
     others = case.standing.traffic.others(case.observation.volume.ref.arn, case.observation.at)
     return verdict_of(
         Guardrail.MAX_IN_FLIGHT, Relation.AT_MOST, len(others) + 1,
@@ -69,7 +69,7 @@ def max_in_flight(case: Case) -> Verdict:
 
 
 def max_in_flight_per_az(case: Case) -> Verdict:
-    """The same of one Availability Zone: what shares a zone is not changed all at once."""
+    """Block too many changes in flight at once in one Availability Zone."""
     volume = case.observation.volume
     others = case.standing.traffic.others(volume.ref.arn, case.observation.at)
     here = sum(one.zone == volume.availability_zone for one in others)
@@ -81,7 +81,7 @@ def max_in_flight_per_az(case: Case) -> Verdict:
 
 
 def max_changes_per_hour(case: Case) -> Verdict:
-    """So many changes are begun in the account and Region in any 60 minutes, and no more."""
+    """Block too many changes started within 60 minutes in the account and Region."""
     at, limit = case.observation.at, case.policy.blast_radius.max_changes_per_hour
     traffic = case.standing.traffic
     return verdict_of(
@@ -91,10 +91,10 @@ def max_changes_per_hour(case: Case) -> Verdict:
 
 
 def regional_quota(case: Case) -> Verdict:
-    """AWS's quotas for concurrent modifications leave room, as far as our own changes tell.
+    """Block a change that exceeds AWS's quotas for concurrent modifications.
 
-    The verdict's numbers are those of the quota that would be fullest. Where AWS refused a change
-    of the type for a quota, it is left alone for an hour.
+    Only Headroom's own changes are counted. The numbers are those of the quota that would be fullest.
+    After AWS refuses a change for a quota, changes of that volume type wait for an hour.
     """
     plan, at = case.plan, case.observation.at
     types = {plan.origin.volume_type, plan.target.volume_type}

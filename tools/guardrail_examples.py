@@ -1,4 +1,4 @@
-"""Cases for the pages: each turns one that every guardrail allows into one that a guardrail blocks."""
+"""Examples: each turns a case that every guardrail allows into one that a guardrail blocks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from headroom.domain.aurora import Goal, StorageMode
+from headroom.domain.aurora_guardrails import AuroraCase
 from headroom.domain.databases import Database, DatabaseFacts, Engine
 from headroom.domain.demand import Binding
 from headroom.domain.free_space import SpaceBasis, SpaceForecast
@@ -155,3 +157,45 @@ def under_way(case: Case, count: int, zone: str, counts: tuple[tuple[str, int], 
         for n in range(count)
     )
     return replace(case, standing=replace(case.standing, traffic=Traffic(in_flight=others)))
+
+
+def about(change: Callable[[AuroraCase], AuroraCase]) -> Callable[[Case], Case]:
+    def made(case: Case) -> Case:
+        return case if case.cluster is None else replace(case, cluster=change(case.cluster))
+
+    return made
+
+
+def cluster(**changes: Any) -> Callable[[Case], Case]:
+    return about(lambda found: _changed(found, **changes))
+
+
+def _changed(found: AuroraCase, **changes: Any) -> AuroraCase:
+    seen = found.observation
+    return replace(found, observation=replace(seen, cluster=replace(seen.cluster, **changes)))
+
+
+def _shut(found: AuroraCase) -> AuroraCase:
+    return _changed(found, next_allowed_at=found.observation.at + timedelta(days=12))
+
+
+def _back(found: AuroraCase) -> AuroraCase:
+    plan = replace(
+        found.plan, origin=StorageMode.IO_OPTIMIZED, target=StorageMode.STANDARD, reversible=False
+    )
+    return replace(_shut(found), plan=plan)
+
+
+def _two_busy_days(found: AuroraCase) -> AuroraCase:
+    busy = len(found.demand.days) - 2
+    days = tuple(
+        replace(day, ios=day.ios if i >= busy else 1e6) for i, day in enumerate(found.demand.days)
+    )
+    return replace(found, demand=replace(found.demand, days=days))
+
+
+gate_shut, no_return, two_busy_days = about(_shut), about(_back), about(_two_busy_days)
+fewer_days = about(lambda c: replace(c, demand=replace(c.demand, days=c.demand.days[:9])))
+unpublished = about(lambda c: replace(c, demand=replace(c.demand, known=False)))
+with_nvme = about(lambda c: replace(c, plan=replace(c.plan, restarts=True)))
+for_speed = about(lambda c: replace(c, plan=replace(c.plan, goal=Goal.PERFORMANCE)))
