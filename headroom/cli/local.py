@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
+from headroom.cli.local_endpoint import STATE
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK
-
-STATE = Path(".headroom/local")
 
 app = typer.Typer(
     help="Start and stop an AWS endpoint on this machine.",
