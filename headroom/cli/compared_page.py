@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from headroom.cli import compared, report
+from headroom.cli import compared
 from headroom.cli.files import save
 from headroom.cli.output import money
 from headroom.cli.report import inline, uplot
@@ -27,7 +27,7 @@ def write(said: Json, path: Path, *, root: Path | None = None) -> None:
 
 def render(said: Json, plotting: tuple[str, str]) -> str:
     """The HTML text with uPlot's (script, style sheet) inside."""
-    page, shared = (files(str(package)) / "page" for package in (__package__, report.__package__))
+    page = files("headroom.cli") / "page"
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -35,7 +35,7 @@ def render(said: Json, plotting: tuple[str, str]) -> str:
     template = environment.from_string((page / "compare.html.j2").read_text(encoding="utf-8"))
     script, style = plotting
     css = style + "".join(
-        sheet.read_text(encoding="utf-8") for sheet in (shared / "report.css", page / "compare.css")
+        (page / name).read_text(encoding="utf-8") for name in ("report.css", "compare.css")
     )
     return template.render(
         page=_page(said),

@@ -15,7 +15,6 @@ from headroom.cli.naming import named
 from headroom.cli.output import out
 from headroom.cli.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
-from headroom.domain.stops import Stops
 from headroom.ports import ReadFailed
 
 T = TypeVar("T")
@@ -48,13 +47,6 @@ class Deployment:
         """The storage of that name here; raises BadRequest for anything else."""
         here = self.account
         return named(resource, account_id=here.account_id, region=here.region)
-
-    def stops(self) -> Stops:
-        """What is paused and which breakers are open; raises Problem."""
-        try:
-            return self.ledger.stops()
-        except ReadFailed as problem:
-            raise Problem(f"What is stopped cannot be read: {problem}") from None
 
 
 def deployment(

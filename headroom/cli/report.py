@@ -97,7 +97,7 @@ def uplot(root: Path | None = None) -> tuple[str, str]:
 
 def render(report: Report, plotting: tuple[str, str]) -> str:
     """The HTML text of `report` with uPlot's (script, style sheet) inside."""
-    page = files(str(__package__)) / "page"
+    page = files("headroom.cli") / "page"
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -20,7 +20,7 @@ from headroom.cli.deployments import (
 from headroom.cli.output import emit, money
 from headroom.cli.problems import OK, Problem
 from headroom.cli.source import DEFAULT_STACK
-from headroom.cli.stops_told import as_object, lines
+from headroom.cli.stops_told import as_object, lines, stops_of
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resource_state import usd
 from headroom.ports import ReadFailed
@@ -38,7 +38,7 @@ def status(
     """Say which policy is in force, what is stopped, spent, under way, closed, and who waits."""
     here = deployment(region, profile, endpoint_url, stack, local)
     now = here.account.now
-    stops = here.stops()
+    stops = stops_of(here)
     policies = ParameterPolicies(here.account.client("ssm"), parameter=POLICY_PARAMETER)
     policy = policies.current()
     unreadable = policy.reason if isinstance(policy, PolicyUnreadable) else None

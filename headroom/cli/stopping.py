@@ -27,7 +27,7 @@ from headroom.cli.naming import short
 from headroom.cli.output import emit, out
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import DEFAULT_STACK
-from headroom.cli.stops_told import as_object, breaker_object, broken, until_of
+from headroom.cli.stops_told import as_object, breaker_object, broken, stops_of, until_of
 from headroom.domain.stops import ENDLESS, in_force
 
 LONGEST = timedelta(days=90)
@@ -60,7 +60,7 @@ def pause(
     now = here.account.now
     until = None if span is None else now + span
     written(lambda: here.ledger.pause(until, at=now, who=here.account.caller, reason=reason))
-    stops = here.stops()
+    stops = stops_of(here)
     if as_json:
         emit(as_object(stops, now))
     else:
@@ -87,13 +87,13 @@ def resume(
     reason = plain_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     now, who = here.account.now, here.account.caller
-    before = here.stops()
+    before = stops_of(here)
     was_paused = in_force(before.account.pause, now) is not None
     if before.account.pause is not None:
         written(lambda: here.ledger.resume(at=now, who=who, reason=reason))
     if before.account.breaker is not None:
         written(lambda: here.ledger.close_breaker(None, at=now, who=who, reason=reason))
-    stops = here.stops()
+    stops = stops_of(here)
     if as_json:
         emit(as_object(stops, now))
         return OK
@@ -116,7 +116,7 @@ def breakers(
 ) -> int:
     """List what repeated failures stopped, the oldest first; exit code 1 when there is any."""
     here = deployment(region, profile, endpoint_url, stack, local)
-    stops = here.stops()
+    stops = stops_of(here)
     found = [b for b in (stops.account.breaker, *stops.breakers) if b is not None]
     if as_json:
         emit([breaker_object(breaker) for breaker in found])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from headroom.cli.deployments import Deployment
 from headroom.cli.naming import short
 from headroom.cli.output import utc
+from headroom.cli.problems import Problem
 from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, in_force
+from headroom.ports import ReadFailed
 
 
 def lines(stops: Stops, now: datetime) -> list[str]:
@@ -61,3 +64,10 @@ def broken(breaker: Breaker) -> str:
         f"{name}, since {utc(breaker.opened_at)}, after {breaker.failures} failures in a row "
         f"({breaker.why}); {close}"
     )
+
+
+def stops_of(here: Deployment) -> Stops:
+    try:
+        return here.ledger.stops()
+    except ReadFailed as problem:
+        raise Problem(f"What is stopped cannot be read: {problem}") from None
