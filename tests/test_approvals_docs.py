@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -19,12 +20,11 @@ from headroom.domain.requests import (
     ROLLBACK_WAITS,
 )
 from headroom.domain.rolling_back import NOT_ASKED
-from tests import ROOT
 from tests.cli.test_asking import ask, changed, needing
 from tests.cli.test_stopping import HERE, ledger
 from tests.test_stopping_docs import allowed, called
 
-TEXT = (ROOT / "docs" / "approvals.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "approvals.md").read_text(encoding="utf-8")
 
 __all__ = ["called", "changed", "ledger"]
 

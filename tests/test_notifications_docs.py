@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 from headroom.adapters.day_message import LISTED, of_day
 from headroom.adapters.messages import Message, of_decision, of_switch
@@ -19,12 +20,11 @@ from headroom.domain.message_rate import Admission, Priority, share
 from headroom.domain.policy import Policy
 from headroom.domain.records import Step
 from headroom.domain.stops import ENDLESS
-from tests import ROOT
 from tests.adapters.test_day_message import BUSY
 from tests.adapters.test_notifier import acting
 from tests.builders import ACCOUNT, NOW, REGION, ref
 
-PAGE = ROOT / "docs" / "notifications.md"
+PAGE = Path(__file__).parents[1] / "docs" / "notifications.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 PLAIN = " ".join(TEXT.split())
 CHAIN = "4f2a91c07be35d68a1c4"

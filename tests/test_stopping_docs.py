@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import botocore.client
@@ -12,11 +13,10 @@ import pytest
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.main import run
 from headroom.domain.stops import MAX_ACCOUNT_FAILURES, MAX_FAILURES
-from tests import ROOT
 from tests.cli.test_stopping import HERE, VOLUME, ledger
 from tests.contracts.decisions import broken, failed
 
-TEXT = (ROOT / "docs" / "stopping.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "stopping.md").read_text(encoding="utf-8")
 PARTS = {"Put": "PutItem", "Update": "UpdateItem", "ConditionCheck": "ConditionCheckItem"}
 
 __all__ = ["ledger"]
