@@ -38,8 +38,23 @@ class SettingsError(ValueError):
     """A setting is missing or makes no sense; the message is one sentence that says which."""
 
 
+class _Kinds:
+    __slots__ = ()
+    kinds: str
+
+    @property
+    def databases(self) -> bool:
+        """Whether the storage of databases is looked after too."""
+        return "rds" in self.kinds.split(",")
+
+    @property
+    def clusters(self) -> bool:
+        """Whether Aurora clusters are looked after too."""
+        return "aurora" in self.kinds.split(",")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionSettings:
+class FunctionSettings(_Kinds):
     """What a deployed function must know about its deployment."""
 
     records_table: str
@@ -56,16 +71,6 @@ class FunctionSettings:
     def to_environment(self) -> dict[str, str]:
         """Environment variables of a function; `from_environment` reads them back."""
         return {name: str(getattr(self, field)) for field, name in _ENVIRONMENT.items()}
-
-    @property
-    def databases(self) -> bool:
-        """Whether the storage of databases is looked after too."""
-        return "rds" in self.kinds.split(",")
-
-    @property
-    def clusters(self) -> bool:
-        """Whether Aurora clusters are looked after too."""
-        return "aurora" in self.kinds.split(",")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> FunctionSettings:
@@ -95,7 +100,7 @@ class Detection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeploymentConfig:
+class DeploymentConfig(_Kinds):
     """What the owner may set at deployment, through CDK context (`-c key=value` or cdk.json)."""
 
     detection: Detection = Detection.FLEET
@@ -124,16 +129,6 @@ class DeploymentConfig:
     alarm_datapoints: int = 2
     alarm_periods: int = 3
     """The query alarms need `alarm_datapoints` of `alarm_periods` minutes."""
-
-    @property
-    def databases(self) -> bool:
-        """Whether the storage of databases is looked after too."""
-        return "rds" in self.kinds.split(",")
-
-    @property
-    def clusters(self) -> bool:
-        """Whether Aurora clusters are looked after too."""
-        return "aurora" in self.kinds.split(",")
 
     @classmethod
     def from_context(cls, context: Mapping[str, object]) -> DeploymentConfig:

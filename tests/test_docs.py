@@ -14,8 +14,8 @@ from headroom.cli.main import app, run
 from headroom.cli.programme import EVERY
 from headroom.cli.reference import reference
 from headroom.cli.stories import END_MINUTE
+from tests import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 

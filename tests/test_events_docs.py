@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from headroom.adapters.events_out import DETAIL_TYPES, detail_type, entry
 from headroom.application.tail import GIVE_UP, SILENT
 from headroom.domain.records import Step, seal
 from headroom.domain.tail import LEASE, OVERLAP
-from headroom.ports.telling import Recorded
+from headroom.ports import Recorded
+from tests import ROOT
 from tests.adapters.test_events_out import as_received
 from tests.adapters.test_notifier import acting
 from tests.builders import NOW, ref
 
-PAGE = Path(__file__).parents[1] / "docs" / "events.md"
+PAGE = ROOT / "docs" / "events.md"
 CHAIN = "4f2a91c07be35d68a1c4"
 TEXT = PAGE.read_text(encoding="utf-8")
 

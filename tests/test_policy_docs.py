@@ -24,8 +24,9 @@ from headroom.proving.policy_tests import (
     load_tests,
     run_policy_test,
 )
+from tests import ROOT
 
-TEXT = (Path(__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 ROWS = {
     row[1]: [cell.strip() for cell in row[0].strip("|").split("|")]
     for row in re.finditer(r"^\| `([a-z_]+)` \|.*$", TEXT, re.MULTILINE)

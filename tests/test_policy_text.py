@@ -24,9 +24,9 @@ from headroom.policy_text import (
     published,
     ssm_tier,
 )
+from tests import ROOT
 from tests.builders import gp2, gp3, volume
 
-ROOT = Path(__file__).parents[1]
 WINDOWS = (
     "Mon-Fri 22:00-06:00 Europe/Berlin", "Sat,Sun 00:00-24:00 UTC", "Mon-Sun 01:00-05:00 UTC",
     "fri-mon 22:00-00:00 America/New_York",

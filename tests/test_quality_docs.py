@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any
 
 from headroom.cli import compared_markdown
 from headroom.proving.compare import CONTROLLERS
 from headroom.proving.rows import half_of
 from headroom.proving.targeted import REGRET_RATIO, SCORE_RATIO
+from tests import ROOT
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 FIGURES = DOCS / "figures" / "decision-quality.json"
 MOST_BYTES = 200_000
 

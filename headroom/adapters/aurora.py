@@ -19,7 +19,8 @@ from headroom.adapters import aurora_shapes as shapes
 from headroom.adapters.aurora_beside import Beside, RdsClient
 from headroom.adapters.aurora_facts import AVAILABLE, LEAVING, mode_seen, modification_of, volume_of
 from headroom.adapters.errors import code_of, reading
-from headroom.adapters.noted import understood
+from headroom.adapters.noted import Noted
+from headroom.adapters.preconditions import moved_on, unread
 from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.adapters.rds_shapes import applied_with
 from headroom.domain.aurora import AuroraActivity, AuroraCluster
@@ -27,7 +28,6 @@ from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.cluster_decision import mode_of
 from headroom.domain.cluster_memory import ClusterMemory, ModeChanged, remember
 from headroom.domain.outcome import (
-    AlreadyThere,
     Applied,
     Outcome,
     Refusal,
@@ -36,9 +36,7 @@ from headroom.domain.outcome import (
     declined,
 )
 from headroom.domain.resources import Configuration, Modification, ResourceRef, Volume
-from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
-from headroom.ports.telling import Notes
-from headroom.serialization import to_json
+from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
 
 _GONE = "DBClusterNotFoundFault"
 _log = logging.getLogger(__name__)
@@ -88,7 +86,7 @@ class AuroraStorage:
         self._modify = modify_client or client
         self._metrics = metrics
         self._prices = prices
-        self._notes = notes
+        self._noted = Noted(notes, ClusterMemory, folder="aurora", about="cluster")
         self._clock = clock
         self._account_id = account_id
         self._region = region
@@ -149,22 +147,15 @@ class AuroraStorage:
             memory = self._look(ref, told, acting=True)
             with reading(f"cluster {ref.resource_id}"):
                 volume, change = self._volume(told, memory), modification_of(told.shape, memory)
-        except ResourceGone as gone:
-            return declined(Refusal.GONE, str(gone))
-        except ReadFailed as failed:
-            return declined(Refusal.OTHER, f"could not look again: {failed}")
-        busy = change is not None and change.in_flight
-        if volume.configuration == target and not busy:
-            return AlreadyThere()
-        started = None if change is None else change.started_at
-        if volume.configuration != expected or started != seen:
-            said = (
-                f"is {volume.configuration}, last changed {started}; decided on {expected}, {seen}"
-            )
-            return Stale(expected=expected, found=volume.configuration, detail=said)
+        except (ResourceGone, ReadFailed) as error:
+            return unread(error, "look again")
+        found = volume.configuration
+        moved = moved_on(found, change, expected=expected, seen=seen, target=target)
+        if moved is not None:
+            return moved
         if self._tags.get(ref.resource_id, volume.tags) != volume.tags:
             said = "its tags changed since it was decided on"
-            return Stale(expected=expected, found=volume.configuration, detail=said)
+            return Stale(expected=expected, found=found, detail=said)
         return _why_not_now(volume, change) or self._send(ref, volume, memory, target)
 
     def _send(
@@ -199,10 +190,8 @@ class AuroraStorage:
             told = self._told(ref)
             with reading(f"cluster {ref.resource_id}"):
                 now = self._volume(told, memory)
-        except ResourceGone as gone:
-            return declined(Refusal.GONE, str(gone))
-        except ReadFailed as failed:
-            return declined(Refusal.OTHER, f"could not look once more: {failed}")
+        except (ResourceGone, ReadFailed) as error:
+            return unread(error, "look once more")
         if now == volume:
             return None
         said = "the cluster or its tags changed while the change was being noted"
@@ -222,38 +211,18 @@ class AuroraStorage:
         self, ref: ResourceRef, change: Callable[[ClusterMemory], ClusterMemory]
     ) -> ClusterMemory | None:
         """What is remembered after `change`; None of a cluster no look has seen."""
-        return self._amend(ref, lambda before: None if before is None else change(before))
+        return self._noted.amend(ref, lambda before: None if before is None else change(before))
 
     def _look(self, ref: ResourceRef, told: _Told, *, acting: bool = False) -> ClusterMemory:
-        """What RDS shows now, laid beside what was noted of the last look.
-
-        Another cluster under the name of one that was known is first told as gone, so that
-        nothing of the old one is in force for it.
-        """
-        at, another = self._clock(), False
+        """What RDS shows now, laid beside what was noted of the last look."""
+        at = self._clock()
         with reading(f"the mode of {ref.resource_id}"):
             seen = mode_seen(told.shape)
-
-        def laid_beside(before: ClusterMemory | None) -> ClusterMemory | None:
-            nonlocal another
-            another = before is not None and before.identity != seen.identity
-            return before if another and acting else remember(before, seen, at)
-
-        noted = self._amend(ref, laid_beside)
-        if another:
-            said = f"{ref.resource_id} is another cluster of that name now"
-            raise ResourceGone(said, another=True)
+        noted = self._noted.laid_beside(
+            ref, seen, lambda before: remember(before, seen, at),
+            name=ref.resource_id, acting=acting,
+        )  # fmt: skip
         return remember(None, seen, at) if noted is None else noted
-
-    def _amend(
-        self, ref: ResourceRef, change: Callable[[ClusterMemory | None], ClusterMemory | None]
-    ) -> ClusterMemory | None:
-        def moved(text: str) -> tuple[str, ClusterMemory | None]:
-            after = change(understood(text, ClusterMemory, about="cluster"))
-            return (text if after is None else to_json(after)), after
-
-        with reading(f"the note of {ref.resource_id}"):
-            return self._notes.amend(f"aurora/{ref.resource_id}", moved)
 
     def _volume(self, told: _Told, memory: ClusterMemory) -> Volume:
         return volume_of(

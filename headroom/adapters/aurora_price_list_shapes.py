@@ -7,21 +7,19 @@ usage types count: `Aurora:ServerlessUsage` is Serverless v1, previews of Limitl
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
-from typing import Any
 
-from headroom.adapters.price_list_shapes import (
-    IN_REGION,
+from headroom.adapters.price_products import (
     SOURCE,
+    Priced,
     PriceListUnreadable,
-    in_force,
-    published_on,
+    read_products,
 )
 from headroom.domain.aurora_bill import MILLION, AuroraPrices, Pair
 
@@ -30,16 +28,16 @@ ENGINES = {"aurora-postgresql": "Aurora PostgreSQL", "aurora-mysql": "Aurora MyS
 ANY = "Any"
 _STORAGE, _IO_STORAGE, _IOS = "StorageUsage", "IO-OptimizedStorageUsage", "StorageIOUsage"
 _ACU, _IO_ACU = "ServerlessV2Usage", "ServerlessV2IOOptimizedUsage"
-_UNITS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+_UNITS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
-        _STORAGE: ("gb-mo", "gb-month"),
-        _IO_STORAGE: ("gb-mo", "gb-month"),
-        _IOS: ("ios",),
-        _ACU: ("acu-hr", "acu-hrs"),
-        _IO_ACU: ("acu-hr", "acu-hrs"),
+        _STORAGE: {"gb-mo": 1, "gb-month": 1},
+        _IO_STORAGE: {"gb-mo": 1, "gb-month": 1},
+        _IOS: {"ios": 1},
+        _ACU: {"acu-hr": 1, "acu-hrs": 1},
+        _IO_ACU: {"acu-hr": 1, "acu-hrs": 1},
     }
 )
-_HOURS = ("hrs", "hours", "hour")
+_HOURS = {"hrs": 1, "hours": 1, "hour": 1}
 _USAGE = re.compile(r"(?:[A-Z0-9]+-)?Aurora:([\w-]+)")
 _INSTANCE = re.compile(r"(?:[A-Z0-9]+-)?(InstanceUsage|InstanceUsageIOOptimized):(db\.[\w.-]+)")
 _DEAREST = Decimal("1.6")
@@ -60,34 +58,19 @@ def read_aurora(products: Iterable[str], *, region: str, engine: str, today: dat
     A class is in them only with both its prices; what has several has none. Raises
     PriceListUnreadable, also where storage or I/O has no price.
     """
-    found: dict[str, set[Decimal]] = {}
-    passed_over: list[str] = []
-    published: list[date] = []
-    for text in products:
-        try:
-            for name, units, product in _relevant(text, region, engine):
-                published.append(published_on(product))
-                problem = _take(name, units, product, found, today)
-                passed_over += [f"{name}: {problem}"] if problem else []
-        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-            raise PriceListUnreadable(f"{type(error).__name__}: {error}") from error
-    passed_over += [
-        f"{name}: several prices, {', '.join(map(str, sorted(usd)))}"
-        for name, usd in sorted(found.items())
-        if len(usd) > 1
-    ]
-    clear = {name: next(iter(usd)) for name, usd in found.items() if len(usd) == 1}
+    found = read_products(products, partial(_relevant, engine=engine), region=region, today=today)
+    clear = found.usd
     missing = [name for name in (_STORAGE, _IO_STORAGE, _IOS) if name not in clear]
     if missing:
         raise PriceListUnreadable(f"no price of {', '.join(missing)} of {region} in it")
     pairs, strange = _hours(clear)
     acus = (clear[_ACU], clear[_IO_ACU]) if _ACU in clear and _IO_ACU in clear else None
     prices = AuroraPrices(
-        region=region, source=SOURCE, as_of=min(published), hour=MappingProxyType(pairs),
+        region=region, source=SOURCE, as_of=min(found.published), hour=MappingProxyType(pairs),
         acu_hour=acus, gib=(clear[_STORAGE], clear[_IO_STORAGE]),
         million_ios=(clear[_IOS] * MILLION).normalize(),
     )  # fmt: skip
-    return ReadAurora(prices=prices, passed_over=(*passed_over, *strange))
+    return ReadAurora(prices=prices, passed_over=(*found.passed_over, *strange))
 
 
 def _hours(clear: Mapping[str, Decimal]) -> tuple[dict[str, Pair], list[str]]:
@@ -106,41 +89,15 @@ def _hours(clear: Mapping[str, Decimal]) -> tuple[dict[str, Pair], list[str]]:
     return pairs, strange
 
 
-def _relevant(
-    text: str, region: str, engine: str
-) -> Iterator[tuple[str, tuple[str, ...], Mapping[str, Any]]]:
-    """The product with what it is the price of and in which units, if it is Aurora's, here."""
-    product = json.loads(text)
-    attributes = product["product"]["attributes"]
-    if attributes.get("regionCode", region) != region:
-        return
-    if attributes.get("locationType", IN_REGION) != IN_REGION:
-        return
-    if attributes.get("databaseEngine", ANY) not in (ANY, ENGINES[engine]):
-        return
+def _relevant(_: str, attributes: Mapping[str, str], *, engine: str) -> Priced[str] | None:
+    name = attributes.get("databaseEngine", ANY)
+    if name not in (ANY, ENGINES[engine]):
+        return None
     usage = attributes.get("usagetype", "")
     storage, instance = _USAGE.fullmatch(usage), _INSTANCE.fullmatch(usage)
     if storage and storage[1] in _UNITS:
-        yield storage[1], _UNITS[storage[1]], product
-    elif instance and attributes.get("databaseEngine") == ENGINES[engine]:
-        yield f"{instance[1]}:{instance[2]}", _HOURS, product
-
-
-def _take(
-    name: str, units: tuple[str, ...], product: Mapping[str, Any], found: dict[str, set[Decimal]],
-    today: date,
-) -> str | None:  # fmt: skip
-    """Add the product's price to what was found; or why it has none that is understood."""
-    for dimension in in_force(product, today):
-        if "USD" not in dimension["pricePerUnit"]:
-            return f"priced in {', '.join(sorted(dimension['pricePerUnit'])) or 'no currency'}"
-        usd = Decimal(dimension["pricePerUnit"]["USD"])
-        if usd == 0:
-            continue  # a preview
-        if str(dimension["unit"]).lower() not in units:
-            return f"priced per {dimension['unit']!r}"
-        begin, end = str(dimension.get("beginRange", "0")), str(dimension.get("endRange", "Inf"))
-        if Decimal(begin) != 0 or end != "Inf":
-            return f"priced from {begin} to {end} only"
-        found.setdefault(name, set()).add(usd.normalize())
+        return Priced(key=storage[1], name=storage[1], units=_UNITS[storage[1]])
+    if instance and name == ENGINES[engine]:
+        key = f"{instance[1]}:{instance[2]}"
+        return Priced(key=key, name=key, units=_HOURS)
     return None

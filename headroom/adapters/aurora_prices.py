@@ -10,7 +10,7 @@ from itertools import chain
 
 from headroom.adapters.aurora_price_list_shapes import ENGINES, read_aurora
 from headroom.adapters.price_list import DATABASES, PriceList
-from headroom.adapters.price_list_shapes import PriceListUnreadable
+from headroom.adapters.price_products import PriceListUnreadable
 from headroom.domain.aurora_bill import AuroraPrices, aurora_prices
 from headroom.ports.storage import ReadFailed
 from headroom.ports.telling import Notes

@@ -11,13 +11,12 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters import ebs_shapes as shapes
 from headroom.adapters.errors import code_of, reading, refusal_of
+from headroom.adapters.preconditions import moved_on, unread
 from headroom.domain.ebs_changes import parameters
 from headroom.domain.outcome import (
-    AlreadyThere,
     Applied,
     Outcome,
     Refusal,
-    Stale,
     Unknown,
     declined,
 )
@@ -165,19 +164,13 @@ class EbsStorage:
         """
         try:
             volume, modification = self._look(ref)
-        except ResourceGone as gone:
-            return declined(Refusal.GONE, str(gone))
-        except ReadFailed as failed:
-            return declined(Refusal.OTHER, f"could not look again: {failed}")
+        except (ResourceGone, ReadFailed) as error:
+            return unread(error, "look again")
         found = volume.configuration
-        busy = modification is not None and modification.in_flight
-        if found == target and not busy:
-            return AlreadyThere()
-        started = None if modification is None else modification.started_at
-        if found != expected or started != seen:
-            said = f"is {found}, last modified {started}; decided on {expected}, {seen}"
-            return Stale(expected=expected, found=found, detail=said)
-        if busy:
+        moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
+        if moved is not None:
+            return moved
+        if modification is not None and modification.in_flight:
             return declined(Refusal.IN_FLIGHT, "the last modification has not completed")
         if target.size_gib < found.size_gib:
             return declined(Refusal.INVALID, f"a volume never shrinks: {found} to {target}")

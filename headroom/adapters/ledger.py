@@ -18,7 +18,7 @@ from headroom.adapters.ledger_notes import Notes
 from headroom.adapters.ledger_requests import PeoplesRequests
 from headroom.adapters.ledger_standings import Standings
 from headroom.adapters.ledger_switches import PeoplesSwitches
-from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
+from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
 from headroom.domain import admission
 from headroom.domain.bookkeeping import after_decided, after_step, opened_by, unfit
 from headroom.domain.decision import Decision
@@ -124,10 +124,3 @@ class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches
     def _opening(self, breaker: Breaker, decision_id: str, token: str) -> Item:
         body = to_json({"decision_id": decision_id, "failures": breaker.failures})
         return {"Put": self._put(opened(breaker, decision_id=decision_id, body=body), token)}
-
-    def _write(self, record: Record, token: str, parts: list[Item]) -> Cancelled | None:
-        return self._transactions.write(
-            [{"Put": self._put(record, token)}, *parts],
-            token=token,
-            landed=lambda: self._is_ours(record, token),
-        )

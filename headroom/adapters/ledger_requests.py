@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from headroom.adapters.ledger_archive import Archive
-from headroom.adapters.ledger_items import Item, ref_of
+from headroom.adapters.ledger_items import ref_of
 from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
 from headroom.domain.answers import Act
 from headroom.domain.approval import Unanswerable, answered
@@ -41,7 +41,7 @@ class PeoplesRequests(Archive):
             told = answer_told(step, who, reason)
             record = following(last, step, at=at, summary=told, body=body)
             token = self._new_id()
-            if self._asked(record, [self._state.put(ref, held, moved, token)], token):
+            if self._write(record, token, [self._state.put(ref, held, moved, token)]) is None:
                 return record
             self._transactions.wait(attempt)
         raise LedgerUnanswered(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
@@ -62,7 +62,7 @@ class PeoplesRequests(Archive):
                 return NotAnswered(why=moved.why, detail=moved.detail)
             record = rollback_asked(ref.arn, moved.wish, body=to_json(moved.wish))
             token = self._new_id()
-            if self._asked(record, [self._state.put(ref, held, moved.state, token)], token):
+            if self._write(record, token, [self._state.put(ref, held, moved.state, token)]) is None:
                 return record
             self._transactions.wait(attempt)
         raise LedgerUnanswered(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
@@ -83,12 +83,3 @@ class PeoplesRequests(Archive):
             if isinstance(answer, Act) and answer.expires is not None and now < answer.expires:
                 found.append((answer.expires, decision))
         return tuple(decision for _, decision in sorted(found, key=lambda one: one[0]))
-
-    def _asked(self, record: Record, parts: list[Item], token: str) -> bool:
-        """Write a person's record with what it moves; False when either was overtaken."""
-        refused = self._transactions.write(
-            [{"Put": self._put(record, token)}, *parts],
-            token=token,
-            landed=lambda: self._is_ours(record, token),
-        )
-        return refused is None

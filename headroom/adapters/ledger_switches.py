@@ -9,7 +9,6 @@ from headroom.adapters.ledger_tables import Tables
 from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
 from headroom.domain.bookkeeping import after_closed
 from headroom.domain.links import closed, switch
-from headroom.domain.records import Record
 from headroom.domain.resources import ResourceRef
 from headroom.domain.stops import ENDLESS, Pause, Stops, account_closed
 from headroom.serialization import to_json
@@ -41,7 +40,7 @@ class PeoplesSwitches(Tables):
             parts = self._closing_account(at) if ref is None else self._closing(ref, at, token)
             if not parts:
                 return False
-            if self._turn(record, parts, token):
+            if self._write(record, token, parts) is None:
                 self._state.hurry()
                 return True
             self._transactions.wait(attempt)
@@ -56,7 +55,7 @@ class PeoplesSwitches(Tables):
         body = to_json({"until": until, "who": who, "reason": reason})
         record = switch(self._account, until, at=at, who=who, body=body, reason=reason)
         turned = [self._stops.turned(pause, at=at, who=who)]
-        if not self._turn(record, turned, self._new_id()):
+        if self._write(record, self._new_id(), turned) is not None:
             # Recorded already at this very instant: turn it all the same.
             self._transactions.write(turned, token=self._new_id(), landed=lambda: False)
 
@@ -71,12 +70,3 @@ class PeoplesSwitches(Tables):
         if moved is held.state:
             return []
         return [self._state.put(ref, held, moved, token), self._stops.marked(ref.arn, None)]
-
-    def _turn(self, record: Record, parts: list[Item], token: str) -> bool:
-        """Write `parts` with their record; False when the record was there or a part moved."""
-        refused = self._transactions.write(
-            [*parts, {"Put": self._put(record, token)}],
-            token=token,
-            landed=lambda: self._is_ours(record, token),
-        )
-        return refused is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -15,7 +15,7 @@ from headroom.adapters.ledger_schema import RECORDS, account_key
 from headroom.adapters.ledger_state import Held, StateTable
 from headroom.adapters.ledger_stops import StopItems
 from headroom.adapters.ledger_traffic import TrafficItem
-from headroom.adapters.ledger_writes import Transactions
+from headroom.adapters.ledger_writes import Cancelled, Transactions
 from headroom.domain.decision import Decision
 from headroom.domain.links import following, overtaken
 from headroom.domain.records import Record, Step
@@ -70,6 +70,14 @@ class Tables:
             "ConditionExpression": "attribute_not_exists(#id)",
             "ExpressionAttributeNames": {"#id": RECORDS.partition.name},
         }
+
+    def _write(self, record: Record, token: str, parts: Sequence[Item]) -> Cancelled | None:
+        """Put `record` and `parts` in one transaction; None when they are there."""
+        return self._transactions.write(
+            [{"Put": self._put(record, token)}, *parts],
+            token=token,
+            landed=lambda: self._is_ours(record, token),
+        )
 
     def _is_ours(self, record: Record, written_by: str) -> bool:
         """Whether the record that is there was written by this very write."""

@@ -8,13 +8,8 @@ from datetime import date
 from typing import Any
 
 from headroom.adapters.errors import reading
-from headroom.adapters.price_list_shapes import (
-    FAMILIES,
-    IN_REGION,
-    PriceListUnreadable,
-    ReadTable,
-    read_table,
-)
+from headroom.adapters.price_list_shapes import FAMILIES, ReadTable, read_table
+from headroom.adapters.price_products import IN_REGION, PriceListUnreadable
 from headroom.adapters.rds_price_list_shapes import FAMILIES as DATABASE_FAMILIES
 from headroom.adapters.rds_price_list_shapes import read_databases
 from headroom.ports.storage import ReadFailed

@@ -7,25 +7,26 @@ in the Region itself: Local Zones and Outposts sell under similar names, and pre
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
 
+from headroom.adapters.price_products import (
+    SOURCE,
+    Priced,
+    PriceListUnreadable,
+    read_products,
+)
 from headroom.domain.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS, PriceTable
 from headroom.domain.resources import VolumeType
 
-SOURCE = "price list"
 STORAGE = "Storage"
 IOPS = "System Operation"
 THROUGHPUT = "Provisioned Throughput"
 FAMILIES = (STORAGE, IOPS, THROUGHPUT)
-IN_REGION = "AWS Region"
-"""Location type of a Region; Local Zones, Wavelength Zones and Outposts have others."""
 
 _UNITS: Mapping[str, Mapping[str, int]] = {
     STORAGE: {"gb-mo": 1, "gb-month": 1},
@@ -77,10 +78,6 @@ _USAGE = re.compile(r"(?:[A-Z0-9]+-)?(EBS:[\w.-]+)")
 _NEVER = Decimal("Infinity")
 
 
-class PriceListUnreadable(ValueError):
-    """An answer of the Price List API is not what AWS documents; nothing of it is used."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTable:
     """A table and one line for each product that should have been part of it and was not."""
@@ -95,78 +92,19 @@ def read_table(products: Iterable[str], *, region: str, today: date) -> ReadTabl
     A type is in the table only with every part of its price. Dated by the oldest publication among
     them. Raises PriceListUnreadable.
     """
-    found: dict[str, set[Decimal]] = {}
-    passed_over: list[str] = []
-    published: list[date] = []
-    for text in products:
-        try:
-            for usage, product in _relevant(text, region):
-                published.append(published_on(product))
-                problem = _take(usage, product, found, today)
-                passed_over += [f"{usage}: {problem}"] if problem else []
-        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-            raise PriceListUnreadable(f"{type(error).__name__}: {error}") from error
-    if not published:
+    found = read_products(products, _relevant, region=region, today=today)
+    if not found.published:
         raise PriceListUnreadable(f"no EBS prices of {region} in it")
-    clear = {usage: next(iter(usd)) for usage, usd in found.items() if len(usd) == 1}
-    passed_over += [
-        f"{usage}: several prices, {', '.join(str(one) for one in sorted(usd))}"
-        for usage, usd in sorted(found.items())
-        if len(usd) > 1
-    ]
-    table = _table(region, clear, min(published))
-    return ReadTable(table=table, passed_over=tuple(passed_over))
+    table = _table(region, found.usd, min(found.published))
+    return ReadTable(table=table, passed_over=found.passed_over)
 
 
-def _relevant(text: str, region: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The product with its usage type, if it is part of a price of this very Region."""
-    product = json.loads(text)
-    attributes = product["product"]["attributes"]
-    if attributes.get("regionCode", region) != region:
-        return
-    if attributes.get("locationType", IN_REGION) != IN_REGION:
-        return
+def _relevant(family: str, attributes: Mapping[str, str]) -> Priced[str] | None:
     usage = _USAGE.fullmatch(attributes.get("usagetype", ""))
     part = PARTS.get(usage[1]) if usage else None
-    if usage and part and product["product"].get("productFamily") == part.family:
-        yield usage[1], product
-
-
-def _take(
-    usage: str, product: Mapping[str, Any], found: dict[str, set[Decimal]], today: date
-) -> str | None:
-    """Add the product's price to what was found; or why it has none that is understood."""
-    family = PARTS[usage].family
-    for dimension in in_force(product, today):
-        if "USD" not in dimension["pricePerUnit"]:
-            return f"priced in {', '.join(sorted(dimension['pricePerUnit'])) or 'no currency'}"
-        usd = Decimal(dimension["pricePerUnit"]["USD"])
-        if usd == 0:
-            continue  # what is included, or a preview
-        ours = _UNITS[family].get(str(dimension["unit"]).lower())
-        if ours is None:
-            return f"priced per {dimension['unit']!r}"
-        begin, end = str(dimension.get("beginRange", "0")), str(dimension.get("endRange", "Inf"))
-        if Decimal(begin) not in _BEGINS[family] or end != "Inf":
-            return f"priced from {begin} to {end} only"
-        found.setdefault(usage, set()).add((usd / ours).normalize())
-    return None
-
-
-def in_force(product: Mapping[str, Any], today: date) -> Iterator[Mapping[str, Any]]:
-    """Prices on demand that are in force; those of the future are published beforehand."""
-    for term in product["terms"].get("OnDemand", {}).values():
-        begins = term.get("effectiveDate")
-        if begins is None or _day(begins) <= today:
-            yield from term["priceDimensions"].values()
-
-
-def published_on(product: Mapping[str, Any]) -> date:
-    return _day(product["publicationDate"])
-
-
-def _day(instant: str) -> date:
-    return datetime.fromisoformat(instant).astimezone(UTC).date()
+    if usage is None or part is None or family != part.family:
+        return None
+    return Priced(key=usage[1], name=usage[1], units=_UNITS[family], begins=_BEGINS[family])
 
 
 def _table(region: str, usd: Mapping[str, Decimal], as_of: date) -> PriceTable:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from headroom.adapters import rds_shapes as shapes
 from headroom.adapters.errors import reading
-from headroom.adapters.noted import understood
+from headroom.adapters.noted import Noted
+from headroom.adapters.preconditions import moved_on, unread
 from headroom.adapters.rds_classes import InstanceClasses
 from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.adapters.rds_reads import LEAVING, RdsClient, RdsReads, name_of
 from headroom.domain.outcome import (
-    AlreadyThere,
     Applied,
     Outcome,
     Refusal,
@@ -30,10 +30,14 @@ from headroom.domain.outcome import (
 )
 from headroom.domain.rds_changes import Parameters, parameters
 from headroom.domain.rds_operations import Attempt, Remembered, accepted, named, remember
-from headroom.domain.resources import Configuration, Instance, Kind, Modification, ResourceRef
-from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
-from headroom.ports.telling import Notes
-from headroom.serialization import to_json
+from headroom.domain.resources import (
+    Configuration,
+    Instance,
+    Kind,
+    Modification,
+    ResourceRef,
+)
+from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -66,7 +70,7 @@ class RdsStorage:
         self._reads = RdsReads(rds_client, account_id=account_id, region=region)
         self._classes = InstanceClasses(ec2_client)
         self._modify = modify_client or rds_client
-        self._notes = notes
+        self._noted = Noted(notes, Remembered, folder="rds", about="database")
         self._clock = clock
         self._account_id = account_id
         self._region = region
@@ -142,21 +146,16 @@ class RdsStorage:
         try:
             told, noted = self._look(ref, acting=True)
             valid = self._reads.valid(told)
-        except ResourceGone as gone:
-            return declined(Refusal.GONE, str(gone))
-        except ReadFailed as failed:
-            return declined(Refusal.OTHER, f"could not look again: {failed}")
+        except (ResourceGone, ReadFailed) as error:
+            return unread(error, "look again")
         found, modification = told.volume.configuration, _modification(noted)
-        busy = modification is not None and modification.in_flight
-        if found == target and not busy:
-            return AlreadyThere()
-        started = None if modification is None else modification.started_at
-        if found != expected or started != seen:
-            said = f"is {found}, last modified {started}; decided on {expected}, {seen}"
-            return Stale(expected=expected, found=found, detail=said)
+        moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
+        if moved is not None:
+            return moved
         if self._tags.get(ref.resource_id, told.volume.tags) != told.volume.tags:
             said = "its tags changed since it was decided on"
             return Stale(expected=expected, found=found, detail=said)
+        busy = modification is not None and modification.in_flight
         why = _why_not_now(told, busy=busy) or _why_never(told, target)
         if why is not None:
             return why
@@ -171,7 +170,7 @@ class RdsStorage:
     ) -> Outcome:
         attempt = Attempt(at=self._clock(), origin=told.volume.configuration, target=target)
         try:
-            self._amend(ref, lambda r: None if r is None else replace(r, attempt=attempt))
+            self._noted.amend(ref, lambda r: None if r is None else replace(r, attempt=attempt))
         except Exception as failed:  # what could not be told from somebody else's is not sent
             return declined(Refusal.OTHER, f"could not note the change first: {failed}")
         moved = self._moved(ref, told)
@@ -187,7 +186,7 @@ class RdsStorage:
         except Exception as error:  # once it may have been sent, anything is an outcome
             return rds_refusal_of(error)
         try:
-            self._amend(ref, lambda r: accepted(r, told.seen, attempt))
+            self._noted.amend(ref, lambda r: accepted(r, told.seen, attempt))
         except Exception as failed:  # the next look finds it by what was noted before
             _log.warning("%s was changed, which was not noted: %r", ref.resource_id, failed)
         flushed = shapes.applied_with(answer)
@@ -206,10 +205,8 @@ class RdsStorage:
         """
         try:
             now = self._reads.told(ref)
-        except ResourceGone as gone:
-            return declined(Refusal.GONE, str(gone))
-        except ReadFailed as failed:
-            return declined(Refusal.OTHER, f"could not look once more: {failed}")
+        except (ResourceGone, ReadFailed) as error:
+            return unread(error, "look once more")
         if now == told:
             return None
         found = now.volume.configuration
@@ -220,7 +217,7 @@ class RdsStorage:
     def _withdraw(self, ref: ResourceRef, attempt: Attempt) -> None:
         """Take back the note of a call that was not sent; left there it only lasts an hour."""
         with suppress(ReadFailed):
-            self._amend(
+            self._noted.amend(
                 ref,
                 lambda r: r if r is None or r.attempt != attempt else replace(r, attempt=None),
             )
@@ -228,33 +225,13 @@ class RdsStorage:
     def _look(
         self, ref: ResourceRef, *, acting: bool = False
     ) -> tuple[shapes.Told, Remembered | None]:
-        """What RDS shows now, laid beside what was noted of the last look.
-
-        Another database under the name of one that was known is first told as gone, so that
-        nothing of the old one is in force for it: its price at enrolment, a chain, an approval.
-        """
-        told = self._reads.told(ref)
-        at, another = self._clock(), False
-
-        def laid_beside(before: Remembered | None) -> Remembered | None:
-            nonlocal another
-            another = before is not None and before.identity != told.seen.identity
-            return before if another and acting else remember(before, told.seen, at)
-
-        noted = self._amend(ref, laid_beside)
-        if another:
-            raise ResourceGone(f"{name_of(ref)} is another database of that name now", another=True)
+        """What RDS shows now, laid beside what was noted of the last look."""
+        told, at = self._reads.told(ref), self._clock()
+        noted = self._noted.laid_beside(
+            ref, told.seen, lambda before: remember(before, told.seen, at),
+            name=name_of(ref), acting=acting,
+        )  # fmt: skip
         return _with_pending(told, _modification(noted)), noted
-
-    def _amend(
-        self, ref: ResourceRef, change: Callable[[Remembered | None], Remembered | None]
-    ) -> Remembered | None:
-        def moved(text: str) -> tuple[str, Remembered | None]:
-            after = change(understood(text, Remembered, about="database"))
-            return (text if after is None else to_json(after)), after
-
-        with reading(f"the note of {ref.resource_id}"):
-            return self._notes.amend(f"rds/{ref.resource_id}", moved)
 
     def _at_work(self, told: shapes.Told) -> Modification | None:
         return remember(None, told.seen, self._clock()).modification

@@ -8,21 +8,19 @@ $0 stand beside them under similar names.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
 
-from headroom.adapters.price_list_shapes import (
-    IN_REGION,
+from headroom.adapters.price_products import (
     SOURCE,
+    Priced,
     PriceListUnreadable,
-    in_force,
-    published_on,
+    Products,
+    read_products,
 )
 from headroom.domain.databases import Deployment, Engine
 from headroom.domain.rds_pricing import RdsPrices, why_implausible
@@ -35,9 +33,9 @@ FAMILIES = (STORAGE, IOPS, THROUGHPUT)
 ANY = "Any"
 
 _UNITS = {
-    STORAGE: ("gb-mo", "gb-month"),
-    IOPS: ("iops-mo", "iops-month"),
-    THROUGHPUT: ("mbps-mo", "mibps-mo"),
+    STORAGE: {"gb-mo": 1, "gb-month": 1},
+    IOPS: {"iops-mo": 1, "iops-month": 1},
+    THROUGHPUT: {"mbps-mo": 1, "mibps-mo": 1},
 }
 _ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
@@ -100,28 +98,14 @@ def read_databases(products: Iterable[str], *, region: str, today: date) -> Read
     What has several prices has none. Dated by the oldest publication among them. Raises
     PriceListUnreadable.
     """
-    found: dict[_Place, set[Decimal]] = {}
-    passed_over: list[str] = []
-    published: list[date] = []
-    for text in products:
-        try:
-            for place, product in _relevant(text, region):
-                published.append(published_on(product))
-                problem = _take(place, product, found, today)
-                passed_over += [f"{_named(place)}: {problem}"] if problem else []
-        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-            raise PriceListUnreadable(f"{type(error).__name__}: {error}") from error
-    if not published:
+    found = read_products(products, _relevant, region=region, today=today)
+    if not found.published:
         raise PriceListUnreadable(f"no prices of RDS storage of {region} in it")
-    several = sorted((_named(p), sorted(usd)) for p, usd in found.items() if len(usd) > 1)
-    passed_over += [f"{name}: several prices, {', '.join(map(str, usd))}" for name, usd in several]
-    clear = {place: next(iter(usd)) for place, usd in found.items() if len(usd) == 1}
-    unclear = {place for place, usd in found.items() if len(usd) > 1}
-    as_of = min(published)
+    passed_over, as_of = list(found.passed_over), min(found.published)
     prices: list[RdsPrices] = []
     for deployment in Deployment:
         for engine in Engine:
-            made = _prices(engine, deployment, clear, unclear, as_of)
+            made = _prices(engine, deployment, found, as_of)
             problem = why_implausible(made, region)
             if problem is not None:
                 passed_over.append(f"{engine} {deployment.value.replace('_', '-')}: {problem}")
@@ -130,44 +114,16 @@ def read_databases(products: Iterable[str], *, region: str, today: date) -> Read
     return ReadDatabases(prices=tuple(prices), passed_over=tuple(passed_over))
 
 
-def _relevant(text: str, region: str) -> Iterator[tuple[_Place, Mapping[str, Any]]]:
-    """The product with what it is the price of, if it is storage of RDS in this very Region."""
-    product = json.loads(text)
-    attributes = product["product"]["attributes"]
-    if attributes.get("regionCode", region) != region:
-        return
-    if attributes.get("locationType", IN_REGION) != IN_REGION:
-        return
+def _relevant(family: str, attributes: Mapping[str, str]) -> Priced[_Place] | None:
     usage = _USAGE.fullmatch(attributes.get("usagetype", ""))
-    if usage is None:
-        return
+    if usage is None or family != _PARTS[usage[2]][0]:
+        return None
     option, deployment = _DEPLOYMENTS[usage[1]]
-    name = attributes.get("databaseEngine", ANY)
-    if product["product"].get("productFamily") != _PARTS[usage[2]][0]:
-        return
-    if attributes.get("deploymentOption", option) != option or name not in (ANY, *_ENGINES):
-        return
-    yield _Place(engine=_ENGINES.get(name), deployment=deployment, part=usage[2]), product
-
-
-def _take(
-    place: _Place, product: Mapping[str, Any], found: dict[_Place, set[Decimal]], today: date
-) -> str | None:
-    """Add the product's price to what was found; or why it has none that is understood."""
-    family = _PARTS[place.part][0]
-    for dimension in in_force(product, today):
-        if "USD" not in dimension["pricePerUnit"]:
-            return f"priced in {', '.join(sorted(dimension['pricePerUnit'])) or 'no currency'}"
-        usd = Decimal(dimension["pricePerUnit"]["USD"])
-        if usd == 0:
-            continue  # a preview
-        if str(dimension["unit"]).lower() not in _UNITS[family]:
-            return f"priced per {dimension['unit']!r}"
-        begin, end = str(dimension.get("beginRange", "0")), str(dimension.get("endRange", "Inf"))
-        if Decimal(begin) != 0 or end != "Inf":
-            return f"priced from {begin} to {end} only"
-        found.setdefault(place, set()).add(usd.normalize())
-    return None
+    engine = attributes.get("databaseEngine", ANY)
+    if attributes.get("deploymentOption", option) != option or engine not in (ANY, *_ENGINES):
+        return None
+    place = _Place(engine=_ENGINES.get(engine), deployment=deployment, part=usage[2])
+    return Priced(key=place, name=_named(place), units=_UNITS[family])
 
 
 def _named(place: _Place) -> str:
@@ -176,15 +132,14 @@ def _named(place: _Place) -> str:
 
 
 def _prices(
-    engine: Engine, deployment: Deployment, clear: Mapping[_Place, Decimal],
-    unclear: set[_Place], as_of: date,
-) -> RdsPrices:  # fmt: skip
+    engine: Engine, deployment: Deployment, found: Products[_Place], as_of: date
+) -> RdsPrices:
     """What is known of one engine; io1 and io2 only with their IOPS, which are always charged."""
 
     def of(part: str) -> Decimal | None:
         own = _Place(engine=engine, deployment=deployment, part=part)
         shared = _Place(engine=None, deployment=deployment, part=part)
-        return None if own in unclear else clear.get(own, clear.get(shared))
+        return None if own in found.several else found.usd.get(own, found.usd.get(shared))
 
     usd = {part: price for part in _PARTS if (price := of(part)) is not None}
     gib = {kind: usd[p] for p, (family, kind) in _PARTS.items() if family == STORAGE and p in usd}

@@ -7,11 +7,12 @@ database is the caller's to forget (cli/reading.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeVar, cast
 
 from headroom.application import clusters, groups, rollback
 from headroom.application.look import note_modifications, observe
@@ -21,27 +22,21 @@ from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Decision
 from headroom.domain.evidence import Evidence
 from headroom.domain.known_changes import after_modifications
-from headroom.domain.limits import Mode
-from headroom.domain.outcome import Outcome
-from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.domain.queue_place import Waiting
-from headroom.domain.records import Record, Step
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable
+from headroom.domain.pricing import PriceUnknown
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import Configuration, Kind, PriceUnknown, ResourceRef
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.standing import KnownModification, Standing
-from headroom.domain.traffic import Traffic
-from headroom.ports import Ports
-from headroom.ports.archive import Archive
-from headroom.ports.ledger import Intent, Ledger, NotIntended
-from headroom.ports.standings import Due, InQueue, Scan, Standings
-from headroom.ports.storage import ReadFailed, Storage, StorageView
+from headroom.ports import Archive, Ledger, Ports, ReadFailed, Standings, Storage, StorageView
+
+T = TypeVar("T")
 
 
 class NothingIsWritten(RuntimeError):
     """A dry run was about to write: a mistake of ours, and nothing was written."""
 
 
-def _refuse(what: str) -> NoReturn:
+def _refuse(what: str, *_: object, **__: object) -> NoReturn:
     raise NothingIsWritten(f"a dry run never calls {what}")
 
 
@@ -129,45 +124,33 @@ def _remarks(decision: Decision) -> Iterator[str]:
 def _dry(ports: Ports) -> Ports:
     return replace(
         ports,
-        storage=_Untouched(ports.storage),
-        standings=_Overlaid(ports.standings),
-        ledger=_Unwritten(ports.ledger),
-        scan=_Unscanned(),
-        archive=_Unrejected(ports.archive),
-        notifier=_Silent(),
+        storage=_read_only(ports.storage, Storage.fleet, Storage.view, Storage.attached),
+        standings=cast(Standings, _Overlaid(ports.standings)),
+        ledger=_read_only(ports.ledger, Ledger.chain, Ledger.decision),
+        scan=_read_only(ports.scan),
+        archive=_read_only(ports.archive, Archive.by_resource, Archive.by_time, Archive.by_outcome),
+        notifier=_read_only(ports.notifier),
     )
 
 
-class _Untouched:
-    """Storage that is only read."""
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-
-    def fleet(self) -> Iterator[StorageView]:
-        return self._storage.fleet()
-
-    def view(self, ref: ResourceRef) -> StorageView:
-        return self._storage.view(ref)
-
-    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
-        return self._storage.attached(instance_id)
-
-    def apply(
-        self,
-        ref: ResourceRef,
-        *,
-        expected: Configuration,
-        seen: datetime | None,
-        target: Configuration,
-    ) -> Outcome:
-        _refuse("apply")
+def _read_only(port: T, *reads: Callable[..., object]) -> T:
+    """`port` with the methods `reads` only: calling any other raises NothingIsWritten."""
+    return cast(T, _ReadOnly(port, *reads))
 
 
-class _Overlaid:
+class _ReadOnly:
+    def __init__(self, port: object, *reads: Callable[..., object]) -> None:
+        self._port, self._reads = port, frozenset(read.__name__ for read in reads)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name) if name in self._reads else partial(_refuse, name)
+
+
+class _Overlaid(_ReadOnly):
     """Standings that are only read; modifications seen here are known until the answer is given."""
 
     def __init__(self, standings: Standings) -> None:
+        super().__init__(standings, Standings.traffic, Standings.queue, Standings.due)
         self._standings = standings
         self._seen: dict[ResourceRef, Standing] = {}
 
@@ -196,85 +179,6 @@ class _Overlaid:
                 account_increase_usd=before.account_increase_usd - before.own_increase_usd,
             )  # fmt: skip
         self._seen[ref] = found
-
-    def traffic(self) -> Traffic:
-        return self._standings.traffic()
-
-    def queue(self, limit: int) -> tuple[InQueue, ...]:
-        return self._standings.queue(limit)
-
-    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
-        return self._standings.due(now, limit)
-
-    def looked(
-        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
-        waiting: Waiting | None = None,
-    ) -> None:  # fmt: skip
-        _refuse("looked")
-
-    def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
-        _refuse("forget")
-
-
-class _Unwritten:
-    """A ledger that is only read."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def chain(self, decision_id: str) -> tuple[Record, ...]:
-        return self._ledger.chain(decision_id)
-
-    def decision(self, decision_id: str) -> Decision:
-        return self._ledger.decision(decision_id)
-
-    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
-        _refuse("decided")
-
-    def intend(
-        self, decision: Decision, *, lease_until: datetime, now: datetime
-    ) -> Intent | NotIntended:
-        _refuse("intend")
-
-    def intend_together(
-        self, decisions: Sequence[Decision], *, lease_until: datetime, now: datetime
-    ) -> tuple[Intent, ...] | NotIntended:
-        _refuse("intend_together")
-
-    def append(
-        self, decision_id: str, step: Step, *, ref: ResourceRef, at: datetime, summary: str,
-        body: Mapping[str, object], fencing: int | None, due_at: datetime | None,
-    ) -> Record:  # fmt: skip
-        _refuse("append")
-
-
-class _Unrejected:
-    """Records that are only read."""
-
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-
-    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
-        return self._archive.by_resource(arn, since=since, until=until)
-
-    def by_time(self, *, since: datetime, until: datetime) -> Iterable[Record]:
-        return self._archive.by_time(since=since, until=until)
-
-    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
-        return self._archive.by_outcome(outcome, since=since, until=until)
-
-    def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
-        _refuse("reject")
-
-
-class _Unscanned:
-    def claim_scan(self, now: datetime, every_s: int) -> Scan:
-        _refuse("claim_scan")
-
-
-class _Silent:
-    def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        _refuse("tell")
 
 
 __all__ = ["Foreseen", "NothingIsWritten", "foresee"]

@@ -20,7 +20,7 @@ from botocore.exceptions import (
 
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.prices import CataloguePrices, ListedPrices
-from headroom.cli.local import STATE
+from headroom.cli.local_endpoint import running
 from headroom.cli.problems import BadRequest, Problem
 from headroom.ports.owners import Prices
 from headroom.wiring import READS, price_list_from, utc_now
@@ -117,18 +117,9 @@ def opened(
         return boto3.Session(profile_name=profile, region_name=region), endpoint_url, utc_now()
     if endpoint_url or profile:
         raise BadRequest("--local names an endpoint by itself; leave --endpoint-url and --profile.")
-    url, now = _local_endpoint()
+    url, now = running()
     session = boto3.Session(
         region_name=region or "us-east-1", aws_access_key_id="test",
         aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
     )  # fmt: skip
     return session, url, now
-
-
-def _local_endpoint() -> tuple[str, datetime]:
-    from headroom.localaws import daemon
-
-    endpoint = daemon.status(STATE)
-    if endpoint is None:
-        raise BadRequest("No local endpoint is running here; `headroom local up` starts one.")
-    return endpoint.url, datetime.fromisoformat(endpoint.control("clock")["now"])

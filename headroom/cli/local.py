@@ -8,11 +8,15 @@ from typing import Annotated
 
 import typer
 
+from headroom.cli.local_endpoint import STATE
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK
 
-STATE = Path(".headroom/local")
-
+app = typer.Typer(
+    help="Start and stop an AWS endpoint on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 StateOption = Annotated[
     Path, typer.Option("--state-dir", help="Where it keeps its files and logs.")
 ]

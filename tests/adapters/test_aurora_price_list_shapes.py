@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from headroom.adapters.aurora_price_list_shapes import ReadAurora, read_aurora
-from headroom.adapters.price_list_shapes import PriceListUnreadable
+from headroom.adapters.price_products import PriceListUnreadable
 from headroom.domain.aurora_bill import aurora_prices
 
 TODAY = date(2026, 11, 21)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -34,11 +33,12 @@ from headroom.domain.records import Record, Step
 from headroom.domain.stops import ENDLESS, Breaker
 from headroom.ports.telling import Delivery, Recorded
 from headroom.serialization import decision_to_json, to_json
+from tests import ROOT
 from tests.adapters.test_notifier import acting, escalating, holding
 from tests.builders import ACCOUNT, NOW, REGION, policy, ref
 from tests.domain.clusters import cluster_evidence
 
-FILES = Path(__file__).parents[2] / "docs" / "events"
+FILES = ROOT / "docs" / "events"
 PLACE = f"account#{ACCOUNT}#{REGION}"
 
 

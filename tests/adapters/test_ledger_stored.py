@@ -10,7 +10,6 @@ import json
 from dataclasses import MISSING, fields
 from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,9 +23,10 @@ from headroom.domain.resources import VolumeType
 from headroom.domain.standing import OpenChain
 from headroom.domain.traffic import Traffic
 from headroom.serialization import Unreadable, decision_from_json, from_json
+from tests import ROOT
 from tests.builders import NOW, ref
 
-STORED = Path(__file__).parents[1] / "stored"
+STORED = ROOT / "tests" / "stored"
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from headroom.adapters.price_list import PriceList
-from headroom.adapters.price_list_shapes import PriceListUnreadable
+from headroom.adapters.price_products import PriceListUnreadable
 from headroom.adapters.rds_price_list_shapes import ReadDatabases, read_databases
 from headroom.domain.databases import Deployment, Engine
 from headroom.domain.pricing import catalogue_prices, why_implausible, with_databases

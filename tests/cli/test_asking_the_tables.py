@@ -109,7 +109,7 @@ def at_home(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
         monkeypatch.delenv(f"AWS_{name}")
     found = (None, NOW + timedelta(hours=1))  # None: whatever AWS is in this process
-    monkeypatch.setattr("headroom.cli.account._local_endpoint", lambda: found)
+    monkeypatch.setattr("headroom.cli.account.running", lambda: found)
 
 
 def test_the_local_endpoint_is_asked_by_its_own_clock(

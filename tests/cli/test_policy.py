@@ -16,8 +16,6 @@ from headroom.policy_schema import schema_text
 from headroom.policy_text import canonical_json, parse_policy
 from tests.builders import ACCOUNT, REGION
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -10,6 +10,7 @@ import pytest
 from headroom.application import remediate
 from headroom.cli.main import run
 from headroom.domain.decision import decide
+from tests import ROOT
 from tests.application.stage import Stage
 from tests.application.test_remediate import alarm
 from tests.builders import evidence, instance, ref, starved_gp3, volume
@@ -70,7 +71,7 @@ def test_policy_show_tells_both(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tag: str, says: str,
     key: str, value: str,
 ) -> None:  # fmt: skip
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
     words = ["policy", "show", "--type", "gp3", "--tag", tag]
     assert run(words) == 0
     assert says in capsys.readouterr().out

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from headroom.cli.main import run
+from tests import ROOT
 
-SCENARIOS = Path(__file__).parents[2] / "docs/scenarios"
+SCENARIOS = ROOT / "docs/scenarios"
 KEYS = {
     "scenario", "controller", "simulated_minutes", "unknown_minutes", "offered_ops", "served_ops",
     "starved_minutes", "latency_ms", "served", "burst_balance_min", "storage_usd",

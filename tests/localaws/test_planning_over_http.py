@@ -20,7 +20,7 @@ BUSY = {"steps": [{"for": "3h", "iops": 4_500, "io_kib": 16}]}
 def local(program: Program, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What makes a command ask this endpoint by its clock."""
     monkeypatch.setattr(
-        account, "_local_endpoint",
+        account, "running",
         lambda: (program.aws.url, datetime.fromisoformat(program.aws.control("clock")["now"])),
     )  # fmt: skip
     return ["--local"]

@@ -1,0 +1,34 @@
+"""Whether storage still is as a decision saw it: what every `apply` asks before its one write."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headroom.domain.outcome import AlreadyThere, Outcome, Refusal, Refused, Stale, declined
+from headroom.domain.resources import Configuration, Modification
+from headroom.ports import ReadFailed, ResourceGone
+
+
+def moved_on(
+    found: Configuration,
+    modification: Modification | None,
+    *,
+    expected: Configuration,
+    seen: datetime | None,
+    target: Configuration,
+) -> Outcome | None:
+    """AlreadyThere or Stale where it is not as it was decided on; None where it is."""
+    if found == target and (modification is None or not modification.in_flight):
+        return AlreadyThere()
+    started = None if modification is None else modification.started_at
+    if found == expected and started == seen:
+        return None
+    said = f"is {found}, last modified {started}; decided on {expected}, {seen}"
+    return Stale(expected=expected, found=found, detail=said)
+
+
+def unread(error: ResourceGone | ReadFailed, what: str) -> Refused:
+    """The refusal of an act because storage is gone, or could not be read to do `what`."""
+    if isinstance(error, ResourceGone):
+        return declined(Refusal.GONE, str(error))
+    return declined(Refusal.OTHER, f"could not {what}: {error}")
