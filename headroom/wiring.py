@@ -178,7 +178,7 @@ def timestamp(value: str | float) -> datetime:
             return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
         return datetime.fromtimestamp(float(value), UTC)
     except (ValueError, OverflowError, OSError):
-        return parse_timestamp(value).astimezone(UTC)
+        return parse_timestamp(str(value)).astimezone(UTC)
 
 
 def place_of(arn: str) -> tuple[str, str]:

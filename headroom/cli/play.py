@@ -125,7 +125,9 @@ def play(
     `facts` takes each minute by resource; `on_minute` hears how far it is, and whether to go on is
     its answer.
     """
-    stops = sorted({*range(0, END_MINUTE, TICKS), *(cue.minute for cue in others), END_MINUTE})
+    stops: list[int] = sorted(
+        {*range(0, END_MINUTE, TICKS), *(cue.minute for cue in others), END_MINUTE}
+    )
     for minute, following in itertools.pairwise(stops):
         for cue in others:
             if cue.minute == minute:

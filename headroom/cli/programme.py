@@ -11,7 +11,7 @@ from headroom.cli.stories_databases import DATABASES, DatabaseStory
 
 KINDS = "ebs,rds,aurora"
 """What the demo's deployment looks after."""
-EVERY = (*STORIES, *DATABASES, *CLUSTER_STORIES)
+EVERY: tuple[Story | DatabaseStory | ClusterStory, ...] = (*STORIES, *DATABASES, *CLUSTER_STORIES)
 NUMBERS = {story.key: number for number, story in enumerate(EVERY, start=1)}
 
 

@@ -1,0 +1,78 @@
+"""The quick way writes what moto's own way writes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from moto.core.responses import ActionContext, ActionResult
+from moto.core.serialize import (
+    MISSING,
+    AttributePickerContext,
+    ResponseSerializer,
+    XFormedAttributePicker,
+    get_serializer_class,
+)
+from moto.core.utils import get_service_model
+from moto.dynamodb.responses import DynamoResult
+
+from headroom.localaws import quick_answers
+
+
+class Instance:
+    """An object with names in moto's style."""
+
+    id = "i-1"
+    instance_type = "m6i.large"
+
+
+def _context(service: str, operation: str, protocol: str) -> ActionContext:
+    model = get_service_model(service)
+    serializer = get_serializer_class(service, protocol)
+    response: Any = object()
+    return ActionContext(model, model.operation_model(operation), serializer, response)
+
+
+def test_items_are_written_as_moto_writes_them() -> None:
+    item = {
+        "s": {"S": "text"}, "n": {"N": "1.50"}, "b": {"B": b"\x00\xff"}, "no": {"NULL": True},
+        "yes": {"BOOL": False}, "l": {"L": [{"S": ""}, {"M": {"x": {"N": "1"}}}]},
+        "ss": {"SS": ["a", "b"]}, "m": {"M": {}},
+    }  # fmt: skip
+    answers = {
+        "Query": {"Items": [item, {}], "Count": 2, "ScannedCount": 2, "LastEvaluatedKey": None},
+        "BatchGetItem": {"Responses": {"table": [item]}, "UnprocessedKeys": {}},
+        "GetItem": {},
+        "UpdateItem": {"Attributes": item},
+    }
+    for operation, answer in answers.items():
+        context = _context("dynamodb", operation, "json")
+        status, headers, body = quick_answers._items(DynamoResult(answer), context)
+        slow_status, slow_headers, slow_body = ActionResult(
+            DynamoResult(answer).result
+        ).execute_result(context)
+        assert (status, headers) == (slow_status, slow_headers)
+        assert json.loads(body) == json.loads(slow_body)
+
+
+def test_a_member_is_found_under_the_names_that_moto_knows() -> None:
+    model = get_service_model("ec2").operation_model("DescribeInstances")
+    instance = model.output_shape.members["Reservations"].member.members["Instances"].member
+    serializer = get_serializer_class("ec2", "ec2")(
+        operation_model=model, value_picker=XFormedAttributePicker()
+    )
+    shown = [
+        Instance(), {"InstanceType": None}, {"instance_type": "a", "id": "b"},
+        {"InstanceId": "c", "instance_id": "d"}, "text", {},
+    ]  # fmt: skip
+    for value in shown:
+        for key, shape in instance.members.items():
+            shape.parent = instance
+            context = AttributePickerContext(
+                obj=value, key=key, shape=shape, operation_model=model,
+                service_model=model.service_model, key_path="",
+            )  # fmt: skip
+            assert quick_answers._member(serializer, value, key, shape) == XFormedAttributePicker()(
+                context
+            ), (value, key)
+    assert MISSING is not None and issubclass(type(serializer), ResponseSerializer)
