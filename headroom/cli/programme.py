@@ -11,7 +11,8 @@ from headroom.cli.stories_databases import DATABASES, DatabaseStory
 
 KINDS = "ebs,rds,aurora"
 """What the demo's deployment looks after."""
-EVERY: tuple[Story | DatabaseStory | ClusterStory, ...] = (*STORIES, *DATABASES, *CLUSTER_STORIES)
+AnyStory = Story | DatabaseStory | ClusterStory
+EVERY: tuple[AnyStory, ...] = (*STORIES, *DATABASES, *CLUSTER_STORIES)
 NUMBERS = {story.key: number for number, story in enumerate(EVERY, start=1)}
 
 
@@ -24,9 +25,14 @@ class Programme:
     clusters: tuple[ClusterStory, ...] = CLUSTER_STORIES
 
     @property
+    def stories(self) -> tuple[AnyStory, ...]:
+        """All of them, in the order in which they are told."""
+        return (*self.volumes, *self.databases, *self.clusters)
+
+    @property
     def whole(self) -> bool:
         """Whether it is every story."""
-        return len(self.volumes) + len(self.databases) + len(self.clusters) == len(EVERY)
+        return len(self.stories) == len(EVERY)
 
 
 def programme(text: str | None) -> Programme:
