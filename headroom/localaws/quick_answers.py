@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from moto.core import serialize
@@ -22,12 +23,14 @@ ITEMS = frozenset(
 """Operations whose answers are, in moto, already what DynamoDB writes as JSON."""
 _NAMES = "_local_names"
 _slow = serialize.ResponseSerializer.get_value
+_slow_list = serialize.BaseJSONSerializer._serialize_type_list
 
 
 def install() -> None:
     """Take moto's place; once, before the first request."""
     DynamoResult.execute_result = _items
     serialize.ResponseSerializer.get_value = _member
+    serialize.BaseJSONSerializer._serialize_type_list = _list
 
 
 def _items(result: Any, context: Any) -> Any:
@@ -49,6 +52,27 @@ def _wire(value: object) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise TypeError(f"{type(value).__name__} is nothing that an item holds")
+
+
+def _list(serializer: Any, serialized: Any, value: Any, shape: Any, key: str) -> None:
+    """A list; one of numbers or of whole seconds, as of a metric's datapoints, in one go."""
+    kind = shape.member.type_name
+    if kind == "double" and all(type(each) is float for each in value):
+        serializer._default_serialize(serialized, list(value), shape, key)
+    elif kind == "timestamp" and _in_seconds(serializer, shape.member) and all(map(_whole, value)):
+        serializer._default_serialize(serialized, [int(at.timestamp()) for at in value], shape, key)
+    else:
+        _slow_list(serializer, serialized, value, shape, key)
+
+
+def _in_seconds(serializer: Any, shape: Any) -> bool:
+    usual = serializer.DEFAULT_TIMESTAMP_FORMAT
+    return bool(shape.serialization.get("timestampFormat", usual) == "unixtimestamp")
+
+
+def _whole(at: object) -> bool:
+    """Whether it is a whole second of UTC."""
+    return type(at) is datetime and at.tzinfo is UTC and not at.microsecond
 
 
 def _member(serializer: Any, value: Any, key: str, shape: Any) -> Any:

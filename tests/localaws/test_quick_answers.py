@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import pytest
 from moto.core.responses import ActionContext, ActionResult
 from moto.core.serialize import (
     AttributePickerContext,
+    BaseJSONSerializer,
+    ResponseSerializer,
     XFormedAttributePicker,
     get_serializer_class,
 )
@@ -51,6 +55,28 @@ def test_items_are_written_as_moto_writes_them() -> None:
         ).execute_result(context)
         assert (status, headers) == (slow_status, slow_headers)
         assert json.loads(body) == json.loads(slow_body)
+
+
+def test_datapoints_are_written_as_moto_writes_them() -> None:
+    times = [datetime(2026, 1, 5, hour, tzinfo=UTC) for hour in range(3)]
+    odd = [
+        *times,
+        times[0].replace(microsecond=250_000),
+        times[0].astimezone(timezone(timedelta(hours=2))),
+    ]
+    results = [
+        {"Id": "q0", "Timestamps": times, "Values": [1.5, 0.0, 1e12], "StatusCode": "Complete"},
+        {"Id": "q1", "Timestamps": odd, "Values": [1, 2.5, 3, 4, 5], "Label": "x"},
+        {"Id": "q2", "Timestamps": [], "Values": []},
+    ]
+    context = _context("cloudwatch", "GetMetricData", "json")
+    answer = ActionResult({"MetricDataResults": results})
+    quick_answers.install()
+    body = answer.execute_result(context)[2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseJSONSerializer, "_serialize_type_list", quick_answers._slow_list)
+        patch.setattr(ResponseSerializer, "get_value", quick_answers._slow)
+        assert answer.execute_result(context)[2] == body
 
 
 def test_a_member_is_found_under_the_names_that_moto_knows() -> None:
