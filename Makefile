@@ -21,6 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
 SWEEP_ONLY ?=
 SEED ?=
+STORY ?=
 TRACES ?=
 
 # Quiet tools: no telemetry, no notices, no end-of-life banner of whichever Node is here,
@@ -40,8 +41,8 @@ help: ## Show this list
 setup: $(STAMPS)/python $(STAMPS)/node $(STAMPS)/wheels ## Install everything into .venv, node_modules and build
 	@:
 
-demo: setup ## Deploy to a local AWS and end every starvation story (SWEEP_ONLY=1, SEED=n)
-	@$(BIN)/headroom demo $(if $(filter-out 0 false no,$(SWEEP_ONLY)),--sweep-only) $(if $(SEED),--seed $(SEED))
+demo: setup ## Deploy to a local AWS and end every starvation story (STORY=2,10, SWEEP_ONLY=1, SEED=n)
+	@$(BIN)/headroom demo $(if $(filter-out 0 false no,$(SWEEP_ONLY)),--sweep-only) $(if $(SEED),--seed $(SEED)) $(if $(STORY),--story '$(STORY)')
 
 test: setup ## Run every test (PYTEST_ARGS='-k slots')
 	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile $(PYTEST_ARGS)

@@ -10,6 +10,7 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ReadTimeoutError
+from botocore.utils import parse_timestamp
 from moto import mock_aws
 
 from headroom import wiring
@@ -173,3 +174,16 @@ def test_a_change_of_a_database_is_never_repeated_by_the_client(session: boto3.S
     databases = storage._storages[Kind.RDS]
     assert isinstance(databases, RdsStorage)
     assert databases._modify.meta.config.retries["total_max_attempts"] == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        1_767_571_200, 1_767_571_200.25, "1767571200", "2026-01-05T00:00:00Z", "20260105",
+        "2026-01-05T00:00:00.123Z", "2026-01-05T02:00:00+02:00", "Mon, 05 Jan 2026 00:00:00 GMT",
+    ],
+)  # fmt: skip
+def test_timestamps_are_read_as_botocore_reads_them(told: str | float) -> None:
+    read = wiring.timestamp(told)
+    assert read == parse_timestamp(told)  # type: ignore[arg-type]
+    assert read.tzinfo is UTC

@@ -58,6 +58,11 @@ class Display:
             self._console.print(f"  {clock}")
             self._next_line = minute + PLAIN_EVERY
 
+    def settled(self, number: int, title: str, line: str) -> None:
+        """A story came to its end, in the words of its ending."""
+        self._console.print(f"{number}. {title}", markup=False, soft_wrap=True)
+        self._console.print(f"   {line}", markup=False, soft_wrap=True)
+
     def _finish(self) -> None:
         if self._task is not None:
             total = self._live.tasks[-1].total

@@ -60,13 +60,13 @@ def instant(minute: int) -> datetime:
     return START + timedelta(minutes=minute)
 
 
-def set_up(where: Stage) -> Cast[Story]:
+def set_up(where: Stage, stories: Sequence[Story] = STORIES) -> Cast[Story]:
     """Create every story's volume two days before the start, and tell AWS what was before it.
 
     The changes before the start count against AWS's four slots; nobody told Headroom of them.
     """
     where.set_clock(instant(-2_880))
-    cast = tuple(Member(story=s, resource_id=create(where, s)) for s in STORIES)
+    cast = tuple(Member(story=s, resource_id=create(where, s)) for s in stories)
     for member in cast:
         past = [instant(other.minute) for other in member.story.others if other.minute < 0]
         if past:
@@ -118,10 +118,16 @@ def raise_curtain(where: Stage, topic_arn: str) -> None:
 
 def play(
     where: Stage, facts: Mapping[str, list[Mapping[str, Any]]], others: Sequence[Cue],
-    on_minute: Callable[[int], None],
-) -> None:  # fmt: skip
-    """Run the demo's hours; `facts` takes each minute by resource, `on_minute` hears how far it is."""
-    stops = sorted({*range(0, END_MINUTE, TICKS), *(cue.minute for cue in others), END_MINUTE})
+    on_minute: Callable[[int], bool],
+) -> int:  # fmt: skip
+    """Run the demo's hours; tells how many minutes were played.
+
+    `facts` takes each minute by resource; `on_minute` hears how far it is, and whether to go on is
+    its answer.
+    """
+    stops: list[int] = sorted(
+        {*range(0, END_MINUTE, TICKS), *(cue.minute for cue in others), END_MINUTE}
+    )
     for minute, following in itertools.pairwise(stops):
         for cue in others:
             if cue.minute == minute:
@@ -130,11 +136,13 @@ def play(
         for minute_facts in answer["minutes"]:
             named = minute_facts.get("volume_id") or minute_facts["database_id"]
             facts[named].append(minute_facts)
-        on_minute(following)
+        if not on_minute(following):
+            return following
+    return END_MINUTE
 
 
 def messages(where: Stage) -> tuple[str, ...]:
-    """Everything that was published to people."""
+    """What was published to people since this was last asked."""
     sqs = where.client("sqs")
     url = sqs.get_queue_url(QueueName=INBOX)["QueueUrl"]
     found: list[str] = []
@@ -167,12 +175,6 @@ def chains(book: DynamoLedger) -> tuple[tuple[Record, ...], ...]:
         if broken is not None:
             raise Problem(f"Chain {broken.decision_id} is broken at record {broken.sequence}.")
     return found
-
-
-def counted(book: DynamoLedger, minute: int) -> int:
-    """How many decisions are on record at `minute`."""
-    span = book.by_time(since=instant(0), until=instant(minute + 1))
-    return sum(1 for record in span if record.step is Step.DECIDED)
 
 
 def ended(

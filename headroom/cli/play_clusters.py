@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,9 +67,9 @@ class PlayedCluster:
 ClusterCast = tuple[ClusterMember, ...]
 
 
-def set_up(where: Stage) -> ClusterCast:
+def set_up(where: Stage, stories: Sequence[ClusterStory] = CLUSTER_STORIES) -> ClusterCast:
     """Create the clusters well before the start, and let their owners do what they did."""
-    cast = tuple(ClusterMember(story=story, seen=[]) for story in CLUSTER_STORIES)
+    cast = tuple(ClusterMember(story=story, seen=[]) for story in stories)
     where.set_clock(instant(MADE_MINUTE))
     rds = where.client("rds")
     for member in cast:
@@ -117,19 +117,22 @@ def ended(
 ) -> tuple[PlayedCluster, ...]:
     """What is known about every cluster at the end; `said` is what was published to people."""
     return tuple(
-        PlayedCluster(
-            story=member.story,
-            name=member.name,
-            seen=tuple(member.seen),
-            billed_ios=_billed(where, member.name),
-            told=tuple(
-                t for t in stories
-                if t.decision.observation.volume.ref.resource_id == member.name
-            ),
-            messages=sum(member.name in text for text in said),
-        )
+        replace(so_far(member, stories, said), billed_ios=_billed(where, member.name))
         for member in cast
-    )  # fmt: skip
+    )
+
+
+def so_far(member: ClusterMember, stories: Sequence[Told], said: Sequence[str]) -> PlayedCluster:
+    """What is known about a cluster while it is played: all but what was billed for its I/O."""
+    name = member.name
+    return PlayedCluster(
+        story=member.story,
+        name=name,
+        seen=tuple(member.seen),
+        billed_ios=(),
+        told=tuple(t for t in stories if t.decision.observation.volume.ref.resource_id == name),
+        messages=sum(name in text for text in said),
+    )
 
 
 def _create(rds: Any, member: ClusterMember) -> None:

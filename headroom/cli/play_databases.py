@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headroom.cli.loads import workload
@@ -16,9 +16,11 @@ SETTLED = 2_880
 """Minutes before the start at which the databases are made."""
 
 
-def set_up(where: Stage) -> tuple[Member[DatabaseStory], ...]:
+def set_up(
+    where: Stage, stories: Sequence[DatabaseStory] = DATABASES
+) -> tuple[Member[DatabaseStory], ...]:
     """Create every story's DB instance."""
-    return tuple(_made(where, story) for story in DATABASES)
+    return tuple(_made(where, story) for story in stories)
 
 
 def _made(where: Stage, story: DatabaseStory) -> Member[DatabaseStory]:

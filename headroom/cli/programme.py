@@ -2,13 +2,61 @@
 
 from __future__ import annotations
 
-from headroom.cli.stories import STORIES, STORY_TAG
-from headroom.cli.stories_clusters import CLUSTER_STORIES
-from headroom.cli.stories_databases import DATABASES
+from dataclasses import dataclass
+
+from headroom.cli.problems import BadRequest
+from headroom.cli.stories import STORIES, STORY_TAG, Story
+from headroom.cli.stories_clusters import CLUSTER_STORIES, ClusterStory
+from headroom.cli.stories_databases import DATABASES, DatabaseStory
 
 KINDS = "ebs,rds,aurora"
 """What the demo's deployment looks after."""
-EVERY = (*STORIES, *DATABASES, *CLUSTER_STORIES)
+AnyStory = Story | DatabaseStory | ClusterStory
+EVERY: tuple[AnyStory, ...] = (*STORIES, *DATABASES, *CLUSTER_STORIES)
+NUMBERS = {story.key: number for number, story in enumerate(EVERY, start=1)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programme:
+    """The stories that are played, of each kind in their order."""
+
+    volumes: tuple[Story, ...] = STORIES
+    databases: tuple[DatabaseStory, ...] = DATABASES
+    clusters: tuple[ClusterStory, ...] = CLUSTER_STORIES
+
+    @property
+    def stories(self) -> tuple[AnyStory, ...]:
+        """All of them, in the order in which they are told."""
+        return (*self.volumes, *self.databases, *self.clusters)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is every story."""
+        return len(self.stories) == len(EVERY)
+
+
+def programme(text: str | None) -> Programme:
+    """The stories whose numbers `text` lists, parted by commas; every story without one.
+
+    Raises BadRequest.
+    """
+    if text is None:
+        return Programme()
+    numbers = {_number(part.strip()) for part in text.split(",")}
+    return Programme(
+        volumes=tuple(story for story in STORIES if NUMBERS[story.key] in numbers),
+        databases=tuple(story for story in DATABASES if NUMBERS[story.key] in numbers),
+        clusters=tuple(story for story in CLUSTER_STORIES if NUMBERS[story.key] in numbers),
+    )
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= len(EVERY)):
+        raise BadRequest(
+            f"There is no story {text!r}; --story takes numbers from 1 to {len(EVERY)}, parted by "
+            "commas."
+        )
+    return int(text)
 
 
 def demo_policy() -> dict[str, object]:

@@ -13,8 +13,9 @@ from headroom.cli import brief, telling
 from headroom.cli.ended import Ended
 from headroom.cli.output import money, table, utc
 from headroom.cli.play import digest
+from headroom.cli.programme import NUMBERS
 from headroom.cli.report import Report
-from headroom.cli.stories import END_MINUTE, START
+from headroom.cli.stories import START
 from headroom.domain.records import Record
 
 NOTES = (
@@ -37,11 +38,14 @@ class Outcome:
     digest: str
     sweep_only: bool
     seed: int
+    minutes: int
+    """How long was played."""
 
 
 def outcome(
-    stories: Sequence[Ended], chains: Sequence[Sequence[Record]], *, sweep_only: bool, seed: int
-) -> Outcome:
+    stories: Sequence[Ended], chains: Sequence[Sequence[Record]], *, sweep_only: bool, seed: int,
+    minutes: int,
+) -> Outcome:  # fmt: skip
     """The stories with what was recorded of them."""
     return Outcome(
         stories=tuple(stories),
@@ -49,6 +53,7 @@ def outcome(
         digest=digest(chains),
         sweep_only=sweep_only,
         seed=seed,
+        minutes=minutes,
     )
 
 
@@ -56,9 +61,9 @@ def print_all(what: Outcome, folder: Path, console: Console) -> None:
     """The table of decisions, then the stories in a line each, then where the rest is."""
     console.print(_decisions(what))
     console.print()
-    for number, story in enumerate(what.stories, start=1):
+    for story in what.stories:
         sign = "[green]as told[/]" if story.ending.ok else "[red]NOT as told[/]"
-        console.print(f"{number}. {story.title} ({sign})", soft_wrap=True)
+        console.print(f"{NUMBERS[story.key]}. {story.title} ({sign})", soft_wrap=True)
         console.print(f"   {story.ending.line}", markup=False, soft_wrap=True)
         for claim in story.ending.amiss:
             console.print(f"   It is not so that {claim}.", markup=False, style="red")
@@ -100,7 +105,7 @@ def page(what: Outcome) -> Report:
         title=f"{len(what.stories)} stories, one deployment",
         lead=(
             "Headroom was deployed with the CDK to a local AWS endpoint and left alone for "
-            f"{END_MINUTE // 60} simulated hours. What follows is what the deployed functions saw, "
+            f"{what.minutes / 60:.3g} simulated hours. What follows is what the deployed functions saw, "
             "weighed, did and recorded."
         ),
         facts=(

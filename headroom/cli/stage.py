@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,11 @@ ACCOUNT, REGION = "123456789012", "us-east-1"
 CDK_TIMEOUT_S = 240
 ENDPOINT = "endpoint"
 """Where in the demo's folder the endpoint keeps its state."""
+TEMPLATES = "cdk.out"
+"""Where in it the synthesised stacks are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Stage:
     """A running local endpoint and clients of it."""
 
@@ -44,6 +47,12 @@ class Stage:
             service, endpoint_url=self.endpoint.url, region_name=REGION, aws_access_key_id="test",
             aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
         )  # fmt: skip
+
+    @cached_property
+    def image(self) -> str:
+        """An image to start instances from: nothing of it matters, so one answer of a second will do."""
+        found = self.client("ec2").describe_images(Owners=["amazon"])["Images"]
+        return str(found[0]["ImageId"])
 
     def ask(self, name: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Post to the endpoint's control API; raises EndpointFailed with its own words."""
@@ -61,47 +70,70 @@ def stage(folder: Path, *, seed: int) -> Iterator[Stage]:
         yield Stage(endpoint=local.endpoint, folder=folder)
 
 
-def cdk(where: Stage, *arguments: str) -> None:
-    """Run the real CDK command line against the stage; raises Problem with its last words."""
-    if not CDK.exists():
-        raise Problem("The CDK command line is not installed: run `make setup`.")
-    log = where.folder / "cdk.log"
-    with log.open("ab") as sink:
-        process = subprocess.Popen(  # noqa: S603 - our own arguments
-            [str(CDK), *arguments, "--no-notices", "--ci"], cwd=ROOT, env=_environment(where),
-            stdout=sink, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+class Cdk:
+    """The real CDK command line at work; `finish` waits for it, `stop` ends it."""
+
+    def __init__(self, log: Path, environment: Mapping[str, str], *arguments: str) -> None:
+        if not CDK.exists():
+            raise Problem("The CDK command line is not installed: run `make setup`.")
+        self._name = arguments[0]
+        self._log = log
+        self._stopped = False
+        with log.open("ab") as sink:
+            self._process = subprocess.Popen(  # noqa: S603 - our own arguments
+                [str(CDK), *arguments, "--no-notices", "--ci"], cwd=ROOT, env=environment,
+                stdout=sink, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def finish(self) -> None:
+        """Wait for its end; raises Problem with its last words when it failed."""
         try:
-            code = process.wait(timeout=CDK_TIMEOUT_S)
+            code = self._process.wait(timeout=CDK_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             code = -1
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    if code != 0:
-        tail = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-12:]
-        raise Problem(f"`cdk {arguments[0]}` failed; the end of {log}:\n" + "\n".join(tail))
+            self.stop()
+        if code != 0:
+            text = self._log.read_text(encoding="utf-8", errors="replace")
+            tail = "\n".join(text.strip().splitlines()[-12:])
+            raise Problem(f"`cdk {self._name}` failed; the end of {self._log}:\n{tail}")
+
+    def stop(self) -> None:
+        """End it with everything that it started; once, because numbers of processes come again."""
+        if self._stopped:
+            return
+        self._stopped = True
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
 
-def _environment(where: Stage) -> dict[str, str]:
+def cdk(where: Stage, *arguments: str) -> None:
+    """Run the real CDK command line against the stage; raises Problem with its last words."""
+    environment = _environment(where.folder) | where.endpoint.environment(REGION)
+    Cdk(where.folder / "cdk.log", environment, *arguments).finish()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """What the CDK command line runs in: nothing of the caller's AWS."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "CDK_"))}
+    return kept | {
+        "CDK_HOME": str((folder / "cdk-home").resolve()),
+        "CDK_DISABLE_CLI_TELEMETRY": "true",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        **_silence(),
+    }
+
+
+@cache
+def _silence() -> Mapping[str, str]:
     major = subprocess.run(
         ["node", "-p", "process.versions.node.split('.')[0]"], capture_output=True, text=True,  # noqa: S607
         check=False,
     ).stdout.strip()  # fmt: skip
-    return (
-        kept
-        | where.endpoint.environment(REGION)
-        | {
-            "CDK_HOME": str((where.folder / "cdk-home").resolve()),
-            "CDK_DISABLE_CLI_TELEMETRY": "true",
-            "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": major,
-            "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": major,
-            "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": major,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-        }
-    )
+    versions = ("END_OF_LIFE", "DEPRECATED", "UNTESTED")
+    return {f"JSII_SILENCE_WARNING_{each}_NODE_VERSION": major for each in versions}
 
 
 def bootstrap(where: Stage) -> None:
@@ -109,20 +141,39 @@ def bootstrap(where: Stage) -> None:
     cdk(where, "bootstrap", f"aws://{ACCOUNT}/{REGION}")
 
 
-def deploy(where: Stage, *, sweep_only: bool) -> None:
-    """`cdk deploy` of both stacks, with the demo's policy."""
-    (where.folder / "policy.yaml").write_text(
+@contextmanager
+def synthesis(folder: Path, *, sweep_only: bool) -> Iterator[Cdk]:
+    """`cdk synth` of both stacks with the demo's policy, at work meanwhile: it needs no AWS."""
+    (folder / "policy.yaml").write_text(
         "# The demo's policy: the shipped default, and rules for the stories that need their own.\n"
         + yaml.safe_dump(demo_policy(), sort_keys=False), encoding="utf-8",
     )  # fmt: skip
+    nowhere = {
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_REGION": REGION,
+    }
+    command = Cdk(
+        folder / "cdk-synth.log", _environment(folder) | nowhere, "synth", "--quiet",
+        "--output", str((folder / TEMPLATES).resolve()), *_context(folder, sweep_only=sweep_only),
+    )  # fmt: skip
+    try:
+        yield command
+    finally:
+        command.stop()
+
+
+def deploy(where: Stage) -> None:
+    """`cdk deploy` of both stacks, as they were synthesised."""
     cdk(
         where, "deploy", "--all", "--require-approval", "never", "--progress", "events",
-        "--output", str(where.folder / "cdk.out"), *_context(where, sweep_only=sweep_only),
+        "--app", str((where.folder / TEMPLATES).resolve()),
     )  # fmt: skip
 
 
-def _context(where: Stage, *, sweep_only: bool) -> tuple[str, ...]:
-    pairs = {"kinds": KINDS, "policy_file": str((where.folder / "policy.yaml").resolve())}
+def _context(folder: Path, *, sweep_only: bool) -> tuple[str, ...]:
+    pairs = {"kinds": KINDS, "policy_file": str((folder / "policy.yaml").resolve())}
     if sweep_only:
         pairs["detection"] = "sweep"
     return tuple(part for key, value in pairs.items() for part in ("-c", f"{key}={value}"))
@@ -141,9 +192,8 @@ def create(where: Stage, story: Story) -> str:
     """The story's volume on an instance of its own; returns the volume's id."""
     ec2 = where.client("ec2")
     zone = f"{REGION}a"
-    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
     instance = ec2.run_instances(
-        ImageId=image, InstanceType=story.instance_type, MinCount=1, MaxCount=1,
+        ImageId=where.image, InstanceType=story.instance_type, MinCount=1, MaxCount=1,
         Placement={"AvailabilityZone": zone},
     )["Instances"][0]["InstanceId"]  # fmt: skip
     wanted = story.volume

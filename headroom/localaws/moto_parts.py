@@ -26,6 +26,7 @@ from moto.scheduler.models import scheduler_backends
 from moto.sqs import models as sqs_models
 from moto.sqs import urls as sqs_urls
 
+from headroom.localaws import bus, quick_answers
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.bus import send_if_matching
 from headroom.localaws.cloud import Cloud, Place, current_cloud
@@ -152,6 +153,7 @@ def install(cloud: Cloud) -> None:
     events_models.Rule.send_to_targets = _send_to_targets
     # moto lists a class's methods for every request: 2 ms for EC2 unless remembered.
     core_responses.method_names_from_class = cache(core_responses.method_names_from_class)
+    quick_answers.install()
     sqs_models.Message.visible = property(_visible)
     _keep_time(cloud)
     _name_things(cloud)

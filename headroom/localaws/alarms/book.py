@@ -130,14 +130,17 @@ class AlarmBook:
             return
         points = results[0].points if results else {}
         done = evaluate(rule, points, last, alarm.state.value)
+        if done.state is alarm.state.value:  # nobody is told why it stays as it is
+            self._move(alarm, done.state, "", None)
+            return
         data = events.reason_data(alarm, done, self._now())
-        self._move(alarm, done.state, events.reason(rule, done), data, None)
+        self._move(alarm, done.state, events.reason(rule, done), data)
 
     def _evaluate_group(self, alarm: Alarm) -> None:
         results, last, rule = self._results(alarm)
         now, before = self._now(), dict(alarm.contributors)
         breaching: dict[str, tuple[Result, Evaluation]] = {}
-        calm: dict[str, str] = {}
+        calm: dict[str, Evaluation] = {}
         for result in results:
             key = contributor_id(result.attributes)
             held = State.ALARM if key in before else State.OK
@@ -145,7 +148,7 @@ class AlarmBook:
             if done.state is State.ALARM and len(breaching) < MOST_TRACKED:
                 breaching[key] = (result, done)
             elif done.state is not State.ALARM:
-                calm[key] = events.reason(rule, done)
+                calm[key] = done
         over = sum(1 for _ in results) > 0 and (
             results[0].partial or len(breaching) + len(calm) < len(results)
         )
@@ -163,12 +166,14 @@ class AlarmBook:
         alarm: Alarm,
         rule: Rule,
         breaching: Mapping[str, tuple[Result, Evaluation]],
-        calm: Mapping[str, str],
+        calm: Mapping[str, Evaluation],
         now: datetime,
     ) -> None:
         for key in [key for key in alarm.contributors if key not in breaching]:
             gone = alarm.contributors.pop(key)
-            why = calm.get(key, "No data was returned for this contributor")
+            why = "No data was returned for this contributor"
+            if key in calm:
+                why = events.reason(rule, calm[key])
             self._tell_contributor(alarm, gone, State.OK, why, now)
         for key, (result, done) in breaching.items():
             if key in alarm.contributors:

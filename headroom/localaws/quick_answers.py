@@ -1,0 +1,106 @@
+"""moto's answers written faster, to the same bytes' meaning: it looks up every member of every shape
+under half a dozen names, which is most of the time that an answer takes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from moto.core import serialize
+from moto.core.responses import ActionResult
+from moto.core.utils import get_value
+from moto.dynamodb.responses import DynamoResult
+
+ITEMS = frozenset(
+    {
+        "BatchGetItem", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan",
+        "TransactGetItems", "TransactWriteItems", "UpdateItem",
+    }
+)  # fmt: skip
+"""Operations whose answers are, in moto, already what DynamoDB writes as JSON."""
+_NAMES = "_local_names"
+_slow = serialize.ResponseSerializer.get_value
+_slow_list = serialize.BaseJSONSerializer._serialize_type_list
+
+
+def install() -> None:
+    """Take moto's place; once, before the first request."""
+    DynamoResult.execute_result = _items
+    serialize.ResponseSerializer.get_value = _member
+    serialize.BaseJSONSerializer._serialize_type_list = _list
+
+
+def _items(result: Any, context: Any) -> Any:
+    """The answer to an operation on items; anything else, and every error, is left to moto."""
+    body, model = result.result, context.operation_model
+    if (
+        model.name not in ITEMS
+        or not isinstance(body, dict)
+        or not issubclass(context.serializer_class, serialize.BaseJSONSerializer)
+    ):
+        return ActionResult.execute_result(result, context)
+    known = {name: v for name, v in body.items() if v is not None}
+    version = model.service_model.metadata.get("jsonVersion", "1.0")
+    headers = {"Content-Type": f"application/x-amz-json-{version}"}
+    return 200, headers, json.dumps(known, default=_wire)
+
+
+def _wire(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(f"{type(value).__name__} is nothing that an item holds")
+
+
+def _list(serializer: Any, serialized: Any, value: Any, shape: Any, key: str) -> None:
+    """A list; one of numbers or of whole seconds, as of a metric's datapoints, in one go."""
+    kind = shape.member.type_name
+    if kind == "double" and all(type(each) is float for each in value):
+        serializer._default_serialize(serialized, list(value), shape, key)
+    elif kind == "timestamp" and _in_seconds(serializer, shape.member) and all(map(_whole, value)):
+        serializer._default_serialize(serialized, [int(at.timestamp()) for at in value], shape, key)
+    else:
+        _slow_list(serializer, serialized, value, shape, key)
+
+
+def _in_seconds(serializer: Any, shape: Any) -> bool:
+    usual = serializer.DEFAULT_TIMESTAMP_FORMAT
+    return bool(shape.serialization.get("timestampFormat", usual) == "unixtimestamp")
+
+
+def _whole(at: object) -> bool:
+    """Whether it is a whole second of UTC."""
+    return type(at) is datetime and at.tzinfo is UTC and not at.microsecond
+
+
+def _member(serializer: Any, value: Any, key: str, shape: Any) -> Any:
+    """A member's value; the names it may have are the same for all objects of a class."""
+    picker = serializer._value_picker
+    if type(picker) is not serialize.XFormedAttributePicker or picker.response_transformers:
+        return _slow(serializer, value, key, shape)
+    names = _names(serializer, picker, value, key, shape)
+    if type(value) is dict:
+        for name in names:
+            if name in value:
+                return value[name]
+        return None
+    for name in names:
+        found = get_value(value, name, serialize.MISSING)
+        if found is not serialize.MISSING:
+            return found
+    return None
+
+
+def _names(serializer: Any, picker: Any, value: Any, key: str, shape: Any) -> tuple[str, ...]:
+    known: dict[Any, tuple[str, ...]] = shape.__dict__.setdefault(_NAMES, {})
+    which = (type(value), key)
+    found = known.get(which)
+    if found is None:
+        context = serialize.AttributePickerContext(
+            obj=value, key=key, shape=shape, operation_model=serializer.operation_model,
+            service_model=serializer.operation_model.service_model, key_path="",
+        )  # fmt: skip
+        found = known[which] = tuple(dict.fromkeys(picker.get_possible_keys(context)))
+    return found
