@@ -22,6 +22,7 @@ PYTEST_ARGS ?=
 SWEEP_ONLY ?=
 SEED ?=
 MINUTES ?= 10
+ORDER ?=
 # What `make test-fast` runs: what decides, and what reads policies and settings.
 FAST := tests/domain $(wildcard tests/test_*.py)
 TRACES ?=
@@ -46,8 +47,8 @@ setup: $(STAMPS)/python $(STAMPS)/node $(STAMPS)/wheels ## Install everything in
 demo: setup ## Deploy to a local AWS and end every starvation story (SWEEP_ONLY=1, SEED=n)
 	@$(BIN)/headroom demo $(if $(filter-out 0 false no,$(SWEEP_ONLY)),--sweep-only) $(if $(SEED),--seed $(SEED))
 
-test: setup ## Run every test (PYTEST_ARGS='-k slots')
-	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+test: setup ## Run every test (PYTEST_ARGS='-k slots', ORDER=n for an order drawn from n)
+	@HEADROOM_ORDER=$(ORDER) $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-fast: setup ## Run what needs no service: the inner loop, under a minute (PYTEST_ARGS='-k slots')
 	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist worksteal -m "not java and not browser" $(FAST) $(PYTEST_ARGS)
