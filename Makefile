@@ -21,7 +21,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
 SWEEP_ONLY ?=
 SEED ?=
-STORY ?=
+MINUTES ?= 10
+ORDER ?=
+# What `make test-fast` runs: what decides, and what reads policies and settings.
+FAST := tests/domain $(wildcard tests/test_*.py)
 TRACES ?=
 
 # Quiet tools: no telemetry, no notices, no end-of-life banner of whichever Node is here,
@@ -33,10 +36,10 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := $(NODE_MAJOR)
 export CDK_HOME := $(CURDIR)/.cdk-home
 export CDK_DISABLE_CLI_TELEMETRY := true
 
-.PHONY: help setup demo test check law bench quality pictures synth lock clean
+.PHONY: help setup demo test test-fast fuzz check bench quality synth lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 11
 
 setup: $(STAMPS)/python $(STAMPS)/node $(STAMPS)/wheels ## Install everything into .venv, node_modules and build
 	@:
@@ -44,17 +47,19 @@ setup: $(STAMPS)/python $(STAMPS)/node $(STAMPS)/wheels ## Install everything in
 demo: setup ## Deploy to a local AWS and end every starvation story (STORY=2,10, SWEEP_ONLY=1, SEED=n)
 	@$(BIN)/headroom demo $(if $(filter-out 0 false no,$(SWEEP_ONLY)),--sweep-only) $(if $(SEED),--seed $(SEED)) $(if $(STORY),--story '$(STORY)')
 
-test: setup ## Run every test (PYTEST_ARGS='-k slots')
-	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile $(PYTEST_ARGS)
+test: setup ## Run every test (PYTEST_ARGS='-k slots', ORDER=n for an order drawn from n)
+	@HEADROOM_ORDER=$(ORDER) $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+
+test-fast: setup ## Run what needs no service: the inner loop, under a minute (PYTEST_ARGS='-k slots')
+	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist worksteal -m "not java and not browser" $(FAST) $(PYTEST_ARGS)
+
+fuzz: setup ## Explore at random for MINUTES=10 (SEED=n); counterexamples go to build/fuzz as tests
+	@$(BIN)/python -m tests.fuzz "$(MINUTES)" "$(SEED)"
 
 check: setup ## Lint, check formatting and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-
-law: setup ## Play RUNS=5000 random trials of every limit, then break each guardrail (FROM=n)
-	@LAW_RUNS=$(or $(RUNS),5000) LAW_FROM=$(or $(FROM),0) $(BIN)/python -m pytest -n auto --maxprocesses=4 tests/laws
-	@$(BIN)/python -m tests.laws.mutants
 
 bench: setup ## Time deciding, simulating, comparing (TRACES=dir), synth; writes docs/benchmarks.md
 	@$(BIN)/python -m tools.bench $(if $(TRACES),--traces $(TRACES))

@@ -1,10 +1,41 @@
-"""Settings every test shares: shared machines are slow at times, so no test is timed."""
+"""Settings every test shares: the same examples on every machine, and no test is timed.
+
+`make test` draws the same examples each time. `make fuzz` draws others: it loads the profile
+`fuzz` and the rest of tests/fuzz.py, which keeps what it finds. `make test ORDER=n` runs the files,
+and the tests in each, in an order drawn from n: no test may depend on another.
+"""
 
 from __future__ import annotations
 
+import os
+from random import Random
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+QUIET = (HealthCheck.too_slow,)
 settings.register_profile(
-    "headroom", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
-)
-settings.load_profile("headroom")
+    "headroom", derandomize=True, database=None, deadline=None, suppress_health_check=QUIET,
+    print_blob=True,
+)  # fmt: skip
+settings.register_profile(
+    "fuzz", derandomize=False, database=None, deadline=None, suppress_health_check=QUIET,
+    print_blob=True,
+)  # fmt: skip
+FUZZ = "HEADROOM_FUZZ" in os.environ
+settings.load_profile("fuzz" if FUZZ else "headroom")
+pytest_plugins = ["tests.fuzz"] if FUZZ else []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Another order, of files and within files, where one is asked for."""
+    order = os.environ.get("HEADROOM_ORDER")
+    if order:
+        draw, files = Random(order), dict[str, list[pytest.Item]]()
+        for item in items:
+            files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+        names = sorted(files)
+        draw.shuffle(names)
+        for name in names:
+            draw.shuffle(files[name])
+        items[:] = [item for name in names for item in files[name]]

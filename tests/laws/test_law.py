@@ -1,8 +1,8 @@
 """The law: no act ever exceeds any limit, in any mode, after any crash.
 
 Random policies, fleets, loads, orders of events, faults and crashes; what is permitted is worked
-out anew from the policy's text (permits.py). `make law` plays thousands of trials and breaks every
-guardrail in turn; here it is a few.
+out anew from the policy's text (permits.py). `make fuzz` plays random trials and breaks every guardrail
+in turn; here it is a few.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def judged(seed: int) -> Law | str:
         return str(said)
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("first", range(FIRST, FIRST + RUNS, AT_ONCE))
 def test_no_act_ever_exceeds_any_limit_in_any_mode_after_any_crash(first: int) -> None:
     for seed in range(first, min(first + AT_ONCE, FIRST + RUNS)):

@@ -1,16 +1,20 @@
-"""The stacks, synthesised once a session, and what tests read out of them."""
+"""The stacks, synthesised once for all workers, and what tests read out of them."""
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+NOTES = "notes.json"
 
 Template = Mapping[str, Any]
 
@@ -62,13 +66,17 @@ def synthesise(outdir: Path, **context: object) -> Synthesised:
     app = cdk.App(outdir=str(outdir), context={**shipped, **context})
     entry.build(app)
     assembly = app.synth()
+    messages = (message for stack in assembly.stacks for message in stack.messages)
+    return read(outdir, tuple(str(message.entry.data) for message in messages))
+
+
+def read(outdir: Path, notes: tuple[str, ...]) -> Synthesised:
+    """What a synth wrote to `outdir`."""
     return Synthesised(
         directory=outdir,
         state=json.loads((outdir / "HeadroomState.template.json").read_text()),
         loop=json.loads((outdir / "HeadroomLoop.template.json").read_text()),
-        notes=tuple(
-            str(message.entry.data) for stack in assembly.stacks for message in stack.messages
-        ),
+        notes=notes,
     )
 
 
@@ -77,16 +85,35 @@ Synth = Callable[..., Synthesised]
 
 @pytest.fixture(scope="session")
 def synth(tmp_path_factory: pytest.TempPathFactory) -> Synth:
-    """Synthesise with some context; the same context is synthesised once a session."""
+    """Synthesise with some context; the same context is synthesised once for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "synths"
+    shared.mkdir(exist_ok=True)
     done: dict[str, Synthesised] = {}
 
     def once(**context: object) -> Synthesised:
-        key = json.dumps(context, sort_keys=True)
+        key = sha256(json.dumps(context, sort_keys=True).encode()).hexdigest()[:16]
         if key not in done:
-            done[key] = synthesise(tmp_path_factory.mktemp("cdk.out"), **context)
+            with (shared / f"{key}.lock").open("w") as lock:  # one worker writes, others wait
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                done[key] = kept(shared / key) or keep(shared / key, context)
         return done[key]
 
     return once
+
+
+def keep(outdir: Path, context: Mapping[str, object]) -> Synthesised:
+    """Synthesise, and leave beside the templates what a reader of them cannot know."""
+    made = synthesise(outdir, **context)
+    (outdir / NOTES).write_text(json.dumps(made.notes), encoding="utf-8")
+    return made
+
+
+def kept(outdir: Path) -> Synthesised | None:
+    """What another worker synthesised; None if none did to its end."""
+    if not (outdir / NOTES).is_file():
+        return None
+    return read(outdir, tuple(json.loads((outdir / NOTES).read_text(encoding="utf-8"))))
 
 
 @pytest.fixture(scope="session")
