@@ -10,7 +10,7 @@ from headroom.adapters.events_out import DETAIL_TYPES, detail_type, entry
 from headroom.application.tail import GIVE_UP, SILENT
 from headroom.domain.records import Step, seal
 from headroom.domain.tail import LEASE, OVERLAP
-from headroom.ports import Recorded
+from headroom.ports.telling import Recorded
 from tests import ROOT
 from tests.adapters.test_events_out import as_received
 from tests.adapters.test_notifier import acting

@@ -13,8 +13,9 @@ from headroom.domain.policy_fields import PolicyError
 from headroom.domain.resources import EBS_TYPES, Kind
 from headroom.policy_check import check, check_file, covers, first_problem, specimen
 from headroom.policy_text import default_policy, parse_policy
+from tests import ROOT
 from tests.builders import NOW
-from tests.test_policy_text import DOCUMENTS, ROOT
+from tests.test_policy_text import DOCUMENTS
 
 AUTO = {"mode": "auto"}
 

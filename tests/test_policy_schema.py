@@ -14,7 +14,8 @@ from jsonschema import Draft7Validator
 from headroom.domain.policy_fields import PolicyError
 from headroom.policy_schema import schema, schema_text
 from headroom.policy_text import canonical_json, parse_policy
-from tests.test_policy_text import DOCUMENTS, REFUSED, ROOT
+from tests import ROOT
+from tests.test_policy_text import DOCUMENTS, REFUSED
 
 VALIDATOR = Draft7Validator(schema())
 LEFT_TO_THE_CHECK = (

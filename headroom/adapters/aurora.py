@@ -27,16 +27,10 @@ from headroom.domain.aurora import AuroraActivity, AuroraCluster
 from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.cluster_decision import mode_of
 from headroom.domain.cluster_memory import ClusterMemory, ModeChanged, remember
-from headroom.domain.outcome import (
-    Applied,
-    Outcome,
-    Refusal,
-    Refused,
-    Stale,
-    declined,
-)
+from headroom.domain.outcome import Applied, Outcome, Refusal, Refused, Stale, declined
 from headroom.domain.resources import Configuration, Modification, ResourceRef, Volume
-from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
+from headroom.ports.telling import Notes
 
 _GONE = "DBClusterNotFoundFault"
 _log = logging.getLogger(__name__)

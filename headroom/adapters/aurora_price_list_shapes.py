@@ -15,12 +15,7 @@ from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
 
-from headroom.adapters.price_products import (
-    SOURCE,
-    Priced,
-    PriceListUnreadable,
-    read_products,
-)
+from headroom.adapters.price_products import SOURCE, Priced, PriceListUnreadable, read_products
 from headroom.domain.aurora_bill import MILLION, AuroraPrices, Pair
 
 ENGINES = {"aurora-postgresql": "Aurora PostgreSQL", "aurora-mysql": "Aurora MySQL"}

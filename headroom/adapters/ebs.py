@@ -13,13 +13,7 @@ from headroom.adapters import ebs_shapes as shapes
 from headroom.adapters.errors import code_of, reading, refusal_of
 from headroom.adapters.preconditions import moved_on, unread
 from headroom.domain.ebs_changes import parameters
-from headroom.domain.outcome import (
-    Applied,
-    Outcome,
-    Refusal,
-    Unknown,
-    declined,
-)
+from headroom.domain.outcome import Applied, Outcome, Refusal, Unknown, declined
 from headroom.domain.resources import (
     Configuration,
     Instance,

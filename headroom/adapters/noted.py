@@ -8,7 +8,8 @@ from typing import Generic, Protocol, TypeVar
 
 from headroom.adapters.errors import reading
 from headroom.domain.resources import ResourceRef
-from headroom.ports import Notes, ResourceGone
+from headroom.ports.storage import ResourceGone
+from headroom.ports.telling import Notes
 from headroom.serialization import Unreadable, from_json, to_json
 
 _log = logging.getLogger(__name__)

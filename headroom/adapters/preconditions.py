@@ -6,7 +6,7 @@ from datetime import datetime
 
 from headroom.domain.outcome import AlreadyThere, Outcome, Refusal, Refused, Stale, declined
 from headroom.domain.resources import Configuration, Modification
-from headroom.ports import ReadFailed, ResourceGone
+from headroom.ports.storage import ReadFailed, ResourceGone
 
 
 def moved_on(

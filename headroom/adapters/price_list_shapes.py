@@ -14,12 +14,7 @@ from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 
-from headroom.adapters.price_products import (
-    SOURCE,
-    Priced,
-    PriceListUnreadable,
-    read_products,
-)
+from headroom.adapters.price_products import SOURCE, Priced, PriceListUnreadable, read_products
 from headroom.domain.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS, PriceTable
 from headroom.domain.resources import VolumeType
 

@@ -20,24 +20,12 @@ from headroom.adapters.preconditions import moved_on, unread
 from headroom.adapters.rds_classes import InstanceClasses
 from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.adapters.rds_reads import LEAVING, RdsClient, RdsReads, name_of
-from headroom.domain.outcome import (
-    Applied,
-    Outcome,
-    Refusal,
-    Refused,
-    Stale,
-    declined,
-)
+from headroom.domain.outcome import Applied, Outcome, Refusal, Refused, Stale, declined
 from headroom.domain.rds_changes import Parameters, parameters
 from headroom.domain.rds_operations import Attempt, Remembered, accepted, named, remember
-from headroom.domain.resources import (
-    Configuration,
-    Instance,
-    Kind,
-    Modification,
-    ResourceRef,
-)
-from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
+from headroom.domain.resources import Configuration, Instance, Kind, Modification, ResourceRef
+from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
+from headroom.ports.telling import Notes
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

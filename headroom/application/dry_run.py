@@ -22,12 +22,16 @@ from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Decision
 from headroom.domain.evidence import Evidence
 from headroom.domain.known_changes import after_modifications
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable
-from headroom.domain.pricing import PriceUnknown
+from headroom.domain.limits import Mode
+from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resource_state import ResourceState
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.resources import Kind, PriceUnknown, ResourceRef
 from headroom.domain.standing import KnownModification, Standing
-from headroom.ports import Archive, Ledger, Ports, ReadFailed, Standings, Storage, StorageView
+from headroom.ports import Ports
+from headroom.ports.archive import Archive
+from headroom.ports.ledger import Ledger
+from headroom.ports.standings import Standings
+from headroom.ports.storage import ReadFailed, Storage, StorageView
 
 T = TypeVar("T")
 

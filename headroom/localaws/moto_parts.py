@@ -26,7 +26,7 @@ from moto.scheduler.models import scheduler_backends
 from moto.sqs import models as sqs_models
 from moto.sqs import urls as sqs_urls
 
-from headroom.localaws import bus, quick_answers
+from headroom.localaws import quick_answers
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.bus import send_if_matching
 from headroom.localaws.cloud import Cloud, Place, current_cloud

@@ -11,8 +11,8 @@ import pytest
 
 from headroom.adapters.price_list_shapes import read_table
 from headroom.adapters.price_products import PriceListUnreadable
-from headroom.domain.pricing import PriceUnknown, catalogue_prices, why_implausible
-from headroom.domain.resources import VolumeType
+from headroom.domain.pricing import catalogue_prices, why_implausible
+from headroom.domain.resources import PriceUnknown, VolumeType
 from tests.adapters.offers import Change, changed, costing, products, without
 from tests.builders import gp2, gp3, io
 

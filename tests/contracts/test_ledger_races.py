@@ -17,7 +17,9 @@ from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step, broken_link
 from headroom.domain.standing import KnownModification
 from headroom.domain.stops import MAX_ACCOUNT_FAILURES
-from headroom.ports import IllegalStep, Intent, NotIntended, ReadFailed, Scan
+from headroom.ports.ledger import IllegalStep, Intent, NotIntended
+from headroom.ports.standings import Scan
+from headroom.ports.storage import ReadFailed
 from headroom.proving.memory import MemoryLedger
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
