@@ -1,4 +1,4 @@
-"""docs/approvals.md says what the code does, and the rights it names are those the commands take."""
+"""docs/operate/approvals.md says what the code does, and the rights it names are those the commands take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.cli.test_asking import ask, changed, needing
 from tests.cli.test_stopping import HERE, ledger
 from tests.test_stopping_docs import allowed, called
 
-TEXT = (Path(__file__).parents[1] / "docs" / "approvals.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "operate" / "approvals.md").read_text(encoding="utf-8")
 
 __all__ = ["called", "changed", "ledger"]
 

@@ -1,4 +1,4 @@
-"""docs/notifications.md shows messages as they are sent."""
+"""docs/operate/notifications.md shows messages as they are sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.adapters.test_day_message import BUSY
 from tests.adapters.test_notifier import acting
 from tests.builders import ACCOUNT, NOW, REGION, ref
 
-PAGE = Path(__file__).parents[1] / "docs" / "notifications.md"
+PAGE = Path(__file__).parents[1] / "docs" / "operate" / "notifications.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 PLAIN = " ".join(TEXT.split())
 CHAIN = "4f2a91c07be35d68a1c4"

@@ -1,4 +1,4 @@
-"""docs/stopping.md says what the code does, and names the rights that its commands take."""
+"""docs/operate/pause.md says what the code does, and names the rights that its commands take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headroom.domain.stops import MAX_ACCOUNT_FAILURES, MAX_FAILURES
 from tests.cli.test_stopping import HERE, VOLUME, ledger
 from tests.contracts.decisions import broken, failed
 
-TEXT = (Path(__file__).parents[1] / "docs" / "stopping.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "operate" / "pause.md").read_text(encoding="utf-8")
 PARTS = {"Put": "PutItem", "Update": "UpdateItem", "ConditionCheck": "ConditionCheckItem"}
 
 __all__ = ["ledger"]

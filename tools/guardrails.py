@@ -116,7 +116,7 @@ What blocks for now is tried again when it clears, without a new alarm. What onl
 |---|---|---|---|
 {chr(10).join(rows)}
 
-Of an [Aurora cluster](../aurora.md), which has no IOPS, throughput or size to set, these are asked: {asked}.
+Of an [Aurora cluster](../operate/aurora.md), which has no IOPS, throughput or size to set, these are asked: {asked}.
 """
 
 

@@ -1,4 +1,4 @@
-"""docs/audit-queries.md: every query of the page runs, and finds what the page says it does."""
+"""docs/operate/audit.md: every query of the page runs, and finds what the page says it does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headroom.domain.records import Step
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, escalate, hold, intended
 
-TEXT = (Path(__file__).parents[2] / "docs" / "audit-queries.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "operate" / "audit.md").read_text(encoding="utf-8")
 DECISION = "72de8a3a5eaf78166490"
 VOLUME = "vol-0abc1"
 HOUR = timedelta(hours=1)

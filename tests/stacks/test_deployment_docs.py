@@ -1,4 +1,4 @@
-"""docs/deployment.md says what the code says."""
+"""docs/operate/deployment.md says what the code says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stacks.detection import METRICS_PER_LOOK, alarms_usd, daily_usd, look_usd, 
 from stacks.names import OWN_ALARM_PREFIX, PRICED_REGIONS
 from tests.stacks.conftest import ROOT, Synthesised, properties
 
-TEXT = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in TEXT.splitlines()

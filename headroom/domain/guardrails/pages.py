@@ -141,7 +141,7 @@ PAGES: Mapping[Guardrail, Page] = MappingProxyType(
         ),
         Guardrail.FREE_SPACE: Page(
             clears="when enough is free again, or the plan adds space",
-            do="see [free space](../free-space.md): let it grow, make room, or grow it yourself; an "
+            do="see [free space](../operate/free-space.md): let it grow, make room, or grow it yourself; an "
             "EBS volume publishes no free space and is not held for it",
             example="4 of 400 GiB are free, and it would be full in two hours",
             blocked=nearly_full,
