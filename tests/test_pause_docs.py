@@ -24,7 +24,7 @@ __all__ = ["ledger"]
 
 def test_the_numbers_told_are_the_numbers_that_count() -> None:
     assert f"| {MAX_FAILURES} failures of this volume in a row |" in TEXT
-    assert f"| {MAX_ACCOUNT_FAILURES} failures in a row, whichever" in TEXT
+    assert f"| {MAX_ACCOUNT_FAILURES} failures in a row, of any" in TEXT
 
 
 def allowed() -> dict[str, set[str]]:
