@@ -102,18 +102,18 @@ def test_every_message_shown_is_one_that_is_sent() -> None:
 def test_the_rate_told_is_the_one_in_force() -> None:
     most = Policy(version="").messages_per_hour
     assert f"`account.messages_per_hour` ({most} unless" in PLAIN
-    assert share(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of them"
-    assert share(Priority.NEEDS_YOU, most) == most - 1, "all but the last one"
+    assert share(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of the limit"
+    assert share(Priority.NEEDS_YOU, most) == most - 1, "all but the last message"
     assert share(Priority.STOPPED, most) == most
     assert UNCOUNTED == 5
-    assert "five messages of the second and third kind" in PLAIN
+    assert "at most five messages of the second and third kind" in PLAIN
 
 
 def test_the_bounds_of_a_day_are_the_real_ones() -> None:
     assert f"at most {MOST_COUNTED:,} records are counted" in PLAIN
     assert f"at most {MOST_READ} changes and {MOST_READ} plans" in PLAIN
     assert f"and {LISTED} lines of each kind" in PLAIN
-    assert f"another after {LEASE.total_seconds() / 60:.0f} minutes" in PLAIN
+    assert f"another follows after {LEASE.total_seconds() / 60:.0f} minutes" in PLAIN
     assert timedelta(minutes=2) == SETTLING
     assert "about two minutes after its time" in PLAIN
 
