@@ -1,4 +1,4 @@
-"""docs/approvals.md says what the code does, and the rights it names are those the commands take."""
+"""docs/operate/approvals.md says what the code does, and the rights it names are those the commands take."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from headroom.domain.requests import (
 from headroom.domain.rolling_back import NOT_ASKED
 from tests.cli.test_asking import ask, changed, needing
 from tests.cli.test_stopping import HERE, ledger
-from tests.test_stopping_docs import allowed, called
+from tests.test_pause_docs import allowed, called
 
-TEXT = (Path(__file__).parents[1] / "docs" / "approvals.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "operate" / "approvals.md").read_text(encoding="utf-8")
 
 __all__ = ["called", "changed", "ledger"]
 
@@ -33,12 +33,12 @@ def test_the_times_told_are_the_times_that_count() -> None:
     hours = Limits().approval_expires_minutes / 60
     assert f"after `approval_expires` ({hours:.0f} hours)" in TEXT
     assert DAY == QUIET_AFTER_REJECTION == QUIET_AFTER_ROLLBACK == ROLLBACK_WAITS
-    assert "nothing like it is asked for 24 hours" in TEXT
-    assert "left as it is for 24 hours" in TEXT
-    assert "it waits for, at most 24 hours" in TEXT
-    assert f"no second time within {ONE_BY_ITSELF.days} days" in TEXT
+    assert "| rejected | for 24 hours." in TEXT
+    assert "leaves the volume unchanged for 24 hours" in TEXT
+    assert "blocked temporarily waits up to 24 hours" in TEXT
+    assert f"a second time within {ONE_BY_ITSELF.days} days" in TEXT
     assert MOST_UNANSWERED == 3
-    assert "Three requests of one volume" in TEXT
+    assert "Three requests for one volume" in TEXT
 
 
 def test_the_guardrails_without_a_say_in_a_rollback_are_the_ones_named() -> None:

@@ -90,13 +90,13 @@ def shown_in(page: str, command: str) -> str:
 INCIDENT = "docs/scenarios/nightly-batch-gp2.yaml"
 
 
-def test_the_worked_incident_is_printed_as_the_readme_shows_it(
+def test_the_worked_incident_is_printed_as_the_page_of_the_demo_shows_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert run(["simulate", INCIDENT]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    shown = shown_in("README.md", f"headroom simulate {INCIDENT}").splitlines()
+    shown = shown_in("docs/demo.md", f"headroom simulate {INCIDENT}").splitlines()
     assert shown == [line for line in printed if line]
 
 
@@ -121,8 +121,16 @@ def test_the_worked_incident_has_the_figures_of_the_readme(
         assert f"| {name} | {alone} | {helped} |" in text
 
 
-def test_the_readme_tells_every_story_of_the_demo() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_of_the_demo_has_every_story_of_it() -> None:
+    text = (ROOT / "docs" / "demo.md").read_text(encoding="utf-8")
     for number, story in enumerate(EVERY, start=1):
         assert f"{number}. *{story.title}.*" in text
     assert f"plays {END_MINUTE // 60} hours" in text
+
+
+def test_the_readme_names_prices_that_the_page_on_deployment_explains() -> None:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## What it costs a month")[1]
+    prices = re.findall(r"\$[\d.]+", section.split("## ")[0])
+    page = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")
+    assert len(prices) == 8
+    assert [price for price in prices if price not in page] == []

@@ -1,4 +1,4 @@
-"""docs/notifications.md shows messages as they are sent."""
+"""docs/operate/notifications.md shows messages as they are sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.adapters.test_day_message import BUSY
 from tests.adapters.test_notifier import acting
 from tests.builders import ACCOUNT, NOW, REGION, ref
 
-PAGE = Path(__file__).parents[1] / "docs" / "notifications.md"
+PAGE = Path(__file__).parents[1] / "docs" / "operate" / "notifications.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 PLAIN = " ".join(TEXT.split())
 CHAIN = "4f2a91c07be35d68a1c4"
@@ -103,18 +103,18 @@ def test_every_message_shown_is_one_that_is_sent() -> None:
 def test_the_rate_told_is_the_one_in_force() -> None:
     most = Policy(version="").messages_per_hour
     assert f"`account.messages_per_hour` ({most} unless" in PLAIN
-    assert share(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of them"
-    assert share(Priority.NEEDS_YOU, most) == most - 1, "all but the last one"
+    assert share(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of the limit"
+    assert share(Priority.NEEDS_YOU, most) == most - 1, "all but the last message"
     assert share(Priority.STOPPED, most) == most
     assert UNCOUNTED == 5
-    assert "five messages of the second and third kind" in PLAIN
+    assert "at most five messages of the second and third kind" in PLAIN
 
 
 def test_the_bounds_of_a_day_are_the_real_ones() -> None:
     assert f"at most {MOST_COUNTED:,} records are counted" in PLAIN
     assert f"at most {MOST_READ} changes and {MOST_READ} plans" in PLAIN
     assert f"and {LISTED} lines of each kind" in PLAIN
-    assert f"another after {LEASE.total_seconds() / 60:.0f} minutes" in PLAIN
+    assert f"another follows after {LEASE.total_seconds() / 60:.0f} minutes" in PLAIN
     assert timedelta(minutes=2) == SETTLING
     assert "about two minutes after its time" in PLAIN
 

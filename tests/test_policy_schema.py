@@ -65,7 +65,7 @@ def test_the_shipped_policy_names_the_schema_and_fits_it() -> None:
     VALIDATOR.validate(yaml.safe_load(text))
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name)
 def test_every_policy_shown_in_the_docs_fits_the_schema(page: Path) -> None:
     blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]
     for block in blocks:

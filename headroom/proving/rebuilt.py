@@ -32,7 +32,7 @@ FRONT, FRONT_PACE = 0.15, 4.0
 """Share of a run held back that came first and much faster: storage load comes in bursts, and what
 wants several times the limit would go on to starve a faster volume. The pace is the largest step of
 the default policy. These three were chosen on six recorded loads and checked on seven others, with
-configurations of 1.5 to 5 times the limit (docs/replay.md)."""
+configurations of 1.5 to 5 times the limit (docs/operate/replay.md)."""
 FINE_S, COARSE_S = 10, 60
 """Steps of the rebuilt load, with bursts inside the minute and without."""
 FINE_DAYS = 105

@@ -247,5 +247,5 @@ def test_the_page_shows_what_the_command_prints(
     assert run(["plan", "db:orders", "--policy", "policy.yaml"]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     version = load_policy_file(tmp_path / "policy.yaml").version
-    shown = shown_in("docs/plan.md", "headroom plan db:orders --policy policy.yaml")
+    shown = shown_in("docs/operate/plan.md", "headroom plan db:orders --policy policy.yaml")
     assert shown.splitlines() == [line.replace(version, "4f1c...") for line in printed if line]

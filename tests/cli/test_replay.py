@@ -140,7 +140,7 @@ def test_it_needs_the_rights_that_its_page_names_and_they_only_read(
     monkeypatch.setattr(BaseClient, "_make_api_call", noted)
     assert run(asked("--volume", account.loose, "--volume", account.hdd)) == 0
     assert all(name.split(":")[1].startswith(("Describe", "Get")) for name in called)
-    page = (Path(__file__).parents[2] / "docs/replay.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/operate/replay.md").read_text(encoding="utf-8")
     assert {f"`{name}`" for name in called} <= {*re.findall(r"`[a-z0-9]+:[A-Za-z]+`", page)}
     assert len(called) == 7
 

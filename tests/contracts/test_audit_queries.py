@@ -1,4 +1,4 @@
-"""docs/audit-queries.md: every query of the page runs, and finds what the page says it does."""
+"""docs/operate/audit.md: every query of the page runs, and finds what the page says it does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headroom.domain.records import Step
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, escalate, hold, intended
 
-TEXT = (Path(__file__).parents[2] / "docs" / "audit-queries.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "operate" / "audit.md").read_text(encoding="utf-8")
 DECISION = "72de8a3a5eaf78166490"
 VOLUME = "vol-0abc1"
 HOUR = timedelta(hours=1)
@@ -85,21 +85,21 @@ def account(request: pytest.FixtureRequest) -> Account:
 
 
 def test_what_happened_to_a_volume_is_told_newest_first(account: Account) -> None:
-    (query,) = queries()["What happened to a volume"]
+    (query,) = queries()["History of a volume"]
     assert [row[1:3] for row in asked(account, query)] == [
         ["applied", DECISION], ["intended", DECISION], ["act", DECISION], ["hold", "h1"],
     ]  # fmt: skip
 
 
 def test_everything_of_one_day_is_told(account: Account) -> None:
-    (query,) = queries()["Everything of one day"]
+    (query,) = queries()["One day"]
     assert sorted(row[2] for row in asked(account, query)) == [
         "act", "applied", "escalate", "hold", "intended", "paused", "resumed",
     ]  # fmt: skip
 
 
 def test_escalations_are_told_and_holds_counted(account: Account) -> None:
-    escalations, count = queries()["All escalations"]
+    escalations, count = queries()["Escalations"]
     assert [row[1] for row in asked(account, escalations)] == [ref("vol-1").arn]
     assert asked(account, count) == 1
 
@@ -114,7 +114,7 @@ def test_one_decision_is_told_oldest_first_with_its_verdicts(account: Account) -
 
 
 def test_the_state_is_told(account: Account) -> None:
-    volume, whole, due = queries()["What is the state now"]
+    volume, whole, due = queries()["Current state"]
     assert asked(account, volume) == ["8", "0", "2026-01-05T13:00:00.000000Z", "applied"]
     assert sorted(asked(account, whole)) == [
         ["budget", "48280000", None],
@@ -129,6 +129,6 @@ def test_the_table_of_attributes_is_complete(account: Account) -> None:
         TableName=account.tables["$RECORDS"], KeyConditionExpression="decision_id = :id",
         ExpressionAttributeValues={":id": {"S": DECISION}},
     )["Items"][0]  # fmt: skip
-    section = TEXT.split("## What a record is")[1].split("\n\nThe indexes")[0]
+    section = TEXT.split("## Records")[1].split("\n\nThe indexes")[0]
     told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.M))))
     assert told == set(ledger_item)

@@ -33,7 +33,8 @@ from headroom.domain.verdicts import Guardrail, Verdict
 from headroom.domain.waiting import waiting_of
 from headroom.domain.windows import parse_window
 from tests.builders import NOW, evidence, gp2, gp3, io, policy, ref, standing
-from tools.guardrails import case_of
+from tools.guardrail_entries import Base
+from tools.guardrails import base_case
 
 RULES = dict(GUARDRAILS)
 
@@ -53,7 +54,7 @@ def quota(case: Case, *under_way: InFlight, **traffic: object) -> Verdict:
 
 
 def planned(origin: object, target: object) -> Case:
-    case = case_of()
+    case = base_case(Base.RAISE)
     return replace(case, plan=replace(case.plan, origin=origin, target=target))
 
 
@@ -149,7 +150,7 @@ def test_there_is_room_exactly_when_the_guardrails_would_allow_one_more(
         max_in_flight=in_flight, max_in_flight_per_az=per_az, max_changes_per_hour=per_hour
     )
     found = room(traffic, limits, NOW)
-    case = case_of()
+    case = base_case(Base.RAISE)
     zone = "a"
     volume = replace(case.observation.volume, availability_zone=zone)
     held = replace(

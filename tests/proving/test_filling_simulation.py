@@ -52,7 +52,7 @@ def test_the_scenario_of_the_docs_grows_once_a_day_before_its_reserve_is_touched
     result = simulate(load_scenario(SCENARIO))
     (change,) = result.changes
     assert (change.origin.size_gib, change.target.size_gib) == (200, 281)
-    page = (SCENARIO.parents[1] / "free-space.md").read_text(encoding="utf-8")
+    page = (SCENARIO.parents[1] / "operate" / "free-space.md").read_text(encoding="utf-8")
     assert f"at {change.at:%Y-%m-%d %H:%M}Z, the storage becomes 281" in page
     assert change.reason == "space_runs_out"
     assert result.space is not None

@@ -1,4 +1,4 @@
-"""docs/deployment.md says what the code says."""
+"""docs/operate/deployment.md says what the code says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from stacks.detection import METRICS_PER_LOOK, alarms_usd, daily_usd, look_usd, 
 from stacks.names import OWN_ALARM_PREFIX, PRICED_REGIONS
 from tests.stacks.conftest import ROOT, Synthesised, properties
 
-TEXT = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")
+RUNBOOK = (ROOT / "docs" / "operate" / "runbook.md").read_text(encoding="utf-8")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in TEXT.splitlines()
@@ -72,8 +73,8 @@ def test_the_custom_metrics_are_counted_and_priced() -> None:
         re.findall(r'"([A-Z]\w+)", MetricUnit', (ROOT / "lambdas" / "signals.py").read_text())
     )
     more = len(signals - sweep)
-    assert f"{len(sweep)} custom metrics\nof the sweep ${0.3 * len(sweep):.2f}" in TEXT
-    assert f"({more} more, ${0.3 * more:.2f}, once events come)" in TEXT
+    assert f"{len(sweep)} custom metrics of the sweep ${0.3 * len(sweep):.2f}" in TEXT
+    assert f"({more} more, ${0.3 * more:.2f}, once events arrive)" in TEXT
 
 
 @pytest.mark.parametrize("volumes", [1_000, 20_000, 100_000])
@@ -85,8 +86,10 @@ def test_a_scan_of_a_large_fleet_takes_so_many_calls(volumes: int) -> None:
 
 
 def test_every_alarm_on_headroom_says_what_to_do(shipped: Synthesised) -> None:
-    table = TEXT.split("## When an alarm on Headroom rings")[1].split("## ")[0]
-    told = set(re.findall(r"`([a-z-]+)`", "".join(table.splitlines(keepends=True)[3:])))
+    table = RUNBOOK.split("## Alarms")[1].split("## ")[0]
+    rows = [row.split("|")[1:5] for row in table.splitlines() if row.startswith("| `")]
+    assert all(cell.strip() for row in rows for cell in row), "meaning, what to check, what to do"
+    told = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row[0])}
     alarms = {alarm["AlarmName"] for alarm in properties(shipped.loop, "AWS::CloudWatch::Alarm")}
     own = {n.removeprefix(OWN_ALARM_PREFIX) for n in alarms if n.startswith(OWN_ALARM_PREFIX)}
     assert own == told

@@ -1,4 +1,4 @@
-"""docs/stopping.md says what the code does, and names the rights that its commands take."""
+"""docs/operate/pause.md says what the code does, and names the rights that its commands take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headroom.domain.stops import MAX_ACCOUNT_FAILURES, MAX_FAILURES
 from tests.cli.test_stopping import HERE, VOLUME, ledger
 from tests.contracts.decisions import broken, failed
 
-TEXT = (Path(__file__).parents[1] / "docs" / "stopping.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "operate" / "pause.md").read_text(encoding="utf-8")
 PARTS = {"Put": "PutItem", "Update": "UpdateItem", "ConditionCheck": "ConditionCheckItem"}
 
 __all__ = ["ledger"]
@@ -24,7 +24,7 @@ __all__ = ["ledger"]
 
 def test_the_numbers_told_are_the_numbers_that_count() -> None:
     assert f"| {MAX_FAILURES} failures of this volume in a row |" in TEXT
-    assert f"| {MAX_ACCOUNT_FAILURES} failures in a row, whichever" in TEXT
+    assert f"| {MAX_ACCOUNT_FAILURES} failures in a row, of any" in TEXT
 
 
 def allowed() -> dict[str, set[str]]:
