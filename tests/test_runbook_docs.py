@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from headroom.domain.guardrails.pages_clusters import EVERY_PAGE
 
 from headroom.adapters.messages import HEADLINES, NEEDS_YOU, OF_CLUSTERS
 from headroom.domain.demand import Binding
-from headroom.domain.guardrails.pages_clusters import EVERY_PAGE
 from headroom.domain.verdicts import Guardrail
 
 ROOT = Path(__file__).parents[1]

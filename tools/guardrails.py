@@ -114,7 +114,48 @@ Each section below ends with two real verdicts: one on a plan that every guardra
         yield f"- **{base}**: {plan.origin} → {plan.target}, ${plan.monthly_usd:,.2f} a month"
     yield ""
 
-Of an [Aurora cluster](../operate/aurora.md), which has no IOPS, throughput or size to set, these are asked: {asked}.
+
+def _table() -> Iterator[str]:
+    yield "| guardrail | what it blocks | setting | clears by itself |"
+    yield "|---|---|---|---|"
+    for title, entries in GROUPS:
+        yield f"| [**{title}**](#{title.lower().replace(' ', '-')}) | | | |"
+        for name, entry in entries.items():
+            moved = ", ".join(f"`{each}`" for each in entry.settings) or "-"
+            clears = "no" if entry.clears is None else "yes"
+            yield f"| [`{name}`](#{name}) | {blocks(RULES[name])[0]} | {moved} | {clears} |"
+    yield ""
+
+
+def _sections(bases: dict[Base, Case]) -> Iterator[str]:
+    for title, entries in GROUPS:
+        yield f"## {title}\n"
+        if Base.CLUSTER in {entry.base for entry in entries.values()}:
+            shared = ", ".join(
+                f"[`{name}`](#{name})" for name, _ in CLUSTER_GUARDRAILS if name not in entries
+            )
+            yield (
+                "An [Aurora cluster](operate/aurora.md) has no IOPS, throughput or size to set. It is asked "
+                f"the guardrails of this group and these: {shared}.\n"
+            )
+        for name, entry in entries.items():
+            yield _section(name, entry, bases[entry.base])
+
+
+def _section(name: Guardrail, entry: Entry, allowed: Case) -> str:
+    rule = RULES[name]
+    first, rest = blocks(rule)
+    moved = ", ".join(f"[`{each}`](policy.md#settings)" for each in entry.settings) or "none"
+    clears = "no" if entry.clears is None else f"yes, {entry.clears}"
+    return f"""### `{name}`
+
+**Blocks:** {first}.{" " + rest if rest else ""}
+
+- Setting: {moved}
+- Clears by itself: {clears}
+- What you can do: {entry.do}
+- Allowed ({entry.base}): {_verdict(rule(allowed))}
+- Blocked: {entry.example.removesuffix(".")} → {_verdict(rule(entry.blocked(allowed)))}
 """
 
 
