@@ -80,8 +80,8 @@ def _over(policy: Policy, now: datetime) -> Iterator[str]:
 
 def check(policy: Policy) -> Checked:
     """What a policy that could be read means, or does not."""
-    problems = (*_zones(policy), *_unmatchable(policy), *_without_effect(policy), *_contradictions(policy),
-                *_never(policy))  # fmt: skip
+    problems = (*_zones(policy), *_unmatchable(policy), *_ineffective_rules(policy), *_contradictions(policy),
+                *_impossible_selectors(policy))  # fmt: skip
     return Checked(policy=policy, problems=problems, remarks=tuple(_remarks(policy)))
 
 
@@ -134,7 +134,7 @@ def _overriders(policy: Policy, number: int) -> dict[str, int]:
     return found
 
 
-def _without_effect(policy: Policy) -> Iterator[str]:
+def _ineffective_rules(policy: Policy) -> Iterator[str]:
     """Rules all of whose settings are set again by later ones."""
     for number, rule in enumerate(policy.rules, 1):
         again = _overriders(policy, number)
@@ -176,17 +176,17 @@ def _everywhere(policy: Policy) -> Iterator[tuple[str, Mapping[str, object]]]:
         yield f"Rule {number}", dict(rule.settings)
 
 
-def _never(policy: Policy) -> Iterator[str]:
+def _impossible_selectors(policy: Policy) -> Iterator[str]:
     """Limits under which no change at all would ever be allowed."""
     told: set[str] = set()
     for where, selector in _places(policy):
         reasons: list[str] = []
         for kind in selector.volume_types or EBS_TYPES:
-            effective = limits_for(policy, specimen(selector, kind))
+            effective = limits_for(policy, sample_resource(selector, kind))
             tags_may = effective.limits.tags_may
             if tags_may is TagsMay.WIDEN or not (effective.enrolled or tags_may is TagsMay.ENROL):
                 break  # a tag may still allow it, or it is not meant to act there
-            reason = why_never(effective, kind)
+            reason = why_never_matches(effective, kind)
             if reason is None:
                 break
             reasons.append(reason)
@@ -204,7 +204,7 @@ def _places(policy: Policy) -> Iterator[tuple[str, Selector]]:
         yield f"Rule {number}", rule.selector
 
 
-def specimen(selector: Selector, kind: VolumeType) -> Volume:
+def sample_resource(selector: Selector, kind: VolumeType) -> Volume:
     """A volume of this type that the selector fits and that has no tag but those it names."""
     account = selector.accounts[0] if selector.accounts else "000000000000"
     region = selector.regions[0] if selector.regions else "nowhere"
@@ -218,7 +218,7 @@ def specimen(selector: Selector, kind: VolumeType) -> Volume:
     )  # fmt: skip
 
 
-def why_never(effective: EffectiveLimits, origin: VolumeType) -> str | None:
+def why_never_matches(effective: EffectiveLimits, origin: VolumeType) -> str | None:
     """Why a volume of type `origin` could never be changed under its limits, None if it could."""
     limits = effective.limits
     if limits.slots_reserve >= MAX_MODIFICATIONS:
@@ -311,7 +311,7 @@ def _idle(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
 def _usual(policy: Policy, rule: Rule) -> Limits:
     """The limits of a volume that the rule fits and that has nothing else to it."""
     kind = next(iter(rule.selector.volume_types), VolumeType.GP3)
-    return limits_for(policy, specimen(rule.selector, kind)).limits
+    return limits_for(policy, sample_resource(rule.selector, kind)).limits
 
 
 def _said(rule: Rule, field: str) -> str:
@@ -339,4 +339,4 @@ def first_problem(policy: Policy, *, source: str) -> None:
         raise PolicyError(f"{source}: {problems[0]}")
 
 
-__all__ = ["Checked", "check", "check_file", "covers", "first_problem", "specimen"]
+__all__ = ["Checked", "check", "check_file", "covers", "first_problem", "sample_resource"]

@@ -24,8 +24,8 @@ from cattrs import Converter
 from cattrs.errors import StructureHandlerNotFoundError
 from cattrs.gen import make_dict_unstructure_fn, override
 
-from headroom.domain.answers import Act, Answer, Escalate, Hold
-from headroom.domain.aurora_decision import AuroraAct, AuroraAnswer, AuroraEscalate, AuroraHold
+from headroom.domain.answers import Act, Action, Escalate, Hold
+from headroom.domain.aurora_decision import AuroraAct, AuroraAction, AuroraEscalate, AuroraHold
 from headroom.domain.aurora_verification import (
     ModeDiverged,
     ModeIneffective,
@@ -44,12 +44,12 @@ from headroom.domain.verdicts import Quantity
 from headroom.domain.verification import (
     Diverged,
     FailedAtAws,
-    GaveTooMuch,
     Ineffective,
-    NotMissed,
     Pending,
+    ReducedTooFar,
+    ReductionConfirmed,
     Relieved,
-    Returned,
+    RollbackConfirmed,
     Verification,
 )
 
@@ -57,21 +57,21 @@ T = TypeVar("T")
 
 TAG = "is"
 UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
-    (Answer, (Act, Hold, Escalate)),
-    (AuroraAnswer, (AuroraAct, AuroraHold, AuroraEscalate)),
+    (Action, (Act, Hold, Escalate)),
+    (AuroraAction, (AuroraAct, AuroraHold, AuroraEscalate)),
     (ModeVerification, (ModePending, ModeRelieved, ModeIneffective, ModeDiverged)),
     (Outcome, (Applied, AlreadyThere, Stale, Refused, Unknown)),
     (
         Verification,
         (
             Relieved,
-            NotMissed,
+            ReductionConfirmed,
             Pending,
             Ineffective,
-            GaveTooMuch,
+            ReducedTooFar,
             Diverged,
             FailedAtAws,
-            Returned,
+            RollbackConfirmed,
         ),
     ),
     (Policy | PolicyUnreadable, (Policy, PolicyUnreadable)),
@@ -153,7 +153,7 @@ def decision_to_json(decision: Decision) -> str:
 
 def _with_fewer_plans(decision: Decision) -> Decision:
     answer = decision.answer
-    plan = answer.plan if isinstance(answer, Act) else answer.would_take
+    plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
     half = len(decision.judgements) // 2
     chosen = tuple(j for j in decision.judgements[half:] if j.plan == plan)
     fewer = decision.judgements[:half] + chosen[:1]

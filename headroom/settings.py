@@ -142,7 +142,7 @@ class DeploymentConfig(_Kinds):
         for key, value in context.items():
             if key in known:
                 said[key] = _READERS[key](value)
-            elif not _is_cdks_own(key):
+            elif not _is_cdk_context_key(key):
                 close = get_close_matches(key, known, n=1)
                 hint = f"did you mean {close[0]}" if close else f"known are {_listed(known)}"
                 raise SettingsError(f"Context key {key!r} is unknown; {hint}.")
@@ -155,7 +155,7 @@ class DeploymentConfig(_Kinds):
         return config
 
 
-def _is_cdks_own(key: str) -> bool:
+def _is_cdk_context_key(key: str) -> bool:
     return "/" in key or ":" in key or key in {"acknowledged-issue-numbers", "cli-telemetry"}
 
 

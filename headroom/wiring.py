@@ -14,21 +14,21 @@ from botocore.config import Config
 from botocore.session import get_session
 from botocore.utils import parse_timestamp
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.aurora_prices import AuroraPriceBook
 from headroom.adapters.calendars import ManagerCalendars
-from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
+from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_window
 from headroom.adapters.cloudwatch_aurora import CloudWatchAuroraMetrics
 from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.events_out import EventBus
-from headroom.adapters.every_kind import EveryMetrics, EveryStorage
+from headroom.adapters.every_kind import MetricsByKind, StorageByKind
 from headroom.adapters.ledger import DynamoLedger
-from headroom.adapters.notifier import TopicNotifier
+from headroom.adapters.notifier import SnsNotifier
 from headroom.adapters.policies import ParameterPolicies
 from headroom.adapters.price_list import PriceList, endpoint_region
 from headroom.adapters.price_store import PriceStore
-from headroom.adapters.prices import KeptPrices
+from headroom.adapters.prices import StoredPriceTable
 from headroom.adapters.rds import RdsStorage
 from headroom.domain.resources import Kind
 from headroom.ports import Ports
@@ -36,7 +36,7 @@ from headroom.ports.clusters import Clusters
 from headroom.ports.metrics import Metrics
 from headroom.ports.owners import Prices
 from headroom.ports.storage import Storage
-from headroom.ports.telling import Telling
+from headroom.ports.telling import Reporting
 from headroom.settings import FunctionSettings, SettingsError
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ class Wired:
     """
 
     ports: Ports
-    prices: KeptPrices
+    prices: StoredPriceTable
     book: AuroraPriceBook | None
     """Prices of Aurora, likewise; None where its clusters are not looked after."""
-    notifier: TopicNotifier
+    notifier: SnsNotifier
     settings: FunctionSettings
     account_id: str
     region: str
-    telling: Telling
+    telling: Reporting
     """What telling others of the record takes."""
 
 
@@ -90,7 +90,7 @@ def begin(function_arn: str) -> Wired:
     """
     made = _made(function_arn)
     policies = ParameterPolicies(made.ssm, parameter=made.settings.policy_parameter)
-    notifier = TopicNotifier(
+    notifier = SnsNotifier(
         made.sns,
         topic_arn=made.settings.topic_arn,
         notes=made.ledger,
@@ -105,11 +105,11 @@ def begin(function_arn: str) -> Wired:
         settings=made.settings,
         account_id=made.account_id,
         region=made.region,
-        telling=Telling(
+        telling=Reporting(
             notes=made.ledger,
-            glimpses=made.ledger,
+            record_summaries=made.ledger,
             ledger=made.ledger,
-            standings=made.ledger,
+            state_store=made.ledger,
             switches=made.ledger,
             policies=policies,
             events=EventBus(made.events),
@@ -126,7 +126,7 @@ class _Made:
     ledger: DynamoLedger
     events: Callable[[], EventBridgeClient]
     """Made when it is first needed: only the sweep publishes."""
-    prices: KeptPrices
+    prices: StoredPriceTable
     book: AuroraPriceBook | None
     ssm: SSMClient
     sns: SNSClient
@@ -210,7 +210,7 @@ def ports_from(
     policies = ParameterPolicies(
         session.client("ssm", config=READS), parameter=settings.policy_parameter
     )
-    storage, metrics, clusters = _seen_from(
+    storage, metrics, clusters = _metrics_from(
         settings, region=region, account_id=account_id, session=session, ledger=ledger,
         book=book or aurora_prices_from(settings, region=region, session=session, ledger=ledger),
     )  # fmt: skip
@@ -218,13 +218,13 @@ def ports_from(
         storage=storage,
         metrics=metrics,
         ledger=ledger,
-        standings=ledger,
+        state_store=ledger,
         scan=ledger,
         archive=ledger,
         policies=policies,
         prices=prices
         or prices_from(settings, region=region, account_id=account_id, session=session),
-        notifier=TopicNotifier(
+        notifier=SnsNotifier(
             session.client("sns", config=READS),
             topic_arn=settings.topic_arn,
             notes=ledger,
@@ -236,7 +236,7 @@ def ports_from(
     )
 
 
-def _seen_from(
+def _metrics_from(
     settings: FunctionSettings,
     *,
     region: str,
@@ -251,7 +251,7 @@ def _seen_from(
     """
     ec2 = session.client("ec2", config=READS)
     cloudwatch = session.client("cloudwatch", config=READS)
-    glance = glance_covering(timedelta(minutes=settings.scan_every_minutes))
+    glance = glance_window(timedelta(minutes=settings.scan_every_minutes))
     volumes = EbsStorage(
         ec2,
         modify_client=session.client("ec2", config=ONCE),
@@ -273,12 +273,12 @@ def _seen_from(
     of_databases = CloudWatchRdsMetrics(cloudwatch, glance=glance)
     if book is None:
         return (
-            EveryStorage({Kind.EBS: volumes, Kind.RDS: databases}),
-            EveryMetrics(of_volumes, {Kind.RDS: of_databases}),
+            StorageByKind({Kind.EBS: volumes, Kind.RDS: databases}),
+            MetricsByKind(of_volumes, {Kind.RDS: of_databases}),
             None,
         )
     of_clusters = CloudWatchAuroraMetrics(cloudwatch)
-    clusters = AuroraStorage(
+    clusters = AuroraClusterStorage(
         session.client("rds", config=READS),
         modify_client=session.client("rds", config=ONCE),
         metrics=of_clusters,
@@ -289,8 +289,8 @@ def _seen_from(
         region=region,
     )
     return (
-        EveryStorage({Kind.EBS: volumes, Kind.RDS: databases, Kind.AURORA: clusters}),
-        EveryMetrics(of_volumes, {Kind.RDS: of_databases, Kind.AURORA: of_clusters}),
+        StorageByKind({Kind.EBS: volumes, Kind.RDS: databases, Kind.AURORA: clusters}),
+        MetricsByKind(of_volumes, {Kind.RDS: of_databases, Kind.AURORA: of_clusters}),
         clusters,
     )
 
@@ -315,9 +315,9 @@ def ledger_from(
 
 def prices_from(
     settings: FunctionSettings, *, region: str, account_id: str, session: boto3.Session
-) -> KeptPrices:
+) -> StoredPriceTable:
     """The prices kept in the state table; their list is read only when they are refreshed."""
-    return KeptPrices(
+    return StoredPriceTable(
         PriceStore(
             session.client("dynamodb", config=READS),
             table=settings.state_table,

@@ -10,7 +10,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import application, wiring
-from headroom.application.tail import RecordsTold
+from headroom.application.tail import PublishedRecords
 
 logger = Logger()
 metrics = Metrics()
@@ -51,7 +51,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "FailedLooks": report.failed,
         "Scanned": report.scanned,
         "NotTold": wired.notifier.untold,
-        "NotPublished": told_others.refused + told_others.given_up,
+        "NotPublished": told_others.refused + told_others.abandoned,
     }
     breakers = _open_breakers(wired)
     if breakers is not None:  # what is not known must not end an alarm
@@ -67,27 +67,32 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         logger.error("nothing is changed: %s", problem)
     for error in report.errors:
         logger.error("a volume could not be looked at", error=error)
-    told = {"due": report.due, "looked": report.looked, "scan_ran": report.scan_ran, **counted}
+    told = {
+        "due": report.due,
+        "reconciled": report.reconciled,
+        "scan_ran": report.scan_ran,
+        **counted,
+    }
     logger.info("swept", extra=told)
     if time_left() >= FOR_PRICES_S:
         _refresh_prices(wired)
     return told
 
 
-def _tell_others(wired: wiring.Wired, time_left: Callable[[], float]) -> RecordsTold:
+def _tell_others(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRecords:
     """Tell what is new in the record; nothing about telling may stop or undo a sweep."""
     if time_left() < FOR_TELLING_S:
-        return RecordsTold()  # the next minute's sweep does
+        return PublishedRecords()  # the next minute's sweep does
     try:
         now = wiring.utc_now()
-        told = application.tell_records(wired.telling, now, time_left=time_left)
+        told = application.publish_records(wired.telling, now, time_left=time_left)
     except Exception:
         logger.exception("the record could not be told to others; it is tried again")
-        return RecordsTold(refused=1)
+        return PublishedRecords(refused=1)
     _tell_day(wired, time_left)
-    if told.published or told.announced or told.refused or told.given_up:
+    if told.published or told.announced or told.refused or told.abandoned:
         logger.info("told others", published=told.published, announced=told.announced,
-                    refused=told.refused, given_up=told.given_up)  # fmt: skip
+                    refused=told.refused, abandoned=told.abandoned)  # fmt: skip
     return told
 
 
@@ -96,7 +101,7 @@ def _tell_day(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
     if time_left() < FOR_THE_DAY_S:
         return
     try:
-        day = application.tell_day(
+        day = application.send_digest(
             wired.telling, wiring.utc_now(), account_id=wired.account_id, region=wired.region
         )
     except Exception:
@@ -110,11 +115,11 @@ def _tell_day(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
 def _open_breakers(wired: wiring.Wired) -> int | None:
     """How many breakers are open, the account's included; None where that cannot be read."""
     try:
-        stops = wired.telling.switches.stops()
+        stop_state = wired.telling.switches.stop_state()
     except Exception:
         logger.exception("open breakers could not be read")
         return None
-    return len(stops.breakers) + (stops.account.breaker is not None)
+    return len(stop_state.breakers) + (stop_state.account.breaker is not None)
 
 
 def _refresh_prices(wired: wiring.Wired) -> None:

@@ -23,10 +23,10 @@ METRICS_PER_CLUSTER = 6
 METRICS_PER_DATABASE = 7
 """Metrics the scan reads per DB instance: reads and writes in operations and bytes, queue, free space,
 and the credits of gp2."""
-METRICS_PER_LOOK = (22, 30)
+METRICS_PER_RECONCILE = (22, 30)
 """Metrics one full look reads: of a gp3 volume alone on an instance that does not burst; of a gp2
 volume beside a root volume on one that does. Each further volume of the instance adds 4."""
-LOOK_EVERY_MINUTES = (15, 5)
+RECONCILE_EVERY_MINUTES = (15, 5)
 """How often a volume under pressure is looked at: by the scan alone, or near a limit."""
 DAYS_PER_MONTH = Decimal(730) / 24
 """Every volume that is not switched off is looked at once a day, whatever it does."""
@@ -180,11 +180,11 @@ def scan_usd(config: DeploymentConfig, volumes: int) -> Decimal:
     return scans * METRICS_PER_GLANCE * volumes * USD_PER_METRIC_READ
 
 
-def look_usd() -> tuple[Decimal, Decimal]:
+def reconcile_usd() -> tuple[Decimal, Decimal]:
     """Dollars per month for the full looks at one volume that stays under pressure, from and to."""
     low, high = (
         Decimal(MINUTES_PER_MONTH) / every * metrics * USD_PER_METRIC_READ
-        for metrics, every in zip(METRICS_PER_LOOK, LOOK_EVERY_MINUTES, strict=True)
+        for metrics, every in zip(METRICS_PER_RECONCILE, RECONCILE_EVERY_MINUTES, strict=True)
     )
     return low, high
 
@@ -192,14 +192,15 @@ def look_usd() -> tuple[Decimal, Decimal]:
 def daily_usd(volumes: int) -> tuple[Decimal, Decimal]:
     """Dollars per month for one full look a day at each of `volumes` volumes, from and to."""
     low, high = (
-        DAYS_PER_MONTH * metrics * volumes * USD_PER_METRIC_READ for metrics in METRICS_PER_LOOK
+        DAYS_PER_MONTH * metrics * volumes * USD_PER_METRIC_READ
+        for metrics in METRICS_PER_RECONCILE
     )
     return low, high
 
 
 def price_note(config: DeploymentConfig) -> str:
     """One paragraph: what the choice costs per 1,000 volumes and month, with its arithmetic."""
-    low, high = look_usd()
+    low, high = reconcile_usd()
     least, most = daily_usd(1_000)
     queries, alarms = len(fleet_queries(config)), alarms_usd(config, 1_000)
     scan, total = scan_usd(config, 1_000), alarms_usd(config, 1_000) + scan_usd(config, 1_000)
@@ -211,8 +212,8 @@ def price_note(config: DeploymentConfig) -> str:
         f"and fleet scans ${scan:,.2f} ({scans:,} scans x {METRICS_PER_GLANCE} metrics x 1,000 "
         f"volumes x $0.01 per 1,000 metrics read). One full look a day at each volume, which finds "
         f"what can be given back, adds ${least:,.2f}-${most:,.2f}. Each volume under pressure adds ${low:,.2f}-"
-        f"${high:,.2f} a month while it is ({METRICS_PER_LOOK[0]}-{METRICS_PER_LOOK[1]} metrics "
-        f"per full look, every {LOOK_EVERY_MINUTES[0]} to {LOOK_EVERY_MINUTES[1]} minutes)."
+        f"${high:,.2f} a month while it is ({METRICS_PER_RECONCILE[0]}-{METRICS_PER_RECONCILE[1]} metrics "
+        f"per full look, every {RECONCILE_EVERY_MINUTES[0]} to {RECONCILE_EVERY_MINUTES[1]} minutes)."
     )
     expected = config.expected_volumes
     note += _databases_note(config) + _clusters_note(config)
@@ -225,7 +226,7 @@ def price_note(config: DeploymentConfig) -> str:
 def short_price(config: DeploymentConfig) -> str:
     """The dollars alone, for a stack output."""
     total = alarms_usd(config, 1_000) + scan_usd(config, 1_000)
-    low, high = look_usd()
+    low, high = reconcile_usd()
     return (
         f"{config.detection.value}: ${total:,.2f} per 1,000 volumes and month, and "
         f"${low:,.2f}-${high:,.2f} for each while it is under pressure{_databases_note(config)}"

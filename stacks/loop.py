@@ -11,7 +11,7 @@ from headroom.domain.policy import Policy
 from headroom.policy_check import check, first_problem
 from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
 from headroom.settings import DeploymentConfig, FunctionSettings
-from stacks.constructs.alarms import DetectionAlarms, OwnAlarms
+from stacks.constructs.alarms import DetectionAlarms, SelfAlarms
 from stacks.constructs.asset import ROOT, stage_function_code
 from stacks.constructs.functions import FunctionSpec, HeadroomFunction
 from stacks.constructs.permissions import (
@@ -99,7 +99,7 @@ class HeadroomLoop(Stack):
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)
-        own = OwnAlarms(self, "Own", topic=kept.topic)
+        own = SelfAlarms(self, "Own", topic=kept.topic)
         own.on_queues(
             signals_queue.queue,
             ("signals", signals_queue.dead_letters),
@@ -109,13 +109,13 @@ class HeadroomLoop(Stack):
         own.on_function("sweep", sweep)
         own.on_loop(settings)
         Annotations.of(self).add_info(price_note(config))
-        self._tell_of_prices()
+        self._warn_about_prices()
         CfnOutput(self, "DetectionPrice", value=short_price(config))
         CfnOutput(self, "PolicyVersion", value=policy.version)
         CfnOutput(self, "SignalsQueueUrl", value=signals_queue.queue.queue_url)
         CfnOutput(self, "SignalsDeadLettersUrl", value=signals_queue.dead_letters.queue_url)
 
-    def _tell_of_prices(self) -> None:
+    def _warn_about_prices(self) -> None:
         """Say what a Region without a table of its own means, where the Region is known."""
         if Token.is_unresolved(self.region) or self.region in PRICED_REGIONS:
             return

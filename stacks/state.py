@@ -10,7 +10,7 @@ from headroom.adapters.ledger_schema import RECORDS, STATE
 from headroom.settings import DeploymentConfig
 from stacks.constructs.permissions import Kept
 from stacks.constructs.tables import LedgerTable
-from stacks.constructs.topic import PeopleTopic
+from stacks.constructs.topic import NotificationTopic
 
 
 class HeadroomState(Stack):
@@ -32,7 +32,7 @@ class HeadroomState(Stack):
         )
         records = LedgerTable(self, "Records", RECORDS, append_only=True)
         state = LedgerTable(self, "State", STATE, append_only=False)
-        people = PeopleTopic(self, "People")
+        people = NotificationTopic(self, "People")
         if config.notify_email is not None:
             people.topic.add_subscription(subscriptions.EmailSubscription(config.notify_email))
         self.kept = Kept(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.evidence import Evidence
+from headroom.domain.evidence import DecisionInput
 from headroom.domain.limits import Limits, Mode
 from headroom.domain.observation import InstanceActivity, Observation, Series, VolumeActivity
 from headroom.domain.policy import Policy, PolicyUnreadable, Rule, Selector
@@ -23,7 +23,7 @@ from headroom.domain.resources import (
     Volume,
     VolumeType,
 )
-from headroom.domain.standing import Standing, fresh_standing
+from headroom.domain.standing import ResourceState, new_resource_state
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ACCOUNT = "123456789012"
@@ -166,8 +166,8 @@ def starved_gp3(**changes: object) -> Observation:
     return observation(load, **changes)
 
 
-def standing(**changes: object) -> Standing:
-    return replace(fresh_standing(), **changes)  # type: ignore[arg-type]
+def resource_state(**changes: object) -> ResourceState:
+    return replace(new_resource_state(), **changes)  # type: ignore[arg-type]
 
 
 def policy(**limits: object) -> Policy:
@@ -181,18 +181,18 @@ def database_policy(**limits: object) -> Policy:
     return replace(policy(), rules=(rule,))
 
 
-def evidence(
+def decision_input(
     seen: Observation | None = None,
     *,
-    stand: Standing | None = None,
+    stand: ResourceState | None = None,
     rules: Policy | PolicyUnreadable | None = None,
     prices: PriceTable | None = None,
     trigger: str = "alarm",
-) -> Evidence:
-    return Evidence(
+) -> DecisionInput:
+    return DecisionInput(
         trigger=trigger,
         observation=seen or starved_gp3(),
-        standing=stand or standing(),
+        resource_state=stand or resource_state(),
         policy=rules or policy(),
         prices=prices or catalogue_prices(REGION),
     )

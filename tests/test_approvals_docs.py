@@ -12,14 +12,14 @@ from headroom.cli.main import run
 from headroom.domain.guardrails import GUARDRAILS
 from headroom.domain.limits import Limits
 from headroom.domain.requests import (
+    AUTO_ROLLBACK_INTERVAL,
     DAY,
-    MOST_UNANSWERED,
-    ONE_BY_ITSELF,
+    MAX_UNANSWERED,
     QUIET_AFTER_REJECTION,
     QUIET_AFTER_ROLLBACK,
-    ROLLBACK_WAITS,
+    ROLLBACK_TTL,
 )
-from headroom.domain.rolling_back import NOT_ASKED
+from headroom.domain.rolling_back import EXEMPT_GUARDRAILS
 from tests.cli.test_asking import ask, changed, needing
 from tests.cli.test_stopping import HERE, ledger
 from tests.test_pause_docs import allowed, called
@@ -32,20 +32,20 @@ __all__ = ["called", "changed", "ledger"]
 def test_the_times_told_are_the_times_that_count() -> None:
     hours = Limits().approval_expires_minutes / 60
     assert f"after `approval_expires` ({hours:.0f} hours)" in TEXT
-    assert DAY == QUIET_AFTER_REJECTION == QUIET_AFTER_ROLLBACK == ROLLBACK_WAITS
+    assert DAY == QUIET_AFTER_REJECTION == QUIET_AFTER_ROLLBACK == ROLLBACK_TTL
     assert "| rejected | for 24 hours." in TEXT
     assert "leaves the volume unchanged for 24 hours" in TEXT
     assert "blocked temporarily waits up to 24 hours" in TEXT
-    assert f"a second time within {ONE_BY_ITSELF.days} days" in TEXT
-    assert MOST_UNANSWERED == 3
+    assert f"a second time within {AUTO_ROLLBACK_INTERVAL.days} days" in TEXT
+    assert MAX_UNANSWERED == 3
     assert "Three requests for one volume" in TEXT
 
 
 def test_the_guardrails_without_a_say_in_a_rollback_are_the_ones_named() -> None:
     (row,) = [line for line in TEXT.splitlines() if line.startswith("| policy, pause")]
     named = set(re.findall(r"`([a-z_]+)`", row.split("|")[2]))
-    assert named == {g.value for g in NOT_ASKED}
-    assert set(NOT_ASKED) < {g for g, _ in GUARDRAILS}
+    assert named == {g.value for g in EXEMPT_GUARDRAILS}
+    assert set(EXEMPT_GUARDRAILS) < {g for g, _ in GUARDRAILS}
 
 
 def test_the_rights_to_stop_everything_are_enough_to_answer(

@@ -8,19 +8,19 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from headroom.adapters.day_message import LISTED, of_day
-from headroom.adapters.messages import Message, of_decision, of_switch
-from headroom.adapters.notifier import UNCOUNTED, document, with_withheld
-from headroom.adapters.plain_text import plain_text, subject
+from headroom.adapters.day_message import LISTED, digest_message
+from headroom.adapters.messages import Message, decision_message, switch_message
+from headroom.adapters.notifier import NEVER_RATE_LIMITED, document, with_withheld
+from headroom.adapters.plain_text import subject, text_of_message
 from headroom.application.day import MOST_COUNTED, MOST_READ
 from headroom.domain.answers import Act, Escalate, Reason
 from headroom.domain.day import LEASE, SETTLING
 from headroom.domain.decision import Decision
-from headroom.domain.links import closed, switch
-from headroom.domain.message_rate import Admission, Priority, share
+from headroom.domain.links import breaker_closed_record, pause_record
+from headroom.domain.message_rate import Priority, RateDecision, share
 from headroom.domain.policy import Policy
 from headroom.domain.records import Step
-from headroom.domain.stops import ENDLESS
+from headroom.domain.stops import INDEFINITE
 from tests.adapters.test_day_message import BUSY
 from tests.adapters.test_notifier import acting
 from tests.builders import ACCOUNT, NOW, REGION, ref
@@ -43,47 +43,51 @@ def escalated() -> Decision:
     decision = acted()
     assert isinstance(decision.answer, Act)
     answer = Escalate(
-        reason=Reason.BLOCKED_FOR_GOOD, cause="max_iops",
-        remedy="the owner could change: max_iops", would_take=decision.answer.plan,
+        reason=Reason.BLOCKED_PERMANENTLY, cause="max_iops",
+        remedy="the owner could change: max_iops", proposed_plan=decision.answer.plan,
     )  # fmt: skip
     return replace(decision, answer=answer)
 
 
 def examples() -> list[tuple[str, Message]]:
-    withheld = Admission(allowed=True, withheld=(("applied", 7),), since=NOW - timedelta(minutes=9))
+    withheld = RateDecision(
+        allowed=True, withheld=(("applied", 7),), since=NOW - timedelta(minutes=9)
+    )
     asked = acted(approval="the mode is approve", expires=NOW + timedelta(hours=8))
     refused = "AWS refused (UnauthorizedOperation): You are not authorized."
     opened = (
         "5 changes of vol-1 in a row failed; it is left alone until somebody has found out why and "
         "runs `headroom breaker close vol-1 --region us-east-1`"
     )
-    pause = switch(PLACE, ENDLESS, at=NOW, who=ANN, body="{}", reason="migration")
-    close = closed(ref("vol-1").arn, at=NOW, who=ANN, reason="the role is mended", body="{}")
+    pause = pause_record(PLACE, INDEFINITE, at=NOW, who=ANN, body="{}", reason="migration")
+    close = breaker_closed_record(
+        ref("vol-1").arn, at=NOW, who=ANN, reason="the role is mended", body="{}"
+    )
     return [
-        ("A change is made", of_decision(acted(), Step.APPLIED, "AWS accepted the change")),
-        ("It helped", of_decision(acted(), Step.RELIEVED, "relieved: no minute of pressure in 10")),
+        ("A change is made", decision_message(acted(), Step.APPLIED, "AWS accepted the change")),
+        ("It helped", decision_message(acted(), Step.RELIEVED, "relieved: no minute of pressure in 10")),
         (
             "It did not help, and others were withheld before",
             with_withheld(
-                of_decision(acted(), Step.INEFFECTIVE,
+                decision_message(acted(), Step.INEFFECTIVE,
                             "the change landed but did not help: the instance is the limit"),
                 withheld,
             ),
         ),
-        ("A change waits for you", of_decision(asked, Step.AWAITING, asked.summary)),
-        ("Something only you can change", of_decision(escalated(), Step.DECIDED, acted().summary)),
-        ("AWS said no", of_decision(acted(), Step.REFUSED, refused)),
-        ("A breaker opened", of_decision(acted(), Step.BREAKER_OPENED, opened)),
-        ("Somebody closed one", of_switch(close)),
-        ("Somebody paused", of_switch(pause)),
-        ("Once a day", of_day(BUSY)),
+        ("A change waits for you", decision_message(asked, Step.AWAITING, asked.summary)),
+        ("Something only you can change", decision_message(escalated(), Step.DECIDED, acted().summary)),
+        ("AWS said no", decision_message(acted(), Step.REFUSED, refused)),
+        ("A breaker opened", decision_message(acted(), Step.BREAKER_OPENED, opened)),
+        ("Somebody closed one", switch_message(close)),
+        ("Somebody paused", switch_message(pause)),
+        ("Once a day", digest_message(BUSY)),
     ]  # fmt: skip
 
 
 def shown() -> str:
     parts = ["<!-- examples -->"]
     for title, message in examples():
-        text = f"Subject: {subject(message)}\n\n{plain_text(message)}"
+        text = f"Subject: {subject(message)}\n\n{text_of_message(message)}"
         parts += [f"### {title}", "", "```text", text, "```", ""]
     machine = json.dumps(json.loads(document(examples()[3][1])), indent=2, ensure_ascii=False)
     parts += [
@@ -106,7 +110,7 @@ def test_the_rate_told_is_the_one_in_force() -> None:
     assert share(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of the limit"
     assert share(Priority.NEEDS_YOU, most) == most - 1, "all but the last message"
     assert share(Priority.STOPPED, most) == most
-    assert UNCOUNTED == 5
+    assert NEVER_RATE_LIMITED == 5
     assert "at most five messages of the second and third kind" in PLAIN
 
 

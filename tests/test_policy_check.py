@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headroom.domain.policy import Policy, Selector, limits_for
 from headroom.domain.policy_fields import PolicyError
 from headroom.domain.resources import EBS_TYPES, Kind
-from headroom.policy_check import check, check_file, covers, first_problem, specimen
+from headroom.policy_check import check, check_file, covers, first_problem, sample_resource
 from headroom.policy_text import default_policy, parse_policy
 from tests import ROOT
 from tests.builders import NOW
@@ -191,7 +191,7 @@ def test_a_rule_said_to_have_no_effect_has_none(document: object) -> None:
             if of_volumes and rule.selector.kind not in (None, Kind.EBS):
                 continue  # what names no kind is read for volumes; databases it only narrows
             for kind in rule.selector.volume_types or EBS_TYPES:
-                volume = specimen(rule.selector, kind)
+                volume = sample_resource(rule.selector, kind)
                 assert limits_for(policy, volume).limits == limits_for(without, volume).limits
 
 
@@ -278,7 +278,7 @@ def test_a_selector_that_covers_another_matches_what_it_matches(
     assert covers(Selector(), one)
     assume(covers(one, other))
     for kind in other.volume_types or EBS_TYPES:
-        assert one.matches(specimen(other, kind))
+        assert one.matches(sample_resource(other, kind))
 
 
 def test_a_file_that_cannot_be_read_is_one_problem_and_a_bad_one_is_all_of_its(

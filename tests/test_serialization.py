@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.answers import Act, Answer, Hold
+from headroom.domain.answers import Act, Action, Hold
 from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import Limits, Mode
 from headroom.domain.observation import Observation, Series
@@ -20,10 +20,10 @@ from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Ref
 from headroom.domain.policy import Policy, Rule, Selector
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.records import Record
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.domain.signals import Signal
-from headroom.domain.standing import Standing
+from headroom.domain.standing import ResourceState
 from headroom.domain.verdicts import PlanJudgement, Relation, Verdict
 from headroom.domain.verification import Verification
 from headroom.serialization import (
@@ -35,7 +35,7 @@ from headroom.serialization import (
     stored,
     to_json,
 )
-from tests.builders import NOW, activity, evidence, observation
+from tests.builders import NOW, activity, decision_input, observation
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 AWARE = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=9))]),
@@ -59,7 +59,7 @@ def strategies() -> None:
 
 
 WHOLE = (
-    Decision, Observation, Volume, Standing, Verdict, PlanJudgement, Record, Signal, ResourceState,
+    Decision, Observation, Volume, ResourceState, Verdict, PlanJudgement, Record, Signal, StoredState,
     Limits, Applied, AlreadyThere, Refused, Act, Hold,
 )  # fmt: skip
 
@@ -78,7 +78,7 @@ def test_there_and_back_is_the_same(kind: type) -> None:
     law()
 
 
-@pytest.mark.parametrize("union", [Answer, Outcome, Verification])
+@pytest.mark.parametrize("union", [Action, Outcome, Verification])
 def test_members_of_a_union_come_back_as_themselves(union: Any) -> None:
     @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
@@ -117,7 +117,7 @@ def test_a_whole_number_in_a_rate_is_written_as_a_rate() -> None:
 
 
 def test_enumerations_come_back_as_members() -> None:
-    answer: Any = from_json(to_json(decide(evidence()).answer), Answer)
+    answer: Any = from_json(to_json(decide(decision_input()).answer), Action)
     assert answer.plan.target.volume_type is VolumeType.GP3
 
 
@@ -126,7 +126,10 @@ def test_enumerations_come_back_as_members() -> None:
 )
 def test_a_limit_comes_back_as_what_it_was(amount: Any) -> None:
     verdict = next(
-        v for j in decide(evidence()).judgements for v in j.verdicts if v.relation is Relation.IS
+        v
+        for j in decide(decision_input()).judgements
+        for v in j.verdicts
+        if v.relation is Relation.IS
     )
     again: Any = from_json(to_json(replace(verdict, limit=amount)), Verdict)
     assert type(again.limit) is type(amount)
@@ -165,7 +168,7 @@ def test_what_has_no_canonical_text_is_refused(value: object) -> None:
         ("3", Outcome), ('"2026-01-05T12:00:00"', datetime), ('"tomorrow"', datetime),
         ('"1h"', timedelta), ('"lots"', Decimal), ("1.5", Decimal), ('"gp9"', VolumeType),
         ("true", int), ("1.5", int), ('"1"', int), ("1", str), ("1", bool), ('"x"', float),
-        ("{}", Decision), ("null", Standing),
+        ("{}", Decision), ("null", ResourceState),
     ],
 )  # fmt: skip
 def test_what_is_not_the_value_is_unreadable(text: str, kind: Any) -> None:
@@ -183,7 +186,7 @@ def test_a_refusal_reads_as_json_of_any_program() -> None:
 def fortnight() -> Decision:
     load = activity([2999.0 / 7] * 120 + [3000.0] * 60, queue=900.1, iops_check=1)
     history = activity([1234.5 / 7] * 4032, period_s=300, balance=99.1)
-    return decide(evidence(observation(load, history=history)))
+    return decide(decision_input(observation(load, history=history)))
 
 
 def test_a_stored_decision_leaves_out_its_history_and_nothing_else() -> None:
@@ -202,7 +205,9 @@ def test_a_stored_decision_is_far_below_the_size_of_an_item() -> None:
 
 def test_a_decision_with_endless_plans_still_fits_and_keeps_the_chosen_one() -> None:
     decision = fortnight()
-    plan = decision.answer.plan if isinstance(decision.answer, Act) else decision.answer.would_take
+    plan = (
+        decision.answer.plan if isinstance(decision.answer, Act) else decision.answer.proposed_plan
+    )
     chosen = next(j for j in decision.judgements if j.plan == plan)
     others = tuple(j for j in decision.judgements if j.plan != plan)
     crowded = replace(decision, judgements=(*(others * 30), chosen))

@@ -15,7 +15,7 @@ from moto import mock_aws
 
 from headroom import wiring
 from headroom.adapters.ebs import EbsStorage
-from headroom.adapters.every_kind import EveryMetrics, EveryStorage
+from headroom.adapters.every_kind import MetricsByKind, StorageByKind
 from headroom.adapters.rds import RdsStorage
 from headroom.domain.outcome import Unknown
 from headroom.domain.resources import Kind, ResourceRef
@@ -157,8 +157,8 @@ def test_databases_are_wired_only_where_they_are_looked_after(session: boto3.Ses
     assert wiring.kinds_of(SETTINGS) == (Kind.EBS,)
     both = replace(SETTINGS, kinds="ebs,rds")
     ports = wiring.ports_from(both, region=REGION, account_id=ACCOUNT, session=session)
-    assert isinstance(ports.storage, EveryStorage)
-    assert isinstance(ports.metrics, EveryMetrics)
+    assert isinstance(ports.storage, StorageByKind)
+    assert isinstance(ports.metrics, MetricsByKind)
     assert wiring.kinds_of(both) == (Kind.EBS, Kind.RDS)
     database = ResourceRef(
         kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="not-there"
@@ -170,7 +170,7 @@ def test_databases_are_wired_only_where_they_are_looked_after(session: boto3.Ses
 def test_a_change_of_a_database_is_never_repeated_by_the_client(session: boto3.Session) -> None:
     both = replace(SETTINGS, kinds="ebs,rds")
     storage = wiring.ports_from(both, region=REGION, account_id=ACCOUNT, session=session).storage
-    assert isinstance(storage, EveryStorage)
+    assert isinstance(storage, StorageByKind)
     databases = storage._storages[Kind.RDS]
     assert isinstance(databases, RdsStorage)
     assert databases._modify.meta.config.retries["total_max_attempts"] == 1  # type: ignore[attr-defined]

@@ -20,21 +20,21 @@ from pathlib import Path
 
 from headroom.cli.records_file import line_of
 from headroom.domain.decision import decide
-from headroom.domain.evidence import Evidence
+from headroom.domain.evidence import DecisionInput
 from headroom.domain.records import GENESIS, Step, seal
 from headroom.proving.compare import (
     CONTROLLERS,
     compare,
     comparison_jobs,
-    courses_in,
-    sample_courses,
+    load_series_in,
+    sample_load_series_list,
     usable_cores,
 )
 from headroom.proving.conditions import STARTS, Conditions
 from headroom.proving.fast_engine import run_engine
 from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES
-from headroom.proving.samples import sample_course
+from headroom.proving.samples import sample_load_series
 from headroom.proving.scenario import load_scenario
 from headroom.proving.simulate import simulate
 from headroom.proving.trial import run_rule, run_schedule
@@ -104,36 +104,38 @@ def physics() -> Iterator[Figure]:
     whole = median_s(lambda: simulate(scenario), 3)
     yield Figure(name=EXACT, value=days / alone, unit=PER_S)
     yield Figure(name=EXACT_LOOP, value=days / whole, unit=PER_S)
-    course, conditions = sample_course(SAMPLE), Conditions()
-    fast = median_s(lambda: run_schedule(course, STARTS["gp2"], [], conditions), 5)
-    yield Figure(name=FAST, value=course.minutes / DAY_MIN / fast, unit=PER_S)
+    load_series, conditions = sample_load_series(SAMPLE), Conditions()
+    fast = median_s(lambda: run_schedule(load_series, STARTS["gp2"], [], conditions), 5)
+    yield Figure(name=FAST, value=load_series.minutes / DAY_MIN / fast, unit=PER_S)
 
 
 def deciding() -> Iterator[Figure]:
     """The pure core, and whole controllers on the fast physics."""
-    course, start, conditions = sample_course(SAMPLE), STARTS["gp3"], Conditions()
-    days = course.minutes / DAY_MIN
-    decisions = run_engine(course, start, conditions).decisions
-    evidence = [
-        Evidence(
-            trigger=d.trigger, observation=d.observation, standing=d.standing,
+    load_series, start, conditions = sample_load_series(SAMPLE), STARTS["gp3"], Conditions()
+    days = load_series.minutes / DAY_MIN
+    decisions = run_engine(load_series, start, conditions).decisions
+    decision_input = [
+        DecisionInput(
+            trigger=d.trigger, observation=d.observation, resource_state=d.resource_state,
             policy=conditions.policy, prices=conditions.prices,
         )
         for d in decisions[:50]
     ]  # fmt: skip
-    taken = median_s(lambda: [decide(each) for each in evidence], 3)
-    yield Figure(name="the pure core", value=len(evidence) / taken, unit="decisions a second")
-    rules = median_s(lambda: [run_rule(course, start, r(), conditions) for r in RULES.values()], 3)
+    taken = median_s(lambda: [decide(each) for each in decision_input], 3)
+    yield Figure(name="the pure core", value=len(decision_input) / taken, unit="decisions a second")
+    rules = median_s(
+        lambda: [run_rule(load_series, start, r(), conditions) for r in RULES.values()], 3
+    )
     yield Figure(name=RULE, value=days * len(RULES) / rules, unit=PER_S)
-    engine = median_s(lambda: run_engine(course, start, conditions), 1)
+    engine = median_s(lambda: run_engine(load_series, start, conditions), 1)
     yield Figure(name=ENGINE, value=days / engine, unit=PER_S)
-    foreseen = median_s(lambda: Foresight(course).oracle(start, conditions), 1)
+    foreseen = median_s(lambda: Foresight(load_series).oracle(start, conditions), 1)
     yield Figure(name="the oracle", value=days / foreseen, unit=PER_S)
 
 
 def comparing(traces: Path | None) -> Iterator[Figure]:
     """One comparison of everybody, on every core."""
-    courses = sample_courses() if traces is None else courses_in(traces)
+    courses = sample_load_series_list() if traces is None else load_series_in(traces)
     work = comparison_jobs(courses, workers=usable_cores())
     runs = sum(len(j.scales) * len(j.starts) for j in work) * len(CONTROLLERS)
     loads = f"{len(courses)} made-up loads" if traces is None else f"{len(courses)} traces"
@@ -153,7 +155,7 @@ def deploying() -> Iterator[Figure]:
 
 def decision_kept(path: Path) -> str:
     """Write one decision to `path`, as the demo keeps its records; returns its id."""
-    decision = run_engine(sample_course(SAMPLE), STARTS["gp3"], Conditions()).decisions[0]
+    decision = run_engine(sample_load_series(SAMPLE), STARTS["gp3"], Conditions()).decisions[0]
     record = seal(
         decision_id=decision.decision_id, sequence=0, step=Step.DECIDED,
         resource=decision.observation.volume.ref.arn, at=decision.at,

@@ -16,7 +16,7 @@ from headroom.domain.demand import Binding
 from headroom.domain.guardrails.case import Case
 from headroom.domain.limits import Mode
 from headroom.domain.resources import VolumeType
-from headroom.domain.traffic import Traffic
+from headroom.domain.traffic import ConcurrencyState
 from headroom.domain.verdicts import Guardrail
 from headroom.domain.windows import parse_window
 from tools import guardrail_examples as eg
@@ -58,19 +58,19 @@ PERMISSION: Mapping[Guardrail, Entry] = {
         clears="when the pause ends; a pause without an end lasts until someone resumes",
         do="Run `headroom resume`. `headroom status` says who paused, since when and why.",
         example="Headroom is paused for two hours.",
-        blocked=eg.standing(lambda case: {"paused_until": case.observation.at + timedelta(hours=2)}),
+        blocked=eg.resource_state(lambda case: {"paused_until": case.observation.at + timedelta(hours=2)}),
     ),
     Guardrail.BREAKER: Entry(
         do="Find out why the changes failed, then run `headroom breaker close --account`.",
         example="The account's circuit breaker opened half an hour ago.",
-        blocked=eg.standing(
+        blocked=eg.resource_state(
             lambda case: {"account_breaker_opened_at": case.observation.at - timedelta(minutes=30)}
         ),
     ),
     Guardrail.FAILURES: Entry(
         do="Find out why the changes failed, then run `headroom breaker close VOLUME`.",
         example="Five changes in a row failed.",
-        blocked=eg.standing(lambda _: {"failures_in_a_row": 5}),
+        blocked=eg.resource_state(lambda _: {"failures_in_a_row": 5}),
     ),
     Guardrail.MODE: Entry(
         settings=("mode", "tags_may"),
@@ -88,7 +88,7 @@ PERMISSION: Mapping[Guardrail, Entry] = {
         settings=("roll_back_ineffective",), clears="one day after the rollback",
         do="Change the volume yourself. To stop Headroom from trying again, narrow its limits.",
         example="A change of this volume was rolled back three hours ago.",
-        blocked=eg.standing(lambda c: {"rolled_back": eg.undone(c)}),
+        blocked=eg.resource_state(lambda c: {"rolled_back": eg.undone(c)}),
     ),
 }  # fmt: skip
 
@@ -132,13 +132,13 @@ OWNER: Mapping[Guardrail, Entry] = {
         settings=("account.price_increase_usd_per_month",),
         do="Raise the account's limit. `headroom budget` shows which volumes use it.",
         example="Increases of $1,999.99 are in force; the limit is $2,000.",
-        blocked=eg.standing(lambda _: {"account_increase_usd": Decimal("1999.99")}),
+        blocked=eg.resource_state(lambda _: {"account_increase_usd": Decimal("1999.99")}),
     ),
     Guardrail.COOLDOWN: Entry(
         settings=("cooldown",), clears="when the cooldown has passed", do="Shorten `cooldown`.",
         example="Headroom's last change was 10 minutes ago, with `cooldown: 1h`.",
         blocked=lambda case: eg.limits(cooldown_minutes=60)(
-            eg.standing(lambda c: {"last_act_at": c.observation.at - timedelta(minutes=10)})(case)
+            eg.resource_state(lambda c: {"last_act_at": c.observation.at - timedelta(minutes=10)})(case)
         ),
     ),
 }  # fmt: skip
@@ -178,7 +178,7 @@ TIMING: Mapping[Guardrail, Entry] = {
         clears="when the oldest of those changes is an hour old",
         do="Nothing: the most starved resource is next. Or raise `max_changes_per_hour`.",
         example="20 changes started in the last 40 minutes, and all have ended.",
-        blocked=eg.standing(lambda case: {"traffic": Traffic(starts=tuple(
+        blocked=eg.resource_state(lambda case: {"traffic": ConcurrencyState(starts=tuple(
             case.observation.at - timedelta(minutes=2 * n) for n in range(20, 0, -1)
         ))}),
     ),
@@ -209,25 +209,25 @@ AWS: Mapping[Guardrail, Entry] = {
         clears="when enough of the changes are 24 hours old; never, if all four are reserved",
         do="Lower `slots_reserve`, or use a reserved slot yourself.",
         example="Changes 1, 2 and 3 hours ago, with one slot reserved for people.",
-        blocked=eg.standing(lambda case: eg.changed(case, 1, 2, 3)),
+        blocked=eg.resource_state(lambda case: eg.changed(case, 1, 2, 3)),
     ),
     Guardrail.IN_FLIGHT: Entry(
         clears="when AWS completes the change: minutes to hours, sometimes more than a day",
         do="Nothing: AWS accepts no other change meanwhile and cannot cancel this one.",
         example="A change began 20 minutes ago and is `optimizing`.", blocked=eg.in_flight,
     ),
-    Guardrail.BACK_OFF: Entry(
+    Guardrail.RETRY_BACKOFF: Entry(
         clears="at the time the refusal set: minutes to six hours later",
         do="Read the refusal with `headroom audit --resource VOLUME`.",
         example="AWS refused a change and may be asked again in an hour.",
-        blocked=eg.standing(
+        blocked=eg.resource_state(
             lambda case: {"retry_not_before": case.observation.at + timedelta(hours=1)}
         ),
     ),
 }  # fmt: skip
 
 OTHERS: Mapping[Guardrail, Entry] = {
-    Guardrail.OTHER_OWNER: Entry(
+    Guardrail.MANAGED_ELSEWHERE: Entry(
         do="Nothing in Headroom: change the volume through the service that manages it.",
         example="Amazon EKS manages the volume.", blocked=eg.volume(managed_by="eks.amazonaws.com"),
     ),
@@ -239,7 +239,7 @@ OTHERS: Mapping[Guardrail, Entry] = {
         settings=("infrastructure_as_code", "account.infrastructure_as_code_tags"),
         do="Copy the values from the record to the code that defines the volume, or set "
         "`infrastructure_as_code: act`.",
-        example="`infrastructure_as_code: tell`, and the volume belongs to a CloudFormation stack.",
+        example="`infrastructure_as_code: notify`, and the volume belongs to a CloudFormation stack.",
         blocked=eg.of_a_stack,
     ),
     Guardrail.REVERTED: Entry(
@@ -269,7 +269,7 @@ DATABASES: Mapping[Guardrail, Entry] = {
         example="Someone left another instance class for the maintenance window.",
         blocked=eg.database(pending=("DBInstanceClass",)),
     ),
-    Guardrail.SIZE_OWNER: Entry(
+    Guardrail.STORAGE_AUTOSCALING: Entry(
         do="Choose one owner of size: turn RDS storage autoscaling off, or leave growth to it.",
         example="A target of 440 GiB for a database that RDS grows by itself up to 1,000 GiB.",
         blocked=lambda case: eg.target(size_gib=440)(eg.database(max_allocated_gib=1_000)(case)),
@@ -301,7 +301,7 @@ SENSE: Mapping[Guardrail, Entry] = {
         do="Nothing. If the volume is busy and stays unmeasured, check its CloudWatch metrics.",
         example="3 of the last 30 minutes were measured.", blocked=eg.seen(known_minutes=3),
     ),
-    Guardrail.WORTH_IT: Entry(
+    Guardrail.COST_BENEFIT: Entry(
         settings=("relief_value_usd_per_minute", "preset"),
         clears="when more starvation is expected, or a cheaper plan is found",
         do="Raise the value of a starved minute, or raise the volume yourself.",
@@ -310,7 +310,7 @@ SENSE: Mapping[Guardrail, Entry] = {
     ),
 }  # fmt: skip
 
-GIVING_BACK: Mapping[Guardrail, Entry] = {
+SCALING_DOWN: Mapping[Guardrail, Entry] = {
     Guardrail.GIVE_BACK: Entry(
         settings=("give_back",), do="Set `give_back: true` where performance may be lowered.",
         example="`give_back: false`", blocked=eg.limits(give_back=False), base=Base.LOWER,
@@ -322,7 +322,7 @@ GIVING_BACK: Mapping[Guardrail, Entry] = {
         example="`give_back_after_days: 7`, with five days measured.",
         blocked=eg.limits(give_back_after_days=7.0), base=Base.LOWER,
     ),
-    Guardrail.GIVE_BACK_CALM: Entry(
+    Guardrail.GIVE_BACK_STABILIZATION: Entry(
         clears="half an hour after a limit was last touched", do="Nothing.",
         example="The load touched a limit ten minutes ago.", blocked=eg.seen(clear_minutes=10),
         base=Base.LOWER,
@@ -332,13 +332,13 @@ GIVING_BACK: Mapping[Guardrail, Entry] = {
         clears="when enough changes are 24 hours old; never, if `slots_reserve` is 3 or 4",
         do="Nothing: the slot is kept for raising the volume again.",
         example="Changes 3 and 9 hours ago, with one slot reserved for people.",
-        blocked=eg.standing(lambda case: eg.changed(case, 3, 9)), base=Base.LOWER,
+        blocked=eg.resource_state(lambda case: eg.changed(case, 3, 9)), base=Base.LOWER,
     ),
     Guardrail.GIVE_BACK_FLOOR: Entry(
         settings=("min_iops", "min_throughput_mibps"), do="Lower the floor.",
         example="`min_iops: 10000`", blocked=eg.limits(min_iops=10_000), base=Base.LOWER,
     ),
-    Guardrail.GIVE_BACK_WAY_BACK: Entry(
+    Guardrail.GIVE_BACK_REVERSIBLE: Entry(
         settings=("max_iops", "max_throughput_mibps", "largest_step"),
         do="Raise the ceiling to what the volume has today, or lower the volume yourself.",
         example="`max_iops: 8000` for a volume of 12,000 IOPS.",
@@ -347,7 +347,7 @@ GIVING_BACK: Mapping[Guardrail, Entry] = {
 }  # fmt: skip
 
 CLUSTERS: Mapping[Guardrail, Entry] = {
-    Guardrail.WHOLE_DAYS: Entry(
+    Guardrail.USAGE_HISTORY: Entry(
         base=Base.CLUSTER, clears="when fourteen of the last sixteen UTC days are measured",
         do="Wait. Days with fewer than 95 % of their five-minute counts do not count.",
         example="Nine whole days were measured.", blocked=eg.fewer_days,
@@ -358,12 +358,12 @@ CLUSTERS: Mapping[Guardrail, Entry] = {
         "does not say whether it publishes billed I/O under I/O-Optimized.",
         example="VolumeReadIOPs and VolumeWriteIOPs have no data points.", blocked=eg.unpublished,
     ),
-    Guardrail.MODE_GATE: Entry(
+    Guardrail.MODE_CHANGE_INTERVAL: Entry(
         base=Base.CLUSTER, clears="30 days after the cluster last became I/O-Optimized",
         do="Wait: AWS refuses the change until then, whoever asks.",
         example="AWS allows I/O-Optimized again in twelve days.", blocked=eg.gate_shut,
     ),
-    Guardrail.MODE_WAY_BACK: Entry(
+    Guardrail.MODE_REVERSIBLE: Entry(
         base=Base.CLUSTER, clears="when AWS would accept I/O-Optimized again",
         do="Switch to Standard yourself if you are sure: AWS accepts that at any time.",
         example="The cluster would leave I/O-Optimized and could not return for twelve days.",
@@ -415,7 +415,7 @@ GROUPS: tuple[tuple[str, Mapping[Guardrail, Entry]], ...] = (
     ("Volumes with another owner", OTHERS),
     ("Databases", DATABASES),
     ("Diagnosis and value", SENSE),
-    ("Giving back", GIVING_BACK),
+    ("Giving back", SCALING_DOWN),
     ("Aurora clusters", CLUSTERS),
 )
 ENTRIES: Mapping[Guardrail, Entry] = {

@@ -13,13 +13,13 @@ from headroom.domain.databases import Database, DatabaseFacts, Engine
 from headroom.domain.demand import Binding
 from headroom.domain.free_space import SpaceBasis, SpaceForecast
 from headroom.domain.freezes import Freeze
-from headroom.domain.groups import GroupStanding
+from headroom.domain.groups import GroupConstraint
 from headroom.domain.guardrails.case import Case
 from headroom.domain.limits import CodeOwned
 from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RolledBack
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
-from headroom.domain.standing import CalendarSeen, KnownModification
-from headroom.domain.traffic import InFlight, Traffic
+from headroom.domain.standing import CalendarState, KnownModification
+from headroom.domain.traffic import ConcurrencyState, InFlight
 
 
 def limits(**limits: Any) -> Callable[[Case], Case]:
@@ -30,8 +30,8 @@ def limits(**limits: Any) -> Callable[[Case], Case]:
     return made
 
 
-def standing(change: Callable[[Case], Mapping[str, Any]]) -> Callable[[Case], Case]:
-    return lambda case: replace(case, standing=replace(case.standing, **change(case)))
+def resource_state(change: Callable[[Case], Mapping[str, Any]]) -> Callable[[Case], Case]:
+    return lambda case: replace(case, resource_state=replace(case.resource_state, **change(case)))
 
 
 def volume(**changes: Any) -> Callable[[Case], Case]:
@@ -99,7 +99,7 @@ def tag_misread(case: Case) -> Case:
 
 def of_a_stack(case: Case) -> Case:
     tags = (("aws:cloudformation:stack-name", "db"), *case.observation.volume.tags)
-    return limits(infrastructure_as_code=CodeOwned.TELL)(volume(tags=tags)(case))
+    return limits(infrastructure_as_code=CodeOwned.NOTIFY)(volume(tags=tags)(case))
 
 
 def put_back(case: Case) -> Case:
@@ -110,13 +110,13 @@ def put_back(case: Case) -> Case:
     theirs = KnownModification(
         started_at=at - timedelta(days=1), by="other", origin=after, target=before
     )
-    return replace(case, standing=replace(case.standing, modifications=(ours, theirs)))
+    return replace(case, resource_state=replace(case.resource_state, modifications=(ours, theirs)))
 
 
 def held_back(case: Case) -> Case:
     tagged = volume(tags=(("headroom:group", "data"), *case.observation.volume.tags))(case)
     problem = "vol-2 has a change in flight"
-    return replace(tagged, group=GroupStanding(name="data", problem=problem, temporary=True))
+    return replace(tagged, group=GroupConstraint(name="data", problem=problem, temporary=True))
 
 
 def database(**changes: Any) -> Callable[[Case], Case]:
@@ -145,9 +145,11 @@ def frozen(case: Case) -> Case:
 
 def calendar_closed(case: Case) -> Case:
     name, opens = "company-closed-days", case.observation.at + timedelta(hours=2)
-    seen = CalendarSeen(name=name, open=False, changes_at=opens)
-    standing = replace(case.standing, calendars=(seen,))
-    return replace(case, standing=standing, policy=replace(case.policy, calendars=(name,)))
+    seen = CalendarState(name=name, open=False, changes_at=opens)
+    resource_state = replace(case.resource_state, calendars=(seen,))
+    return replace(
+        case, resource_state=resource_state, policy=replace(case.policy, calendars=(name,))
+    )
 
 
 def under_way(case: Case, count: int, zone: str, counts: tuple[tuple[str, int], ...] = ()) -> Case:
@@ -156,7 +158,10 @@ def under_way(case: Case, count: int, zone: str, counts: tuple[tuple[str, int], 
         InFlight(resource=f"vol-{n}", decision_id=f"d{n}", since=since, zone=zone, counts=counts)
         for n in range(count)
     )
-    return replace(case, standing=replace(case.standing, traffic=Traffic(in_flight=others)))
+    return replace(
+        case,
+        resource_state=replace(case.resource_state, concurrency=ConcurrencyState(in_flight=others)),
+    )
 
 
 def about(change: Callable[[AuroraCase], AuroraCase]) -> Callable[[Case], Case]:

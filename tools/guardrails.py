@@ -36,7 +36,15 @@ from headroom.domain.limits import Mode
 from headroom.domain.policy import Policy
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.policy_schema import schema
-from tests.builders import activity, evidence, gp3, observation, policy, standing, volume
+from tests.builders import (
+    activity,
+    decision_input,
+    gp3,
+    observation,
+    policy,
+    resource_state,
+    volume,
+)
 from tests.domain.clusters import cluster_evidence
 from tests.domain.earlier import history
 from tools.guardrail_entries import GROUPS, Base, Entry
@@ -70,13 +78,13 @@ def base_case(base: Base) -> Case:
             iops_check=[0.0] * 30 + [1.0] * 30,
         )  # fmt: skip
         seen = observation(load)
-    made = evidence(seen, rules=rules, stand=standing(enrolment_usd=Decimal(8)))
+    made = decision_input(seen, rules=rules, stand=resource_state(enrolment_usd=Decimal(8)))
     decision = decide(made)
     if not isinstance(decision.answer, Act):
         raise LookupError(f"the example of the page is not carried out: {decision.summary}")
     return Case(
         plan=decision.answer.plan, observation=seen, demand=decision.demand,
-        diagnosis=decision.diagnosis, standing=made.standing, policy=rules,
+        diagnosis=decision.diagnosis, resource_state=made.resource_state, policy=rules,
         effective=decision.effective, known_days=5.2 if lowers else 0.0,
     )  # fmt: skip
 
@@ -86,7 +94,7 @@ def _base_cluster() -> Case:
     found = cluster_evidence(rules)
     decision = decide_cluster(found)
     said = decide_mode(found.seen, limits=limits_of(decision.effective.limits), prices=found.prices)
-    case = case_for(found, said, decision.effective, decision.diagnosis, decision.standing)
+    case = case_for(found, said, decision.effective, decision.diagnosis, decision.resource_state)
     if case is None or not isinstance(decision.answer, Act):
         raise LookupError(f"the example of the page is not carried out: {decision.summary}")
     return case

@@ -16,8 +16,14 @@ from typing import Protocol
 from botocore.exceptions import ClientError
 
 from headroom.adapters import aurora_shapes as shapes
-from headroom.adapters.aurora_beside import Beside, RdsClient
-from headroom.adapters.aurora_facts import AVAILABLE, LEAVING, mode_seen, modification_of, volume_of
+from headroom.adapters.aurora_beside import ClusterContext, RdsClient
+from headroom.adapters.aurora_facts import (
+    AVAILABLE,
+    LEAVING,
+    modification_of,
+    observed_mode,
+    volume_of,
+)
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.noted import Noted
 from headroom.adapters.preconditions import moved_on, unread
@@ -26,7 +32,7 @@ from headroom.adapters.rds_shapes import applied_with
 from headroom.domain.aurora import AuroraActivity, AuroraCluster
 from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.cluster_decision import mode_of
-from headroom.domain.cluster_memory import ClusterMemory, ModeChanged, remember
+from headroom.domain.cluster_memory import ClusterMemory, ClusterModeChange, remember
 from headroom.domain.outcome import Applied, Outcome, Refusal, Refused, Stale, declined
 from headroom.domain.resources import Configuration, Modification, ResourceRef, Volume
 from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
@@ -36,27 +42,27 @@ _GONE = "DBClusterNotFoundFault"
 _log = logging.getLogger(__name__)
 
 
-class ClusterMetrics(Protocol):
+class ClusterActivityReader(Protocol):
     """What CloudWatch has published of a cluster."""
 
     def of_cluster(self, cluster: AuroraCluster, now: datetime) -> AuroraActivity: ...
 
 
-class ClusterPrices(Protocol):
+class ClusterPriceReader(Protocol):
     """Where prices of Aurora come from."""
 
     def aurora(self, region: str, engine: str) -> AuroraPrices: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _ReportedCluster:
     """A cluster as RDS showed it, with its members."""
 
     shape: shapes.Shape
     members: tuple[shapes.Shape, ...]
 
 
-class AuroraStorage:
+class AuroraClusterStorage:
     """The Aurora clusters of one account and Region; also what decisions about them need beside.
 
     `modify_client` must not retry by itself. `notes` keep what was seen of each cluster, `clock`
@@ -67,8 +73,8 @@ class AuroraStorage:
         self,
         client: RdsClient,
         *,
-        metrics: ClusterMetrics,
-        prices: ClusterPrices,
+        metrics: ClusterActivityReader,
+        prices: ClusterPriceReader,
         notes: Notes,
         clock: Callable[[], datetime],
         account_id: str,
@@ -76,7 +82,7 @@ class AuroraStorage:
         modify_client: RdsClient | None = None,
     ) -> None:
         self._rds = client
-        self._beside = Beside(client)
+        self._beside = ClusterContext(client)
         self._modify = modify_client or client
         self._metrics = metrics
         self._prices = prices
@@ -114,7 +120,7 @@ class AuroraStorage:
                 told.shape, told.members, account_id=self._account_id, region=self._region,
                 reserved=self._beside.reserved(told.shape["Engine"], members),
                 parallel_query=self._beside.parallel_query(told.shape),
-                first_seen_in_mode=_first_seen(told.shape, memory), named_at=memory.named_at,
+                first_seen_in_mode=_first_observed(told.shape, memory), named_at=memory.named_at,
             )  # fmt: skip
             volume = self._volume(told, memory)
             self._tags[ref.resource_id] = volume.tags
@@ -156,7 +162,9 @@ class AuroraStorage:
         self, ref: ResourceRef, volume: Volume, memory: ClusterMemory, target: Configuration
     ) -> Outcome:
         expected = volume.configuration
-        attempt = ModeChanged(at=self._clock(), origin=mode_of(expected), target=mode_of(target))
+        attempt = ClusterModeChange(
+            at=self._clock(), origin=mode_of(expected), target=mode_of(target)
+        )
         try:
             self.memory(ref, lambda before: replace(before, attempt=attempt))
         except Exception as failed:  # what could not be told from somebody else's is not sent
@@ -207,24 +215,26 @@ class AuroraStorage:
         """What is remembered after `change`; None of a cluster no look has seen."""
         return self._noted.amend(ref, lambda before: None if before is None else change(before))
 
-    def _look(self, ref: ResourceRef, told: _Told, *, acting: bool = False) -> ClusterMemory:
+    def _look(
+        self, ref: ResourceRef, told: _ReportedCluster, *, acting: bool = False
+    ) -> ClusterMemory:
         """What RDS shows now, laid beside what was noted of the last look."""
         at = self._clock()
         with reading(f"the mode of {ref.resource_id}"):
-            seen = mode_seen(told.shape)
-        noted = self._noted.laid_beside(
+            seen = observed_mode(told.shape)
+        noted = self._noted.with_context(
             ref, seen, lambda before: remember(before, seen, at),
             name=ref.resource_id, acting=acting,
         )  # fmt: skip
         return remember(None, seen, at) if noted is None else noted
 
-    def _volume(self, told: _Told, memory: ClusterMemory) -> Volume:
+    def _volume(self, told: _ReportedCluster, memory: ClusterMemory) -> Volume:
         return volume_of(
             told.shape, told.members, account_id=self._account_id, region=self._region,
             memory=memory,
         )  # fmt: skip
 
-    def _told(self, ref: ResourceRef) -> _Told:
+    def _told(self, ref: ResourceRef) -> _ReportedCluster:
         name = ref.resource_id
         with reading(f"DescribeDBClusters {name}"):
             try:
@@ -246,10 +256,10 @@ class AuroraStorage:
                 shape = {**shape, "TagList": told["TagList"]}
         of_it = [{"Name": "db-cluster-id", "Values": [name]}]
         members = tuple(self._beside.pages("describe_db_instances", "DBInstances", Filters=of_it))
-        return _Told(shape=shape, members=members)
+        return _ReportedCluster(shape=shape, members=members)
 
 
-def _first_seen(shape: shapes.Shape, memory: ClusterMemory) -> datetime | None:
+def _first_observed(shape: shapes.Shape, memory: ClusterMemory) -> datetime | None:
     """Since when the mode was seen by us, unless AWS's gate tells it better.
 
     The gate tells when a cluster was last made I/O-Optimized, and it is so since; that we watch it

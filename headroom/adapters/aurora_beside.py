@@ -27,7 +27,7 @@ class RdsClient(Protocol):
     def modify_db_cluster(self, **sent: Any) -> Mapping[str, Any]: ...
 
 
-class Beside:
+class ClusterContext:
     """Reads that more than one cluster may share."""
 
     def __init__(self, client: RdsClient) -> None:

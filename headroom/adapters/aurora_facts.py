@@ -8,7 +8,7 @@ from datetime import UTC
 from headroom.adapters.aurora_shapes import Shape, status_of
 from headroom.domain.aurora import StorageMode, has_nvme
 from headroom.domain.cluster_decision import configuration_of
-from headroom.domain.cluster_memory import ClusterMemory, ModeSeen
+from headroom.domain.cluster_memory import ClusterMemory, ObservedMode
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.rds_changes import flushed
 from headroom.domain.resources import Kind, Modification, ModificationState, ResourceRef, Volume
@@ -20,23 +20,23 @@ NO_WRITER = "no member of it writes"
 Database: the writes that are replicated to it are billed alike in both modes."""
 
 
-def mode_of_shape(shape: Shape) -> StorageMode:
+def storage_mode_of(shape: Shape) -> StorageMode:
     """The mode in force, which AWS leaves out for Standard; raises ValueError for another type."""
     return StorageMode(shape.get("StorageType") or StorageMode.STANDARD)
 
 
-def pending_mode(shape: Shape) -> StorageMode | None:
+def pending_storage_mode(shape: Shape) -> StorageMode | None:
     """The mode that is pending; raises ValueError for another type."""
     pending = (shape.get("PendingModifiedValues") or {}).get("StorageType")
     return None if pending is None else StorageMode(pending)
 
 
-def mode_seen(shape: Shape) -> ModeSeen:
+def observed_mode(shape: Shape) -> ObservedMode:
     """What a cluster's shape says of its mode; raises KeyError or ValueError."""
-    return ModeSeen(
+    return ObservedMode(
         identity=shape.get("DbClusterResourceId") or shape["DBClusterIdentifier"],
-        mode=mode_of_shape(shape),
-        pending=pending_mode(shape),
+        mode=storage_mode_of(shape),
+        pending=pending_storage_mode(shape),
         applying=shape["Status"] != AVAILABLE,
     )
 
@@ -52,7 +52,7 @@ def volume_of(
     told = sorted(shape.get("DBClusterMembers") or (), key=lambda m: not m.get("IsClusterWriter"))
     classes = sorted({one["DBInstanceClass"] for one in members})
     pending = set(flushed(shape.get("PendingModifiedValues") or {}))
-    if memory is not None and memory.mode is not mode_of_shape(shape):
+    if memory is not None and memory.mode is not storage_mode_of(shape):
         pending -= {"StorageType"}
     ref = ResourceRef(
         kind=Kind.AURORA, account_id=account_id, region=region,
@@ -61,7 +61,7 @@ def volume_of(
     created = shape["ClusterCreateTime"].astimezone(UTC)
     return Volume(
         ref=ref,
-        configuration=configuration_of(mode_of_shape(shape)),
+        configuration=configuration_of(storage_mode_of(shape)),
         availability_zone=", ".join(sorted(shape.get("AvailabilityZones") or ())),
         state=shape["Status"],
         created_at=created,
@@ -85,7 +85,10 @@ def modification_of(shape: Shape, memory: ClusterMemory) -> Modification | None:
     change = memory.changed
     if change is None:
         return None
-    there = mode_of_shape(shape) is change.target and pending_mode(shape) in (None, change.target)
+    there = storage_mode_of(shape) is change.target and pending_storage_mode(shape) in (
+        None,
+        change.target,
+    )
     return Modification(
         state=ModificationState.COMPLETED if there else ModificationState.MODIFYING,
         started_at=change.at,

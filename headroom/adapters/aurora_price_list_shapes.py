@@ -40,14 +40,16 @@ _DEAREST = Decimal("1.6")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAurora:
+class ParsedAuroraPrices:
     """Prices, and one line for each product that should have been part of them and was not."""
 
     prices: AuroraPrices
-    passed_over: tuple[str, ...]
+    skipped_offers: tuple[str, ...]
 
 
-def read_aurora(products: Iterable[str], *, region: str, engine: str, today: date) -> ReadAurora:
+def parse_aurora_offers(
+    products: Iterable[str], *, region: str, engine: str, today: date
+) -> ParsedAuroraPrices:
     """Aurora prices of `engine` (`aurora-mysql` or `aurora-postgresql`) in `region`.
 
     A class is in them only with both its prices; what has several has none. Raises
@@ -65,7 +67,7 @@ def read_aurora(products: Iterable[str], *, region: str, engine: str, today: dat
         acu_hour=acus, gib=(clear[_STORAGE], clear[_IO_STORAGE]),
         million_ios=(clear[_IOS] * MILLION).normalize(),
     )  # fmt: skip
-    return ReadAurora(prices=prices, passed_over=(*found.passed_over, *strange))
+    return ParsedAuroraPrices(prices=prices, skipped_offers=(*found.skipped_offers, *strange))
 
 
 def _hours(clear: Mapping[str, Decimal]) -> tuple[dict[str, Pair], list[str]]:

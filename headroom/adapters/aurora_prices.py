@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import chain
 
-from headroom.adapters.aurora_price_list_shapes import ENGINES, read_aurora
+from headroom.adapters.aurora_price_list_shapes import ENGINES, parse_aurora_offers
 from headroom.adapters.price_list import DATABASES, PriceList
 from headroom.adapters.price_products import PriceListUnreadable
 from headroom.domain.aurora_bill import AuroraPrices, aurora_prices
@@ -23,7 +23,7 @@ USABLE = timedelta(days=30)
 """How long one is used when it cannot be read again."""
 RETRY = timedelta(hours=1)
 """How long nobody asks the API again after anybody did."""
-RELOOK = timedelta(minutes=10)
+RECHECK_AFTER = timedelta(minutes=10)
 """How long a function trusts its memory of the note."""
 SHARED_FAMILIES = ("Database Storage", "System Operation", "Serverless", "ServerlessV2")
 """Product families of storage, I/O and ACUs, most of them sold for any engine."""
@@ -31,7 +31,7 @@ INSTANCES = "Database Instance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptEngine:
+class StoredEnginePrices:
     """The prices of one engine as they were last read."""
 
     engine: str
@@ -40,10 +40,10 @@ class KeptEngine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptAurora:
+class StoredAuroraPrices:
     """What the note holds. A stored one outlives the release that wrote it."""
 
-    engines: tuple[KeptEngine, ...] = ()
+    engines: tuple[StoredEnginePrices, ...] = ()
     tried_at: datetime | None = None
 
 
@@ -56,7 +56,7 @@ class AuroraPriceBook:
         self._notes = notes
         self._list = price_list
         self._clock = clock
-        self._seen: tuple[datetime, KeptAurora] | None = None
+        self._seen: tuple[datetime, StoredAuroraPrices] | None = None
 
     def aurora(self, region: str, engine: str) -> AuroraPrices:
         """Unit prices of `engine`: those kept, or else the dated table; raises PriceUnknown."""
@@ -87,11 +87,11 @@ class AuroraPriceBook:
                 own = self._list.products(
                     region, DATABASES, (INSTANCES,), databaseEngine=ENGINES[engine]
                 )
-                read = read_aurora(
+                read = parse_aurora_offers(
                     chain(shared, own), region=region, engine=engine, today=now.date()
                 )
                 _believe(read.prices)
-                found.append(KeptEngine(engine=engine, prices=read.prices, read_at=now))
+                found.append(StoredEnginePrices(engine=engine, prices=read.prices, read_at=now))
             except (PriceListUnreadable, ReadFailed) as problem:
                 problems.append(f"{engine}: {problem}")
         if found:
@@ -101,34 +101,34 @@ class AuroraPriceBook:
             return f"The Aurora prices of {region} were not read anew: {'; '.join(problems)}."
         return None
 
-    def _kept(self) -> KeptAurora:
+    def _kept(self) -> StoredAuroraPrices:
         """What the note holds, as remembered for RELOOK; what was remembered if it does not answer."""
         now = self._clock()
-        if self._seen is not None and now - self._seen[0] < RELOOK:
+        if self._seen is not None and now - self._seen[0] < RECHECK_AFTER:
             return self._seen[1]
         try:
-            kept = kept_in(self._notes.note(NOTE))
+            kept = stored_aurora_prices(self._notes.note(NOTE))
         except ReadFailed:
-            return KeptAurora() if self._seen is None else self._seen[1]
+            return StoredAuroraPrices() if self._seen is None else self._seen[1]
         if kept.engines:  # that nothing is kept is not remembered: somebody may be reading it
             self._seen = (now, kept)
         return kept
 
 
-def kept_in(text: str) -> KeptAurora:
+def stored_aurora_prices(text: str) -> StoredAuroraPrices:
     """What a note says; one that this release cannot read counts as none."""
     if not text:
-        return KeptAurora()
+        return StoredAuroraPrices()
     try:
-        kept: KeptAurora = from_json(text, KeptAurora)
+        kept: StoredAuroraPrices = from_json(text, StoredAuroraPrices)
         return kept
     except Unreadable:
-        return KeptAurora()
+        return StoredAuroraPrices()
 
 
 def _claimed(text: str, now: datetime) -> tuple[str, bool]:
     """Whether the caller is the one to ask: the list is not fresh, and nobody tried lately."""
-    kept = kept_in(text)
+    kept = stored_aurora_prices(text)
     fresh = {one.engine for one in kept.engines if now - one.read_at < FRESH} == set(ENGINES)
     tried = kept.tried_at is not None and now - kept.tried_at < RETRY
     if fresh or tried:
@@ -136,9 +136,9 @@ def _claimed(text: str, now: datetime) -> tuple[str, bool]:
     return to_json(replace(kept, tried_at=now)), True
 
 
-def _with(text: str, found: tuple[KeptEngine, ...]) -> tuple[str, None]:
+def _with(text: str, found: tuple[StoredEnginePrices, ...]) -> tuple[str, None]:
     """The note with what was read in place of the same engines' prices."""
-    kept, read = kept_in(text), {one.engine for one in found}
+    kept, read = stored_aurora_prices(text), {one.engine for one in found}
     left = tuple(one for one in kept.engines if one.engine not in read)
     return to_json(replace(kept, engines=(*left, *found))), None
 

@@ -76,7 +76,7 @@ def cluster(
         status=status_of(shape, [found[name] for name in names]),
         mode=mode,
         mode_since=_since(mode, opens, first_seen_in_mode),
-        pending_mode=None if pending is None else StorageMode(pending),
+        pending_storage_mode=None if pending is None else StorageMode(pending),
         next_allowed_at=opens,
         members=members_of(shape, found.values()),
         reserved=reserved,
@@ -89,7 +89,7 @@ def cluster(
         serverless_members=tuple(
             name for name in names if found[name]["DBInstanceClass"] == SERVERLESS
         ),
-        own_from=max(
+        mode_allowed_from=max(
             (at for at in (_instant(shape.get("ClusterCreateTime")), named_at) if at is not None),
             default=None,
         ),

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.errors import reading
-from headroom.domain.standing import CalendarSeen
+from headroom.domain.standing import CalendarState
 from headroom.ports.storage import ReadFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
 
-ASKED_AGAIN = timedelta(minutes=1)
+CALENDAR_TTL = timedelta(minutes=1)
 """After how long a calendar is asked again; a look at a fleet asks it once, not for each volume."""
 STATES = {"OPEN": True, "CLOSED": False}
 
@@ -23,13 +23,13 @@ class ManagerCalendars:
 
     def __init__(self, client: SSMClient) -> None:
         self._client: Any = client
-        self._asked: dict[str, tuple[datetime, CalendarSeen]] = {}
+        self._asked: dict[str, tuple[datetime, CalendarState]] = {}
 
-    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarSeen, ...]:
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:
         """What each of them says at `now`; one that cannot be read is closed, and says why."""
         return tuple(self._seen(name, now) for name in names)
 
-    def _seen(self, name: str, now: datetime) -> CalendarSeen:
+    def _seen(self, name: str, now: datetime) -> CalendarState:
         at, known = self._asked.get(name, (None, None))
         if at is not None and known is not None and _holds(known, at, now):
             return known
@@ -37,7 +37,7 @@ class ManagerCalendars:
         self._asked[name] = now, found
         return found
 
-    def _ask(self, name: str, now: datetime) -> CalendarSeen:
+    def _ask(self, name: str, now: datetime) -> CalendarState:
         try:
             with reading(f"GetCalendarState of {name}"):
                 answer = self._client.get_calendar_state(
@@ -45,15 +45,15 @@ class ManagerCalendars:
                 )
                 is_open = STATES[answer["State"]]
         except ReadFailed as error:
-            return CalendarSeen(name=name, open=False, problem=str(error))
+            return CalendarState(name=name, open=False, problem=str(error))
         changes_at = _instant(answer.get("NextTransitionTime"))
-        return CalendarSeen(name=name, open=is_open, changes_at=changes_at)
+        return CalendarState(name=name, open=is_open, changes_at=changes_at)
 
 
-def _holds(known: CalendarSeen, at: datetime, now: datetime) -> bool:
+def _holds(known: CalendarState, at: datetime, now: datetime) -> bool:
     """Whether what a calendar said at `at` is still to be believed."""
     changed = known.changes_at is not None and at < known.changes_at <= now
-    return at <= now < at + ASKED_AGAIN and not changed
+    return at <= now < at + CALENDAR_TTL and not changed
 
 
 def _instant(text: object) -> datetime | None:

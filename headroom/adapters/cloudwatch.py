@@ -38,7 +38,7 @@ ACTIVITY = timedelta(hours=3)
 HISTORY = timedelta(days=14)
 
 
-def glance_covering(scan_every: timedelta) -> timedelta:
+def glance_window(scan_every: timedelta) -> timedelta:
     """How far a glance looks back so that no minute lies between two scans: at least 30 minutes."""
     return max(GLANCE, scan_every + LATE)
 

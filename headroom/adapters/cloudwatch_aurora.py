@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headroom.adapters.metric_data import Query, Statistic, Window, read, window
 from headroom.domain.aurora import AuroraActivity, AuroraCluster
-from headroom.domain.aurora_demand import LOOK_BACK
+from headroom.domain.aurora_demand import LOOKBACK_WINDOW
 from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
 from headroom.ports.metrics import Glance
 from headroom.ports.storage import StorageView
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "AWS/RDS"
 PERIOD_S = 300
-SPAN = LOOK_BACK + timedelta(days=1)
+SPAN = LOOKBACK_WINDOW + timedelta(days=1)
 """Whole days within LOOK_BACK, and the rest of the first one."""
 
 

@@ -53,31 +53,31 @@ class CloudWatchRdsMetrics:
 
         The instance's activity is that of the storage, with its balances on a grid of their own.
         """
-        _some_member(view)
+        _member_of(view)
         span = window(now, length=ACTIVITY, period_s=60)
         found = read(self._client, storage_queries(view.volume), span)
-        own = storage_activity(view.volume, _its_own(found, view.volume), span)
+        own = storage_activity(view.volume, _own_activity(found, view.volume), span)
         if view.instance is None:
             return own, None
         slow_span = window(now, length=ACTIVITY, period_s=300)
         slow = read(self._client, balance_queries(view.volume, view.instance), slow_span)
-        return own, instance_activity(view.volume, own, _its_own(slow, view.volume), slow_span)
+        return own, instance_activity(view.volume, own, _own_activity(slow, view.volume), slow_span)
 
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published.
 
         Raises ReadFailed.
         """
-        _some_member(view)
+        _member_of(view)
         span = window(now, length=HISTORY, period_s=300)
         found = read(self._client, storage_queries(view.volume, span.period_s), span)
-        found = _its_own(found, view.volume)
+        found = _own_activity(found, view.volume)
         if not any(series.known() for series in found.values()):
             return None
         return storage_activity(view.volume, found, span)
 
 
-def _its_own(found: Mapping[Query, Series], volume: Volume) -> dict[Query, Series]:
+def _own_activity(found: Mapping[Query, Series], volume: Volume) -> dict[Query, Series]:
     """What was published since the database has its name: before, another one may have had it."""
     return {query: _from(series, volume.created_at) for query, series in found.items()}
 
@@ -90,6 +90,6 @@ def _from(series: Series, begin: datetime) -> Series:
     return replace(series, values=nothing + series.values[skip:])
 
 
-def _some_member(view: StorageView) -> None:
+def _member_of(view: StorageView) -> None:
     if not members(view.volume):
         raise ReadFailed(f"{view.volume.ref.resource_id} names no DB instance to measure")

@@ -12,13 +12,20 @@ from headroom.adapters.messages import (
     Section,
     clipped,
     configuration_facts,
-    one_line,
-    told_counts,
+    single_line,
+    withheld_counts,
 )
-from headroom.domain.day import MOST_QUEUED, Awaited, Change, Counted, Day, Observed
+from headroom.domain.day import (
+    MOST_QUEUED,
+    Change,
+    DailyDigest,
+    ObservedChange,
+    PendingApproval,
+    RecordCount,
+)
 from headroom.domain.message_rate import Priority
-from headroom.domain.records import Glimpse, Step
-from headroom.domain.stops import ENDLESS, Breaker
+from headroom.domain.records import RecordSummary, Step
+from headroom.domain.stops import INDEFINITE, Breaker
 
 LISTED = 10
 LONGEST_LINE = 260
@@ -34,7 +41,7 @@ ENDED = {
 T = TypeVar("T")
 
 
-def of_day(day: Day) -> Message:
+def digest_message(day: DailyDigest) -> Message:
     """Changes, what went wrong, what waits, what stops, what would have been done, and money."""
     place = f"account {day.account_id}, {day.region}"
     return Message(
@@ -52,7 +59,7 @@ def of_day(day: Day) -> Message:
             "until": day.until.isoformat(),
             "changes": day.changed.count,
             "ended": dict(day.ended),
-            "went_wrong": day.went_wrong.count,
+            "unsuccessful": day.unsuccessful.count,
             "escalated": day.escalated.count,
             "awaiting": [one.decision_id for one in day.awaiting],
             "would_have_changed": {o.kind: o.volumes for o in day.observed},
@@ -69,10 +76,10 @@ def of_day(day: Day) -> Message:
     )
 
 
-def _headline(day: Day) -> str:
+def _headline(day: DailyDigest) -> str:
     parts = [_many(day.changed.count, "change", more=day.changed.more)]
-    if day.went_wrong.count:
-        parts.append(f"{day.went_wrong.count:,} went wrong")
+    if day.unsuccessful.count:
+        parts.append(f"{day.unsuccessful.count:,} went wrong")
     waits = day.escalated.count + day.awaiting_count
     if waits:
         parts.append(f"{waits:,} need you")
@@ -81,7 +88,7 @@ def _headline(day: Day) -> str:
     return f"the day in {day.region}: {', '.join(parts)}"
 
 
-def _facts(day: Day) -> Iterator[tuple[str, str]]:
+def _facts(day: DailyDigest) -> Iterator[tuple[str, str]]:
     helped = dict(day.ended)
     if day.changed.count:
         told = [f"{count:,} {ENDED.get(Step(step), step)}" for step, count in helped.items()]
@@ -95,10 +102,10 @@ def _facts(day: Day) -> Iterator[tuple[str, str]]:
         least = "at least " if day.queued >= MOST_QUEUED else ""
         yield "In the queue for a place or an hour", f"{least}{day.queued:,}"
     if day.withheld:
-        yield "Withheld by the rate of messages", told_counts(day.withheld)
+        yield "Withheld by the rate of messages", withheld_counts(day.withheld)
 
 
-def _sections(day: Day) -> Iterator[Section]:
+def _sections(day: DailyDigest) -> Iterator[Section]:
     yield Section(title="Stopped until somebody does something", lines=tuple(_stops(day)))
     yield Section(
         title="Waits for your approval",
@@ -110,7 +117,7 @@ def _sections(day: Day) -> Iterator[Section]:
         lines=_listed(day.escalated.shown, _glimpse, day.escalated.count, _audit(day, "escalate"),
                       more=day.escalated.more),
     )  # fmt: skip
-    yield Section(title="Went wrong", lines=_wrong(day, day.went_wrong))
+    yield Section(title="Went wrong", lines=_wrong(day, day.unsuccessful))
     yield Section(
         title="Changed",
         lines=_listed(day.changes, _change, day.changed.count, _audit(day, "applied"),
@@ -119,12 +126,12 @@ def _sections(day: Day) -> Iterator[Section]:
     yield Section(title="Would have been done if the mode allowed it", lines=tuple(_observed(day)))
 
 
-def _stops(day: Day) -> Iterator[str]:
+def _stops(day: DailyDigest) -> Iterator[str]:
     if day.policy_unreadable is not None:
         yield _line(f"nothing is changed: {day.policy_unreadable}")
     if day.pause is not None:
         until = (
-            "without end" if day.pause.until >= ENDLESS else f"until {_instant(day.pause.until)}"
+            "without end" if day.pause.until >= INDEFINITE else f"until {_instant(day.pause.until)}"
         )
         because = f": {day.pause.reason}" if day.pause.reason else ""
         yield _line(
@@ -144,14 +151,14 @@ def _stops(day: Day) -> Iterator[str]:
         yield f"and {more:,} more: headroom breaker list --region {day.region}"
 
 
-def _breakers(day: Day) -> tuple[Breaker, ...]:
+def _breakers(day: DailyDigest) -> tuple[Breaker, ...]:
     return (*((day.account_breaker,) if day.account_breaker else ()), *day.breakers)
 
 
-def _awaited(day: Day, awaited: Awaited) -> str:
+def _awaited(day: DailyDigest, awaited: PendingApproval) -> str:
     until = "" if awaited.expires is None else f", until {_instant(awaited.expires)}"
     command = f"headroom approve {awaited.decision_id} --region {day.region}"
-    return f"{clipped(one_line(awaited.summary), LONGEST_LINE - 120)}{until}; {command}"
+    return f"{clipped(single_line(awaited.summary), LONGEST_LINE - 120)}{until}; {command}"
 
 
 def _change(change: Change) -> str:
@@ -162,20 +169,20 @@ def _change(change: Change) -> str:
     )
 
 
-def _glimpse(glimpse: Glimpse) -> str:
-    return f"{clipped(one_line(glimpse.summary), LONGEST_LINE - 30)} ({glimpse.decision_id})"
+def _glimpse(record_summary: RecordSummary) -> str:
+    return f"{clipped(single_line(record_summary.summary), LONGEST_LINE - 30)} ({record_summary.decision_id})"
 
 
-def _wrong(day: Day, wrong: Counted) -> tuple[str, ...]:
-    def line(glimpse: Glimpse) -> str:
-        name = glimpse.resource.rsplit("/", 1)[-1]
-        said = f"{name}, {glimpse.step.value.replace('_', ' ')}: {glimpse.summary}"
-        return f"{clipped(one_line(said), LONGEST_LINE - 30)} ({glimpse.decision_id})"
+def _wrong(day: DailyDigest, wrong: RecordCount) -> tuple[str, ...]:
+    def line(record_summary: RecordSummary) -> str:
+        name = record_summary.resource.rsplit("/", 1)[-1]
+        said = f"{name}, {record_summary.step.value.replace('_', ' ')}: {record_summary.summary}"
+        return f"{clipped(single_line(said), LONGEST_LINE - 30)} ({record_summary.decision_id})"
 
     return _listed(wrong.shown, line, wrong.count, _audit(day, None), more=wrong.more)
 
 
-def _observed(day: Day) -> Iterator[str]:
+def _observed(day: DailyDigest) -> Iterator[str]:
     for group in day.observed:
         yield _group(group)
     if day.observed and day.held > day.observed_read:
@@ -183,7 +190,7 @@ def _observed(day: Day) -> Iterator[str]:
         yield (f"this is the newest {day.observed_read:,} of {most} volumes: {_audit(day, 'hold')}")
 
 
-def _group(group: Observed) -> str:
+def _group(group: ObservedChange) -> str:
     return (
         f"{_many(group.volumes, 'volume')} {group.kind}, "
         f"{group.price_change_usd:+,.2f} USD a month together"
@@ -201,7 +208,7 @@ def _listed(
     return tuple(lines)
 
 
-def _audit(day: Day, outcome: str | None) -> str:
+def _audit(day: DailyDigest, outcome: str | None) -> str:
     of = "" if outcome is None else f" --outcome {outcome}"
     return (
         f"headroom audit{of} --since {_exact(day.since)} --until {_exact(day.until)} "
@@ -230,7 +237,7 @@ def _usd(amount: Decimal) -> str:
 
 
 def _line(text: str) -> str:
-    return clipped(one_line(text), LONGEST_LINE)
+    return clipped(single_line(text), LONGEST_LINE)
 
 
 def _instant(at: datetime) -> str:

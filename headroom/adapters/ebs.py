@@ -86,7 +86,7 @@ class EbsStorage:
                     name = volume.ref.resource_id
                     latest = modifications.get(name)
                     if name in unclear:
-                        latest = shapes.not_understood(volume, unclear[name])
+                        latest = shapes.unreadable_answer(volume, unclear[name])
                     yield StorageView(volume=volume, modification=latest, instance=None)
 
     def view(self, ref: ResourceRef) -> StorageView:
@@ -120,7 +120,7 @@ class EbsStorage:
             name = volume.ref.resource_id
             change = latest.get(name)
             if name in unclear:
-                change = shapes.not_understood(volume, unclear[name])
+                change = shapes.unreadable_answer(volume, unclear[name])
             alone = volume.instance_ids == (instance_id,) and not volume.multi_attach
             views.append(
                 StorageView(
@@ -212,7 +212,7 @@ class EbsStorage:
             return shapes.latest(shapes.modification(m) for m in found)
         except shapes.MALFORMED as error:
             _log.warning("a modification of %s is not understood: %r", volume_id, error)
-            return shapes.not_understood(volume, shapes.start_of(found[0]))
+            return shapes.unreadable_answer(volume, shapes.start_of(found[0]))
 
     def _all_modifications(
         self, of: Sequence[str] | None = None
@@ -281,10 +281,10 @@ class EbsStorage:
         """None as well for an old type that is not EBS-optimized though it could be."""
         key = (str(instance["InstanceType"]), bool(instance.get("EbsOptimized")))
         if key not in self._limits:
-            self._limits[key] = self._told_limits(key[0], optimized=key[1])
+            self._limits[key] = self._reported_limits(key[0], optimized=key[1])
         return self._limits[key]
 
-    def _told_limits(self, name: str, *, optimized: bool) -> InstanceLimits | None:
+    def _reported_limits(self, name: str, *, optimized: bool) -> InstanceLimits | None:
         try:
             answer = self._ec2.describe_instance_types(InstanceTypes=[name])  # type: ignore[list-item]
         except ClientError as error:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 
-def named_volumes(
+def volumes_by_id(
     client: EC2Client, volume_ids: Iterable[str], *, account_id: str, region: str
 ) -> dict[str, Volume]:
     """The volumes there are of these, by id, 200 a call; one not understood is left out.

@@ -95,7 +95,7 @@ def modification(shape: Shape) -> Modification:
     )
 
 
-def not_understood(volume: Volume, started_at: datetime | None) -> Modification:
+def unreadable_answer(volume: Volume, started_at: datetime | None) -> Modification:
     """What stands for a modification that cannot be read: one in flight, so that nothing acts.
 
     Without a start it is as old as the volume, which no window of 24 hours counts.

@@ -10,7 +10,7 @@ from headroom.adapters.events_out import (
     CHANGE,
     DECISION,
     DETAIL_TYPES,
-    MOST_NAMES,
+    MAX_RESOURCES,
     REQUEST,
     SOURCE,
     STOP,
@@ -108,7 +108,7 @@ def _detail(detail_type: str) -> Schema:
         "policy_version": MAYBE,
         "plan": {"anyOf": [{"type": "null"}, _plan()]},
         "blocking": {
-            "type": "array", "items": TEXT, "maxItems": MOST_NAMES,
+            "type": "array", "items": TEXT, "maxItems": MAX_RESOURCES,
             "description": "Guardrails that did not allow the plan.",
         },
         "approval": _told(MAYBE, "Why a person must agree to an act first; null if none must."),

@@ -142,7 +142,7 @@ def _alarm(envelope: _Envelope) -> tuple[Signal, ...]:
     value, reason = _state(state), str(state.get("reason", ""))
     if state.get("evaluationState") == "PARTIAL_DATA":
         said = f"partial data; {reason}"
-        return (envelope.signal(Claim.LOOK_AT_CONTRIBUTORS, said, alarm=name),)
+        return (envelope.signal(Claim.CHECK_CONTRIBUTORS, said, alarm=name),)
     if value != "ALARM":
         return (envelope.signal(Claim.NOTHING, f"{value}: {reason}", alarm=name),)
     configuration = _mapping(envelope.detail.get("configuration"), "detail.configuration")
@@ -151,7 +151,7 @@ def _alarm(envelope: _Envelope) -> tuple[Signal, ...]:
     if refs:
         return tuple(envelope.signal(Claim.PRESSURE, reason, ref=ref, alarm=name) for ref in refs)
     if any(str(m.get("expression", "")).lstrip().upper().startswith("SELECT") for m in metrics):
-        return (envelope.signal(Claim.LOOK_AT_CONTRIBUTORS, reason, alarm=name),)
+        return (envelope.signal(Claim.CHECK_CONTRIBUTORS, reason, alarm=name),)
     return (envelope.signal(Claim.NOTHING, "an alarm about no volume", alarm=name),)
 
 

@@ -34,16 +34,16 @@ REQUEST = "Headroom Request"
 STOP = "Headroom Stop"
 DETAIL_TYPES = (DECISION, REQUEST, CHANGE, STOP)
 REQUESTS = frozenset(
-    {Step.AWAITING, Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.ROLLBACK_ASKED}
+    {Step.AWAITING, Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.ROLLBACK_REQUESTED}
 )
 STOPS = frozenset({Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED, Step.BREAKER_CLOSED})
-AT_ONCE = 10
+BATCH_LIMIT = 10
 """Entries of one call. Source: EventBridge API reference, PutEvents (botocore 1.44, 2026-11)."""
 LARGEST = 250_000
 """Bytes of one call, kept below the 256 KB that one event may have since long (1 MB since 2026)."""
 LONGEST = 2_000
 """Characters of any text in an event."""
-MOST_NAMES = 60
+MAX_RESOURCES = 60
 _log = logging.getLogger(__name__)
 
 
@@ -164,7 +164,7 @@ def _decided(decision: Decision | None) -> dict[str, Any]:
         "binding": decision.diagnosis.binding.value,
         "policy_version": decision.policy_version,
         "plan": None if plan is None else plan_facts(plan),
-        "blocking": [verdict.guardrail.value for verdict in blocking][:MOST_NAMES],
+        "blocking": [verdict.guardrail.value for verdict in blocking][:MAX_RESOURCES],
         "approval": _text(answer.approval) if isinstance(answer, Act) else None,
         "expires": _instant(answer.expires) if isinstance(answer, Act) else None,
         "held_until": _instant(until),
@@ -217,7 +217,7 @@ def _calls(
     size = 0
     for one in entries:
         weight = len(json.dumps(one, default=str, ensure_ascii=False).encode())
-        if call and (len(call) == AT_ONCE or size + weight > LARGEST):
+        if call and (len(call) == BATCH_LIMIT or size + weight > LARGEST):
             yield call
             call, size = [], 0
         call.append(one)

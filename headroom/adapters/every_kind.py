@@ -17,7 +17,7 @@ CLUSTER = "cluster:"
 """What the id of a cluster begins with until it is known whether it is Aurora's."""
 
 
-class EveryStorage:
+class StorageByKind:
     """Storage of several kinds; a kind that does not answer never hides the others."""
 
     def __init__(self, storages: Mapping[Kind, Storage]) -> None:
@@ -76,7 +76,7 @@ class EveryStorage:
         return storage.apply(ref, expected=expected, seen=seen, target=target)
 
 
-class MetricsOfKind(Protocol):
+class KindMetrics(Protocol):
     """Metrics of one kind of storage."""
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]: ...
@@ -86,14 +86,14 @@ class MetricsOfKind(Protocol):
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None: ...
 
 
-class EveryMetrics:
+class MetricsByKind:
     """Metrics of several kinds: those of volumes, which read alarms too, and those of others."""
 
-    def __init__(self, of_volumes: Metrics, others: Mapping[Kind, MetricsOfKind]) -> None:
+    def __init__(self, of_volumes: Metrics, others: Mapping[Kind, KindMetrics]) -> None:
         self._of_volumes = of_volumes
         self._others = others
 
-    def _of(self, view: StorageView) -> MetricsOfKind:
+    def _of(self, view: StorageView) -> KindMetrics:
         return self._others.get(view.volume.ref.kind, self._of_volumes)
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:

@@ -11,21 +11,26 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from headroom.adapters.ledger_archive import Archive
-from headroom.adapters.ledger_glimpses import Glimpses
+from headroom.adapters.ledger_glimpses import RecordIndex
 from headroom.adapters.ledger_intents import Intents
 from headroom.adapters.ledger_items import Item
 from headroom.adapters.ledger_notes import Notes
-from headroom.adapters.ledger_requests import PeoplesRequests
-from headroom.adapters.ledger_standings import Standings
-from headroom.adapters.ledger_switches import PeoplesSwitches
-from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
+from headroom.adapters.ledger_requests import RequestLedger
+from headroom.adapters.ledger_standings import StateStore
+from headroom.adapters.ledger_switches import SwitchLedger
+from headroom.adapters.ledger_writes import ATTEMPTS, LedgerOutcomeUnknown
 from headroom.domain import admission
-from headroom.domain.bookkeeping import after_decided, after_step, opened_by, unfit
+from headroom.domain.bookkeeping import (
+    after_decided,
+    after_step,
+    breaker_opened_by,
+    why_not_recordable,
+)
 from headroom.domain.decision import Decision
-from headroom.domain.links import following, may_follow, opened, opening
+from headroom.domain.links import breaker_opened_record, first_record, may_follow, next_record
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import ResourceRef
-from headroom.domain.stops import Breaker, account_after
+from headroom.domain.stops import Breaker, account_state_after
 from headroom.ports.ledger import IllegalStep, LostLease
 from headroom.serialization import decision_to_json, to_json
 
@@ -33,7 +38,7 @@ RECORD = 0
 """Place of the record in every transaction; then come the state and, if it moves, the sum."""
 
 
-class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches, Notes, Glimpses):
+class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, Notes, RecordIndex):
     """All faces of the ledger of one account and Region: Requests, Archive, Switches and more.
 
     Raises LedgerUnanswered, a ReadFailed, whenever DynamoDB did not do or did not tell.
@@ -45,7 +50,7 @@ class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches
         An earlier act that nobody began is withdrawn in the same transaction.
         """
         ref = decision.observation.volume.ref
-        record = opening(decision, decision_to_json(decision))
+        record = first_record(decision, decision_to_json(decision))
         for attempt in range(1, ATTEMPTS + 1):
             held = self._state.held(ref)
             moved = after_decided(held.state, decision, due_at)
@@ -58,7 +63,7 @@ class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches
             if RECORD in refused.failed:
                 return False
             self._transactions.wait(attempt)
-        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+        raise LedgerOutcomeUnknown(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
 
     def append(
         self,
@@ -83,35 +88,37 @@ class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches
                 raise IllegalStep(f"{decision_id} is about {last.resource}, not {ref.arn}")
             seen = self._state.snapshot(ref)
             held = seen.held
-            if (problem := unfit(held.state, decision_id, step)) is not None:
+            if (problem := why_not_recordable(held.state, decision_id, step)) is not None:
                 raise IllegalStep(problem)
             if fencing is not None and not held.state.held(decision_id, fencing):
                 raise LostLease(
                     f"{ref.arn} is at fencing number {held.state.fencing}, not {fencing}"
                 )
             moved = after_step(held.state, decision_id, step, at=at, body=body, due_at=due_at)
-            record = following(last, step, at=at, summary=summary, body=text)
+            record = next_record(last, step, at=at, summary=summary, body=text)
             token = self._new_id()
             parts = self._moves(ref, held, moved, token)
-            traffic = admission.after_step(
-                seen.traffic.traffic, decision_id, step, at=at, body=body
+            concurrency = admission.after_step(
+                seen.concurrency.concurrency, decision_id, step, at=at, body=body
             )
-            parts += self._traffic.moves(seen.traffic, traffic, token)
-            account = account_after(seen.stops, self._account, step, at=at, body=body, why=summary)
-            if account is not seen.stops:
-                parts.append(self._stops.counted(seen.stops, account))
-            mine = opened_by(ref.arn, held.state, moved, summary)
+            parts += self._traffic.moves(seen.concurrency, concurrency, token)
+            account = account_state_after(
+                seen.stop_state, self._account, step, at=at, body=body, why=summary
+            )
+            if account is not seen.stop_state:
+                parts.append(self._stops.counted(seen.stop_state, account))
+            mine = breaker_opened_by(ref.arn, held.state, moved, summary)
             if mine is not None:
                 parts += [
                     self._opening(mine, decision_id, token),
                     self._stops.marked(ref.arn, mine),
                 ]
-            if account.breaker is not None and account.breaker is not seen.stops.breaker:
+            if account.breaker is not None and account.breaker is not seen.stop_state.breaker:
                 parts.append(self._opening(account.breaker, decision_id, token))
             if self._write(record, token, parts) is None:
                 return record
             self._transactions.wait(attempt)
-        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+        raise LedgerOutcomeUnknown(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
         """All records of one decision, oldest first; empty when there are none."""
@@ -123,4 +130,8 @@ class DynamoLedger(PeoplesRequests, Archive, Standings, Intents, PeoplesSwitches
 
     def _opening(self, breaker: Breaker, decision_id: str, token: str) -> Item:
         body = to_json({"decision_id": decision_id, "failures": breaker.failures})
-        return {"Put": self._put(opened(breaker, decision_id=decision_id, body=body), token)}
+        return {
+            "Put": self._put(
+                breaker_opened_record(breaker, decision_id=decision_id, body=body), token
+            )
+        }

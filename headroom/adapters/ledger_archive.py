@@ -12,7 +12,7 @@ from headroom.adapters.ledger_reads import days
 from headroom.adapters.ledger_schema import BY_DAY, BY_OUTCOME, BY_RESOURCE, RECORDS
 from headroom.adapters.ledger_state import CONDITION_FAILED
 from headroom.adapters.ledger_tables import Tables
-from headroom.domain.links import rejection
+from headroom.domain.links import rejection_record
 from headroom.domain.records import Record
 from headroom.serialization import to_json
 
@@ -39,7 +39,7 @@ class Archive(Tables):
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
         """Record an event nobody understood, once per event id."""
         body = to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
-        record = rejection(event_id, reason=reason, excerpt=excerpt, at=at, body=body)
+        record = rejection_record(event_id, reason=reason, excerpt=excerpt, at=at, body=body)
         with reading("PutItem"):
             try:
                 self._client.put_item(**self._put(record, self._new_id()))

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger_items import Item, ref_of, state_of, unwire, wire
 from headroom.adapters.ledger_reads import Reads
-from headroom.adapters.ledger_schema import BUDGET, STANDING, account_key
+from headroom.adapters.ledger_schema import BUDGET, STATE_ITEM, account_key
 from headroom.adapters.ledger_state import SUM
 from headroom.domain.budget import Budget, budget
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import ResourceRef
 from headroom.ports.storage import ReadFailed
 
@@ -53,7 +53,7 @@ def read_budget(client: DynamoDBClient, *, table: str, account_id: str, region: 
 
 def _states(
     client: Any, table: str, account_id: str, region: str
-) -> Iterator[tuple[ResourceRef, ResourceState]]:
+) -> Iterator[tuple[ResourceRef, StoredState]]:
     """Every resource's state in so far as the budget needs it, a page of 1 MB at a time."""
     names = {f"#{number}": name for number, name in enumerate(NEEDED)}
     request: dict[str, Any] = {
@@ -62,7 +62,7 @@ def _states(
         "FilterExpression": "#item = :standing",
         "ProjectionExpression": ", ".join(names),
         "ExpressionAttributeNames": names | {"#item": "item"},
-        "ExpressionAttributeValues": {":standing": wire(STANDING)},
+        "ExpressionAttributeValues": {":standing": wire(STATE_ITEM)},
     }
     while True:
         with reading("Scan"):
@@ -76,6 +76,6 @@ def _states(
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
-def _state(item: Item) -> tuple[ResourceRef, ResourceState]:
+def _state(item: Item) -> tuple[ResourceRef, StoredState]:
     state, _ = state_of(item)
     return ref_of(unwire(item["owner"])), state

@@ -7,19 +7,19 @@ from datetime import UTC, datetime
 
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger_items import Item, moment, record_of, unwire, wire
-from headroom.adapters.ledger_reads import BODIES_AT_ONCE, PAST_ALL, days
+from headroom.adapters.ledger_reads import AFTER_LAST_KEY, BODIES_PER_BATCH, days
 from headroom.adapters.ledger_schema import BY_DAY, BY_OUTCOME, RECORDS
 from headroom.adapters.ledger_tables import Tables
-from headroom.domain.records import Glimpse, Record, Step
+from headroom.domain.records import Record, RecordSummary, Step
 
 
-class Glimpses(Tables):
+class RecordIndex(Tables):
     """Reads of indexes alone: a page of 1 MB holds thousands of records."""
 
-    def glimpses(
+    def record_summaries(
         self, *, since: datetime, until: datetime, outcome: str | None = None,
         oldest_first: bool = False,
-    ) -> Iterator[Glimpse]:  # fmt: skip
+    ) -> Iterator[RecordSummary]:  # fmt: skip
         """Records in [since, until], of one outcome if it is given, newest first unless told."""
         index = RECORDS.index(BY_DAY if outcome is None else BY_OUTCOME)
         dates = list(days(since, until))
@@ -31,7 +31,7 @@ class Glimpses(Tables):
                 values={
                     ":partition": wire(str(day) if outcome is None else f"{outcome}#{day}"),
                     ":since": wire(moment(since)),
-                    ":until": wire(moment(until) + PAST_ALL),
+                    ":until": wire(moment(until) + AFTER_LAST_KEY),
                 },
                 index=index.name,
                 newest_first=not oldest_first,
@@ -43,10 +43,10 @@ class Glimpses(Tables):
     def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
         """The whole records of these ids and sequences, in their order; what is none is left out."""
         found: dict[tuple[str, int], Record] = {}
-        for start in range(0, len(keys), BODIES_AT_ONCE):
+        for start in range(0, len(keys), BODIES_PER_BATCH):
             wanted = [
                 {"decision_id": wire(decision_id), "sequence": wire(sequence)}
-                for decision_id, sequence in keys[start : start + BODIES_AT_ONCE]
+                for decision_id, sequence in keys[start : start + BODIES_PER_BATCH]
             ]
             for item in self._reads.items(self._table, wanted):
                 with reading("a record"):
@@ -55,8 +55,8 @@ class Glimpses(Tables):
         return tuple(found[key] for key in keys if key in found)
 
 
-def _glimpse(item: Item) -> Glimpse:
-    return Glimpse(
+def _glimpse(item: Item) -> RecordSummary:
+    return RecordSummary(
         decision_id=unwire(item["decision_id"]),
         sequence=unwire(item["sequence"]),
         step=Step(unwire(item["step"])),

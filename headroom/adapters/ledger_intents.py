@@ -7,28 +7,28 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headroom.adapters.ledger_items import Item, unwire
-from headroom.adapters.ledger_state import SUM, Held
-from headroom.adapters.ledger_stops import why_stopped
+from headroom.adapters.ledger_state import SUM, StateItem
+from headroom.adapters.ledger_stops import stop_reason
 from headroom.adapters.ledger_tables import Tables
-from headroom.adapters.ledger_traffic import HeldTraffic
-from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerUnanswered
-from headroom.domain.admission import admitted
+from headroom.adapters.ledger_traffic import ConcurrencyItem
+from headroom.adapters.ledger_writes import ATTEMPTS, Cancelled, LedgerOutcomeUnknown
+from headroom.domain.admission import admit_change
 from headroom.domain.answers import Act
 from headroom.domain.bookkeeping import after_intended
 from headroom.domain.decision import Decision
-from headroom.domain.links import following
+from headroom.domain.links import next_record
 from headroom.domain.records import Record, Step
 from headroom.domain.reservation import (
+    IntentRefusal,
     Reservation,
     Together,
-    Unfit,
     intended_body,
     reservation,
     together,
     whose,
 )
-from headroom.domain.resource_state import ResourceState, usd
-from headroom.domain.traffic import Traffic
+from headroom.domain.resource_state import StoredState, usd
+from headroom.domain.traffic import ConcurrencyState
 from headroom.ports.ledger import IllegalStep, Intent, NotIntended
 from headroom.serialization import to_json
 
@@ -39,10 +39,10 @@ class _Member:
 
     decision: Decision
     act: Act
-    held: Held
+    held: StateItem
     last: Record
     fit: Reservation
-    moved: ResourceState
+    moved: StoredState
 
 
 class Intents(Tables):
@@ -65,20 +65,20 @@ class Intents(Tables):
         """
         for attempt in range(1, ATTEMPTS + 1):
             before = self._traffic.held()
-            members, traffic = [], before.traffic
+            members, concurrency = [], before.concurrency
             for decision in decisions:
                 member = self._member(decision, lease_until, now)
-                if isinstance(member, Unfit):
+                if isinstance(member, IntentRefusal):
                     return NotIntended(why=member.why, detail=whose(member, decision, decisions))
-                begun = admitted(traffic, decision, now)
-                if isinstance(begun, Unfit):
+                begun = admit_change(concurrency, decision, now)
+                if isinstance(begun, IntentRefusal):
                     return NotIntended(why=begun.why, detail=whose(begun, decision, decisions))
                 members.append(member)
-                traffic = begun
+                concurrency = begun
             sum_of = together([member.fit for member in members])
-            if isinstance(sum_of, Unfit):
+            if isinstance(sum_of, IntentRefusal):
                 return NotIntended(why=sum_of.why, detail=sum_of.detail)
-            refused = self._write_all(members, sum_of, now, before, traffic)
+            refused = self._write_all(members, sum_of, now, before, concurrency)
             if refused is None:
                 return tuple(
                     Intent(decision_id=m.decision.decision_id, fencing=m.moved.fencing)
@@ -89,27 +89,29 @@ class Intents(Tables):
                 return _not_intended(refused, sum_of, switches=2 * len(members) + 1)
             self._transactions.wait(attempt)
         arns = ", ".join(d.observation.volume.ref.arn for d in decisions)
-        raise LedgerUnanswered(f"the state of {arns} moved {ATTEMPTS} times meanwhile")
+        raise LedgerOutcomeUnknown(f"the state of {arns} moved {ATTEMPTS} times meanwhile")
 
-    def _member(self, decision: Decision, lease_until: datetime, now: datetime) -> _Member | Unfit:
+    def _member(
+        self, decision: Decision, lease_until: datetime, now: datetime
+    ) -> _Member | IntentRefusal:
         # The state before the chain: whoever overtook this decision has withdrawn it by then.
         held = self._state.held(decision.observation.volume.ref)
         last, answer = self._records.last(decision.decision_id), decision.answer
         if last is None or not isinstance(answer, Act):
             raise IllegalStep(f"{decision.decision_id} was not decided, or not to act")
         fit = reservation(held.state, decision, last.step, now)
-        if isinstance(fit, Unfit):
+        if isinstance(fit, IntentRefusal):
             return fit
         moved = after_intended(held.state, decision, fit.planned, lease_until, now)
         return _Member(decision=decision, act=answer, held=held, last=last, fit=fit, moved=moved)
 
     def _write_all(
         self, members: Sequence[_Member], sum_of: Together, now: datetime,
-        before: HeldTraffic, traffic: Traffic,
+        before: ConcurrencyItem, concurrency: ConcurrencyState,
     ) -> Cancelled | None:  # fmt: skip
         token = self._new_id()
         records = [
-            following(
+            next_record(
                 m.last, Step.INTENDED, at=now,
                 summary=f"intended: {m.act.plan.origin} -> {m.act.plan.target}",
                 body=to_json(intended_body(m.decision, m.act.plan, m.fit, m.moved)),
@@ -119,19 +121,19 @@ class Intents(Tables):
         parts: list[Item] = [{"Put": self._put(record, token)} for record in records]
         for m in members:
             parts.append(self._state.put(m.decision.observation.volume.ref, m.held, m.moved, token))
-        parts.append(self._traffic.put(before, traffic, token))
-        parts.append(self._stops.nothing_stops(now))
+        parts.append(self._traffic.put(before, concurrency, token))
+        parts.append(self._stops.require_not_stopped(now))
         if sum_of.delta:
             parts.append(self._state.add(sum_of.delta, sum_of.room))
         return self._transactions.write(
-            parts, token=token, landed=lambda: self._is_ours(records[0], token)
+            parts, token=token, landed=lambda: self._is_same_decision(records[0], token)
         )
 
 
 def _not_intended(refused: Cancelled, sum_of: Together, *, switches: int) -> NotIntended:
     """Why, from the conditions that failed: the switches or, after them, the account's sum."""
     if switches in refused.failed:
-        why, detail = why_stopped(refused.failed[switches])
+        why, detail = stop_reason(refused.failed[switches])
         return NotIntended(why=why, detail=detail)
     sum_now = unwire(refused.failed[switches + 1].get(SUM, {"N": "0"}))
     return NotIntended(

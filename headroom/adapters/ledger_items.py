@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.adapters.ledger_schema import DUE_SHARD, STANDING, WAITING_SHARD
+from headroom.adapters.ledger_schema import DUE_SHARD, STATE_ITEM, WAITING_SHARD
 from headroom.domain.records import Record, Step
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.serialization import from_plain, instant_text, to_plain
 
@@ -99,10 +99,10 @@ def record_of(item: Item) -> Record:
     )  # fmt: skip
 
 
-def state_item(ref: ResourceRef, state: ResourceState, *, version: int, written_by: str) -> Item:
+def state_item(ref: ResourceRef, state: StoredState, *, version: int, written_by: str) -> Item:
     """The item of a resource; in the indexes of what is due and what waits only while it is."""
     plain = to_plain(state) | {
-        "owner": ref.arn, "item": STANDING, "version": version, "written_by": written_by,
+        "owner": ref.arn, "item": STATE_ITEM, "version": version, "written_by": written_by,
     }  # fmt: skip
     if state.due_at is not None:
         plain |= {"due_at": moment(state.due_at), "due_shard": DUE_SHARD}
@@ -111,12 +111,12 @@ def state_item(ref: ResourceRef, state: ResourceState, *, version: int, written_
     return {name: wire(value) for name, value in plain.items() if value is not None}
 
 
-def state_of(item: Item | None) -> tuple[ResourceState, int]:
+def state_of(item: Item | None) -> tuple[StoredState, int]:
     """The state in an item and its version; a fresh one at version 0 when there is no item."""
     if item is None:
-        return ResourceState(), 0
+        return StoredState(), 0
     plain = {name: unwire(value) for name, value in item.items() if name not in _BESIDE}
-    state: ResourceState = from_plain(plain, ResourceState)
+    state: StoredState = from_plain(plain, StoredState)
     return state, int(unwire(item["version"]))
 
 

@@ -12,7 +12,7 @@ from headroom.adapters.ledger_items import unwire, wire
 from headroom.adapters.ledger_schema import NOTE
 from headroom.adapters.ledger_state import CONDITION_FAILED
 from headroom.adapters.ledger_tables import Tables
-from headroom.adapters.ledger_writes import LedgerUnanswered
+from headroom.adapters.ledger_writes import LedgerOutcomeUnknown
 
 T = TypeVar("T")
 TRIES = 40
@@ -39,7 +39,7 @@ class Notes(Tables):
             if moved == text or self._moved(name, moved, version, f"{mine}-{attempt}"):
                 return result
             self._transactions.wait(min(attempt, 4))
-        raise LedgerUnanswered(f"the note {name} moved {TRIES} times meanwhile")
+        raise LedgerOutcomeUnknown(f"the note {name} moved {TRIES} times meanwhile")
 
     def _note(self, name: str) -> tuple[str, int]:
         found = self._reads.items(self._state_name, [self._note_key(name)])

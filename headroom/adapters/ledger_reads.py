@@ -15,10 +15,10 @@ from headroom.ports.storage import ReadFailed
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-BODIES_AT_ONCE = 25
+BODIES_PER_BATCH = 25
 """Of at most 300 KB each: BatchGetItem answers with 16 MB and 100 items at most."""
 ROUNDS = 10
-PAST_ALL = "~"
+AFTER_LAST_KEY = "~"
 """Sorts after the `#` that follows an instant in `moment`."""
 
 
@@ -104,14 +104,14 @@ class RecordReads:
             values={
                 ":partition": {"S": partition},
                 ":since": {"S": moment(since)},
-                ":until": {"S": moment(until) + PAST_ALL},
+                ":until": {"S": moment(until) + AFTER_LAST_KEY},
             },
-            index=index.name, newest_first=True, page=BODIES_AT_ONCE,
+            index=index.name, newest_first=True, page=BODIES_PER_BATCH,
         )  # fmt: skip
         batch: list[Item] = []
         for item in found:
             batch.append({name: item[name] for name in ("decision_id", "sequence")})
-            if len(batch) == BODIES_AT_ONCE:
+            if len(batch) == BODIES_PER_BATCH:
                 yield from self._bodies(batch)
                 batch = []
         yield from self._bodies(batch)

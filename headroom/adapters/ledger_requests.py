@@ -6,27 +6,27 @@ from datetime import datetime, timedelta
 
 from headroom.adapters.ledger_archive import Archive
 from headroom.adapters.ledger_items import ref_of
-from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
+from headroom.adapters.ledger_writes import ATTEMPTS, LedgerOutcomeUnknown
 from headroom.domain.answers import Act
-from headroom.domain.approval import Unanswerable, answered
+from headroom.domain.approval import InvalidAnswer, after_answer
 from headroom.domain.decision import Decision
-from headroom.domain.links import answer_told, following, rollback_asked
+from headroom.domain.links import answer_summary, next_record, rollback_request_record
 from headroom.domain.records import Record, Step
-from headroom.domain.rolling_back import wanted
-from headroom.ports.people import NotAnswered
+from headroom.domain.rolling_back import request_rollback
+from headroom.ports.people import AnswerRejected
 from headroom.serialization import to_json
 
 LONGEST_WAIT = timedelta(days=7)
 """No request waits longer: the policy takes no more."""
-UNKNOWN = NotAnswered(why="unknown", detail="there is no such decision")
+UNKNOWN = AnswerRejected(why="unknown", detail="there is no such decision")
 
 
-class PeoplesRequests(Archive):
+class RequestLedger(Archive):
     """Each answer and each wish is one transaction with the state of its resource."""
 
     def answer(
         self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
-    ) -> Record | NotAnswered:
+    ) -> Record | AnswerRejected:
         """Record APPROVED or REJECTED for a request that waits, or say why not."""
         body = to_json({"who": who, "reason": reason})
         for attempt in range(1, ATTEMPTS + 1):
@@ -35,20 +35,20 @@ class PeoplesRequests(Archive):
                 return UNKNOWN
             ref = ref_of(last.resource)
             held = self._state.held(ref)
-            moved = answered(held.state, decision_id, step, last=last.step, at=at, who=who)
-            if isinstance(moved, Unanswerable):
-                return NotAnswered(why=moved.why, detail=moved.detail)
-            told = answer_told(step, who, reason)
-            record = following(last, step, at=at, summary=told, body=body)
+            moved = after_answer(held.state, decision_id, step, last=last.step, at=at, who=who)
+            if isinstance(moved, InvalidAnswer):
+                return AnswerRejected(why=moved.why, detail=moved.detail)
+            told = answer_summary(step, who, reason)
+            record = next_record(last, step, at=at, summary=told, body=body)
             token = self._new_id()
             if self._write(record, token, [self._state.put(ref, held, moved, token)]) is None:
                 return record
             self._transactions.wait(attempt)
-        raise LedgerUnanswered(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
+        raise LedgerOutcomeUnknown(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
 
-    def ask_rollback(
+    def request_rollback(
         self, decision_id: str, *, at: datetime, who: str, reason: str = ""
-    ) -> Record | NotAnswered:
+    ) -> Record | AnswerRejected:
         """Record that somebody wants the change of a chain undone, or say why it makes no sense."""
         for attempt in range(1, ATTEMPTS + 1):
             chain = self._records.chain(decision_id)
@@ -57,15 +57,15 @@ class PeoplesRequests(Archive):
             ref = ref_of(chain[0].resource)
             held = self._state.held(ref)
             steps = [record.step for record in chain]
-            moved = wanted(held.state, decision_id, steps, at=at, who=who, reason=reason)
-            if isinstance(moved, Unanswerable):
-                return NotAnswered(why=moved.why, detail=moved.detail)
-            record = rollback_asked(ref.arn, moved.wish, body=to_json(moved.wish))
+            moved = request_rollback(held.state, decision_id, steps, at=at, who=who, reason=reason)
+            if isinstance(moved, InvalidAnswer):
+                return AnswerRejected(why=moved.why, detail=moved.detail)
+            record = rollback_request_record(ref.arn, moved.wish, body=to_json(moved.wish))
             token = self._new_id()
             if self._write(record, token, [self._state.put(ref, held, moved.state, token)]) is None:
                 return record
             self._transactions.wait(attempt)
-        raise LedgerUnanswered(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
+        raise LedgerOutcomeUnknown(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
 
     def waiting(self, now: datetime) -> tuple[Decision, ...]:
         """Decisions that wait for a person at `now`, the first to expire first.

@@ -87,7 +87,7 @@ STATE = Table(
 while a resource is due at some instant, so the index is sparse and an empty look costs nothing;
 `waiting_shard` and `waiting_rank` likewise while it waits in the queue."""
 
-STANDING = "standing"
+STATE_ITEM = "resource_state"
 BUDGET = "budget"
 PAUSE = "pause"
 """The kill switch, and the account's breaker with what counts towards it: one item, so that an
@@ -97,7 +97,7 @@ BREAKER = "breaker"
 SCAN = "scan"
 NOTE = "note"
 """Followed by `#` and a name: what telling people and others keeps in mind."""
-TRAFFIC = "traffic"
+CONCURRENCY_ITEM = "concurrency"
 """What is under way in the account and Region."""
 PRICES = "prices"
 DUE_SHARD = "due"

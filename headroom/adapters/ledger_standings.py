@@ -7,25 +7,25 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from headroom.adapters.ledger_tables import Tables
-from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
-from headroom.domain.known_changes import after_forgotten, after_modifications
-from headroom.domain.queue_place import Waiting
+from headroom.adapters.ledger_writes import ATTEMPTS, LedgerOutcomeUnknown
+from headroom.domain.known_changes import after_modifications, after_resource_gone
+from headroom.domain.queue_place import QueueEntry
 from headroom.domain.resources import ResourceRef
-from headroom.domain.standing import KnownModification, Standing
-from headroom.domain.standings import standing_of
-from headroom.domain.traffic import Traffic
-from headroom.ports.standings import Due, InQueue, Scan
+from headroom.domain.standing import KnownModification, ResourceState
+from headroom.domain.standings import resource_state_of
+from headroom.domain.traffic import ConcurrencyState
+from headroom.ports.standings import Due, QueuedResource, Scan
 
 
-class Standings(Tables):
+class StateStore(Tables):
     """The mutable side: one item per resource, one each per account for budget and scan."""
 
-    def standing(self, ref: ResourceRef, now: datetime) -> Standing:
+    def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
         """What is known about a resource; a fresh standing when it was never seen."""
         seen = self._state.snapshot(ref)
-        return standing_of(
+        return resource_state_of(
             seen.held.state, account_micro_usd=seen.account_micro_usd,
-            stops=seen.stops, now=now, traffic=seen.traffic.traffic,
+            stop_state=seen.stop_state, now=now, concurrency=seen.concurrency.concurrency,
         )  # fmt: skip
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
@@ -35,18 +35,18 @@ class Standings(Tables):
         """
         return self._state.due(now, limit)
 
-    def looked(
+    def reconciled(
         self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
-        waiting: Waiting | None = None,
+        waiting: QueueEntry | None = None,
     ) -> None:  # fmt: skip
         """Remember a look that was no news; an open chain is put off only by one that was due."""
-        self._state.looked(ref, at=at, due_at=due_at, waiting=waiting)
+        self._state.reconciled(ref, at=at, due_at=due_at, waiting=waiting)
 
-    def traffic(self) -> Traffic:
+    def concurrency(self) -> ConcurrencyState:
         """The changes under way, read consistently."""
-        return self._traffic.held().traffic
+        return self._traffic.held().concurrency
 
-    def queue(self, limit: int) -> tuple[InQueue, ...]:
+    def queue(self, limit: int) -> tuple[QueuedResource, ...]:
         """Who waits: the most starved first, then the longest waiting."""
         return self._traffic.queue(limit)
 
@@ -54,7 +54,7 @@ class Standings(Tables):
         """The resource exists no more: nothing of it is in force, due or still to be done."""
         for attempt in range(1, ATTEMPTS + 1):
             held = self._state.held(ref)
-            moved = after_forgotten(held.state, at, another=another)
+            moved = after_resource_gone(held.state, at, another=another)
             if moved is held.state:
                 return
             # A lost answer needs no second look: what is forgotten is so the next time round.
@@ -66,9 +66,9 @@ class Standings(Tables):
             if self._transactions.write(parts, token=token, landed=lambda: False) is None:
                 return
             self._transactions.wait(attempt)
-        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+        raise LedgerOutcomeUnknown(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
 
-    def saw_modifications(
+    def save_modifications(
         self,
         ref: ResourceRef,
         seen: Sequence[KnownModification],
@@ -90,7 +90,7 @@ class Standings(Tables):
             if self._transactions.write(parts, token=token, landed=lambda: False) is None:
                 return
             self._transactions.wait(attempt)
-        raise LedgerUnanswered(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+        raise LedgerOutcomeUnknown(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
 
     def claim_scan(self, now: datetime, every_s: int) -> Scan:
         """AGAIN or FIRST for exactly one caller per period of `every_s` seconds of UTC."""

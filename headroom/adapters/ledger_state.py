@@ -14,20 +14,20 @@ from headroom.adapters.ledger_items import Item, moment, ref_of, state_item, sta
 from headroom.adapters.ledger_reads import Reads
 from headroom.adapters.ledger_schema import (
     BUDGET,
+    CONCURRENCY_ITEM,
     DUE,
     DUE_SHARD,
     PAUSE,
     SCAN,
-    STANDING,
-    TRAFFIC,
+    STATE_ITEM,
     WAITING_SHARD,
 )
 from headroom.adapters.ledger_stops import account_stops, instant
-from headroom.adapters.ledger_traffic import HeldTraffic, traffic_of
-from headroom.domain.queue_place import Waiting
-from headroom.domain.resource_state import ResourceState
+from headroom.adapters.ledger_traffic import ConcurrencyItem, traffic_of
+from headroom.domain.queue_place import QueueEntry
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import ResourceRef
-from headroom.domain.stops import AccountStops
+from headroom.domain.stops import AccountStopState
 from headroom.ports.standings import Due, Scan
 from headroom.serialization import to_plain
 
@@ -39,10 +39,10 @@ CONDITION_FAILED = "ConditionalCheckFailedException"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class StateItem:
     """A state as it was read; a write of what follows from it needs the same version in place."""
 
-    state: ResourceState
+    state: StoredState
     version: int
 
 
@@ -50,10 +50,10 @@ class Held:
 class Snapshot:
     """A resource's state beside its account's sum of increases (micro-USD), switches, traffic."""
 
-    held: Held
+    held: StateItem
     account_micro_usd: int
-    stops: AccountStops
-    traffic: HeldTraffic
+    stop_state: AccountStopState
+    concurrency: ConcurrencyItem
 
 
 class StateTable:
@@ -65,25 +65,27 @@ class StateTable:
         self._table = table
         self._account = account
 
-    def held(self, ref: ResourceRef) -> Held:
+    def held(self, ref: ResourceRef) -> StateItem:
         """The state of a resource, read consistently."""
         return self.snapshot(ref, alone=True).held
 
     def snapshot(self, ref: ResourceRef, *, alone: bool = False) -> Snapshot:
         """The state of a resource and, unless `alone`, what its account adds to a standing."""
-        account = [] if alone else [_key(self._account, i) for i in (BUDGET, PAUSE, TRAFFIC)]
-        found = self._reads.items(self._table, [_key(ref.arn, STANDING), *account])
+        account = (
+            [] if alone else [_key(self._account, i) for i in (BUDGET, PAUSE, CONCURRENCY_ITEM)]
+        )
+        found = self._reads.items(self._table, [_key(ref.arn, STATE_ITEM), *account])
         items = {item["item"]["S"]: item for item in found}
         with reading(f"the state of {ref.arn}"):
-            state, version = state_of(items.get(STANDING))
+            state, version = state_of(items.get(STATE_ITEM))
             return Snapshot(
-                held=Held(state=state, version=version),
+                held=StateItem(state=state, version=version),
                 account_micro_usd=unwire(items.get(BUDGET, {}).get(SUM, {"N": "0"})),
-                stops=account_stops(items.get(PAUSE), self._account),
-                traffic=traffic_of(items.get(TRAFFIC)),
+                stop_state=account_stops(items.get(PAUSE), self._account),
+                concurrency=traffic_of(items.get(CONCURRENCY_ITEM)),
             )
 
-    def put(self, ref: ResourceRef, held: Held, moved: ResourceState, written_by: str) -> Item:
+    def put(self, ref: ResourceRef, held: StateItem, moved: StoredState, written_by: str) -> Item:
         """Part of a transaction: `moved` in place of the version that was read."""
         put: Item = {
             "TableName": self._table,
@@ -122,15 +124,15 @@ class StateTable:
             }
         }
 
-    def looked(
-        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None, waiting: Waiting | None
+    def reconciled(
+        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None, waiting: QueueEntry | None
     ) -> None:
         """Remember a look and when the next is due; an open chain is put off only by a due one.
 
         It leaves the queue unless it is `waiting`.
         """
         names = {
-            "#looked": "last_looked_at", "#version": "version", "#waiting": "waiting",
+            "#looked": "last_reconciled_at", "#version": "version", "#waiting": "waiting",
             "#rank": "waiting_rank", "#queue": "waiting_shard",
         }  # fmt: skip
         values = {":at": wire(moment(at)), ":one": wire(1), ":zero": wire(0)}
@@ -145,7 +147,7 @@ class StateTable:
             }  # fmt: skip
         update = {
             "TableName": self._table,
-            "Key": _key(ref.arn, STANDING),
+            "Key": _key(ref.arn, STATE_ITEM),
             "UpdateExpression": f"{sets} REMOVE {removes}" if removes else sets,
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
@@ -155,8 +157,8 @@ class StateTable:
             "OR attribute_not_exists(#due)"
         )
         due = {
-            "#due": "due_at", "#shard": "due_shard", "#chain": "chain", "#asking": "asking",
-            "#called": "called_at",
+            "#due": "due_at", "#shard": "due_shard", "#chain": "chain", "#asking": "approval_request",
+            "#called": "last_request_at",
         }  # fmt: skip
         uncalled = "attribute_not_exists(#called)"
         moved = update | {"ExpressionAttributeNames": names | due}
@@ -211,7 +213,7 @@ class StateTable:
             return Scan.NOT_OURS
         return Scan.AGAIN if "period" in before else Scan.FIRST
 
-    def hurry(self) -> None:
+    def make_due_now(self) -> None:
         """Let the next sweep scan the fleet, whatever its period; nothing if none ever did."""
         self._updated(
             {

@@ -8,7 +8,7 @@ from headroom.adapters.errors import reading
 from headroom.adapters.ledger_items import Item, moment, unwire, wire
 from headroom.adapters.ledger_reads import Reads
 from headroom.adapters.ledger_schema import BREAKER, PAUSE
-from headroom.domain.stops import AccountStops, Breaker, Pause
+from headroom.domain.stops import AccountStopState, Breaker, Pause
 
 UNTIL, OPENED, COUNT = "paused_until", "breaker_opened_at", "failures_in_a_row"
 CLOSED = "breaker_closed_at"
@@ -18,7 +18,7 @@ NAMES = {
 }  # fmt: skip
 
 
-class StopItems:
+class BreakerItems:
     """Reads what is stopped, and makes the parts of transactions that stop and let go."""
 
     def __init__(self, reads: Reads, *, table: str, account: str) -> None:
@@ -26,7 +26,7 @@ class StopItems:
         self._table = table
         self._account = account
 
-    def account(self) -> AccountStops:
+    def account(self) -> AccountStopState:
         """The account's switch and breaker, read consistently."""
         found = self._reads.items(self._table, [self._key(PAUSE)])
         with reading("the kill switch"):
@@ -44,7 +44,7 @@ class StopItems:
             every = [_breaker(i, unwire(i["item"]).partition("#")[2]) for i in found if OPENED in i]
         return tuple(sorted(every, key=lambda b: (b.opened_at, b.resource)))
 
-    def nothing_stops(self, now: datetime) -> Item:
+    def require_not_stopped(self, now: datetime) -> Item:
         """Part of a transaction: only if neither kill switch nor breaker holds at `now`."""
         return {
             "ConditionCheck": {
@@ -58,7 +58,7 @@ class StopItems:
             }
         }
 
-    def turned(self, pause: Pause | None, *, at: datetime, who: str) -> Item:
+    def switched_item(self, pause: Pause | None, *, at: datetime, who: str) -> Item:
         """Part of a transaction: the kill switch on, or off (None)."""
         sets, values = "SET #by = :by, #at = :at", {":by": wire(who), ":at": wire(moment(at))}
         if pause is None:
@@ -71,7 +71,7 @@ class StopItems:
             {"#until": UNTIL, "#by": "by", "#at": "at", "#reason": "reason"}, values,
         )  # fmt: skip
 
-    def counted(self, before: AccountStops, after: AccountStops) -> Item:
+    def counted(self, before: AccountStopState, after: AccountStopState) -> Item:
         """Part of a transaction: the account's count and breaker, only if nobody moved them."""
         expression, names = (
             "SET #count = :count",
@@ -133,17 +133,17 @@ class StopItems:
         }
 
 
-def account_stops(item: Item | None, account: str) -> AccountStops:
+def account_stops(item: Item | None, account: str) -> AccountStopState:
     """The account's side in its item; nothing stopped when there is none."""
     if item is None:
-        return AccountStops()
+        return AccountStopState()
     pause = None
     if UNTIL in item:
         pause = Pause(
             until=instant(unwire(item[UNTIL])), since=instant(unwire(item["at"])),
             who=unwire(item["by"]), reason=unwire(item.get("reason", {"S": ""})),
         )  # fmt: skip
-    return AccountStops(
+    return AccountStopState(
         pause=pause,
         failures_in_a_row=unwire(item.get(COUNT, {"N": "0"})),
         breaker=_breaker(item, account) if OPENED in item else None,
@@ -151,7 +151,7 @@ def account_stops(item: Item | None, account: str) -> AccountStops:
     )
 
 
-def why_stopped(item: Item) -> tuple[str, str]:
+def stop_reason(item: Item) -> tuple[str, str]:
     """Why an intent was refused by the account's item, in the words of ports.NotIntended."""
     if OPENED in item:
         since = unwire(item[OPENED])

@@ -12,14 +12,14 @@ from headroom.adapters.errors import reading
 from headroom.adapters.ledger_items import Item, item_of, unwire
 from headroom.adapters.ledger_reads import Reads, RecordReads
 from headroom.adapters.ledger_schema import RECORDS, account_key
-from headroom.adapters.ledger_state import Held, StateTable
-from headroom.adapters.ledger_stops import StopItems
+from headroom.adapters.ledger_state import StateItem, StateTable
+from headroom.adapters.ledger_stops import BreakerItems
 from headroom.adapters.ledger_traffic import TrafficItem
 from headroom.adapters.ledger_writes import Cancelled, Transactions
 from headroom.domain.decision import Decision
-from headroom.domain.links import following, overtaken
+from headroom.domain.links import next_record, withdrawal_text
 from headroom.domain.records import Record, Step
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import ResourceRef
 from headroom.serialization import decision_from_json, to_json
 
@@ -49,7 +49,7 @@ class Tables:
         self._state_name = state_table
         self._records = RecordReads(reads, records_table)
         self._state = StateTable(client, reads, table=state_table, account=self._account)
-        self._stops = StopItems(reads, table=state_table, account=self._account)
+        self._stops = BreakerItems(reads, table=state_table, account=self._account)
         self._traffic = TrafficItem(reads, table=state_table, account=self._account)
         self._transactions = Transactions(client, sleep)
         self._new_id = new_id
@@ -76,33 +76,33 @@ class Tables:
         return self._transactions.write(
             [{"Put": self._put(record, token)}, *parts],
             token=token,
-            landed=lambda: self._is_ours(record, token),
+            landed=lambda: self._is_same_decision(record, token),
         )
 
-    def _is_ours(self, record: Record, written_by: str) -> bool:
+    def _is_same_decision(self, record: Record, written_by: str) -> bool:
         """Whether the record that is there was written by this very write."""
         found = self._records.items(record.decision_id, newest_first=True)
         mine = (item for item in found if unwire(item["sequence"]) == record.sequence)
         return any(unwire(item["written_by"]) == written_by for item in mine)
 
     def _withdrawals(
-        self, state: ResourceState, successor: str | None, at: datetime, written_by: str
+        self, state: StoredState, successor: str | None, at: datetime, written_by: str
     ) -> list[Item]:
         """The part of a transaction that withdraws the act nobody began, if there is one.
 
         Who intends or withdraws it meanwhile moves the state too, so both never happen.
         """
-        last = None if state.pending_act is None else self._records.last(state.pending_act)
+        last = None if state.unstarted_act is None else self._records.last(state.unstarted_act)
         if last is None or last.step is not Step.DECIDED:
             return []
-        summary, body = overtaken(successor)
-        record = following(last, Step.WITHDRAWN, at=at, summary=summary, body=to_json(body))
+        summary, body = withdrawal_text(successor)
+        record = next_record(last, Step.WITHDRAWN, at=at, summary=summary, body=to_json(body))
         return [{"Put": self._put(record, written_by)}]
 
     def _moves(
-        self, ref: ResourceRef, held: Held, moved: ResourceState, written_by: str
+        self, ref: ResourceRef, held: StateItem, moved: StoredState, written_by: str
     ) -> list[Item]:
         """The parts of a transaction that move a resource's state and give back to the sum."""
-        delta = moved.own_micro_usd - held.state.own_micro_usd
+        delta = moved.resource_micro_usd - held.state.resource_micro_usd
         parts = [self._state.put(ref, held, moved, written_by)]
         return [*parts, self._state.add(delta)] if delta else parts

@@ -8,10 +8,10 @@ from itertools import islice
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger_items import Item, ref_of, unwire, wire
 from headroom.adapters.ledger_reads import Reads
-from headroom.adapters.ledger_schema import TRAFFIC, WAITING, WAITING_SHARD
-from headroom.domain.queue_place import Waiting
-from headroom.domain.traffic import Traffic
-from headroom.ports.standings import InQueue
+from headroom.adapters.ledger_schema import CONCURRENCY_ITEM, WAITING, WAITING_SHARD
+from headroom.domain.queue_place import QueueEntry
+from headroom.domain.traffic import ConcurrencyState
+from headroom.ports.standings import QueuedResource
 from headroom.serialization import from_plain, to_plain
 
 _BESIDE = ("owner", "item", "version", "written_by")
@@ -19,10 +19,10 @@ PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldTraffic:
+class ConcurrencyItem:
     """Traffic as it was read; a write of what follows needs the same version in place."""
 
-    traffic: Traffic
+    concurrency: ConcurrencyState
     version: int
 
 
@@ -34,13 +34,13 @@ class TrafficItem:
         self._table = table
         self._account = account
 
-    def held(self) -> HeldTraffic:
+    def held(self) -> ConcurrencyItem:
         """The traffic, read consistently."""
         found = self._reads.items(self._table, [self._key()])
         with reading("the changes under way"):
             return traffic_of(found[0] if found else None)
 
-    def put(self, held: HeldTraffic, moved: Traffic, written_by: str) -> Item:
+    def put(self, held: ConcurrencyItem, moved: ConcurrencyState, written_by: str) -> Item:
         """Part of a transaction: `moved` in place of the version that was read."""
         plain = to_plain(moved) | {"version": held.version + 1, "written_by": written_by}
         item = {name: wire(value) for name, value in plain.items()} | self._key()
@@ -55,11 +55,11 @@ class TrafficItem:
             put["ExpressionAttributeValues"] = {":version": wire(held.version)}
         return {"Put": put}
 
-    def moves(self, held: HeldTraffic, moved: Traffic, written_by: str) -> list[Item]:
+    def moves(self, held: ConcurrencyItem, moved: ConcurrencyState, written_by: str) -> list[Item]:
         """The same where there is something to move; nothing otherwise."""
-        return [] if moved is held.traffic else [self.put(held, moved, written_by)]
+        return [] if moved is held.concurrency else [self.put(held, moved, written_by)]
 
-    def queue(self, limit: int) -> tuple[InQueue, ...]:
+    def queue(self, limit: int) -> tuple[QueuedResource, ...]:
         """Who waits, in the order of the queue; read from an index that is a moment late."""
         found = self._reads.query(
             self._table,
@@ -71,20 +71,22 @@ class TrafficItem:
         )
         with reading("the queue"):
             return tuple(
-                InQueue(
+                QueuedResource(
                     ref=ref_of(unwire(item["owner"])),
-                    waiting=from_plain(unwire(item["waiting"]), Waiting),
+                    waiting=from_plain(unwire(item["waiting"]), QueueEntry),
                 )
                 for item in islice(found, limit)
             )
 
     def _key(self) -> Item:
-        return {"owner": wire(self._account), "item": wire(TRAFFIC)}
+        return {"owner": wire(self._account), "item": wire(CONCURRENCY_ITEM)}
 
 
-def traffic_of(item: Item | None) -> HeldTraffic:
+def traffic_of(item: Item | None) -> ConcurrencyItem:
     """The traffic in an item and its version; none at version 0 when there is no item."""
     if item is None:
-        return HeldTraffic(traffic=Traffic(), version=0)
+        return ConcurrencyItem(concurrency=ConcurrencyState(), version=0)
     plain = {name: unwire(value) for name, value in item.items() if name not in _BESIDE}
-    return HeldTraffic(traffic=from_plain(plain, Traffic), version=int(unwire(item["version"])))
+    return ConcurrencyItem(
+        concurrency=from_plain(plain, ConcurrencyState), version=int(unwire(item["version"]))
+    )

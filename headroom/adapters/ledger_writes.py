@@ -32,7 +32,7 @@ PASSING = frozenset(
 """Error codes that pass; all but the throttles leave open whether something was written."""
 
 
-class LedgerUnanswered(ReadFailed):
+class LedgerOutcomeUnknown(ReadFailed):
     """DynamoDB did not write, or did not say; nothing may be built on it, it is tried again later."""
 
 
@@ -76,14 +76,14 @@ class Transactions:
                 elif code in PASSING:
                     doubt = True
                 else:
-                    raise LedgerUnanswered(f"TransactWriteItems: {trouble}") from error
+                    raise LedgerOutcomeUnknown(f"TransactWriteItems: {trouble}") from error
             except BotoCoreError as error:
                 doubt, trouble = True, f"{type(error).__name__}: {error}"
             else:
                 return None
         if doubt and landed():
             return None
-        raise LedgerUnanswered(f"TransactWriteItems, {ATTEMPTS} attempts: {trouble}")
+        raise LedgerOutcomeUnknown(f"TransactWriteItems, {ATTEMPTS} attempts: {trouble}")
 
     def wait(self, attempt: int) -> None:
         """Wait a random time that doubles with every attempt, at most LONGEST_WAIT_S."""
@@ -98,5 +98,5 @@ def _failed(error: ClientError) -> dict[int, Item]:
     codes = [str(reason.get("Code", "None")) for reason in reasons]
     failed = {i: reasons[i].get("Item", {}) for i, code in enumerate(codes) if code == CONDITION}
     if not failed and not set(codes) & BUSY:
-        raise LedgerUnanswered(f"TransactWriteItems: {message_of(error)}") from error
+        raise LedgerOutcomeUnknown(f"TransactWriteItems: {message_of(error)}") from error
     return failed

@@ -85,7 +85,7 @@ class Message:
     """The same for machines, of JSON's own types."""
 
 
-def of_decision(decision: Decision, step: Step, summary: str) -> Message:
+def decision_message(decision: Decision, step: Step, summary: str) -> Message:
     """What happened, why, what it costs, what the owner can do, and where the proof is."""
     kind = step.value
     ref, volume = decision.observation.volume.ref, decision.observation.volume
@@ -120,10 +120,10 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
         kind=kind if not isinstance(answer, Escalate) else "escalated",
         priority=priority_of(kind),
         headline=headline.format(
-            volume=one_line(ref.resource_id), target="" if plan is None else plan.target
+            volume=single_line(ref.resource_id), target="" if plan is None else plan.target
         ),
-        lead=one_line(summary),
-        facts=tuple((label, one_line(value)) for label, value in facts),
+        lead=single_line(summary),
+        facts=tuple((label, single_line(value)) for label, value in facts),
         pastes=_pastes(decision, kind),
         commands=_commands(decision, kind),
         reference=(("Decision", decision.decision_id), ("Proof", proof)),
@@ -147,7 +147,7 @@ def of_decision(decision: Decision, step: Step, summary: str) -> Message:
     )
 
 
-def of_switch(record: Record) -> Message:
+def switch_message(record: Record) -> Message:
     """What a person switched: a pause, its end, or a breaker closed."""
     kind = record.step.value
     what, account, region = _place(record.resource)
@@ -156,8 +156,8 @@ def of_switch(record: Record) -> Message:
     return Message(
         kind=kind,
         priority=priority_of(kind),
-        headline=one_line(SWITCHED[kind].format(place=place, what=what)),
-        lead=one_line(record.summary),
+        headline=single_line(SWITCHED[kind].format(place=place, what=what)),
+        lead=single_line(record.summary),
         facts=(("Where", place), ("When", f"{record.at:%Y-%m-%d %H:%M} UTC")),
         commands=commands,
         reference=(("Proof", f"headroom status --region {region}"),),
@@ -185,7 +185,7 @@ def _pastes(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
     instead = isinstance(answer, Escalate) and INSTEAD in answer.cause.split("+")
     if kind != "applied" and not instead:
         return ()
-    return tuple((one_line(part.where), part.text) for part in decision.write_back)
+    return tuple((single_line(part.where), part.text) for part in decision.write_back)
 
 
 def _commands(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
@@ -208,7 +208,7 @@ def plan_of(decision: Decision) -> Plan | None:
     match decision.answer:
         case Act(plan=plan):
             return plan
-        case Hold(would_take=plan) | Escalate(would_take=plan):
+        case Hold(proposed_plan=plan) | Escalate(proposed_plan=plan):
             return plan
         case _:
             assert_never(decision.answer)
@@ -240,14 +240,14 @@ def configuration_facts(configuration: Configuration) -> dict[str, object]:
     }
 
 
-def told_counts(counts: Counts) -> str:
+def withheld_counts(counts: Counts) -> str:
     """How many messages of each kind, in words."""
     total = sum(count for _, count in counts)
     kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts)
     return f"{total} message{'' if total == 1 else 's'} ({kinds})"
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """Somebody's text on one line, without control characters, and not endless."""
     plain = text.encode("utf-8", "replace").decode("utf-8")
     joined = " ".join("".join(c if c.isprintable() else " " for c in plain).split())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 QUERIES_PER_CALL = 500
 """Source: CloudWatch API reference, GetMetricData (2026-09)."""
-AT_ONCE = 8
+BATCH_LIMIT = 8
 """Calls in flight: below the 10 connections of a client, and with half an hour of minutes a call
 well below the 180,000 datapoints a second that CloudWatch answers (CloudWatch quotas, 2026-09)."""
 
@@ -76,7 +76,7 @@ def read(client: CloudWatchClient, queries: Iterable[Query], span: Window) -> di
     if len(calls) <= 1:
         answers = [answer(call) for call in calls]
     else:
-        with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
+        with ThreadPoolExecutor(max_workers=min(BATCH_LIMIT, len(calls))) as pool:
             answers = list(pool.map(answer, calls))
     return dict(zip(wanted, (series for found in answers for series in found), strict=True))
 

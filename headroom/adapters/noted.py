@@ -41,7 +41,7 @@ class Noted(Generic[T]):
         with reading(f"the note of {ref.resource_id}"):
             return self._notes.amend(f"{self._folder}/{ref.resource_id}", moved)
 
-    def laid_beside(
+    def with_context(
         self, ref: ResourceRef, seen: Identified, remember: Callable[[T | None], T],
         *, name: str, acting: bool,
     ) -> T | None:  # fmt: skip

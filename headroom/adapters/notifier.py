@@ -9,20 +9,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from headroom.adapters.day_message import of_day
-from headroom.adapters.messages import Message, of_decision, of_switch, told_counts
-from headroom.adapters.plain_text import plain_text, subject
+from headroom.adapters.day_message import digest_message
+from headroom.adapters.messages import Message, decision_message, switch_message, withheld_counts
+from headroom.adapters.plain_text import subject, text_of_message
 from headroom.adapters.slack_blocks import blocks, escaped
 from headroom.domain.answers import Hold
-from headroom.domain.day import Day
+from headroom.domain.day import DailyDigest
 from headroom.domain.decision import Decision
 from headroom.domain.message_rate import (
-    Admission,
     Priority,
-    Ration,
-    admit,
+    RateDecision,
+    RateWindow,
+    admit_message,
+    parse_rate_window,
     put_back,
-    ration_in,
     text_of,
 )
 from headroom.domain.policy import Policy
@@ -39,12 +39,12 @@ Publish: 256 KiB unless the topic says more (botocore 1.44, 2026-11)."""
 MACHINES = ("https", "http", "sqs", "lambda")
 """Protocols whose subscribers get the JSON document; all others get plain text."""
 NOTE = "messages"
-UNCOUNTED = 5
+NEVER_RATE_LIMITED = 5
 """Messages of one invocation that are sent though the ledger cannot count them."""
 _log = logging.getLogger(__name__)
 
 
-class TopicNotifier:
+class SnsNotifier:
     """Publishes to one topic.
 
     `untold` counts messages that could not be sent, `withheld` those that the rate did not allow.
@@ -72,15 +72,15 @@ class TopicNotifier:
         """Send one message; never raises (a failure is counted), and says nothing of a Hold."""
         if isinstance(decision.answer, Hold):
             return
-        self._tell(decision.decision_id, lambda: of_decision(decision, step, summary))
+        self._tell(decision.decision_id, lambda: decision_message(decision, step, summary))
 
     def announce(self, record: Record) -> None:
         """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
-        self._tell(record.decision_id, lambda: of_switch(record))
+        self._tell(record.decision_id, lambda: switch_message(record))
 
-    def report(self, day: Day) -> None:
+    def report(self, day: DailyDigest) -> None:
         """Send the one message a day, outside the rate; raises when it could not be sent."""
-        self.send(of_day(day))
+        self.send(digest_message(day))
 
     def send(self, message: Message) -> None:
         """Publish a message outside the rate, such as the digest; raises what SNS raises."""
@@ -108,27 +108,27 @@ class TopicNotifier:
             self.untold += 1
             _log.warning("could not tell of decision %s: %s", what, error)
 
-    def _admitted(self, kind: str, priority: Priority) -> Admission:
+    def _admitted(self, kind: str, priority: Priority) -> RateDecision:
         """Whether the rate allows it; while nobody can count, a few that matter are sent."""
         policy = self._policies.current()
         rules = policy if isinstance(policy, Policy) else Policy(version="")
 
-        def ask(text: str) -> tuple[str, Admission]:
-            ration, answer = admit(
+        def ask(text: str) -> tuple[str, RateDecision]:
+            rate_window, answer = admit_message(
                 _ration(text), kind, priority, now=self._clock(), most=rules.messages_per_hour
             )
-            return text_of(ration), answer
+            return text_of(rate_window), answer
 
         try:
             return self._notes.amend(NOTE, ask)
         except Exception:
             self._uncounted += 1
-            if priority is Priority.ROUTINE or self._uncounted > UNCOUNTED:
+            if priority is Priority.ROUTINE or self._uncounted > NEVER_RATE_LIMITED:
                 raise
             _log.exception("the ledger does not count messages; sent all the same")
-            return Admission(allowed=True)
+            return RateDecision(allowed=True)
 
-    def _put_back(self, kind: str, admission: Admission) -> None:
+    def _put_back(self, kind: str, admission: RateDecision) -> None:
         def again(text: str) -> tuple[str, None]:
             return text_of(put_back(_ration(text), kind, admission, now=self._clock())), None
 
@@ -138,15 +138,15 @@ class TopicNotifier:
             _log.warning("what was not told is not counted either: %s", error)
 
 
-def _ration(text: str) -> Ration:
+def _ration(text: str) -> RateWindow:
     """What is kept; nothing, where it cannot be read: then counting begins anew."""
     try:
-        return ration_in(text)
+        return parse_rate_window(text)
     except (ValueError, TypeError, KeyError):
-        return Ration()
+        return RateWindow()
 
 
-def with_withheld(message: Message, admission: Admission) -> Message:
+def with_withheld(message: Message, admission: RateDecision) -> Message:
     """The message with a fact about those that were withheld before it."""
     if not admission.withheld:
         return message
@@ -157,7 +157,7 @@ def with_withheld(message: Message, admission: Admission) -> Message:
         command += f" --since {since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     return replace(
         message,
-        facts=(*message.facts, ("Withheld", f"{told_counts(admission.withheld)}{began}, by the "
+        facts=(*message.facts, ("Withheld", f"{withheld_counts(admission.withheld)}{began}, by the "
                                 "policy's rate of messages")),
         commands=(*message.commands, ("What was withheld", f"{command} --region {region}")),
         data={**message.data, "withheld": dict(admission.withheld)},
@@ -172,7 +172,7 @@ def document(message: Message) -> str:
             "kind": message.kind,
             "subject": subject(message),
             "text": escaped(f"{message.headline}: {message.lead}"),
-            "plain_text": plain_text(message),
+            "plain_text": text_of_message(message),
             "blocks": blocks(message),
             "headroom": dict(message.data),
             "commands": dict(message.commands),
@@ -186,7 +186,7 @@ def envelope(message: Message) -> str:
 
     Should all of it be too large, everybody gets the plain text.
     """
-    text = plain_text(message)
+    text = text_of_message(message)
     parts = {"default": text, "email": text, "sms": subject(message)}
     whole = json.dumps({**parts, **dict.fromkeys(MACHINES, document(message))}, ensure_ascii=False)
     if len(whole.encode()) <= LARGEST:

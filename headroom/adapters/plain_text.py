@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headroom.adapters.messages import Message, clipped, one_line
+from headroom.adapters.messages import Message, clipped, single_line
 
 SUBJECT = 99
 """Characters of a subject: "less than 100", no line breaks or control characters; ASCII, because
@@ -13,11 +13,11 @@ LONGEST = 30_000
 
 def subject(message: Message) -> str:
     """One line of ASCII, shorter than 100 characters: what happened to what."""
-    text = one_line(f"Headroom: {message.headline}").encode("ascii", "replace").decode()
+    text = single_line(f"Headroom: {message.headline}").encode("ascii", "replace").decode()
     return clipped(text, SUBJECT)
 
 
-def plain_text(message: Message) -> str:
+def text_of_message(message: Message) -> str:
     """What happened, facts, commands, and where the proof is."""
     lines = [message.lead]
     if message.facts:

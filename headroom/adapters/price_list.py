@@ -8,10 +8,10 @@ from datetime import date
 from typing import Any
 
 from headroom.adapters.errors import reading
-from headroom.adapters.price_list_shapes import FAMILIES, ReadTable, read_table
+from headroom.adapters.price_list_shapes import FAMILIES, ParsedPrices, parse_volume_offers
 from headroom.adapters.price_products import IN_REGION, PriceListUnreadable
 from headroom.adapters.rds_price_list_shapes import FAMILIES as DATABASE_FAMILIES
-from headroom.adapters.rds_price_list_shapes import read_databases
+from headroom.adapters.rds_price_list_shapes import parse_database_offers
 from headroom.ports.storage import ReadFailed
 
 SERVICE, DATABASES = "AmazonEC2", "AmazonRDS"
@@ -46,27 +46,27 @@ class PriceList:
         self._client = client
         self._databases = databases
 
-    def read(self, region: str, today: date) -> ReadTable:
+    def read(self, region: str, today: date) -> ParsedPrices:
         """The EBS prices of `region` in force `today`, all pages or nothing; raises ReadFailed.
 
         Prices of databases that cannot be read hide nothing: they are missing, and passed over.
         """
         try:
             products = self.products(region, SERVICE, FAMILIES)
-            found = read_table(products, region=region, today=today)
+            found = parse_volume_offers(products, region=region, today=today)
         except PriceListUnreadable as problem:
             raise ReadFailed(f"the price list of {region}: {problem}") from problem
         return self._with_databases(found, region, today) if self._databases else found
 
-    def _with_databases(self, found: ReadTable, region: str, today: date) -> ReadTable:
+    def _with_databases(self, found: ParsedPrices, region: str, today: date) -> ParsedPrices:
         try:
             products = self.products(region, DATABASES, DATABASE_FAMILIES)
-            read = read_databases(products, region=region, today=today)
+            read = parse_database_offers(products, region=region, today=today)
         except (PriceListUnreadable, ReadFailed) as problem:
-            return replace(found, passed_over=(*found.passed_over, f"databases: {problem}"))
-        return ReadTable(
+            return replace(found, skipped_offers=(*found.skipped_offers, f"databases: {problem}"))
+        return ParsedPrices(
             table=replace(found.table, databases=read.prices),
-            passed_over=(*found.passed_over, *read.passed_over),
+            skipped_offers=(*found.skipped_offers, *read.skipped_offers),
         )
 
     def products(

@@ -74,14 +74,14 @@ _NEVER = Decimal("Infinity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadTable:
+class ParsedPrices:
     """A table and one line for each product that should have been part of it and was not."""
 
     table: PriceTable
-    passed_over: tuple[str, ...]
+    skipped_offers: tuple[str, ...]
 
 
-def read_table(products: Iterable[str], *, region: str, today: date) -> ReadTable:
+def parse_volume_offers(products: Iterable[str], *, region: str, today: date) -> ParsedPrices:
     """The EBS prices of `region` in products as GetProducts gives them, each a JSON text.
 
     A type is in the table only with every part of its price. Dated by the oldest publication among
@@ -91,7 +91,7 @@ def read_table(products: Iterable[str], *, region: str, today: date) -> ReadTabl
     if not found.published:
         raise PriceListUnreadable(f"no EBS prices of {region} in it")
     table = _table(region, found.usd, min(found.published))
-    return ReadTable(table=table, passed_over=found.passed_over)
+    return ParsedPrices(table=table, skipped_offers=found.skipped_offers)
 
 
 def _relevant(family: str, attributes: Mapping[str, str]) -> Priced[str] | None:

@@ -45,7 +45,7 @@ class Products(Generic[K]):
 
     usd: Mapping[K, Decimal]
     several: frozenset[K]
-    passed_over: tuple[str, ...]
+    skipped_offers: tuple[str, ...]
     """One line for each product that should have been part of the prices and was not."""
     published: tuple[date, ...]
 
@@ -64,7 +64,7 @@ def read_products(
     """
     found: dict[K, set[Decimal]] = {}
     names: dict[K, str] = {}
-    passed_over: list[str] = []
+    skipped_offers: list[str] = []
     published: list[date] = []
     for text in texts:
         try:
@@ -80,18 +80,18 @@ def read_products(
             published.append(_day(product["publicationDate"]))
             names[priced.key] = priced.name
             problem = _take(priced, product, found, today)
-            passed_over += [f"{priced.name}: {problem}"] if problem else []
+            skipped_offers += [f"{priced.name}: {problem}"] if problem else []
         except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
             raise PriceListUnreadable(f"{type(error).__name__}: {error}") from error
     several = {key: usd for key, usd in found.items() if len(usd) > 1}
-    passed_over += sorted(
+    skipped_offers += sorted(
         f"{names[key]}: several prices, {', '.join(map(str, sorted(usd)))}"
         for key, usd in several.items()
     )
     return Products(
         usd={key: next(iter(usd)) for key, usd in found.items() if len(usd) == 1},
         several=frozenset(several),
-        passed_over=tuple(passed_over),
+        skipped_offers=tuple(skipped_offers),
         published=tuple(published),
     )
 

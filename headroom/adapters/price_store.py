@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldPrices:
+class StoredPrices:
     """A table as it was read from the Price List API, and when.
 
     `refused` is why the API's latest table was not believed, None when it was.
@@ -31,7 +31,7 @@ class HeldPrices:
     refused: str | None
 
 
-NOTHING_HELD = HeldPrices(table=None, read_at=None, refused=None)
+NO_STORED_PRICES = StoredPrices(table=None, read_at=None, refused=None)
 
 
 class PriceStore:
@@ -42,11 +42,11 @@ class PriceStore:
         self._table = table
         self._account_id = account_id
 
-    def held(self, region: str) -> HeldPrices:
+    def held(self, region: str) -> StoredPrices:
         """What was kept last; a table that this release cannot read counts as none."""
         found = Reads(self._client).items(self._table, [self._key(region)])
         if not found:
-            return NOTHING_HELD
+            return NO_STORED_PRICES
         with reading(f"the kept prices of {region}"):
             plain = {name: unwire(value) for name, value in found[0].items()}
             read_at = plain.get("read_at")
@@ -54,7 +54,7 @@ class PriceStore:
                 table = from_json(plain["prices"], PriceTable) if "prices" in plain else None
             except Unreadable:
                 table = None
-            return HeldPrices(
+            return StoredPrices(
                 table=table,
                 read_at=datetime.fromisoformat(read_at).astimezone(UTC) if read_at else None,
                 refused=plain.get("refused"),

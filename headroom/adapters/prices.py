@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headroom.adapters.price_list import PriceList
-from headroom.adapters.price_store import NOTHING_HELD, HeldPrices, PriceStore
+from headroom.adapters.price_store import NO_STORED_PRICES, PriceStore, StoredPrices
 from headroom.domain.pricing import PriceTable, catalogue_prices, why_implausible, with_databases
 from headroom.domain.resources import PriceUnknown
 from headroom.ports.storage import ReadFailed
@@ -18,7 +18,7 @@ USABLE = timedelta(days=30)
 """How long one is used when it cannot be read again."""
 RETRY = timedelta(hours=1)
 """How long nobody asks the API again after anybody did."""
-RELOOK = timedelta(minutes=10)
+RECHECK_AFTER = timedelta(minutes=10)
 """How long a function trusts its memory of a table before it looks again into the state table."""
 REFUSED = "price list refused"
 
@@ -68,11 +68,11 @@ class ListedPrices:
 class _Seen:
     """What the state table held when it was looked into."""
 
-    held: HeldPrices
+    held: StoredPrices
     at: datetime
 
 
-class KeptPrices:
+class StoredPriceTable:
     """The price list as it was last read and kept, for functions: deciding never asks the API.
 
     `refresh` does that, once a day, by whoever is allowed to.
@@ -125,27 +125,27 @@ class KeptPrices:
             self._store.refuse(region, why)
         except ReadFailed as problem:
             return f"The prices of {region} were not read anew: {problem}."
-        beside = f" (passed over: {'; '.join(read.passed_over)})" if read.passed_over else ""
+        beside = f" (passed over: {'; '.join(read.skipped_offers)})" if read.skipped_offers else ""
         return f"The price list of {region} is refused: {why}{beside}."
 
-    def _held(self, region: str, now: datetime) -> HeldPrices:
+    def _held(self, region: str, now: datetime) -> StoredPrices:
         """What is kept, as remembered for RELOOK; what was remembered when it cannot be read.
 
         That nothing is kept is not remembered: somebody may be reading the list right now.
         """
         seen = self._seen.get(region)
-        if seen is not None and now - seen.at < RELOOK:
+        if seen is not None and now - seen.at < RECHECK_AFTER:
             return seen.held
         try:
             held = self._store.held(region)
         except ReadFailed:
-            return NOTHING_HELD if seen is None else seen.held
+            return NO_STORED_PRICES if seen is None else seen.held
         if held.table is not None:
             self._seen[region] = _Seen(held=held, at=now)
         return held
 
 
-def _judged(held: HeldPrices, now: datetime) -> PriceTable | str | None:
+def _judged(held: StoredPrices, now: datetime) -> PriceTable | str | None:
     """The table kept if it may be used; why it may not; None when nothing was ever heard."""
     old = held.read_at is None or now - held.read_at > USABLE
     if held.table is not None and not old:
@@ -156,6 +156,6 @@ def _judged(held: HeldPrices, now: datetime) -> PriceTable | str | None:
     return None if held.read_at is None else f"price list not read for {USABLE.days} days"
 
 
-def _fresh(held: HeldPrices, now: datetime) -> bool:
+def _fresh(held: StoredPrices, now: datetime) -> bool:
     usable = isinstance(_judged(held, now), PriceTable)
     return usable and held.read_at is not None and now - held.read_at < FRESH

@@ -22,7 +22,7 @@ from headroom.adapters.rds_errors import rds_refusal_of
 from headroom.adapters.rds_reads import LEAVING, RdsClient, RdsReads, name_of
 from headroom.domain.outcome import Applied, Outcome, Refusal, Refused, Stale, declined
 from headroom.domain.rds_changes import Parameters, parameters
-from headroom.domain.rds_operations import Attempt, Remembered, accepted, named, remember
+from headroom.domain.rds_operations import Attempt, LastObserved, accepted, named, remember
 from headroom.domain.resources import Configuration, Instance, Kind, Modification, ResourceRef
 from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 from headroom.ports.telling import Notes
@@ -58,7 +58,7 @@ class RdsStorage:
         self._reads = RdsReads(rds_client, account_id=account_id, region=region)
         self._classes = InstanceClasses(ec2_client)
         self._modify = modify_client or rds_client
-        self._noted = Noted(notes, Remembered, folder="rds", about="database")
+        self._noted = Noted(notes, LastObserved, folder="rds", about="database")
         self._clock = clock
         self._account_id = account_id
         self._region = region
@@ -154,7 +154,11 @@ class RdsStorage:
         return self._send(ref, told, target, sent)
 
     def _send(
-        self, ref: ResourceRef, told: shapes.Told, target: Configuration, sent: Parameters
+        self,
+        ref: ResourceRef,
+        told: shapes.ReportedInstance,
+        target: Configuration,
+        sent: Parameters,
     ) -> Outcome:
         attempt = Attempt(at=self._clock(), origin=told.volume.configuration, target=target)
         try:
@@ -186,7 +190,7 @@ class RdsStorage:
             detail=f"RDS applies {names} with it, which somebody left pending at that very moment",
         )
 
-    def _moved(self, ref: ResourceRef, told: shapes.Told) -> Outcome | None:
+    def _moved(self, ref: ResourceRef, told: shapes.ReportedInstance) -> Outcome | None:
         """What keeps the call from being sent that was not there a moment ago; None if nothing.
 
         RDS takes no condition: whatever is left pending after this look is applied with ours.
@@ -212,22 +216,24 @@ class RdsStorage:
 
     def _look(
         self, ref: ResourceRef, *, acting: bool = False
-    ) -> tuple[shapes.Told, Remembered | None]:
+    ) -> tuple[shapes.ReportedInstance, LastObserved | None]:
         """What RDS shows now, laid beside what was noted of the last look."""
         told, at = self._reads.told(ref), self._clock()
-        noted = self._noted.laid_beside(
+        noted = self._noted.with_context(
             ref, told.seen, lambda before: remember(before, told.seen, at),
             name=name_of(ref), acting=acting,
         )  # fmt: skip
         return _with_pending(told, _modification(noted)), noted
 
-    def _at_work(self, told: shapes.Told) -> Modification | None:
+    def _at_work(self, told: shapes.ReportedInstance) -> Modification | None:
         return remember(None, told.seen, self._clock()).modification
 
-    def _known(self, read: Callable[..., shapes.Told], shape: shapes.Shape) -> shapes.Told | None:
+    def _known(
+        self, read: Callable[..., shapes.ReportedInstance], shape: shapes.Shape
+    ) -> shapes.ReportedInstance | None:
         name = shape.get("DBInstanceIdentifier") or shape.get("DBClusterIdentifier")
         if not shapes.ours(shape):
-            if not shapes.known_engine(shape):
+            if not shapes.is_supported_engine(shape):
                 _log.warning("database %s has an unknown engine: %s", name, shape.get("Engine"))
             return None
         try:
@@ -237,21 +243,23 @@ class RdsStorage:
             return None
 
 
-def _modification(noted: Remembered | None) -> Modification | None:
+def _modification(noted: LastObserved | None) -> Modification | None:
     return None if noted is None else noted.modification
 
 
-def _with_pending(told: shapes.Told, modification: Modification | None) -> shapes.Told:
+def _with_pending(
+    told: shapes.ReportedInstance, modification: Modification | None
+) -> shapes.ReportedInstance:
     """Pending values of the change in flight itself are nobody else's: they are left out."""
     facts = told.facts
     in_flight = modification is not None and modification.in_flight
     if not in_flight or modification is None or modification.target != told.seen.target:
         return told
-    others = tuple(name for name in facts.pending if not shapes.only_own((name,)))
+    others = tuple(name for name in facts.pending if not shapes.own_pending_only((name,)))
     return replace(told, volume=replace(told.volume, facts=replace(facts, pending=others)))
 
 
-def _why_not_now(told: shapes.Told, *, busy: bool) -> Refused | None:
+def _why_not_now(told: shapes.ReportedInstance, *, busy: bool) -> Refused | None:
     facts = told.facts
     if facts.pending and not busy:
         return declined(
@@ -268,7 +276,7 @@ def _why_not_now(told: shapes.Told, *, busy: bool) -> Refused | None:
     return None
 
 
-def _why_never(told: shapes.Told, target: Configuration) -> Refused | None:
+def _why_never(told: shapes.ReportedInstance, target: Configuration) -> Refused | None:
     """What no call of ours may do, whatever was decided: grow beside RDS's own autoscaling."""
     found = told.volume.configuration
     if target.size_gib > found.size_gib and told.facts.grows_by_itself:

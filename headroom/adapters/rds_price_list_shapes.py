@@ -89,10 +89,10 @@ class ReadDatabases:
     """Prices, and one line for each product that should have been part of them and was not."""
 
     prices: tuple[RdsPrices, ...]
-    passed_over: tuple[str, ...]
+    skipped_offers: tuple[str, ...]
 
 
-def read_databases(products: Iterable[str], *, region: str, today: date) -> ReadDatabases:
+def parse_database_offers(products: Iterable[str], *, region: str, today: date) -> ReadDatabases:
     """RDS storage prices of `region` in products as GetProducts gives them, each a JSON text.
 
     What has several prices has none. Dated by the oldest publication among them. Raises
@@ -101,17 +101,17 @@ def read_databases(products: Iterable[str], *, region: str, today: date) -> Read
     found = read_products(products, _relevant, region=region, today=today)
     if not found.published:
         raise PriceListUnreadable(f"no prices of RDS storage of {region} in it")
-    passed_over, as_of = list(found.passed_over), min(found.published)
+    skipped_offers, as_of = list(found.skipped_offers), min(found.published)
     prices: list[RdsPrices] = []
     for deployment in Deployment:
         for engine in Engine:
             made = _prices(engine, deployment, found, as_of)
             problem = why_implausible(made, region)
             if problem is not None:
-                passed_over.append(f"{engine} {deployment.value.replace('_', '-')}: {problem}")
+                skipped_offers.append(f"{engine} {deployment.value.replace('_', '-')}: {problem}")
             elif made.gib:
                 prices.append(made)
-    return ReadDatabases(prices=tuple(prices), passed_over=tuple(passed_over))
+    return ReadDatabases(prices=tuple(prices), skipped_offers=tuple(skipped_offers))
 
 
 def _relevant(family: str, attributes: Mapping[str, str]) -> Priced[_Place] | None:

@@ -39,7 +39,7 @@ class RdsReads:
         self._account_id = account_id
         self._region = region
 
-    def told(self, ref: ResourceRef) -> shapes.Told:
+    def told(self, ref: ResourceRef) -> shapes.ReportedInstance:
         """One database as it is now, a cluster with its members; raises ResourceGone, ReadFailed."""
         name, cluster = name_of(ref), ref.resource_id.startswith(shapes.CLUSTER)
         call = "DescribeDBClusters" if cluster else "DescribeDBInstances"
@@ -58,7 +58,7 @@ class RdsReads:
             raise ResourceGone(f"{name} does not exist")
         return told
 
-    def valid(self, told: shapes.Told) -> tuple[ValidStorage, ...]:
+    def valid(self, told: shapes.ReportedInstance) -> tuple[ValidStorage, ...]:
         """What RDS takes now; not asked of clusters, nor while the database is not at rest."""
         database = told.volume.configuration.database
         if database is None or database.deployment is Deployment.CLUSTER or not told.seen.settled:

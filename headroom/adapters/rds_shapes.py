@@ -51,7 +51,7 @@ _OF_A_STRIPE = (3_000, 125)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReportedInstance:
     """One answer about one database, told apart: its volume, and what RDS does with its storage."""
 
     volume: Volume
@@ -78,13 +78,13 @@ def ours(shape: Shape) -> bool:
     return not member
 
 
-def known_engine(shape: Shape) -> bool:
+def is_supported_engine(shape: Shape) -> bool:
     """Whether the engine is one that somebody thought of, ours or left out on purpose."""
     engine = str(shape.get("Engine", ""))
     return engine in _FAMILIES or engine.startswith(("aurora", "neptune", "docdb", "custom-"))
 
 
-def instance(shape: Shape, *, account_id: str, region: str) -> Told:
+def instance(shape: Shape, *, account_id: str, region: str) -> ReportedInstance:
     """A DB instance; raises one of MALFORMED for what is not understood."""
     deployment = Deployment.MULTI_AZ if shape.get("MultiAZ") else Deployment.SINGLE_AZ
     name, status = shape["DBInstanceIdentifier"], shape["DBInstanceStatus"]
@@ -104,7 +104,7 @@ def instance(shape: Shape, *, account_id: str, region: str) -> Told:
     )  # fmt: skip
 
 
-def cluster(shape: Shape, *, account_id: str, region: str) -> Told:
+def cluster(shape: Shape, *, account_id: str, region: str) -> ReportedInstance:
     """A Multi-AZ DB cluster; raises one of MALFORMED for what is not understood."""
     members = sorted(shape["DBClusterMembers"], key=lambda m: not m.get("IsClusterWriter"))
     facts = DatabaseFacts(
@@ -126,7 +126,7 @@ def cluster_of_member(shape: Shape) -> str | None:
     return str(cluster) if member and cluster else None
 
 
-def with_members(told: Told, members: Iterable[Shape]) -> Told:
+def with_members(told: ReportedInstance, members: Iterable[Shape]) -> ReportedInstance:
     """A cluster with what only its members tell: a class left pending, work on their storage.
 
     Source: RDS API 2014-10-31; ClusterPendingModifiedValues has no DBInstanceClass. Raises
@@ -146,7 +146,7 @@ def with_members(told: Told, members: Iterable[Shape]) -> Told:
     operation = next((o for o in operations if o is not None), None)
     working = operation is not None or any(s in _WORKING for s in statuses)
     facts = replace(told.facts, status=status, operation=operation, pending=tuple(sorted(pending)))
-    return Told(
+    return ReportedInstance(
         volume=replace(told.volume, facts=facts, state=status),
         seen=replace(told.seen, working=working, settled=status == AVAILABLE and not working),
     )
@@ -162,7 +162,7 @@ def applied_with(answer: Shape) -> tuple[str, ...]:
 def _told(
     shape: Shape, resource_id: str, deployment: Deployment, facts: DatabaseFacts, *,
     account_id: str, region: str, identity: str, created_at: datetime,
-) -> Told:  # fmt: skip
+) -> ReportedInstance:  # fmt: skip
     database = Database(engine=_FAMILIES[shape["Engine"]], deployment=deployment)
     now = configuration(shape, database)
     pending = shape.get("PendingModifiedValues") or {}
@@ -190,7 +190,7 @@ def _told(
         tags=tuple(sorted((t["Key"], t.get("Value", "")) for t in shape.get("TagList") or ())),
         facts=replace(facts, pending=flushed(pending), unusual=odd),
     )
-    return Told(volume=volume, seen=seen)
+    return ReportedInstance(volume=volume, seen=seen)
 
 
 def configuration(shape: Shape, database: Database) -> Configuration:
@@ -226,7 +226,7 @@ def _heads_for(shape: Shape, pending: Shape, now: Configuration) -> Configuratio
     return None if target == now else target
 
 
-def only_own(pending: Iterable[str]) -> bool:
+def own_pending_only(pending: Iterable[str]) -> bool:
     """Whether all pending names are of the storage itself."""
     return set(pending) <= set(_STORAGE)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import FilterTypeDef
 
 
-def selected(
+def select_volumes(
     client: EC2Client,
     *,
     account_id: str,
@@ -29,7 +29,9 @@ def selected(
     """
     storage = EbsStorage(client, account_id=account_id, region=region)
     found = [view for filters in _filters(volume_ids, tags) for view in storage.fleet(filters)]
-    alone = {one: v.volume.instance_ids[0] for one, v in enumerate(found) if _hangs_on_one(v)}
+    alone = {
+        one: v.volume.instance_ids[0] for one, v in enumerate(found) if _attached_to_one_instance(v)
+    }
     instances = storage.instances(alone.values())
     return tuple(
         replace(view, instance=instances.get(alone.get(number, "")))
@@ -37,7 +39,7 @@ def selected(
     )
 
 
-def _hangs_on_one(view: StorageView) -> bool:
+def _attached_to_one_instance(view: StorageView) -> bool:
     return len(view.volume.instance_ids) == 1 and not view.volume.multi_attach
 
 

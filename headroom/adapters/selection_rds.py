@@ -8,7 +8,7 @@ from headroom.domain.resources import ResourceRef
 from headroom.ports.storage import ResourceGone, Storage, StorageView
 
 
-def selected_databases(
+def select_databases(
     storage: Storage, *, refs: Sequence[ResourceRef] = (), tags: Sequence[tuple[str, str]] = ()
 ) -> tuple[StorageView, ...]:
     """The databases that carry all of `tags` and, if any are given, are one of `refs`.

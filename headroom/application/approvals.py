@@ -13,12 +13,12 @@ from headroom.application.execution import WITHDRAWN_DUE, execute
 from headroom.domain.answers import Act
 from headroom.domain.approval import starts_at
 from headroom.domain.decision import Decision
-from headroom.domain.evidence import Evidence
-from headroom.domain.judged_again import Again, Go, Wait, Withdraw, judge_again
+from headroom.domain.evidence import DecisionInput
+from headroom.domain.judged_again import Proceed, Revalidation, StillBlocked, Withdrawal, revalidate
 from headroom.domain.limits import Mode
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.records import Step
-from headroom.domain.requests import Asked
+from headroom.domain.requests import ApprovalRequest
 from headroom.domain.resources import ResourceRef
 from headroom.domain.verdicts import PlanJudgement
 from headroom.ports import Ports
@@ -29,8 +29,8 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
     """Record that the decision waits for a person, and tell people, once."""
     if act.approval is None or act.expires is None:
         raise ValueError(f"{decision.decision_id} needs nobody's approval")
-    asked = Asked(
-        decision_id=decision.decision_id, asked_at=now, expires=act.expires,
+    asked = ApprovalRequest(
+        decision_id=decision.decision_id, requested_at=now, expires=act.expires,
         origin=act.plan.origin, target=act.plan.target,
         price_change_usd=act.plan.price_change_usd, why=act.approval,
     )  # fmt: skip
@@ -50,57 +50,61 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
 
 
 def settle(
-    ports: Ports, evidence: Evidence, asked: Asked, now: datetime,
-    judge: Callable[[Evidence, Decision, Asked], Again] = judge_again,
+    ports: Ports, decision_input: DecisionInput, asked: ApprovalRequest, now: datetime,
+    judge: Callable[[DecisionInput, Decision, ApprovalRequest], Revalidation] = revalidate,
 ) -> Decision | bool:  # fmt: skip
     """Carry a request on: True when the look is over, False when it goes on as any other.
 
     A Decision is the Hold that says what an approved change waits for; it is still to be recorded.
     `judge` is who judges an approved plan again.
     """
-    ref = evidence.observation.volume.ref
+    ref = decision_input.observation.volume.ref
     decision = ports.ledger.decision(asked.decision_id)
     if asked.approved_at is None:
-        _mind(ports, evidence, decision, asked, now)
+        _withdraw_if_changed(ports, decision_input, decision, asked, now)
         return False
-    match judge(evidence, decision, asked):
-        case Go(decision=again):
+    match judge(decision_input, decision, asked):
+        case Proceed(decision=again):
             if isinstance(again.answer, Act):
                 execute(ports, again, again.answer, now)
             return True
-        case Wait(decision=hold):
+        case StillBlocked(decision=hold):
             return hold
-        case Withdraw(why=why, judgement=judgement):
+        case Withdrawal(why=why, judgement=judgement):
             withdraw(ports, asked, ref, now, why, judgement)
             told = f"approved by {asked.approved_by}, and not done: {why}"
             ports.notifier.tell(decision, Step.WITHDRAWN, told)
             return True
 
 
-def _mind(
-    ports: Ports, evidence: Evidence, decision: Decision, asked: Asked, now: datetime
+def _withdraw_if_changed(
+    ports: Ports,
+    decision_input: DecisionInput,
+    decision: Decision,
+    asked: ApprovalRequest,
+    now: datetime,
 ) -> None:
     """End a request whose time ran out, or that can come to nothing any more."""
-    ref = evidence.observation.volume.ref
+    ref = decision_input.observation.volume.ref
     if now >= asked.expires:
         told = f"nobody answered until {asked.expires:%Y-%m-%d %H:%M} UTC: nothing was changed"
         with suppress(IllegalStep):  # somebody answered at the last moment; the next look sees it
             _append(ports, asked, ref, Step.EXPIRED, now, told, {}, due_at=now)
             ports.notifier.tell(decision, Step.EXPIRED, told)
         return
-    moot = _moot(evidence, asked)
+    moot = _no_longer_needed(decision_input, asked)
     if moot is not None:
         with suppress(IllegalStep):
             withdraw(ports, asked, ref, now, moot)
             ports.notifier.tell(decision, Step.WITHDRAWN, f"no approval is needed any more: {moot}")
 
 
-def _moot(evidence: Evidence, asked: Asked) -> str | None:
+def _no_longer_needed(decision_input: DecisionInput, asked: ApprovalRequest) -> str | None:
     """Why nothing can come of a request any more; None while something can."""
-    volume = evidence.observation.volume
+    volume = decision_input.observation.volume
     if volume.configuration != asked.origin:
         return f"the {volume.ref.noun} is {volume.configuration} now, it was {asked.origin}"
-    policy = evidence.policy
+    policy = decision_input.policy
     if isinstance(policy, Policy):
         mode = limits_for(policy, volume).limits.mode
         if mode in (Mode.OFF, Mode.OBSERVE):
@@ -108,14 +112,16 @@ def _moot(evidence: Evidence, asked: Asked) -> str | None:
     return None
 
 
-def overtaken(ports: Ports, asked: Asked, ref: ResourceRef, now: datetime, why: str) -> None:
+def overtaken(
+    ports: Ports, asked: ApprovalRequest, ref: ResourceRef, now: datetime, why: str
+) -> None:
     """Withdraw a request because something else is about to change what it was about."""
     with suppress(IllegalStep):  # ended meanwhile; the ledger lets only one be intended
         withdraw(ports, asked, ref, now, why)
 
 
 def withdraw(
-    ports: Ports, asked: Asked, ref: ResourceRef, now: datetime, why: str,
+    ports: Ports, asked: ApprovalRequest, ref: ResourceRef, now: datetime, why: str,
     judgement: PlanJudgement | None = None,
 ) -> None:  # fmt: skip
     """End a request that was not carried out, with what the guardrails said if they did.
@@ -130,7 +136,7 @@ def withdraw(
 
 
 def _append(
-    ports: Ports, asked: Asked, ref: ResourceRef, step: Step, now: datetime, summary: str,
+    ports: Ports, asked: ApprovalRequest, ref: ResourceRef, step: Step, now: datetime, summary: str,
     body: dict[str, object], *, due_at: datetime,
 ) -> None:  # fmt: skip
     ports.ledger.append(

@@ -7,16 +7,16 @@ from datetime import datetime
 from headroom.domain.decision import Decision
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind
-from headroom.domain.stops import FAILS
+from headroom.domain.stops import FAILURE_STEPS
 from headroom.ports import Ports
 
 
-def tell_if_opened(ports: Ports, decision: Decision, step: Step, at: datetime) -> None:
+def notify_if_opened(ports: Ports, decision: Decision, step: Step, at: datetime) -> None:
     """Tell of a breaker that `step`, recorded at `at`, opened; say nothing if it opened none."""
-    if step not in FAILS:
+    if step not in FAILURE_STEPS:
         return
     ref = decision.observation.volume.ref
-    seen = ports.standings.standing(ref, at)
+    seen = ports.state_store.resource_state(ref, at)
     name = ref.resource_id if ref.kind is Kind.EBS else ref.arn
     if seen.breaker_opened_at == at:
         ports.notifier.tell(

@@ -9,18 +9,20 @@ from headroom.application.execution import execute
 from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.decision import Decision
 from headroom.domain.records import Step
-from headroom.domain.standing import Standing
-from headroom.domain.waiting import waiting_of
+from headroom.domain.standing import ResourceState
+from headroom.domain.waiting import queue_entry_of
 from headroom.ports import Ports
 
 
-def somebody_waits(standing: Standing) -> bool:
+def awaits_person(resource_state: ResourceState) -> bool:
     """Whether a person asked or answered something, or is asked, that must come to its end."""
-    return (standing.rollback or standing.asking or standing.called_at) is not None
+    return (
+        resource_state.rollback or resource_state.approval_request or resource_state.last_request_at
+    ) is not None
 
 
-def carry_out(
-    ports: Ports, decision: Decision, standing: Standing, now: datetime, *, must_record: bool,
+def conclude(
+    ports: Ports, decision: Decision, resource_state: ResourceState, now: datetime, *, must_record: bool,
     due_at: datetime | None,
 ) -> bool:  # fmt: skip
     """Record the decision if an event asked for it or it is news, then act on it.
@@ -28,18 +30,18 @@ def carry_out(
     Whether it was recorded: False where it was no news, or the same id is there already.
     """
     ref = decision.observation.volume.ref
-    news = decision.signature != standing.last_signature
-    quiet = standing.last_signature is None and _uneventful(decision)
-    asked_for = must_record or standing.called_at is not None
+    news = decision.signature != resource_state.last_signature
+    quiet = resource_state.last_signature is None and _uneventful(decision)
+    asked_for = must_record or resource_state.last_request_at is not None
     if not asked_for and (not news or quiet) and not isinstance(decision.answer, Act):
-        ports.standings.looked(ref, at=now, due_at=due_at, waiting=waiting_of(decision))
+        ports.state_store.reconciled(ref, at=now, due_at=due_at, waiting=queue_entry_of(decision))
         return False
     if not ports.ledger.decided(decision, due_at=due_at):
         return False
     if isinstance(decision.answer, Act):
-        if standing.asking is not None:  # it would change what was asked about
+        if resource_state.approval_request is not None:  # it would change what was asked about
             why = f"{decision.decision_id} is done instead"
-            approvals.overtaken(ports, standing.asking, ref, now, why)
+            approvals.overtaken(ports, resource_state.approval_request, ref, now, why)
         if decision.answer.approval is not None:
             approvals.ask(ports, decision, decision.answer, now)
         else:
@@ -54,5 +56,5 @@ def _uneventful(decision: Decision) -> bool:
     answer = decision.answer
     if not isinstance(answer, Hold):
         return False
-    silent = answer.reason is Reason.DATA_TOO_THIN and not decision.demand.known_minutes
+    silent = answer.reason is Reason.NOT_ENOUGH_DATA and not decision.demand.known_minutes
     return silent or answer.reason is Reason.NO_PRESSURE

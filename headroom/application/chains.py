@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from headroom.application import rollback
-from headroom.application.breakers import tell_if_opened
+from headroom.application.breakers import notify_if_opened
 from headroom.application.execution import LEASE, VERIFY_AFTER, known
-from headroom.application.groups import tell_ended
+from headroom.application.groups import notify_group_ended
 from headroom.domain.answers import Act
-from headroom.domain.assess import assess, assess_return, patience
+from headroom.domain.assess import assess, assess_rollback, verification_timeout
 from headroom.domain.decision import Decision
 from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.observation import Observation
@@ -23,12 +23,12 @@ from headroom.domain.standing import OpenChain
 from headroom.domain.verification import (
     Diverged,
     FailedAtAws,
-    GaveTooMuch,
     Ineffective,
-    NotMissed,
     Pending,
+    ReducedTooFar,
+    ReductionConfirmed,
     Relieved,
-    Returned,
+    RollbackConfirmed,
     Verification,
 )
 from headroom.ports import Ports
@@ -42,10 +42,10 @@ GIVE_RDS = SETTLES + timedelta(minutes=5)
 """The same for RDS, which may show nothing of a change it accepted for a while."""
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
-    NotMissed: Step.RELIEVED,
-    Returned: Step.RETURNED,
+    ReductionConfirmed: Step.RELIEVED,
+    RollbackConfirmed: Step.RETURNED,
     Ineffective: Step.INEFFECTIVE,
-    GaveTooMuch: Step.INEFFECTIVE,
+    ReducedTooFar: Step.INEFFECTIVE,
     Diverged: Step.DIVERGED,
     FailedAtAws: Step.FAILED,
 }
@@ -90,7 +90,7 @@ def _resolve(
         _append(ports, decision, chain, Step.APPLIED, now, "AWS shows the change: it was accepted",
                 due_at=now + VERIFY_AFTER, started_at=change.started_at)  # fmt: skip
         mine = known(decision, change.started_at)
-        ports.standings.saw_modifications(observation.volume.ref, [mine], now=now)
+        ports.state_store.save_modifications(observation.volume.ref, [mine], now=now)
         return False
     until = _too_early(observation, act, chain, now)
     if until is not None:
@@ -100,7 +100,7 @@ def _resolve(
             "AWS shows no such change: it was not accepted",
             due_at=now + timedelta(minutes=1))  # fmt: skip
     if decision.group is not None:
-        tell_ended(ports, decision, Step.NOT_APPLIED, "it was not accepted", now)
+        notify_group_ended(ports, decision, Step.NOT_APPLIED, "it was not accepted", now)
     return True
 
 
@@ -117,7 +117,7 @@ def _too_early(
         return until if now < until else None
     if now < chain.since + GIVE_RDS:
         return chain.since + GIVE_RDS
-    most = patience(observation, act.plan)
+    most = verification_timeout(observation, act.plan)
     at_work = facts.status != AVAILABLE and now < chain.since + most
     return now + GIVE_AWS if at_work else None
 
@@ -129,10 +129,12 @@ def _verify(
     if own is not None:
         verification = own(decision, act.plan, chain.since)
     else:
-        check = assess if decision.rolls_back is None else assess_return
+        check = assess if decision.rollback_of is None else assess_rollback
         verification = check(observation, act.plan, chain.since)
     if isinstance(verification, Pending):
-        ports.standings.looked(observation.volume.ref, at=now, due_at=verification.next_look)
+        ports.state_store.reconciled(
+            observation.volume.ref, at=now, due_at=verification.next_reconcile_at
+        )
         return False
     step = ENDED[type(verification)]
     detail = _detail(verification)
@@ -140,7 +142,7 @@ def _verify(
     grew = act.plan.growth is not None  # space it brought, or not, cannot be taken back
     alone = decision.group is None and decision.cluster is None
     if isinstance(verification, Ineffective) and alone and not grew:
-        undo = rollback.by_itself(ports, decision, observation, now)
+        undo = rollback.automatic_rollback(ports, decision, observation, now)
     if undo is not None:
         detail += "; the policy has it undone"
     change = observation.modification
@@ -148,24 +150,26 @@ def _verify(
     body["completed"] = change is None or change.state is ModificationState.COMPLETED
     # Due at once: what was wanted meanwhile is not forgotten if this run ends here.
     _append(ports, decision, chain, step, now, detail, due_at=now, body=body)
-    tell_ended(ports, decision, step, detail, now)
+    notify_group_ended(ports, decision, step, detail, now)
     return True
 
 
 def _detail(
-    verification: Relieved | NotMissed | Ineffective | GaveTooMuch | Diverged | FailedAtAws
-    | Returned,
+    verification: Relieved | ReductionConfirmed | Ineffective | ReducedTooFar | Diverged | FailedAtAws
+    | RollbackConfirmed,
 ) -> str:  # fmt: skip
     match verification:
         case Relieved(detail=detail):
             return f"relieved: {detail}"
-        case NotMissed(detail=detail):
+        case ReductionConfirmed(detail=detail):
             return f"landed, and nothing is missed: {detail}"
-        case GaveTooMuch(cause=cause):
+        case ReducedTooFar(cause=cause):
             return f"gave back too much: {cause}"
         case Ineffective(cause=cause):
             return f"the change landed but did not help: {cause}"
-        case Diverged(detail=detail) | FailedAtAws(detail=detail) | Returned(detail=detail):
+        case (
+            Diverged(detail=detail) | FailedAtAws(detail=detail) | RollbackConfirmed(detail=detail)
+        ):
             return detail
         case _:
             assert_never(verification)
@@ -174,7 +178,7 @@ def _detail(
 def _wait(
     ports: Ports, observation: Observation, chain: OpenChain, now: datetime, *, until: datetime
 ) -> None:
-    ports.standings.looked(observation.volume.ref, at=now, due_at=until)
+    ports.state_store.reconciled(observation.volume.ref, at=now, due_at=until)
 
 
 def _append(
@@ -193,7 +197,7 @@ def _append(
         fencing=chain.fencing,
         due_at=due_at,
     )
-    tell_if_opened(ports, decision, step, now)
+    notify_if_opened(ports, decision, step, now)
 
 
 __all__ = ["Verification", "advance"]

@@ -15,16 +15,16 @@ from itertools import islice
 from headroom.domain import day as days
 from headroom.domain.answers import Act
 from headroom.domain.daily import TimeOfDay
-from headroom.domain.day import Awaited, Change, Counted, Day, DayMark
+from headroom.domain.day import Change, DailyDigest, DigestCursor, PendingApproval, RecordCount
 from headroom.domain.decision import Decision
-from headroom.domain.message_rate import Counts, Ration, digested, ration_in
+from headroom.domain.message_rate import Counts, RateWindow, after_digest, parse_rate_window
 from headroom.domain.message_rate import text_of as ration_text
 from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.domain.records import Glimpse, Step
+from headroom.domain.records import RecordSummary, Step
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.stops import in_force
 from headroom.ports.storage import ReadFailed
-from headroom.ports.telling import Telling
+from headroom.ports.telling import Reporting
 
 NOTE = "day"
 RATION = "messages"
@@ -38,7 +38,9 @@ WHILE_UNREADABLE = TimeOfDay(hour=7, minute=0)
 ENDED_REQUESTS = (Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE)
 
 
-def tell_day(telling: Telling, now: datetime, *, account_id: str, region: str) -> Day | None:
+def send_digest(
+    telling: Reporting, now: datetime, *, account_id: str, region: str
+) -> DailyDigest | None:
     """Tell the day if it is time and nobody did; the day that was told, None when none was.
 
     A day on which nothing happened and nothing is stuck is not told. Raises what sending raises;
@@ -48,72 +50,72 @@ def tell_day(telling: Telling, now: datetime, *, account_id: str, region: str) -
     at = policy.digest if isinstance(policy, Policy) else WHILE_UNREADABLE
     if at is None:
         return None
-    mark = days.mark_in(telling.notes.note(NOTE))
-    if mark.told is not None and days.due_day(mark, at, now) is None:
+    mark = days.parse_digest_cursor(telling.notes.note(NOTE))
+    if mark.told is not None and days.due_digest_period(mark, at, now) is None:
         return None
     mine = telling.notes.amend(NOTE, lambda text: _claim(text, at, now))
     if mine is None:
         return None
     told = mine.told
     try:
-        span = days.due_day(mine, at, now)
+        span = days.due_digest_period(mine, at, now)
         if span is None:
             return None
-        day = read_day(telling, now, span, account_id=account_id, region=region)
+        day = build_digest(telling, now, span, account_id=account_id, region=region)
         if not day.empty:
             telling.announcer.report(day)
         told = span[1]
     finally:
-        ended = DayMark(told=told)
+        ended = DigestCursor(told=told)
         telling.notes.amend(NOTE, lambda _: (days.text_of(ended), None))
     telling.notes.amend(RATION, lambda text: _off(text, day.withheld))
     return None if day.empty else day
 
 
-def _claim(text: str, at: TimeOfDay, now: datetime) -> tuple[str, DayMark | None]:
+def _claim(text: str, at: TimeOfDay, now: datetime) -> tuple[str, DigestCursor | None]:
     """Whether this one tells the day; a deployment that never told one begins with the next."""
-    mark = days.begun(days.mark_in(text), at, now)
-    mine = days.claimed(mark, now) if days.due_day(mark, at, now) else None
+    mark = days.begun(days.parse_digest_cursor(text), at, now)
+    mine = days.claimed(mark, now) if days.due_digest_period(mark, at, now) else None
     return days.text_of(mine or mark), mine
 
 
 def _off(text: str, told: Counts) -> tuple[str, None]:
-    return ration_text(digested(_ration(text), told)), None
+    return ration_text(after_digest(_ration(text), told)), None
 
 
-def _ration(text: str) -> Ration:
+def _ration(text: str) -> RateWindow:
     try:
-        return ration_in(text)
+        return parse_rate_window(text)
     except (ValueError, TypeError, KeyError):
-        return Ration()
+        return RateWindow()
 
 
-def read_day(
-    telling: Telling, now: datetime, span: tuple[datetime, datetime], *, account_id: str,
+def build_digest(
+    telling: Reporting, now: datetime, span: tuple[datetime, datetime], *, account_id: str,
     region: str,
-) -> Day:  # fmt: skip
+) -> DailyDigest:  # fmt: skip
     """What happened in (since, until], and what stands now; raises ReadFailed."""
     since, until = span[0] + timedelta(microseconds=1), span[1]
-    policy, stops = telling.policies.current(), telling.switches.stops()
+    policy, stop_state = telling.policies.current(), telling.switches.stop_state()
     readable = isinstance(policy, Policy)
     changed = _counted(telling, [Step.APPLIED], since, until)
     ends = [g for step in days.VERIFIED for g in _glimpses(telling, step.value, since, until)]
     held, held_more = _held(telling, since, until)
     observed = _decisions(telling, held)
     waits = _waiting(telling, now)
-    return Day(
+    return DailyDigest(
         account_id=account_id, region=region, since=span[0], until=until,
         changes=_changes(telling, changed, days.ends(ends)), changed=changed,
         ended=tuple(sorted(Counter(g.step.value for g in ends).items())),
-        went_wrong=_counted(telling, days.WENT_WRONG, since, until),
+        unsuccessful=_counted(telling, days.WENT_WRONG, since, until),
         escalated=_named(telling, ["escalate"], since, until),
         observed=days.grouped(observed), observed_read=len(observed),
         held=len(held), held_more=held_more,
         awaiting=tuple(_awaited(telling, g) for g in waits[:LISTED]), awaiting_count=len(waits),
-        queued=len(telling.standings.queue(days.MOST_QUEUED)),
-        pause=in_force(stops.account.pause, now), account_breaker=stops.account.breaker,
-        breakers=stops.breakers,
-        increase_usd=telling.standings.standing(
+        queued=len(telling.state_store.queue(days.MOST_QUEUED)),
+        pause=in_force(stop_state.account.pause, now), account_breaker=stop_state.account.breaker,
+        breakers=stop_state.breakers,
+        increase_usd=telling.state_store.resource_state(
             _nothing(account_id, region), now
         ).account_increase_usd,
         limit_usd=policy.account_increase_usd if isinstance(policy, Policy) else None,
@@ -131,46 +133,56 @@ def _nothing(account_id: str, region: str) -> ResourceRef:
     return ResourceRef(kind=Kind.EBS, account_id=account_id, region=region, resource_id="vol-0")
 
 
-def _glimpses(telling: Telling, outcome: str, since: datetime, until: datetime) -> list[Glimpse]:
-    found = telling.glimpses.glimpses(since=since, until=until, outcome=outcome)
+def _glimpses(
+    telling: Reporting, outcome: str, since: datetime, until: datetime
+) -> list[RecordSummary]:
+    found = telling.record_summaries.record_summaries(since=since, until=until, outcome=outcome)
     return list(islice(found, MOST_COUNTED))
 
 
-def _counted(telling: Telling, steps: Iterable[Step], since: datetime, until: datetime) -> Counted:
+def _counted(
+    telling: Reporting, steps: Iterable[Step], since: datetime, until: datetime
+) -> RecordCount:
     return _named(telling, [step.value for step in steps], since, until)
 
 
-def _named(telling: Telling, outcomes: Iterable[str], since: datetime, until: datetime) -> Counted:
+def _named(
+    telling: Reporting, outcomes: Iterable[str], since: datetime, until: datetime
+) -> RecordCount:
     """The newest records with any of these outcomes, and how many there are."""
     each = [_glimpses(telling, outcome, since, until) for outcome in outcomes]
     found = sorted((g for part in each for g in part), key=lambda g: g.at, reverse=True)
-    return Counted(
+    return RecordCount(
         shown=tuple(found[:MOST_READ]),
         count=len(found),
         more=any(len(part) == MOST_COUNTED for part in each),
     )
 
 
-def _held(telling: Telling, since: datetime, until: datetime) -> tuple[tuple[Glimpse, ...], bool]:
+def _held(
+    telling: Reporting, since: datetime, until: datetime
+) -> tuple[tuple[RecordSummary, ...], bool]:
     """The newest hold of each volume whose summary names a plan, and whether there are more."""
     every = _glimpses(telling, "hold", since, until)
     with_plan = (g for g in every if "would take" in g.summary)
-    return days.newest_of_each(with_plan), len(every) == MOST_COUNTED
+    return days.newest_per_resource(with_plan), len(every) == MOST_COUNTED
 
 
-def _decisions(telling: Telling, glimpses: Sequence[Glimpse]) -> list[Decision]:
+def _decisions(telling: Reporting, record_summaries: Sequence[RecordSummary]) -> list[Decision]:
     """The decisions of the newest of these records; what cannot be read is left out."""
-    found = (_decision(telling, g.decision_id) for g in glimpses[:MOST_READ])
+    found = (_decision(telling, g.decision_id) for g in record_summaries[:MOST_READ])
     return [decision for decision in found if decision is not None]
 
 
-def _decision(telling: Telling, decision_id: str) -> Decision | None:
+def _decision(telling: Reporting, decision_id: str) -> Decision | None:
     with suppress(LookupError, ReadFailed):
         return telling.ledger.decision(decision_id)
     return None
 
 
-def _changes(telling: Telling, changed: Counted, ends: Mapping[str, Step]) -> tuple[Change, ...]:
+def _changes(
+    telling: Reporting, changed: RecordCount, ends: Mapping[str, Step]
+) -> tuple[Change, ...]:
     found = (
         days.change_of(decision, ends.get(decision.decision_id))
         for decision in _decisions(telling, changed.shown)
@@ -178,7 +190,7 @@ def _changes(telling: Telling, changed: Counted, ends: Mapping[str, Step]) -> tu
     return tuple(change for change in found if change is not None)
 
 
-def _waiting(telling: Telling, now: datetime) -> list[Glimpse]:
+def _waiting(telling: Reporting, now: datetime) -> list[RecordSummary]:
     """Requests that wait for a person, the newest first."""
     since = now - LONGEST_WAIT
     over = {
@@ -188,11 +200,11 @@ def _waiting(telling: Telling, now: datetime) -> list[Glimpse]:
     return [g for g in asked if g.decision_id not in over]
 
 
-def _awaited(telling: Telling, glimpse: Glimpse) -> Awaited:
-    decision = _decision(telling, glimpse.decision_id)
+def _awaited(telling: Reporting, record_summary: RecordSummary) -> PendingApproval:
+    decision = _decision(telling, record_summary.decision_id)
     answer = None if decision is None else decision.answer
-    return Awaited(
-        decision_id=glimpse.decision_id,
-        summary=glimpse.summary if decision is None else decision.summary,
+    return PendingApproval(
+        decision_id=record_summary.decision_id,
+        summary=record_summary.summary if decision is None else decision.summary,
         expires=answer.expires if isinstance(answer, Act) else None,
     )

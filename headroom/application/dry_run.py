@@ -15,44 +15,44 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
 
 from headroom.application import clusters, groups, rollback
-from headroom.application.look import note_modifications, observe
+from headroom.application.look import observe, save_observed_modifications
 from headroom.domain.aurora import AuroraObservation
-from headroom.domain.cluster_again import undo_cluster
+from headroom.domain.cluster_again import decide_cluster_rollback
 from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Decision
-from headroom.domain.evidence import Evidence
+from headroom.domain.evidence import DecisionInput
 from headroom.domain.known_changes import after_modifications
 from headroom.domain.limits import Mode
 from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import Kind, PriceUnknown, ResourceRef
-from headroom.domain.standing import KnownModification, Standing
+from headroom.domain.standing import KnownModification, ResourceState
 from headroom.ports import Ports
 from headroom.ports.archive import Archive
 from headroom.ports.ledger import Ledger
-from headroom.ports.standings import Standings
+from headroom.ports.standings import StateStore
 from headroom.ports.storage import ReadFailed, Storage, StorageView
 
 T = TypeVar("T")
 
 
-class NothingIsWritten(RuntimeError):
+class ReadOnlyViolation(RuntimeError):
     """A dry run was about to write: a mistake of ours, and nothing was written."""
 
 
 def _refuse(what: str, *_: object, **__: object) -> NoReturn:
-    raise NothingIsWritten(f"a dry run never calls {what}")
+    raise ReadOnlyViolation(f"a dry run never calls {what}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
+class DryRunResult:
     """What a look would decide, and what a look would do before it came to that."""
 
     decision: Decision
     remarks: tuple[str, ...]
 
 
-def foresee(ports: Ports, ref: ResourceRef, now: datetime) -> Foreseen:
+def decide_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResult:
     """What a look at `ref` would decide at `now`.
 
     Raises ResourceGone, ReadFailed, and LookupError when a rollback waits of what is not known.
@@ -64,15 +64,15 @@ def foresee(ports: Ports, ref: ResourceRef, now: datetime) -> Foreseen:
     except PriceUnknown:
         prices = None
 
-    def read(each: StorageView) -> Evidence:
-        known = ports.standings.standing(each.volume.ref, now)
-        known = note_modifications(ports, each, known, prices, now)
+    def read(each: StorageView) -> DecisionInput:
+        known = ports.state_store.resource_state(each.volume.ref, now)
+        known = save_observed_modifications(ports, each, known, prices, now)
         if isinstance(policy, Policy) and policy.calendars:
             known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))
-        return Evidence(
+        return DecisionInput(
             trigger="person",
             observation=observe(ports, each, now, earlier_days=True),
-            standing=known,
+            resource_state=known,
             policy=policy,
             prices=prices,
         )
@@ -80,38 +80,38 @@ def foresee(ports: Ports, ref: ResourceRef, now: datetime) -> Foreseen:
     view = ports.storage.view(ref)
     if view.volume.ref.kind is Kind.AURORA:
         return _of_cluster(ports, view, policy, now)
-    evidence = read(view)
-    standing = evidence.standing
-    if standing.rollback is not None:
-        decision = rollback.consider(ports, evidence, standing.rollback)
+    decision_input = read(view)
+    resource_state = decision_input.resource_state
+    if resource_state.rollback is not None:
+        decision = rollback.consider(ports, decision_input, resource_state.rollback)
     else:
-        decision = groups.consider(ports, evidence, read).looked_at
-    return Foreseen(decision=decision, remarks=tuple(_remarks(decision)))
+        decision = groups.consider(ports, decision_input, read).primary
+    return DryRunResult(decision=decision, remarks=tuple(_remarks(decision)))
 
 
 def _of_cluster(
     ports: Ports, view: StorageView, policy: Policy | PolicyUnreadable, now: datetime
-) -> Foreseen:
+) -> DryRunResult:
     """What a look at an Aurora cluster would decide: its mode, by days and both bills."""
     ref, cluster, beside = view.volume.ref, view.cluster, ports.clusters
     if cluster is None or beside is None:
         raise ReadFailed(f"{ref.resource_id} was seen without what its mode is decided by")
     seen = AuroraObservation(at=now, cluster=cluster, activity=beside.activity(cluster, now))
-    standing = ports.standings.standing(ref, now)
+    resource_state = ports.state_store.resource_state(ref, now)
     found = clusters.evidence_of(
-        ports, beside, view, seen, standing, policy=policy, trigger="person"
+        ports, beside, view, seen, resource_state, policy=policy, trigger="person"
     )
-    waits = found.evidence.standing.rollback
+    waits = found.decision_input.resource_state.rollback
     if waits is not None:
-        decision = undo_cluster(found, waits, ports.ledger.decision(waits.decision_id))
+        decision = decide_cluster_rollback(found, waits, ports.ledger.decision(waits.decision_id))
     else:
         decision = decide_cluster(found)
-    return Foreseen(decision=decision, remarks=tuple(_remarks(decision)))
+    return DryRunResult(decision=decision, remarks=tuple(_remarks(decision)))
 
 
 def _remarks(decision: Decision) -> Iterator[str]:
-    standing = decision.standing
-    chain, asking = standing.open_chain, standing.asking
+    resource_state = decision.resource_state
+    chain, approval_request = resource_state.open_chain, resource_state.approval_request
     if decision.effective.limits.mode is Mode.OFF:
         yield "its mode is off: it is not looked at, and none of this would be decided"
     if chain is not None:
@@ -119,17 +119,17 @@ def _remarks(decision: Decision) -> Iterator[str]:
             f"a change of ours is not over ({chain.decision_id}, {chain.phase}): a look goes on "
             "with that one first"
         )
-    if asking is not None:
-        yield f"a request waits for a person ({asking.decision_id}): a look settles that one first"
-    if standing.rollback is not None:
-        yield f"a rollback of {standing.rollback.decision_id} waits, and goes before anything else"
+    if approval_request is not None:
+        yield f"a request waits for a person ({approval_request.decision_id}): a look settles that one first"
+    if resource_state.rollback is not None:
+        yield f"a rollback of {resource_state.rollback.decision_id} waits, and goes before anything else"
 
 
 def _dry(ports: Ports) -> Ports:
     return replace(
         ports,
         storage=_read_only(ports.storage, Storage.fleet, Storage.view, Storage.attached),
-        standings=cast(Standings, _Overlaid(ports.standings)),
+        state_store=cast(StateStore, _Overlaid(ports.state_store)),
         ledger=_read_only(ports.ledger, Ledger.chain, Ledger.decision),
         scan=_read_only(ports.scan),
         archive=_read_only(ports.archive, Archive.by_resource, Archive.by_time, Archive.by_outcome),
@@ -153,15 +153,15 @@ class _ReadOnly:
 class _Overlaid(_ReadOnly):
     """Standings that are only read; modifications seen here are known until the answer is given."""
 
-    def __init__(self, standings: Standings) -> None:
-        super().__init__(standings, Standings.traffic, Standings.queue, Standings.due)
-        self._standings = standings
-        self._seen: dict[ResourceRef, Standing] = {}
+    def __init__(self, state_store: StateStore) -> None:
+        super().__init__(state_store, StateStore.concurrency, StateStore.queue, StateStore.due)
+        self._standings = state_store
+        self._seen: dict[ResourceRef, ResourceState] = {}
 
-    def standing(self, ref: ResourceRef, now: datetime) -> Standing:
-        return self._seen.get(ref) or self._standings.standing(ref, now)
+    def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
+        return self._seen.get(ref) or self._standings.resource_state(ref, now)
 
-    def saw_modifications(
+    def save_modifications(
         self,
         ref: ResourceRef,
         seen: Sequence[KnownModification],
@@ -170,8 +170,8 @@ class _Overlaid(_ReadOnly):
         full_until: datetime | None = None,
         owner_price: Decimal | None = None,
     ) -> None:
-        before = self.standing(ref, now)
-        state = ResourceState(modifications=before.modifications)
+        before = self.resource_state(ref, now)
+        state = StoredState(modifications=before.modifications)
         known = after_modifications(state, seen, now=now, full_until=None, owner_price=None)
         found = replace(
             before, modifications=known.modifications,
@@ -179,10 +179,10 @@ class _Overlaid(_ReadOnly):
         )  # fmt: skip
         if owner_price is not None:  # the increase in force is the owner's own now
             found = replace(
-                found, enrolment_usd=owner_price, own_increase_usd=Decimal(0),
-                account_increase_usd=before.account_increase_usd - before.own_increase_usd,
+                found, enrolment_usd=owner_price, resource_increase_usd=Decimal(0),
+                account_increase_usd=before.account_increase_usd - before.resource_increase_usd,
             )  # fmt: skip
         self._seen[ref] = found
 
 
-__all__ = ["Foreseen", "NothingIsWritten", "foresee"]
+__all__ = ["DryRunResult", "ReadOnlyViolation", "decide_dry_run"]

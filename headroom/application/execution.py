@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from headroom.application.breakers import tell_if_opened
+from headroom.application.breakers import notify_if_opened
 from headroom.domain.admission import WHY
 from headroom.domain.answers import Act
 from headroom.domain.decision import Decision
@@ -22,7 +22,7 @@ from headroom.domain.outcome import (
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.standing import WINDOW, KnownModification
-from headroom.domain.way_back import OURS, ROLLBACK
+from headroom.domain.way_back import BY_HEADROOM, ROLLBACK
 from headroom.ports import Ports
 from headroom.ports.ledger import IllegalStep, Intent, NotIntended
 
@@ -69,7 +69,7 @@ def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
         seen=None if change is None else change.started_at,
         target=act.plan.target,
     )
-    record_outcome(ports, decision, outcome, intent, now)
+    save_outcome(ports, decision, outcome, intent, now)
 
 
 def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:
@@ -79,7 +79,7 @@ def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datet
     if approved and refusal.why not in ENDS_APPROVAL:  # it is tried again until the request expires
         ref = decision.observation.volume.ref
         soon = NO_PLACE if refusal.why == WHY else WITHDRAWN_DUE
-        ports.standings.looked(ref, at=now, due_at=now + soon)
+        ports.state_store.reconciled(ref, at=now, due_at=now + soon)
         return
     summary = f"withdrawn before acting: {refusal.detail}"
     with suppress(IllegalStep):  # a later decision may have withdrawn it already
@@ -97,7 +97,7 @@ def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datet
             ports.notifier.tell(decision, Step.WITHDRAWN, summary)  # somebody approved it
 
 
-def record_outcome(
+def save_outcome(
     ports: Ports, decision: Decision, outcome: Outcome, intent: Intent, now: datetime, *,
     quietly: bool = False,
 ) -> None:  # fmt: skip
@@ -119,16 +119,16 @@ def record_outcome(
     )
     if isinstance(outcome, Applied):
         mine = known(decision, outcome.started_at)
-        ports.standings.saw_modifications(ref, [mine], now=now)
-    if not quietly and is_told(decision, outcome):
+        ports.state_store.save_modifications(ref, [mine], now=now)
+    if not quietly and is_notified(decision, outcome):
         ports.notifier.tell(decision, step, summary)
-    tell_if_opened(ports, decision, step, now)
+    notify_if_opened(ports, decision, step, now)
 
 
-def is_told(decision: Decision, outcome: Outcome) -> bool:
+def is_notified(decision: Decision, outcome: Outcome) -> bool:
     """Whether people are told of an outcome: of a refusal once, and if time does not clear it."""
     if isinstance(outcome, Refused):
-        told = outcome.cause in decision.standing.escalated_causes
+        told = outcome.cause in decision.resource_state.escalated_causes
         return outcome.refusal in TOLD and not told
     return isinstance(outcome, Applied | Unknown)
 
@@ -138,7 +138,7 @@ def known(decision: Decision, started_at: datetime) -> KnownModification:
     answer = decision.answer
     plan = answer.plan if isinstance(answer, Act) else None
     return KnownModification(
-        started_at=started_at, by=OURS if decision.rolls_back is None else ROLLBACK,
+        started_at=started_at, by=BY_HEADROOM if decision.rollback_of is None else ROLLBACK,
         origin=None if plan is None else plan.origin,
         target=None if plan is None else plan.target,
     )  # fmt: skip
@@ -175,5 +175,5 @@ def _learn_full(
     if named is not None and not now < named <= now + WINDOW:
         named = None  # no slot is ever further away than that: the instant means something else
     full_until = named or latest + WINDOW
-    ports.standings.saw_modifications(ref, [], now=now, full_until=full_until)
+    ports.state_store.save_modifications(ref, [], now=now, full_until=full_until)
     return max(full_until, now + RETRY[Refusal.SLOTS])

@@ -8,18 +8,23 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.application.execution import LEASE, is_told, record_outcome
+from headroom.application.execution import LEASE, is_notified, save_outcome
 from headroom.domain.answers import Act
 from headroom.domain.decision import Decision, decide
-from headroom.domain.evidence import Evidence
-from headroom.domain.group_decision import NOT_ASKED, SetDecision, decide_together, held_anyway
+from headroom.domain.evidence import DecisionInput
+from headroom.domain.group_decision import (
+    NOT_ASKED,
+    GroupDecision,
+    blocked_by_members,
+    decide_group,
+)
 from headroom.domain.groups import (
     Candidate,
-    GroupSeen,
-    GroupStanding,
+    GroupConstraint,
+    GroupDetail,
     group_of,
     under_way,
-    why_no_set,
+    why_not_a_group,
     why_not_alike,
 )
 from headroom.domain.limits import Mode
@@ -37,49 +42,49 @@ WORST = (Step.FAILED, Step.INEFFECTIVE, Step.DIVERGED, Step.RELIEVED)
 
 
 def consider(
-    ports: Ports, evidence: Evidence, read: Callable[[StorageView], Evidence]
-) -> SetDecision:
+    ports: Ports, decision_input: DecisionInput, read: Callable[[StorageView], DecisionInput]
+) -> GroupDecision:
     """What to do about the volume that was looked at, and about the set it belongs to if it does.
 
     The others are read only if this one would be changed: whoever needs more looks for itself.
     `read` gives the evidence of one volume. Raises ReadFailed when the set cannot be listed.
     """
-    policy, seen = evidence.policy, evidence.observation.volume
+    policy, seen = decision_input.policy, decision_input.observation.volume
     name = group_of(policy, seen) if isinstance(policy, Policy) else None
     if name is None or not isinstance(policy, Policy):
-        return SetDecision(looked_at=decide(evidence), acts=())
-    alone = decide(evidence, group=GroupStanding(name=name))
+        return GroupDecision(primary=decide(decision_input), acts=())
+    alone = decide(decision_input, group=GroupConstraint(name=name))
     if not isinstance(alone.answer, Act):
-        return SetDecision(looked_at=alone, acts=())
+        return GroupDecision(primary=alone, acts=())
     if alone.answer.approval is not None:
-        said = GroupStanding(name=name, problem=NOT_ASKED)
-        return SetDecision(looked_at=decide(evidence, group=said), acts=())
+        said = GroupConstraint(name=name, problem=NOT_ASKED)
+        return GroupDecision(primary=decide(decision_input, group=said), acts=())
     if not name or len(seen.instance_ids) != 1:
-        said = GroupStanding(name=name, problem=why_no_set(name, seen, ()))
-        return SetDecision(looked_at=decide(evidence, group=said), acts=())
+        said = GroupConstraint(name=name, problem=why_not_a_group(name, seen, ()))
+        return GroupDecision(primary=decide(decision_input, group=said), acts=())
     views = [
         view
         for view in ports.storage.attached(seen.instance_ids[0])
         if group_of(policy, view.volume) == name
     ]
     others = [view for view in views if view.volume.ref != seen.ref]
-    members = _candidates(ports, views, evidence.observation.at)
-    evidence = _told_elsewhere(evidence, members)
-    said = _ready(name, policy, evidence, views, members)
+    members = _candidates(ports, views, decision_input.observation.at)
+    decision_input = _notified_elsewhere(decision_input, members)
+    said = _ready(name, policy, decision_input, views, members)
     if not said.problem:
         rest = [member for member in members if member.volume.ref != seen.ref]
-        said = held_anyway(name, alone, alone.answer.plan, policy, rest)
+        said = blocked_by_members(name, alone, alone.answer.plan, policy, rest)
     if said.problem:
-        return SetDecision(looked_at=decide(evidence, group=said), acts=())
-    found: list[Evidence] = []
+        return GroupDecision(primary=decide(decision_input, group=said), acts=())
+    found: list[DecisionInput] = []
     for view in others:
         try:
             found.append(read(view))
         except (ReadFailed, ResourceGone) as error:
             problem = f"{view.volume.ref.resource_id} could not be read: {error}"
-            said = GroupStanding(name=name, problem=problem, temporary=True)
-            return SetDecision(looked_at=decide(evidence, group=said), acts=())
-    return decide_together(name, evidence, found)
+            said = GroupConstraint(name=name, problem=problem, temporary=True)
+            return GroupDecision(primary=decide(decision_input, group=said), acts=())
+    return decide_group(name, decision_input, found)
 
 
 def _candidates(ports: Ports, views: Sequence[StorageView], now: datetime) -> tuple[Candidate, ...]:
@@ -87,43 +92,50 @@ def _candidates(ports: Ports, views: Sequence[StorageView], now: datetime) -> tu
         Candidate(
             volume=view.volume,
             in_flight=view.modification is not None and view.modification.in_flight,
-            standing=ports.standings.standing(view.volume.ref, now),
+            resource_state=ports.state_store.resource_state(view.volume.ref, now),
         )
         for view in views
     )
 
 
 def _ready(
-    name: str, policy: Policy, evidence: Evidence, views: Sequence[StorageView],
+    name: str, policy: Policy, decision_input: DecisionInput, views: Sequence[StorageView],
     members: Sequence[Candidate],
-) -> GroupStanding:  # fmt: skip
+) -> GroupConstraint:  # fmt: skip
     """Whether the volumes that were found are a set that may be changed now, and why not."""
     off = [
         view.volume.ref.resource_id
         for view in views
         if limits_for(policy, view.volume).limits.mode is Mode.OFF
     ]
-    problem = why_no_set(name, evidence.observation.volume, [view.volume for view in views])
+    problem = why_not_a_group(
+        name, decision_input.observation.volume, [view.volume for view in views]
+    )
     problem = problem or why_not_alike(members)
     if not problem and off:
         problem = f"{', '.join(off)} is not to be looked at (mode off)"
     if problem:
-        return GroupStanding(name=name, problem=problem)
+        return GroupConstraint(name=name, problem=problem)
     busy = under_way(members)
-    return GroupStanding(name=name, problem=busy, temporary=bool(busy))
+    return GroupConstraint(name=name, problem=busy, temporary=bool(busy))
 
 
-def _told_elsewhere(evidence: Evidence, members: Sequence[Candidate]) -> Evidence:
+def _notified_elsewhere(
+    decision_input: DecisionInput, members: Sequence[Candidate]
+) -> DecisionInput:
     """The evidence with what the owner was told of another volume of the set: once is enough."""
     told = {
         cause: None
         for member in members
-        for cause in member.standing.escalated_causes
+        for cause in member.resource_state.escalated_causes
         if Guardrail.GROUP.value in cause.split("+")
     }
-    own = dict.fromkeys(evidence.standing.escalated_causes)
+    own = dict.fromkeys(decision_input.resource_state.escalated_causes)
     causes = tuple(own | told)
-    return replace(evidence, standing=replace(evidence.standing, escalated_causes=causes))
+    return replace(
+        decision_input,
+        resource_state=replace(decision_input.resource_state, escalated_causes=causes),
+    )
 
 
 def change_together(
@@ -171,7 +183,7 @@ def _apply_in_turn(
     stopped_by = ""
     for decision, intent in zip(decisions, intents, strict=True):
         outcome = _apply(ports, decision, stopped_by)
-        record_outcome(ports, decision, outcome, intent, now, quietly=True)
+        save_outcome(ports, decision, outcome, intent, now, quietly=True)
         outcomes.append(outcome)
         if not stopped_by and not isinstance(outcome, Applied | AlreadyThere):
             stopped_by = decision.observation.volume.ref.resource_id
@@ -194,7 +206,7 @@ def _apply(ports: Ports, decision: Decision, stopped_by: str) -> Outcome:
 
 def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:
     """One message: all of it is changing, or it is uneven and which volume is where."""
-    group = decisions[0].group or GroupSeen(name="")
+    group = decisions[0].group or GroupDetail(name="")
     ids = [decision.observation.volume.ref.resource_id for decision in decisions]
     done = [isinstance(outcome, Applied | AlreadyThere) for outcome in outcomes]
     if all(done):
@@ -204,7 +216,7 @@ def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcom
     changed, rest = ids[:stop], ids[stop + 1 :]
     step, why = _why(outcomes[stop])
     if not changed:
-        if not is_told(decisions[stop], outcomes[stop]):
+        if not is_notified(decisions[stop], outcomes[stop]):
             return  # nothing was changed, and nothing that a person could do about it
         summary = f"no volume of the set {group.name} was changed: {ids[stop]}: {why}"
     else:
@@ -217,7 +229,7 @@ def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcom
     ports.notifier.tell(decisions[stop], Step.REFUSED if step is Step.STALE else step, summary)
 
 
-def _accepted(decisions: Sequence[Decision], group: GroupSeen, ids: Sequence[str]) -> str:
+def _accepted(decisions: Sequence[Decision], group: GroupDetail, ids: Sequence[str]) -> str:
     usd = sum(
         (d.answer.plan.price_change_usd for d in decisions if isinstance(d.answer, Act)), Decimal(0)
     )
@@ -240,7 +252,9 @@ def _why(outcome: Outcome) -> tuple[Step, str]:
             return Step.APPLIED, ""
 
 
-def tell_ended(ports: Ports, decision: Decision, step: Step, detail: str, now: datetime) -> None:
+def notify_group_ended(
+    ports: Ports, decision: Decision, step: Step, detail: str, now: datetime
+) -> None:
     """Tell how a change ended: at once for a volume of no set, for a set when the last has ended.
 
     Whoever finds that all have ended tells, unless another ended later by the records.
@@ -252,7 +266,7 @@ def tell_ended(ports: Ports, decision: Decision, step: Step, detail: str, now: d
     mine = decision.observation.volume.ref
     for member in changed:
         ref = replace(mine, resource_id=member.volume_id)
-        chain = ports.standings.standing(ref, now).open_chain
+        chain = ports.state_store.resource_state(ref, now).open_chain
         if chain is not None and chain.decision_id == member.decision_id:
             return  # it has not ended: whoever ends it tells
     ends: list[tuple[str, Record]] = []

@@ -9,9 +9,9 @@ from headroom.domain.freezes import frozen_until
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.quotas import QUOTAS, quota_limit
 from headroom.domain.resources import ResourceRef
-from headroom.domain.traffic import Room, Traffic, room
+from headroom.domain.traffic import AvailableConcurrency, ConcurrencyState, available_concurrency
 from headroom.ports import Ports
-from headroom.ports.standings import InQueue
+from headroom.ports.standings import QueuedResource
 
 READ = 5_000
 """Entries of the queue that one run reads, 250 bytes each; whoever is further behind is looked at
@@ -37,16 +37,16 @@ def turns(
     """
     if isinstance(policy, PolicyUnreadable) or _closed(ports, policy, clock()):
         return
-    traffic, left = ports.standings.traffic(), LOOKS
-    places = room(traffic, policy.blast_radius, clock())
-    for one in ports.standings.queue(READ) if places.free else ():
-        if one.ref.arn in seen or not _may(one, policy, traffic, places, clock()):
+    concurrency, left = ports.state_store.concurrency(), LOOKS
+    places = available_concurrency(concurrency, policy.blast_radius, clock())
+    for one in ports.state_store.queue(READ) if places.free else ():
+        if one.ref.arn in seen or not _may(one, policy, concurrency, places, clock()):
             continue
         left -= 1
         seen.add(one.ref.arn)
         yield one.ref
-        traffic = ports.standings.traffic()
-        places = room(traffic, policy.blast_radius, clock())
+        concurrency = ports.state_store.concurrency()
+        places = available_concurrency(concurrency, policy.blast_radius, clock())
         if not places.free or not left:
             return
 
@@ -59,27 +59,39 @@ def _closed(ports: Ports, policy: Policy, now: datetime) -> bool:
     return not all(calendar.open for calendar in seen)
 
 
-def _may(one: InQueue, policy: Policy, traffic: Traffic, places: Room, now: datetime) -> bool:
+def _may(
+    one: QueuedResource,
+    policy: Policy,
+    concurrency: ConcurrencyState,
+    places: AvailableConcurrency,
+    now: datetime,
+) -> bool:
     """Whether a look at it now could end in a change, as far as the queue itself tells."""
     if not one.waiting.may(now) or one.waiting.zone in places.full_zones:
         return False
-    if not _enough(one, policy, traffic, places, now):
+    if not _enough(one, policy, concurrency, places, now):
         return False
     return all(
-        traffic.taken(name, one.ref.arn, now) + amount <= quota_limit(name, policy.quotas)
+        concurrency.taken(name, one.ref.arn, now) + amount <= quota_limit(name, policy.quotas)
         for name, amount in one.waiting.counts
         if name in QUOTAS
     )
 
 
-def _enough(one: InQueue, policy: Policy, traffic: Traffic, places: Room, now: datetime) -> bool:
+def _enough(
+    one: QueuedResource,
+    policy: Policy,
+    concurrency: ConcurrencyState,
+    places: AvailableConcurrency,
+    now: datetime,
+) -> bool:
     """Whether there are places for its whole set, or as many as there ever are.
 
     A set that lacks one is not read by each of its volumes every minute.
     """
     if one.waiting.places == 1:
         return True
-    here = sum(change.zone == one.waiting.zone for change in traffic.others("", now))
+    here = sum(change.zone == one.waiting.zone for change in concurrency.others("", now))
     free = min(places.free, policy.max_in_flight_per_az - here)
     ever = min(policy.max_in_flight, policy.max_in_flight_per_az, policy.max_changes_per_hour)
     return free >= min(one.waiting.places, ever)

@@ -40,7 +40,7 @@ def remediate(
         case Claim.PRESSURE:
             refs = () if signal.ref is None else (signal.ref,)
             asked = True
-        case Claim.LOOK_AT_CONTRIBUTORS:
+        case Claim.CHECK_CONTRIBUTORS:
             refs = (
                 () if signal.alarm_name is None else ports.metrics.contributors(signal.alarm_name)
             )

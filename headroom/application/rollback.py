@@ -6,43 +6,43 @@ from datetime import datetime
 
 from headroom.domain.answers import Act
 from headroom.domain.decision import Decision
-from headroom.domain.evidence import Evidence
+from headroom.domain.evidence import DecisionInput
 from headroom.domain.observation import Observation
 from headroom.domain.policy import Policy, limits_for
-from headroom.domain.requests import ONE_BY_ITSELF, ROLLBACK_WAITS, RollbackAsked
+from headroom.domain.requests import AUTO_ROLLBACK_INTERVAL, ROLLBACK_TTL, RollbackRequest
 from headroom.domain.rolling_back import decide_rollback, still_used
 from headroom.ports import Ports
 
-THE_POLICY = "the policy (roll_back_ineffective)"
+BY_POLICY = "the policy (roll_back_ineffective)"
 
 
-def consider(ports: Ports, evidence: Evidence, asked: RollbackAsked) -> Decision:
+def consider(ports: Ports, decision_input: DecisionInput, asked: RollbackRequest) -> Decision:
     """What becomes of a wish to undo a change, under all that is known now."""
     answer = ports.ledger.decision(asked.decision_id).answer
     if not isinstance(answer, Act):
         raise LookupError(f"{asked.decision_id} was not a decision to act")
-    return decide_rollback(evidence, asked, answer.plan)
+    return decide_rollback(decision_input, asked, answer.plan)
 
 
-def by_itself(
+def automatic_rollback(
     ports: Ports, decision: Decision, observation: Observation, now: datetime
-) -> RollbackAsked | None:
+) -> RollbackRequest | None:
     """The wish to undo a raise that did not help, where the policy has it; None elsewhere.
 
     Never of a rollback, and never soon after another one: there is no loop of raise and return.
     Never of a raise that the load makes use of, though it wants still more.
     """
     policy, answer = ports.policies.current(), decision.answer
-    if decision.rolls_back is not None or not isinstance(policy, Policy):
+    if decision.rollback_of is not None or not isinstance(policy, Policy):
         return None
     if not limits_for(policy, observation.volume).limits.roll_back_ineffective:
         return None
     if not isinstance(answer, Act) or still_used(observation, answer.plan.origin) is not None:
         return None
-    last = ports.standings.standing(observation.volume.ref, now).rolled_back
-    if last is not None and now < last.at + ONE_BY_ITSELF:
+    last = ports.state_store.resource_state(observation.volume.ref, now).rolled_back
+    if last is not None and now < last.at + AUTO_ROLLBACK_INTERVAL:
         return None
-    return RollbackAsked(
-        decision_id=decision.decision_id, asked_at=now, expires=now + ROLLBACK_WAITS,
-        who=THE_POLICY, reason="it did not help", by_person=False,
+    return RollbackRequest(
+        decision_id=decision.decision_id, requested_at=now, expires=now + ROLLBACK_TTL,
+        who=BY_POLICY, reason="it did not help", by_person=False,
     )  # fmt: skip

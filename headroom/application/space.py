@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from headroom.domain.answers import Act, Escalate
 from headroom.domain.decision import Decision, decide
-from headroom.domain.evidence import Evidence
+from headroom.domain.evidence import DecisionInput
 from headroom.domain.records import Step
-from headroom.domain.space_answer import CAUSE, STORAGE_FULL, full_today
+from headroom.domain.space_answer import CAUSE, STORAGE_FULL, full_within_a_day
 from headroom.ports import Ports
 from headroom.ports.metrics import Glance
 from headroom.ports.storage import StorageView
@@ -27,7 +27,7 @@ DAILY = timedelta(hours=24)
 """Whatever comes later is found by the look of every day."""
 
 
-def may_fill_up(view: StorageView, glance: Glance | None) -> bool:
+def may_run_out_of_space(view: StorageView, glance: Glance | None) -> bool:
     """Whether a database may be running out of space; a threshold that wakes, it never decides."""
     volume = view.volume
     if volume.facts is not None and volume.facts.status == STORAGE_FULL:
@@ -40,7 +40,7 @@ def may_fill_up(view: StorageView, glance: Glance | None) -> bool:
     return free <= NOTHING * size or free < filled * GLANCES_A_DAY * days
 
 
-def space_look(decision: Decision) -> datetime | None:
+def space_check(decision: Decision) -> datetime | None:
     """When free space is to be looked at again without waiting for a scan; None where it can wait."""
     space, at, limits = decision.space, decision.at, decision.effective.limits
     acts = isinstance(decision.answer, Act)
@@ -51,26 +51,30 @@ def space_look(decision: Decision) -> datetime | None:
     if space.unclear:
         return at + LATER if decision.demand.known_minutes else None
     if space.short:
-        return at + (NEAR if full_today(space, at) else LATER)
+        return at + (NEAR if full_within_a_day(space, at) else LATER)
     slack = space.lowest_gib - space.reserve_gib
     if space.fill_gib_per_day <= 0 or slack >= space.fill_gib_per_day:
         return None
     return at + max(NEAR, DAILY * max(0.0, slack / space.fill_gib_per_day))
 
 
-def warn(ports: Ports, evidence: Evidence) -> None:
+def warn(ports: Ports, decision_input: DecisionInput) -> None:
     """Tell the owner of a database that will be full today while a change of ours is open.
 
     Nothing else is decided then, and nothing is done: RDS takes no other change, and the chain that
     is open is ended first.
     """
-    free = evidence.observation.activity.free_gib
-    if free is None or free.last() is None or evidence.standing.called_at is not None:
+    free = decision_input.observation.activity.free_gib
+    if (
+        free is None
+        or free.last() is None
+        or decision_input.resource_state.last_request_at is not None
+    ):
         return  # what a person asked is taken in by the look that ends the chain
-    decision = decide(evidence)
+    decision = decide(decision_input)
     answer, at = decision.answer, decision.at
     near = isinstance(answer, Escalate) and answer.cause.startswith(CAUSE)
-    if not near or not full_today(decision.space, at):
+    if not near or not full_within_a_day(decision.space, at):
         return
     if ports.ledger.decided(decision, due_at=None):
         ports.notifier.tell(decision, Step.DECIDED, decision.summary)

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 
-from headroom.application.look import NEAR_A_LIMIT, look
+from headroom.application.look import CLOSE_TO_LIMIT, look
 from headroom.application.queueing import turns
-from headroom.application.space import may_fill_up
+from headroom.application.space import may_run_out_of_space
 from headroom.domain.answers import Act, Escalate
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import Decision
@@ -26,7 +26,7 @@ from headroom.ports.storage import ReadFailed, StorageView
 
 BATCH = 500
 DUE_AT_ONCE = 200
-ERRORS_TOLD = 20
+MAX_REPORTED_ERRORS = 20
 RESERVE_S = 20.0
 """Seconds of a function's time kept for finishing what was begun."""
 LAST_S = 3.0
@@ -44,22 +44,22 @@ DAY_S = 86_400
 class _Tally:
     due: int = 0
     scanned: int = 0
-    looked: int = 0
+    reconciled: int = 0
     acted: int = 0
     held: int = 0
     escalated: int = 0
     failed: int = 0
     errors: tuple[str, ...] = ()
-    lost_s: float = 0.0
+    overdue_s: float = 0.0
     """Seconds that looks at databases took which failed, as where RDS throttles or hangs."""
 
     def fail(self, what: str, error: Exception) -> None:
         self.failed += 1
-        if len(self.errors) < ERRORS_TOLD:
+        if len(self.errors) < MAX_REPORTED_ERRORS:
             self.errors += (f"{what}: {type(error).__name__}: {error}",)
 
     def count(self, decision: Decision | None) -> None:
-        self.looked += 1
+        self.reconciled += 1
         if decision is None:
             return
         if isinstance(decision.answer, Act):
@@ -76,7 +76,7 @@ class SweepReport:
 
     due: int
     scanned: int
-    looked: int
+    reconciled: int
     acted: int
     held: int
     escalated: int
@@ -110,9 +110,9 @@ def sweep(
     tally = _Tally()
     clock = clock or (lambda: now)
     policy = ports.policies.current()
-    due = ports.standings.due(now, DUE_AT_ONCE)
+    due = ports.state_store.due(now, DUE_AT_ONCE)
     oldest = max(((now - d.due_at).total_seconds() for d in due), default=0.0)
-    complete = _look_at(ports, (d.ref for d in due), clock, "due", tally, time_left)
+    complete = _reconcile_one(ports, (d.ref for d in due), clock, "due", tally, time_left)
     tally.due = len(due)
     seen = {d.ref.arn for d in due}
     if complete:
@@ -121,18 +121,24 @@ def sweep(
     scan_complete = False
     if scan:
         turn = partial(_turn, now=now, every_s=scan_every_s, first=scan is Scan.FIRST)
-        suspects, scan_complete = _suspects(ports, policy, now, seen, tally, time_left, turn)
-        complete = _look_at(ports, suspects, clock, "sweep", tally, time_left) and scan_complete
+        suspects, scan_complete = _needing_attention(
+            ports, policy, now, seen, tally, time_left, turn
+        )
+        complete = (
+            _reconcile_one(ports, suspects, clock, "sweep", tally, time_left) and scan_complete
+        )
     return SweepReport(
-        due=tally.due, scanned=tally.scanned, looked=tally.looked, acted=tally.acted,
+        due=tally.due, scanned=tally.scanned, reconciled=tally.reconciled, acted=tally.acted,
         held=tally.held, escalated=tally.escalated, failed=tally.failed, errors=tally.errors,
         oldest_due_s=oldest, scan_ran=bool(scan), scan_complete=scan_complete, complete=complete,
         policy_unreadable=policy.reason if isinstance(policy, PolicyUnreadable) else None,
-        calendars_unread=_unread(ports, policy, now),
+        calendars_unread=_unreadable_sources(ports, policy, now),
     )  # fmt: skip
 
 
-def _unread(ports: Ports, policy: Policy | PolicyUnreadable, now: datetime) -> tuple[str, ...]:
+def _unreadable_sources(
+    ports: Ports, policy: Policy | PolicyUnreadable, now: datetime
+) -> tuple[str, ...]:
     names = () if isinstance(policy, PolicyUnreadable) else policy.calendars
     said = ports.calendars.seen(names, now) if names else ()
     return tuple(one.problem for one in said if one.problem is not None)
@@ -144,13 +150,13 @@ def _serve(
 ) -> bool:  # fmt: skip
     """Look at those whose turn it is; a queue that cannot be read is told and tried next time."""
     try:
-        return _look_at(ports, queued, clock, "due", tally, time_left)
+        return _reconcile_one(ports, queued, clock, "due", tally, time_left)
     except ReadFailed as error:
         tally.fail("the queue", error)
         return True
 
 
-def _look_at(
+def _reconcile_one(
     ports: Ports, refs: Iterable[ResourceRef], clock: Callable[[], datetime], trigger: str,
     tally: _Tally, time_left: Callable[[], float],
 ) -> bool:  # fmt: skip
@@ -163,23 +169,23 @@ def _look_at(
             complete = False
             if trigger != "due" and time_left() > LAST_S:
                 with suppress(Exception):
-                    ports.standings.looked(ref, at=at, due_at=at)
+                    ports.state_store.reconciled(ref, at=at, due_at=at)
             continue
         try:
-            if ref.kind is not Kind.EBS and tally.lost_s > LOST_S:
-                raise ReadFailed(f"passed over, as others took {tally.lost_s:.0f} s and failed")
+            if ref.kind is not Kind.EBS and tally.overdue_s > LOST_S:
+                raise ReadFailed(f"passed over, as others took {tally.overdue_s:.0f} s and failed")
             tally.count(look(ports, ref, at, trigger=trigger))
         except Exception as error:
             # One volume's trouble must not hide the others'; it is tried again in minutes.
             tally.fail(ref.resource_id, error)
             if ref.kind is not Kind.EBS:
-                tally.lost_s += left - time_left()
+                tally.overdue_s += left - time_left()
             with suppress(Exception):
-                ports.standings.looked(ref, at=at, due_at=at + NEAR_A_LIMIT)
+                ports.state_store.reconciled(ref, at=at, due_at=at + CLOSE_TO_LIMIT)
     return complete
 
 
-def _suspects(
+def _needing_attention(
     ports: Ports, policy: Policy | PolicyUnreadable, now: datetime, seen: set[str], tally: _Tally,
     time_left: Callable[[], float], turn: Callable[[ResourceRef], bool],
 ) -> tuple[list[ResourceRef], bool]:  # fmt: skip
@@ -202,7 +208,7 @@ def _suspects(
         tally.scanned += len(batch)
         for view in watched:
             glance = glances.get(view.volume.ref.resource_id)
-            if turn(view.volume.ref) or suspect(view, glance, now, timedelta(hours=1)):
+            if turn(view.volume.ref) or needs_attention(view, glance, now, timedelta(hours=1)):
                 found.append((_urgency(policy, view, glance), view.volume.ref))
     else:
         complete = False
@@ -260,7 +266,9 @@ def _watched(policy: Policy | PolicyUnreadable, view: StorageView) -> bool:
     return limits_for(policy, view.volume).limits.mode is not Mode.OFF
 
 
-def suspect(view: StorageView, glance: Glance | None, now: datetime, fresh: timedelta) -> bool:
+def needs_attention(
+    view: StorageView, glance: Glance | None, now: datetime, fresh: timedelta
+) -> bool:
     """Whether a volume deserves a full look: thresholds wake the engine, they never decide.
 
     A modification that started within `fresh` is reason enough: the ledger must hear of it.
@@ -268,7 +276,7 @@ def suspect(view: StorageView, glance: Glance | None, now: datetime, fresh: time
     change = view.modification
     if change is not None and change.started_at > now - fresh:
         return True
-    if may_fill_up(view, glance):
+    if may_run_out_of_space(view, glance):
         return True
     if glance is None:
         return False

@@ -13,13 +13,20 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from headroom.domain.decision import Decision
-from headroom.domain.records import Glimpse, Record, Step
-from headroom.domain.tail import Tail, claimed, key_of, settled, tail_in, text_of
+from headroom.domain.records import Record, RecordSummary, Step
+from headroom.domain.tail import (
+    PublishingCursor,
+    claimed,
+    key_of,
+    parse_publishing_cursor,
+    settled,
+    text_of,
+)
 from headroom.ports.storage import ReadFailed
-from headroom.ports.telling import Delivery, Recorded, Telling
+from headroom.ports.telling import Delivery, Recorded, Reporting
 
 NOTE = "tail"
-AT_ONCE = 500
+BATCH_LIMIT = 500
 """Records told by one run at most; the next run goes on."""
 BATCH = 10
 RESERVE_S = 20.0
@@ -35,16 +42,16 @@ SILENT = frozenset({Step.REJECTED_SIGNAL})
 
 
 @dataclass(slots=True, kw_only=True)
-class RecordsTold:
+class PublishedRecords:
     """What one run told; `refused` are still tried again, `given_up` are not."""
 
     published: int = 0
     announced: int = 0
     refused: int = 0
-    given_up: int = 0
+    abandoned: int = 0
     undone: datetime | None = None
     """The instant of the first record that was not told, None when all were."""
-    told: list[tuple[datetime, str]] = field(default_factory=list)
+    keys: list[tuple[datetime, str]] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
 
     def leave(self, at: datetime) -> None:
@@ -52,47 +59,53 @@ class RecordsTold:
         self.undone = at if self.undone is None else min(self.undone, at)
 
 
-def tell_records(
-    telling: Telling,
+def publish_records(
+    telling: Reporting,
     now: datetime,
     *,
     time_left: Callable[[], float] = lambda: float("inf"),
-) -> RecordsTold:
+) -> PublishedRecords:
     """Tell what is new in the record since the last time; raises ReadFailed."""
-    run = RecordsTold()
-    tail = tail_in(telling.notes.note(NOTE))
+    run = PublishedRecords()
+    tail = parse_publishing_cursor(telling.notes.note(NOTE))
     news = _news(telling, tail, now)
     if not news and tail.cursor is not None and now - tail.cursor < IDLE:
         return run
-    full = len(news) == AT_ONCE
+    full = len(news) == BATCH_LIMIT
     mine = telling.notes.amend(NOTE, lambda text: _claim(text, now))
     if mine is None:
         return run  # another function is at it
-    news = [glimpse for glimpse in news if not mine.knows(_key(glimpse))]
+    news = [
+        record_summary for record_summary in news if not mine.has_published(_key(record_summary))
+    ]
     try:
         _tell(telling, mine, news, run, now, time_left)
         if full and news:
             run.leave(news[-1].at)  # there may be more at that very instant
     except Exception:
-        for glimpse in news:
-            if (glimpse.at, _key(glimpse)) not in run.told:
-                run.leave(glimpse.at)
+        for record_summary in news:
+            if (record_summary.at, _key(record_summary)) not in run.keys:
+                run.leave(record_summary.at)
         raise
     finally:
-        telling.notes.amend(NOTE, lambda text: (text_of(_settle(tail_in(text), run, now)), None))
+        telling.notes.amend(
+            NOTE, lambda text: (text_of(_settle(parse_publishing_cursor(text), run, now)), None)
+        )
     return run
 
 
-def _news(telling: Telling, tail: Tail, now: datetime) -> list[Glimpse]:
+def _news(telling: Reporting, tail: PublishingCursor, now: datetime) -> list[RecordSummary]:
     """Records not told yet, oldest first, at most AT_ONCE."""
-    known = {key for _, key in tail.told}
-    found = telling.glimpses.glimpses(since=tail.since(now), until=now, oldest_first=True)
+    known = {key for _, key in tail.published}
+    found = telling.record_summaries.record_summaries(
+        since=tail.since(now), until=now, oldest_first=True
+    )
     new = (g for g in found if g.step not in SILENT and _key(g) not in known)
-    return list(islice(new, AT_ONCE))
+    return list(islice(new, BATCH_LIMIT))
 
 
 def _tell(
-    telling: Telling, tail: Tail, news: Sequence[Glimpse], run: RecordsTold, now: datetime,
+    telling: Reporting, tail: PublishingCursor, news: Sequence[RecordSummary], run: PublishedRecords, now: datetime,
     time_left: Callable[[], float],
 ) -> None:  # fmt: skip
     heard = set(tail.announced)
@@ -101,7 +114,7 @@ def _tell(
         if stuck or time_left() < RESERVE_S:
             run.leave(batch[0].at)
             return
-        records = telling.glimpses.records([(g.decision_id, g.sequence) for g in batch])
+        records = telling.record_summaries.records([(g.decision_id, g.sequence) for g in batch])
         for record in records:
             key = key_of(record.decision_id, record.sequence)
             if record.step in SWITCHED and key not in heard:
@@ -113,23 +126,23 @@ def _tell(
 
 
 def _note(
-    run: RecordsTold, records: Sequence[Record], deliveries: Sequence[Delivery], now: datetime
+    run: PublishedRecords, records: Sequence[Record], deliveries: Sequence[Delivery], now: datetime
 ) -> bool:
     """Count what became of a batch; whether the bus takes nothing at all."""
     for record, delivery in zip(records, deliveries, strict=True):
         if delivery is Delivery.REFUSED and record.at < now - GIVE_UP:
-            run.given_up += 1
+            run.abandoned += 1
         elif delivery is not Delivery.ACCEPTED:
             run.refused += 1
             run.leave(record.at)
             continue
         else:
             run.published += 1
-        run.told.append((record.at, key_of(record.decision_id, record.sequence)))
+        run.keys.append((record.at, key_of(record.decision_id, record.sequence)))
     return Delivery.UNSENT in deliveries
 
 
-def _decision(telling: Telling, record: Record) -> Decision | None:
+def _decision(telling: Reporting, record: Record) -> Decision | None:
     """The decision that a later record of its chain belongs to; None where it cannot be had."""
     if record.step is Step.DECIDED or record.sequence == 0:
         return None
@@ -138,18 +151,18 @@ def _decision(telling: Telling, record: Record) -> Decision | None:
     return None
 
 
-def _claim(text: str, now: datetime) -> tuple[str, Tail | None]:
-    mine = claimed(tail_in(text), now)
+def _claim(text: str, now: datetime) -> tuple[str, PublishingCursor | None]:
+    mine = claimed(parse_publishing_cursor(text), now)
     return (text, None) if mine is None else (text_of(mine), mine)
 
 
-def _settle(tail: Tail, run: RecordsTold, now: datetime) -> Tail:
-    return settled(tail, told=run.told, announced=run.heard, undone=run.undone, now=now)
+def _settle(tail: PublishingCursor, run: PublishedRecords, now: datetime) -> PublishingCursor:
+    return settled(tail, published=run.keys, announced=run.heard, undone=run.undone, now=now)
 
 
-def _key(glimpse: Glimpse) -> str:
-    return key_of(glimpse.decision_id, glimpse.sequence)
+def _key(record_summary: RecordSummary) -> str:
+    return key_of(record_summary.decision_id, record_summary.sequence)
 
 
-def _batches(news: Sequence[Glimpse]) -> Iterator[Sequence[Glimpse]]:
+def _batches(news: Sequence[RecordSummary]) -> Iterator[Sequence[RecordSummary]]:
     return (news[start : start + BATCH] for start in range(0, len(news), BATCH))

@@ -19,7 +19,7 @@ from headroom.cli.deployments import (
     RegionOption,
     StackOption,
     deployment,
-    plain_reason,
+    normalized_reason,
     say,
     written,
 )
@@ -33,11 +33,11 @@ from headroom.domain.catalogue import MAX_MODIFICATIONS
 from headroom.domain.decision import Decision
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
-from headroom.domain.requests import ROLLBACK_WAITS
+from headroom.domain.requests import ROLLBACK_TTL
 from headroom.domain.resources import Configuration, PriceUnknown
-from headroom.domain.rolling_back import way_back
+from headroom.domain.rolling_back import reversal
 from headroom.domain.standing import WINDOW
-from headroom.ports.people import NotAnswered
+from headroom.ports.people import AnswerRejected
 from headroom.ports.storage import ReadFailed, ResourceGone
 
 DecisionArgument = Annotated[
@@ -123,40 +123,40 @@ def rollback(
     It costs one of AWS's four changes in 24 hours. The guardrails judge it within a minute; what
     blocks it only for now, it waits for, at most 24 hours.
     """
-    told = plain_reason(reason)
+    told = normalized_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
-    seen = _seen(here, decision)
+    seen = _preview(here, decision)
     if not as_json:
         say(seen.sentence)
     if not dry_run:
         asked = written(
-            lambda: here.ledger.ask_rollback(
+            lambda: here.ledger.request_rollback(
                 decision, at=here.account.now, who=here.account.caller, reason=told
             )
         )
-        if isinstance(asked, NotAnswered):
+        if isinstance(asked, AnswerRejected):
             raise BadRequest(f"{decision} is not rolled back: {asked.detail}.")
     if as_json:
         emit({"decision_id": decision, "asked": not dry_run, **seen.as_object})
     elif not dry_run:
         say(
             "Asked for: it is judged within a minute, and waits at most "
-            f"{ROLLBACK_WAITS.total_seconds() / 3600:.0f} hours for what blocks it for now."
+            f"{ROLLBACK_TTL.total_seconds() / 3600:.0f} hours for what blocks it for now."
         )
     return OK
 
 
 def _answer(here: Deployment, decision_id: str, step: Step, reason: str, as_json: bool) -> int:
-    told, who = plain_reason(reason), here.account.caller
+    told, who = normalized_reason(reason), here.account.caller
     got = written(
         lambda: here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=told)
     )
-    if isinstance(got, NotAnswered) and got.why != step.value:
+    if isinstance(got, AnswerRejected) and got.why != step.value:
         raise BadRequest(f"{decision_id} cannot be {step.value}: {got.detail}.")
-    news = not isinstance(got, NotAnswered)
+    news = not isinstance(got, AnswerRejected)
     if as_json:
         emit({"decision_id": decision_id, "answer": step.value, "news": news})
-    elif isinstance(got, NotAnswered):
+    elif isinstance(got, AnswerRejected):
         say(f"Nothing to do: {got.detail}.")
     elif step is Step.APPROVED:
         say(
@@ -167,7 +167,7 @@ def _answer(here: Deployment, decision_id: str, step: Step, reason: str, as_json
     return OK
 
 
-class _Seen:
+class _RollbackPreview:
     """What a rollback would set back, as far as it can be told before the function judges it."""
 
     def __init__(
@@ -193,7 +193,7 @@ class _Seen:
         }  # fmt: skip
 
 
-def _seen(here: Deployment, decision_id: str) -> _Seen:
+def _preview(here: Deployment, decision_id: str) -> _RollbackPreview:
     """The volume as it is, and as it would be; raises BadRequest where nothing can be set back."""
     try:
         decision = here.ledger.decision(decision_id)
@@ -206,17 +206,17 @@ def _seen(here: Deployment, decision_id: str) -> _Seen:
         raise BadRequest(f"{decision_id} is not rolled back: it was no decision to act.")
     try:
         current = read_storage(here.account, ref).volume.configuration
-        known = here.ledger.standing(ref, here.account.now).modifications
+        known = here.ledger.resource_state(ref, here.account.now).modifications
     except ResourceGone:
         raise BadRequest(f"{decision_id} is not rolled back: {short(ref.arn)} is gone.") from None
     except ReadFailed as problem:
         raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
-    back = way_back(change, current, ref.noun)
+    back = reversal(change, current, ref.noun)
     if isinstance(back, str):
         raise BadRequest(f"{decision_id} is not rolled back: {back}.")
     used = sum(m.started_at > here.account.now - WINDOW for m in known)
     left = max(0, MAX_MODIFICATIONS - used)
-    return _Seen(short(ref.arn), current, back, _price(here, current, back), left)
+    return _RollbackPreview(short(ref.arn), current, back, _price(here, current, back), left)
 
 
 def _change(decision: Decision) -> Plan | None:
@@ -252,7 +252,7 @@ def _as_object(decision: Decision) -> dict[str, object]:
     return {
         "decision_id": decision.decision_id,
         "resource": decision.observation.volume.ref.arn,
-        "asked_at": decision.at.isoformat(),
+        "requested_at": decision.at.isoformat(),
         "expires": answer.expires.isoformat(),
         "why": answer.approval,
         "from": str(plan.origin),

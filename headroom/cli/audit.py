@@ -80,8 +80,8 @@ def audit(
 
 def _tell_stops(opened: Source) -> None:
     """A remark on what is paused or broken now, where that can be known."""
-    stops = opened.stops()
-    for line in () if stops is None else lines(stops, opened.now):
+    stop_state = opened.stop_state()
+    for line in () if stop_state is None else lines(stop_state, opened.now):
         err().print(line, markup=False, soft_wrap=True, style="bold")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from headroom.cli.output import money, number
-from headroom.cli.telling import BINDINGS, Told, chosen, quantity
+from headroom.cli.telling import BINDINGS, DecisionStory, chosen, quantity
 from headroom.domain.answers import Act, Escalate, Hold
 from headroom.domain.aurora_demand import DAYS
-from headroom.domain.cluster_side import ClusterSide
+from headroom.domain.cluster_side import ClusterDetail
 from headroom.domain.decision import Decision
 from headroom.domain.demand import Binding
 from headroom.domain.records import Step
@@ -34,7 +34,7 @@ def seen(decision: Decision) -> str:
             return f"binds: {BINDINGS[binding]}"
 
 
-def _of_cluster(side: ClusterSide) -> str:
+def _of_cluster(side: ClusterDetail) -> str:
     """What I/O is of the bill in Standard, or why nobody knows."""
     if side.bills is None:
         return f"{len(side.demand.days)} of {DAYS} whole days"
@@ -88,7 +88,7 @@ def change(decision: Decision) -> str:
     return line if isinstance(decision.answer, Act) else f"({line})"
 
 
-def result(story: Told) -> str:
+def result(story: DecisionStory) -> str:
     """What came of it in two words."""
     last, answer = story.chain[-1], story.decision.answer
     if last.step is not Step.DECIDED:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headroom.adapters.ebs_named import named_volumes
+from headroom.adapters.ebs_named import volumes_by_id
 from headroom.adapters.ledger_budget import read_budget
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import source
@@ -35,7 +35,7 @@ ENDED = "gone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class BudgetView:
     """A budget with what the policy, EC2, RDS and the price list say of it."""
 
     place: Deployment
@@ -64,7 +64,7 @@ class Shown:
         except PriceUnknown:
             return None
 
-    def own_limit_usd(self, holding: Holding) -> Decimal | None:
+    def resource_limit_usd(self, holding: Holding) -> Decimal | None:
         """What the policy and the volume's tags allow it; None where they are not known."""
         volume = self.volumes.get(holding.ref.kind, {}).get(holding.ref.resource_id)
         if volume is None or isinstance(self.policy, PolicyUnreadable):
@@ -93,7 +93,7 @@ def budget(
     return FAILED if shown.budget.drift_usd else OK
 
 
-def _read(here: Deployment) -> Shown:
+def _read(here: Deployment) -> BudgetView:
     where = here.account
     try:
         found = read_budget(
@@ -114,13 +114,13 @@ def _read(here: Deployment) -> Shown:
         prices = where.prices.table(where.region)
     except PriceUnknown:
         prices = None
-    return Shown(
+    return BudgetView(
         place=here, budget=found, policy=policies.current(), volumes=volumes, prices=prices
     )
 
 
 def _volumes(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
-    return named_volumes(where.ec2, wanted, account_id=where.account_id, region=where.region)
+    return volumes_by_id(where.ec2, wanted, account_id=where.account_id, region=where.region)
 
 
 def _databases(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
@@ -129,7 +129,7 @@ def _databases(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
     return {each.ref.resource_id: each for each in everything if each.ref.resource_id in wanted}
 
 
-def as_object(shown: Shown) -> dict[str, Any]:
+def as_object(shown: BudgetView) -> dict[str, Any]:
     """One JSON object; money in USD a month."""
     found, limit = shown.budget, shown.limit_usd
     return {
@@ -146,7 +146,7 @@ def as_object(shown: Shown) -> dict[str, Any]:
     }
 
 
-def _holding(shown: Shown, holding: Holding) -> dict[str, Any]:
+def _holding(shown: BudgetView, holding: Holding) -> dict[str, Any]:
     now = shown.now_usd(holding)
     return {
         "resource": holding.ref.arn,
@@ -156,7 +156,7 @@ def _holding(shown: Shown, holding: Holding) -> dict[str, Any]:
         "counted_usd": _number(holding.counted_usd),
         "in_force_usd": _number(holding.in_force_usd),
         "reserved_usd": _number(holding.reserved_usd),
-        "limit_usd": _number(shown.own_limit_usd(holding)),
+        "limit_usd": _number(shown.resource_limit_usd(holding)),
         "since": None if holding.since is None else holding.since.isoformat(),
         "decision_id": holding.decision_id,
     }
@@ -166,7 +166,7 @@ def _number(amount: Decimal | None) -> float | None:
     return None if amount is None else float(amount)
 
 
-def _print(shown: Shown) -> None:
+def _print(shown: BudgetView) -> None:
     found, limit = shown.budget, shown.limit_usd
     if found.holdings:
         rows = [_row(shown, each) for each in found.holdings]
@@ -186,10 +186,10 @@ def _print(shown: Shown) -> None:
     volumes = "volume takes" if found.free == 1 else "volumes take"
     _say(f"{found.free} more enrolled {volumes} up nothing.")
     if found.drift_usd:
-        _say(drifted(shown))
+        _say(sum_drift(shown))
 
 
-def drifted(shown: Shown) -> str:
+def sum_drift(shown: BudgetView) -> str:
     """What it means that the account's sum is not that of its volumes, and how to put it right."""
     found = shown.budget
     more = "more" if found.drift_usd > 0 else "less"
@@ -206,8 +206,8 @@ def drifted(shown: Shown) -> str:
     )
 
 
-def _row(shown: Shown, holding: Holding) -> tuple[str, ...]:
-    now, limit = shown.now_usd(holding), shown.own_limit_usd(holding)
+def _row(shown: BudgetView, holding: Holding) -> tuple[str, ...]:
+    now, limit = shown.now_usd(holding), shown.resource_limit_usd(holding)
     return (
         holding.ref.resource_id,
         money(holding.counted_usd),

@@ -9,7 +9,7 @@ import typer
 from headroom.cli.output import emit, money, out, table
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.domain.databases import Database, Engine
-from headroom.domain.offers import Offer, offers
+from headroom.domain.offers import Alternative, alternatives
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.cases import CASES, TITLES, ReferenceFigure, reference_figures
@@ -69,15 +69,15 @@ def _number(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def _offered(region: str, database: Database | None) -> tuple[Offer, ...]:
+def _offered(region: str, database: Database | None) -> tuple[Alternative, ...]:
     origin = Configuration(
         volume_type=VolumeType.GP2, size_gib=400, iops=None, throughput_mibps=None,
         database=database,
     )  # fmt: skip
-    return offers(origin, iops=2_500, mibps=125, prices=catalogue_prices(region))
+    return alternatives(origin, iops=2_500, mibps=125, prices=catalogue_prices(region))
 
 
-def _today(offer: Offer) -> tuple[str, ...]:
+def _today(offer: Alternative) -> tuple[str, ...]:
     price = "?" if offer.monthly_usd is None else money(offer.monthly_usd)
     grows = " (grows, which cannot be undone)" if offer.grows else ""
     return offer.volume_type.value, f"{offer.target or '-'}{grows}", price

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from headroom.cli.output import money, number
 from headroom.domain.aurora_bill import Bill, Bills
-from headroom.domain.cluster_side import BillCheck, ClusterSide
+from headroom.domain.cluster_side import BillCheck, ClusterDetail
 
 _PARTS = ("instances", "serverless", "storage", "io")
 
 
-def lines(side: ClusterSide) -> tuple[str, ...]:
+def lines(side: ClusterDetail) -> tuple[str, ...]:
     """Members, days, both bills part by part, break-even and reservations."""
     cluster = side.cluster
     members = ", ".join(f"{m.count} x {m.instance_class}" for m in cluster.members) or "none"
@@ -17,7 +17,7 @@ def lines(side: ClusterSide) -> tuple[str, ...]:
     return (first, *_days(side), *_bills(side.bills), *_gate(side), *_check(side.check))
 
 
-def _days(side: ClusterSide) -> tuple[str, ...]:
+def _days(side: ClusterDetail) -> tuple[str, ...]:
     demand, found = side.demand, []
     if demand.days:
         size = "unknown size" if demand.storage_gib is None else f"{number(demand.storage_gib)} GiB"
@@ -54,7 +54,7 @@ def _parts(bill: Bill) -> str:
     return f"{money(bill.total_usd)} a month ({', '.join(told) or 'nothing'})"
 
 
-def _gate(side: ClusterSide) -> tuple[str, ...]:
+def _gate(side: ClusterDetail) -> tuple[str, ...]:
     opens = side.cluster.next_allowed_at
     return (
         ()
@@ -68,18 +68,18 @@ def _check(check: BillCheck | None) -> tuple[str, ...]:
         return ()
     return (
         f"since decision {check.switch.decision_id} {check.days} whole days: "
-        f"{money(check.found_usd)} a month, {money(check.switch.forecast_usd)} was foreseen "
-        f"({check.off_percent:+.1f} %)",
+        f"{money(check.actual_usd)} a month, {money(check.switch.forecast_usd)} was foreseen "
+        f"({check.deviation_percent:+.1f} %)",
     )
 
 
-def as_object(side: ClusterSide) -> dict[str, object]:
+def as_object(side: ClusterDetail) -> dict[str, object]:
     """The same for machines; USD a month."""
     return {
         "mode": side.cluster.mode.value,
         "goal": side.goal.value,
         "members": {m.instance_class: m.count for m in side.cluster.members},
-        "whole_days": len(side.demand.days),
+        "usage_history": len(side.demand.days),
         "storage_gib": side.demand.storage_gib,
         "bills": None if side.bills is None else _bills_object(side.bills),
         "next_allowed_at": None
@@ -90,7 +90,7 @@ def as_object(side: ClusterSide) -> dict[str, object]:
         else {
             "decision_id": side.check.switch.decision_id,
             "days": side.check.days,
-            "found_usd": float(side.check.found_usd),
+            "actual_usd": float(side.check.actual_usd),
             "forecast_usd": float(side.check.switch.forecast_usd),
         },
     }

@@ -22,8 +22,8 @@ from headroom.proving.compare import (
     Job,
     comparison_jobs,
     conditions_json,
-    courses_in,
-    sample_courses,
+    load_series_in,
+    sample_load_series_list,
     usable_cores,
 )
 from headroom.proving.compare import compare as run_jobs
@@ -97,7 +97,7 @@ def compare(
             refuse_unwritable(path)
     began = time.perf_counter()
     presets = tuple(PRESETS) if preset is Preset.ALL else (preset.value,)
-    courses = sample_courses() if traces is None else courses_in(traces)
+    courses = sample_load_series_list() if traces is None else load_series_in(traces)
     stories = [] if scenarios is None else scenario_files(scenarios)
     count = workers or usable_cores()
     work = comparison_jobs(
@@ -153,7 +153,7 @@ def _run(work: list[Job], workers: int) -> list[ComparisonRow]:
         def advance(job: Job) -> None:
             nonlocal done
             done += job.weight
-            progress.update(task, completed=done // DAY_MIN, description=job.course.name)
+            progress.update(task, completed=done // DAY_MIN, description=job.load_series.name)
             if not console.is_terminal:
                 console.print(
                     f"{done // DAY_MIN:,} of {total:,} volume-days: {job.said}",

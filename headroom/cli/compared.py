@@ -26,7 +26,7 @@ def show(said: Json, console: Console) -> None:
         columns = [name for name in COLUMNS if name != UNSAVABLE]
         console.print(_whole(table(title, columns, list(_ranked(found)))))
         for line in ("* on the Pareto front of starved minutes against dollars",
-                     unsavable(found), oracle(found), ""):  # fmt: skip
+                     unavoidable(found), oracle(found), ""):  # fmt: skip
             console.print(line, markup=False, soft_wrap=True)
         groups = [(each["controller"], *by_group(each)) for each in found["controllers"]]
         console.print(_whole(table(BY_GROUP, ("controller", *GROUPS), groups)))
@@ -82,7 +82,7 @@ def sums(total: Json) -> tuple[str, ...]:
     )
 
 
-def unsavable(found: Json) -> str:
+def unavoidable(found: Json) -> str:
     """The starved minutes that are in nobody's score."""
     counts = sorted(each["totals"]["all"]["unsavable_minutes"] for each in found["controllers"])
     most = "" if counts[0] == counts[-1] else f" to {counts[-1]:,}"

@@ -92,7 +92,7 @@ def _preset(name: str, value: str, found: Json) -> Json:
             for each in found["controllers"]
         ],
         "oracle": compared.oracle(found),
-        "unsavable": compared.unsavable(found),
+        "unsavable": compared.unavoidable(found),
         "targets": [compared.target(each) for each in found["targets"]],
         "groups": [
             {

@@ -35,7 +35,7 @@ from headroom.cli.settling import Open, Settling
 from headroom.cli.showing import Outcome
 from headroom.cli.stories import END_MINUTE, Story
 from headroom.cli.stories_databases import DatabaseStory
-from headroom.cli.telling import Told
+from headroom.cli.telling import DecisionStory
 from headroom.domain.records import Record
 from headroom.localaws import daemon
 
@@ -154,7 +154,7 @@ def _open(
     """The stories, none of them settled, and how each is judged by what is known of it so far."""
 
     def of_volume_so_far(member: play.Member[Story]) -> Open:
-        def judge(every: Sequence[Told]) -> Ending:
+        def judge(every: Sequence[DecisionStory]) -> Ending:
             final = play.final(where, member)
             return endings.ending(play.ended(member, final, every=every, said=said))
 
@@ -163,7 +163,7 @@ def _open(
         )
 
     def of_database_so_far(member: play.Member[DatabaseStory]) -> Open:
-        def judge(every: Sequence[Told]) -> Ending:
+        def judge(every: Sequence[DecisionStory]) -> Ending:
             final = play_databases.final(where, member)
             return endings_databases.ending(play.ended(member, final, every=every, said=said))
 
@@ -172,7 +172,7 @@ def _open(
         )
 
     def of_cluster_so_far(member: play_clusters.ClusterMember) -> Open:
-        def judge(every: Sequence[Told]) -> Ending:
+        def judge(every: Sequence[DecisionStory]) -> Ending:
             return endings_clusters.ending(play_clusters.so_far(member, every, said))
 
         return Open(

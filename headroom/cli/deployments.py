@@ -15,7 +15,7 @@ from headroom.cli.naming import named
 from headroom.cli.output import out
 from headroom.cli.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
-from headroom.domain.stops import Stops
+from headroom.domain.stops import StopState
 from headroom.ports.storage import ReadFailed
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def deployment(
     )  # fmt: skip
 
 
-def plain_reason(text: str) -> str:
+def normalized_reason(text: str) -> str:
     """A reason as it is recorded: one line of text."""
     plain = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
     if len(plain) > LONGEST_REASON:
@@ -93,8 +93,8 @@ def say(text: str) -> None:
     out().print(text, markup=False, soft_wrap=True)
 
 
-def stops_of(here: Deployment) -> Stops:
+def stops_of(here: Deployment) -> StopState:
     try:
-        return here.ledger.stops()
+        return here.ledger.stop_state()
     except ReadFailed as problem:
         raise Problem(f"What is stopped cannot be read: {problem}") from None

@@ -8,7 +8,7 @@ from typing import Literal
 
 from headroom.cli.played import Ending
 from headroom.cli.report import Section
-from headroom.cli.telling import Told
+from headroom.cli.telling import DecisionStory
 from headroom.domain.answers import Act
 
 
@@ -20,7 +20,7 @@ class Ended:
     title: str
     kind: Literal["volume", "database", "cluster"]
     resource: str
-    told: tuple[Told, ...]
+    told: tuple[DecisionStory, ...]
     """Its decisions with their chains, oldest first."""
     changes: int
     """How often the resource was changed."""

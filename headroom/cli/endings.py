@@ -109,7 +109,7 @@ def _growth(played: Played) -> tuple[str, Claims]:
     return line, {
         "it grew once": len(played.applied) == 1 and played.final.size_gib > plan.origin.size_gib,
         "it stayed gp2": played.final.volume_type is VolumeType.GP2,
-        "the baseline meets the need": gp2_baseline(played.final.size_gib) >= plan.wanted_iops,
+        "the baseline meets the need": gp2_baseline(played.final.size_gib) >= plan.demand_iops,
         "the refused gp3 plan is priced beside it": rival is not None,
         "the record says that it cannot be undone": "undone" in said and not plan.reversible,
         "the record says that the file system is not touched": "file system" in said,

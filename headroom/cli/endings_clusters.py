@@ -9,7 +9,7 @@ from decimal import Decimal
 from headroom.cli.output import money
 from headroom.cli.play_clusters import PlayedCluster
 from headroom.cli.played import Claims, Ending, clock, cost
-from headroom.cli.telling import Told, chosen, ended_at, kind
+from headroom.cli.telling import DecisionStory, chosen, ended_at, kind
 from headroom.domain.answers import Hold, Reason
 from headroom.domain.aurora import GATE, StorageMode
 from headroom.domain.aurora_bill import Bills
@@ -32,7 +32,7 @@ def bills_of(decision: Decision) -> Bills | None:
     return None if decision.cluster is None else decision.cluster.bills
 
 
-def applied(played: PlayedCluster) -> tuple[Told, ...]:
+def applied(played: PlayedCluster) -> tuple[DecisionStory, ...]:
     """The decisions that changed the mode."""
     return tuple(t for t in played.told if ended_at(t, Step.APPLIED))
 
@@ -61,7 +61,7 @@ def _left(played: PlayedCluster) -> tuple[str, Claims]:
         "RDS shows Standard throughout": all(s.mode is StorageMode.STANDARD for s in played.seen),
         "nothing was sent": not any(ended_at(t, Step.INTENDED) for t in played.told),
         "I/O was 15 % of the bill": _share(both) == 15,
-        "the record says that Standard is cheaper": why == {Reason.CHEAPER_AS_IT_IS}
+        "the record says that Standard is cheaper": why == {Reason.ALREADY_CHEAPEST}
         and both.standard.total_usd < both.io_optimized.total_usd,
         "nobody was notified": played.messages == 0,
     }  # fmt: skip
@@ -87,7 +87,7 @@ def _gate(played: PlayedCluster) -> tuple[str, Claims]:
     }
 
 
-def _moved(played: PlayedCluster, act: Told, both: Bills) -> Claims:
+def _moved(played: PlayedCluster, act: DecisionStory, both: Bills) -> Claims:
     """What is true of every cluster that was switched once."""
     at = ended_at(act, Step.APPLIED)
     last = played.seen[-1]
@@ -114,7 +114,7 @@ def _held(played: PlayedCluster) -> bool:
     return bool(before) and all(
         isinstance(decision.answer, Hold)
         and decision.answer.until == played.opened
-        and Guardrail.MODE_GATE in _blocking(decision)
+        and Guardrail.MODE_CHANGE_INTERVAL in _blocking(decision)
         for decision in before
     )
 
@@ -123,12 +123,12 @@ def _blocking(decision: Decision) -> set[Guardrail]:
     return {v.guardrail for judged in decision.judgements for v in judged.blocking}
 
 
-def _change(act: Told) -> Decimal:
+def _change(act: DecisionStory) -> Decimal:
     plan = chosen(act.decision)
     return Decimal(0) if plan is None else plan.price_change_usd
 
 
-def _verified(act: Told) -> bool:
+def _verified(act: DecisionStory) -> bool:
     return ended_at(act, Step.RELIEVED) is not None
 
 

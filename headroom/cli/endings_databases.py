@@ -19,7 +19,7 @@ from headroom.cli.played import (
     starvation,
     the_act,
 )
-from headroom.cli.telling import Told
+from headroom.cli.telling import DecisionStory
 from headroom.domain.answers import Escalate
 from headroom.domain.demand import Binding
 from headroom.domain.plans import Plan
@@ -162,18 +162,18 @@ def _class(played: Played) -> tuple[str, Claims]:
     }
 
 
-def _escalated(played: Played) -> list[Told]:
+def _escalated(played: Played) -> list[DecisionStory]:
     """The decisions that told the owner."""
     return [t for t in played.told if isinstance(t.decision.answer, Escalate)]
 
 
-def _priced(told: Told, kind: VolumeType) -> Plan | None:
+def _priced(told: DecisionStory, kind: VolumeType) -> Plan | None:
     """The best plan of a type that the record has."""
     plans = [j.plan for j in told.decision.judgements if j.plan.target.volume_type is kind]
     return min(plans, key=lambda plan: plan.monthly_usd, default=None)
 
 
-def _against(told: Told, plan: Plan) -> set[Guardrail]:
+def _against(told: DecisionStory, plan: Plan) -> set[Guardrail]:
     return {v.guardrail for j in told.decision.judgements if j.plan == plan for v in j.blocking}
 
 

@@ -46,9 +46,9 @@ def _sentence(text: str) -> str:
 
 def watched(played: Played) -> tuple[str, Claims]:
     holds = [
-        (t.decision, t.decision.answer.would_take)
+        (t.decision, t.decision.answer.proposed_plan)
         for t in played.told
-        if isinstance(t.decision.answer, Hold) and t.decision.answer.would_take is not None
+        if isinstance(t.decision.answer, Hold) and t.decision.answer.proposed_plan is not None
     ]
     if not holds:
         return nothing_done(played)[0], {"the plan it would have taken is on record": False}

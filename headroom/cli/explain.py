@@ -13,10 +13,10 @@ from headroom.cli.naming import short
 from headroom.cli.output import emit, money, out, utc
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import Where
-from headroom.cli.telling import Told
+from headroom.cli.telling import DecisionStory
 from headroom.domain.answers import Act, Escalate
 from headroom.domain.decision import Decision
-from headroom.domain.handing_over import handed_over
+from headroom.domain.handing_over import handoff_text
 from headroom.domain.policy import EffectiveLimits
 from headroom.domain.policy_fields import FRIENDLY, written
 from headroom.domain.records import Step, broken_link
@@ -72,7 +72,7 @@ def explain(
     return OK
 
 
-def _tell(story: Told, console: Console) -> None:
+def _tell(story: DecisionStory, console: Console) -> None:
     decision = story.decision
     volume, answer = decision.observation.volume, decision.answer
     console.print(f"[bold]{telling.kind(decision).upper()}[/] {short(volume.ref.arn)} "
@@ -101,7 +101,7 @@ def _tell(story: Told, console: Console) -> None:
         _part(console, "What you can do", (answer.cause, answer.remedy))
     _part(console, "What it costs", (_cost(story),))
     _set(console, decision)
-    handed = handed_over(decision)
+    handed = handoff_text(decision)
     if handed:
         _part(console, "What to write back", tuple(handed.splitlines()))
 
@@ -138,14 +138,14 @@ def _part(console: Console, title: str, lines: tuple[str, ...]) -> None:
         console.print(f"  {line}", markup=False)
 
 
-def _done(story: Told) -> tuple[str, ...]:
+def _done(story: DecisionStory) -> tuple[str, ...]:
     first = f"{telling.kind(story.decision)}: {telling.change(story.decision)}"
     if len(story.chain) == 1:
         return (first, telling.result(story))
     return (first, *(f"{utc(r.at)} {r.step.value}: {r.summary}" for r in story.chain[1:]))
 
 
-def _cost(story: Told) -> str:
+def _cost(story: DecisionStory) -> str:
     plan = telling.chosen(story.decision)
     if plan is None:
         return "nothing"
@@ -154,7 +154,7 @@ def _cost(story: Told) -> str:
     return line if isinstance(story.decision.answer, Act) else f"nothing; it would be {line}"
 
 
-def _object(story: Told, *, whole: bool) -> dict[str, object]:
+def _object(story: DecisionStory, *, whole: bool) -> dict[str, object]:
     decision = story.decision
     return {
         "decision_id": decision.decision_id,

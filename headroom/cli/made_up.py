@@ -28,7 +28,7 @@ _NAMES = {
 }
 
 
-def made_up(
+def synthetic_volume(
     kind: Kind, volume_type: VolumeType | None, size: int, tags: Mapping[str, str], *,
     account_id: str, region: str,
 ) -> Volume:  # fmt: skip

@@ -14,8 +14,8 @@ from headroom.adapters.calendars import ManagerCalendars
 from headroom.adapters.errors import code_of
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.price_store import PriceStore
-from headroom.adapters.prices import KeptPrices
-from headroom.application.dry_run import Foreseen, foresee
+from headroom.adapters.prices import StoredPriceTable
+from headroom.application.dry_run import DryRunResult, decide_dry_run
 from headroom.cli import planned, source
 from headroom.cli.account import Account, account
 from headroom.cli.naming import named, short
@@ -26,14 +26,14 @@ from headroom.cli.reading import clusters_of, metrics_of, storage_of
 from headroom.cli.source import DEFAULT_STACK
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import Decision
-from headroom.domain.offers import offers
+from headroom.domain.offers import alternatives
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Step
 from headroom.domain.resources import PriceUnknown, ResourceRef
 from headroom.ports import Ports
 from headroom.ports.storage import ReadFailed, ResourceGone
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 
 MOST = 1_000_000
 NOT_DEPLOYED = (
@@ -79,11 +79,11 @@ def plan(
     decision = found.decision
     remarks = found.remarks if tables is not None else (NOT_DEPLOYED, *found.remarks)
     prices = _table(ports, where.region)
-    shown = planned.Planned(
+    shown = planned.PlanView(
         decision=decision, policy=name, remarks=remarks, need=(need := _need(decision, iops, mibps)),
-        offers=()
+        alternatives=()
         if decision.cluster is not None
-        else offers(
+        else alternatives(
             decision.observation.volume.configuration, iops=need[0], mibps=need[1], prices=prices,
             valid=decision.observation.valid,
         ),
@@ -120,9 +120,9 @@ def _tables(where: Account, stack: str) -> _Tables | None:
 
 
 def _ports(where: Account, rules: Policy, tables: _Tables | None, *, cluster: bool) -> Ports:
-    ledger: DynamoLedger | MemoryLedger
+    ledger: DynamoLedger | InMemoryLedger
     if tables is None:
-        ledger, prices = MemoryLedger(where.account_id, where.region), where.prices
+        ledger, prices = InMemoryLedger(where.account_id, where.region), where.prices
     else:
         client = where.client("dynamodb")
         ledger = DynamoLedger(
@@ -130,7 +130,7 @@ def _ports(where: Account, rules: Policy, tables: _Tables | None, *, cluster: bo
             account_id=where.account_id, region=where.region,
         )  # fmt: skip
         kept = PriceStore(client, table=tables.state, account_id=where.account_id)
-        prices = KeptPrices(kept, None, clock=lambda: where.now)
+        prices = StoredPriceTable(kept, None, clock=lambda: where.now)
     noted = ledger if isinstance(ledger, DynamoLedger) else None
     listed = None if noted is not None or not cluster else where.price_list
     clusters = clusters_of(where, noted=noted, price_list=listed)
@@ -139,7 +139,7 @@ def _ports(where: Account, rules: Policy, tables: _Tables | None, *, cluster: bo
         clusters=clusters,
         metrics=metrics_of(where),
         ledger=ledger,
-        standings=ledger,
+        state_store=ledger,
         scan=ledger,
         archive=ledger,
         policies=_Policy(rules),
@@ -162,9 +162,9 @@ class _Nobody:
         """Nobody is told of what was not done."""
 
 
-def _foreseen(ports: Ports, ref: ResourceRef, now: datetime) -> Foreseen:
+def _foreseen(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResult:
     try:
-        return foresee(ports, ref, now)
+        return decide_dry_run(ports, ref, now)
     except ResourceGone as gone:
         raise BadRequest(f"Nothing can be planned for {short(ref.arn)}: {gone}.") from None
     except ReadFailed as problem:

@@ -14,13 +14,13 @@ from headroom.cli.output import money, number, table, utc
 from headroom.cli.sending import sending
 from headroom.domain.answers import Escalate
 from headroom.domain.decision import Decision
-from headroom.domain.offers import Offer
+from headroom.domain.offers import Alternative
 from headroom.domain.plans import Plan
 from headroom.domain.verdicts import PlanJudgement, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlanView:
     """A decision that was not made, with every type priced for what is needed."""
 
     decision: Decision
@@ -29,10 +29,10 @@ class Planned:
     remarks: tuple[str, ...]
     need: tuple[float, float]
     """IOPS and MiB/s that `offers` are priced for."""
-    offers: tuple[Offer, ...]
+    alternatives: tuple[Alternative, ...]
 
 
-def show(what: Planned, console: Console) -> None:
+def show(what: PlanView, console: Console) -> None:
     """For people."""
     decision = what.decision
     observation = decision.observation
@@ -64,7 +64,7 @@ def show(what: Planned, console: Console) -> None:
         iops, mibps = what.need
         title = f"Every type at its cheapest for {number(iops)} IOPS and {number(mibps)} MiB/s"
         columns = ("Type", "Would be", "A month", "Change", "")
-        console.print(table(title, columns, _offers(what.offers)))
+        console.print(table(title, columns, _offers(what.alternatives)))
     elif decision.cluster.bills is not None:
         both = ("", *bills_shown.NAMES.values())
         bills = bills_shown.rows(decision.cluster.bills)
@@ -80,7 +80,7 @@ def show(what: Planned, console: Console) -> None:
     )
 
 
-def as_object(what: Planned) -> dict[str, object]:
+def as_object(what: PlanView) -> dict[str, object]:
     """For scripts: one JSON object."""
     decision = what.decision
     observation = decision.observation
@@ -103,7 +103,7 @@ def as_object(what: Planned) -> dict[str, object]:
         "need": None
         if decision.cluster is not None
         else {"iops": round(iops, 1), "mibps": round(mibps, 1)},
-        "types": [_offer_object(offer) for offer in what.offers],
+        "types": [_offer_object(offer) for offer in what.alternatives],
         "would_send": None if (sent := sending(decision)) is None else sent.as_object(),
         "policy": what.policy,
         "policy_version": decision.policy_version,
@@ -155,7 +155,7 @@ def _means(plan: Plan) -> Iterator[str]:
         yield "lowers the most it can do"
 
 
-def _offers(offers: tuple[Offer, ...]) -> list[tuple[str, ...]]:
+def _offers(alternatives: tuple[Alternative, ...]) -> list[tuple[str, ...]]:
     return [
         (
             offer.volume_type.value,
@@ -164,11 +164,11 @@ def _offers(offers: tuple[Offer, ...]) -> list[tuple[str, ...]]:
             "?" if offer.price_change_usd is None else money(offer.price_change_usd, signed=True),
             _remark(offer),
         )
-        for offer in offers
+        for offer in alternatives
     ]
 
 
-def _remark(offer: Offer) -> str:
+def _remark(offer: Alternative) -> str:
     if offer.target is None:
         return "cannot do it after one change"
     if offer.full_copy:
@@ -196,7 +196,7 @@ def _plan_object(judged: PlanJudgement) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _offer_object(offer: Offer) -> dict[str, object]:
+def _offer_object(offer: Alternative) -> dict[str, object]:
     can = offer.can
     return {
         "type": offer.volume_type.value,
@@ -218,4 +218,4 @@ def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-__all__ = ["Planned", "as_object", "show"]
+__all__ = ["PlanView", "as_object", "show"]

@@ -18,7 +18,7 @@ from headroom.cli.records_file import line_of
 from headroom.cli.stage import ACCOUNT, REGION, Stage, create
 from headroom.cli.stories import END_MINUTE, START, STORIES, OtherChange, Story
 from headroom.cli.stories_databases import DatabaseStory
-from headroom.cli.telling import Told, told
+from headroom.cli.telling import DecisionStory, told
 from headroom.cli.timeline import Minute, loaded_minute
 from headroom.domain.catalogue import LIMITS
 from headroom.domain.databases import Database
@@ -178,7 +178,7 @@ def chains(book: DynamoLedger) -> tuple[tuple[Record, ...], ...]:
 
 
 def ended(
-    member: Member[S], final: Configuration, *, every: Sequence[Told], said: Sequence[str]
+    member: Member[S], final: Configuration, *, every: Sequence[DecisionStory], said: Sequence[str]
 ) -> Played:
     """What is known about a story at the end; `said` is all that was told people."""
     name = member.resource_id
@@ -195,7 +195,7 @@ def ended(
     )  # fmt: skip
 
 
-def decided(every: Sequence[Sequence[Record]]) -> tuple[Told, ...]:
+def decided(every: Sequence[Sequence[Record]]) -> tuple[DecisionStory, ...]:
     """The decisions of all chains."""
     return tuple(told(chain) for chain in every if chain[0].step is Step.DECIDED)
 

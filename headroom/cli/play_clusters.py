@@ -11,7 +11,7 @@ from headroom.cli.play import instant
 from headroom.cli.stage import Stage
 from headroom.cli.stories import END_MINUTE
 from headroom.cli.stories_clusters import CLUSTER_STORIES, MADE_MINUTE, ClusterStory
-from headroom.cli.telling import Told
+from headroom.cli.telling import DecisionStory
 from headroom.domain.aurora import StorageMode
 
 ENGINE = "aurora-postgresql"
@@ -50,7 +50,7 @@ class PlayedCluster:
     seen: tuple[Seen, ...]
     billed_ios: tuple[tuple[datetime, float], ...]
     """Billed I/O of every hour, as CloudWatch has it."""
-    told: tuple[Told, ...]
+    told: tuple[DecisionStory, ...]
     messages: int
 
     @property
@@ -113,7 +113,7 @@ def watch(where: Stage, cast: ClusterCast, minute: int) -> None:
 
 
 def ended(
-    where: Stage, cast: ClusterCast, stories: Sequence[Told], said: Sequence[str]
+    where: Stage, cast: ClusterCast, stories: Sequence[DecisionStory], said: Sequence[str]
 ) -> tuple[PlayedCluster, ...]:
     """What is known about every cluster at the end; `said` is what was published to people."""
     return tuple(
@@ -122,7 +122,9 @@ def ended(
     )
 
 
-def so_far(member: ClusterMember, stories: Sequence[Told], said: Sequence[str]) -> PlayedCluster:
+def so_far(
+    member: ClusterMember, stories: Sequence[DecisionStory], said: Sequence[str]
+) -> PlayedCluster:
     """What is known about a cluster while it is played: all but what was billed for its I/O."""
     name = member.name
     return PlayedCluster(

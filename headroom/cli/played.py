@@ -10,7 +10,7 @@ from decimal import Decimal
 from headroom.cli.output import money
 from headroom.cli.stories import START, Story
 from headroom.cli.stories_databases import DatabaseStory
-from headroom.cli.telling import Told, chosen, ended_at, kind
+from headroom.cli.telling import DecisionStory, chosen, ended_at, kind
 from headroom.cli.timeline import Minute
 from headroom.domain.decision import Decision
 from headroom.domain.plans import Plan
@@ -26,7 +26,7 @@ class Played:
     story: Story | DatabaseStory
     resource_id: str
     final: Configuration
-    told: tuple[Told, ...]
+    told: tuple[DecisionStory, ...]
     """Its decisions with their chains, oldest first."""
     minutes: tuple[Minute, ...]
     messages: int
@@ -34,7 +34,7 @@ class Played:
     changed_by_others: tuple[datetime, ...]
 
     @property
-    def applied(self) -> tuple[Told, ...]:
+    def applied(self) -> tuple[DecisionStory, ...]:
         """The decisions that changed the volume."""
         return tuple(t for t in self.told if ended_at(t, Step.APPLIED))
 
@@ -88,7 +88,7 @@ def cost(amount: Decimal) -> str:
     return f"for {money(abs(amount))} a month {way}"
 
 
-def the_act(played: Played) -> tuple[Told, Plan, datetime] | None:
+def the_act(played: Played) -> tuple[DecisionStory, Plan, datetime] | None:
     """The only change, its plan, and when it was applied; None when there is none."""
     if not played.applied:
         return None

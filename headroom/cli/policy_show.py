@@ -10,11 +10,11 @@ import typer
 from headroom.adapters.policies import ParameterPolicies
 from headroom.cli import policy_shown, source
 from headroom.cli.account import Account, account
-from headroom.cli.made_up import made_up
+from headroom.cli.made_up import synthetic_volume
 from headroom.cli.naming import named, short
 from headroom.cli.output import emit, out
 from headroom.cli.policy import USUAL_FILE, JsonOption
-from headroom.cli.policy_shown import Shown
+from headroom.cli.policy_shown import PolicyView
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.reading import read_storage
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
@@ -70,12 +70,12 @@ def show(
         volume = _described(where, resource)
         rules, name = in_force(where, policy)
     else:
-        volume = made_up(
+        volume = synthetic_volume(
             kind or Kind.EBS, volume_type, size, tags, account_id=account_id,
             region=region or "us-east-1",
         )  # fmt: skip
         rules, name = load_policy_file(policy or USUAL_FILE), str(policy or USUAL_FILE)
-    shown = Shown(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
+    shown = PolicyView(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
     if as_json:
         emit(policy_shown.as_object(shown))
     else:

@@ -27,13 +27,13 @@ MEANS = {
 
 CODE_OWNED = {
     CodeOwned.ACT: "changed as any other, with what to write back",
-    CodeOwned.TELL: "never changed, its owner is told what to write",
+    CodeOwned.NOTIFY: "never changed, its owner is told what to write",
     CodeOwned.LEAVE: "never changed, and nothing is said",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class PolicyView:
     """A volume, the policy (and what it is called), and what that makes of it."""
 
     volume: Volume
@@ -53,7 +53,7 @@ class Shown:
         return code_owner(self.volume.tags, self.policy.code_tags)
 
 
-def rows(shown: Shown) -> tuple[tuple[str, object, str], ...]:
+def rows(shown: PolicyView) -> tuple[tuple[str, object, str], ...]:
     """Every setting, its value as a policy writes it, and where it came from."""
     limits, origins = shown.effective.limits, dict(shown.effective.origins)
     return tuple(
@@ -62,7 +62,7 @@ def rows(shown: Shown) -> tuple[tuple[str, object, str], ...]:
     )
 
 
-def as_object(shown: Shown) -> dict[str, object]:
+def as_object(shown: PolicyView) -> dict[str, object]:
     """One JSON object."""
     ref = shown.volume.ref
     return {
@@ -86,7 +86,7 @@ def _called(ref: ResourceRef) -> str:
     return ref.resource_id if " " in ref.resource_id else short(ref.arn)
 
 
-def show(shown: Shown, console: Console) -> None:
+def show(shown: PolicyView, console: Console) -> None:
     """A table for people."""
     effective, ref = shown.effective, shown.volume.ref
     title = f"{_called(ref)} ({shown.volume.configuration}, {ref.region}) under {shown.name}"
@@ -110,7 +110,7 @@ def show(shown: Shown, console: Console) -> None:
     _line(console, f"Mode {effective.limits.mode.value}: {MEANS[effective.limits.mode]}.")
     if shown.owner is not None:
         handling = effective.limits.infrastructure_as_code
-        _line(console, f"Owned by {shown.owner} as well (tag {shown.owner.told_by}): "
+        _line(console, f"Owned by {shown.owner} as well (tag {shown.owner.detected_from}): "
                        f"{CODE_OWNED[handling]}.")  # fmt: skip
     group = group_of(shown.policy, shown.volume)
     if group is not None:

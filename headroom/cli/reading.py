@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.aurora_prices import AuroraPriceBook
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.cloudwatch_aurora import CloudWatchAuroraMetrics
 from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.ebs import EbsStorage
-from headroom.adapters.every_kind import EveryMetrics, EveryStorage
+from headroom.adapters.every_kind import MetricsByKind, StorageByKind
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.rds import RdsStorage
 from headroom.cli.account import Account
@@ -23,7 +23,7 @@ from headroom.ports.telling import Notes
 T = TypeVar("T")
 
 
-class Unnoted:
+class WithoutBookmarks:
     """Notes of one command: what it saw of a database is forgotten with it.
 
     What functions noted before is known where `noted` reads it, and stays as it is.
@@ -46,24 +46,24 @@ class Unnoted:
 
 
 def storage_of(
-    account: Account, *, noted: Notes | None = None, clusters: AuroraStorage | None = None
+    account: Account, *, noted: Notes | None = None, clusters: AuroraClusterStorage | None = None
 ) -> Storage:
     """Storage of every kind there; `clusters` are those of Aurora."""
     volumes = EbsStorage(account.ec2, account_id=account.account_id, region=account.region)
     aurora = clusters or clusters_of(account, noted=noted)
     databases = databases_of(account, noted=noted)
-    return EveryStorage({Kind.EBS: volumes, Kind.RDS: databases, Kind.AURORA: aurora})
+    return StorageByKind({Kind.EBS: volumes, Kind.RDS: databases, Kind.AURORA: aurora})
 
 
 def clusters_of(
     account: Account, *, noted: Notes | None = None, price_list: PriceList | None = None
-) -> AuroraStorage:
+) -> AuroraClusterStorage:
     """The Aurora clusters there; `price_list` is asked where nobody noted prices."""
-    notes = Unnoted(noted)
+    notes = WithoutBookmarks(noted)
     book = AuroraPriceBook(notes, price_list, clock=lambda: account.now)
     if price_list is not None:
         book.refresh(account.region)
-    return AuroraStorage(
+    return AuroraClusterStorage(
         account.client("rds"), metrics=CloudWatchAuroraMetrics(account.cloudwatch), prices=book,
         notes=notes, clock=lambda: account.now, account_id=account.account_id,
         region=account.region,
@@ -73,7 +73,7 @@ def clusters_of(
 def databases_of(account: Account, *, noted: Notes | None = None) -> Storage:
     """The databases of RDS there."""
     return RdsStorage(
-        account.client("rds"), account.ec2, notes=Unnoted(noted), clock=lambda: account.now,
+        account.client("rds"), account.ec2, notes=WithoutBookmarks(noted), clock=lambda: account.now,
         account_id=account.account_id, region=account.region,
     )  # fmt: skip
 
@@ -82,7 +82,7 @@ def metrics_of(account: Account) -> Metrics:
     """Metrics of every kind there."""
     client = account.cloudwatch
     volumes = CloudWatchMetrics(client, account_id=account.account_id, region=account.region)
-    return EveryMetrics(volumes, {Kind.RDS: CloudWatchRdsMetrics(client)})
+    return MetricsByKind(volumes, {Kind.RDS: CloudWatchRdsMetrics(client)})
 
 
 def read_storage(account: Account, ref: ResourceRef) -> StorageView:

@@ -14,17 +14,17 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch_history import LONGEST_DAYS, CloudWatchHistory
-from headroom.adapters.selection import selected
-from headroom.adapters.selection_rds import selected_databases
+from headroom.adapters.selection import select_volumes
+from headroom.adapters.selection_rds import select_databases
 from headroom.cli import replay_told, replayed_page, report, source
 from headroom.cli.account import Account, account
 from headroom.cli.naming import named, short
 from headroom.cli.output import emit, err, out
 from headroom.cli.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.reading import clusters_of, databases_of
-from headroom.cli.replay_clusters import MissedCluster, clusters_there, replayed_clusters
+from headroom.cli.replay_clusters import MissedCluster, matching_clusters, replayed_clusters
 from headroom.cli.replays import Missed, Rules, replays
 from headroom.cli.report import Section
 from headroom.domain.policy import Policy
@@ -104,7 +104,7 @@ def replay(
     sections = Sections()
     found = _played(views.played, where, rules, processes or os.cpu_count() or 1, sections)
     clusters = tuple(replayed_clusters(views.clusters, where, views.aurora, rules))
-    told = replay_told.Told(
+    told = replay_told.ReplaySummary(
         account_id=where.account_id, region=where.region, rules=rules, found=found,
         clusters=clusters,
     )  # fmt: skip
@@ -132,7 +132,7 @@ class Sections:
         drawn = replayed_page.section(one)
         if drawn is not None:
             heappush(self._kept, (one.avoided_minutes, drawn.key, drawn))
-        if len(self._kept) > replayed_page.MOST_SECTIONS:
+        if len(self._kept) > replayed_page.MAX_SECTIONS:
             heappop(self._kept)
         return replace(one, scene=None)
 
@@ -181,7 +181,7 @@ class _Views:
 
     played: tuple[StorageView, ...]
     clusters: tuple[StorageView, ...]
-    aurora: AuroraStorage
+    aurora: AuroraClusterStorage
 
 
 def _views(
@@ -193,7 +193,7 @@ def _views(
     views: list[StorageView] = []
     if volume_ids or not refs:
         try:
-            views += selected(
+            views += select_volumes(
                 where.ec2, account_id=where.account_id, region=where.region,
                 volume_ids=volume_ids, tags=tags,
             )  # fmt: skip
@@ -217,7 +217,7 @@ def _views(
 
 
 def _databases(
-    where: Account, aurora: AuroraStorage, refs: Sequence[ResourceRef],
+    where: Account, aurora: AuroraClusterStorage, refs: Sequence[ResourceRef],
     tags: Sequence[tuple[str, str]],
 ) -> tuple[tuple[StorageView, ...], tuple[StorageView, ...]]:  # fmt: skip
     """Databases of RDS and Aurora clusters; that they may not be read is said where none is named."""
@@ -227,10 +227,10 @@ def _databases(
         if ref.resource_id.startswith("cluster:")
     ]
     try:
-        found = selected_databases(databases_of(where), refs=refs, tags=tags)
+        found = select_databases(databases_of(where), refs=refs, tags=tags)
         if refs and not names:
             return found, ()
-        return found, clusters_there(aurora, names=names, tags=tags, account=where)
+        return found, matching_clusters(aurora, names=names, tags=tags, account=where)
     except ReadFailed as failed:
         if refs:
             raise Problem(f"The databases cannot be read: {failed}.") from None

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from rich.console import Console
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch_aurora import PERIOD_S, activity_of, queries
 from headroom.adapters.metric_data import read, window
 from headroom.cli.account import Account
@@ -16,7 +16,7 @@ from headroom.cli.bills_shown import NAMES
 from headroom.cli.output import money, table, utc
 from headroom.cli.replays import Rules
 from headroom.domain.aurora import AuroraCluster
-from headroom.domain.aurora_demand import LOOK_BACK
+from headroom.domain.aurora_demand import LOOKBACK_WINDOW
 from headroom.domain.guardrails.clusters import limits_of
 from headroom.domain.limits import Mode
 from headroom.domain.policy import limits_for
@@ -42,8 +42,8 @@ class MissedCluster:
 Found = ReplayedCluster | MissedCluster
 
 
-def clusters_there(
-    storage: AuroraStorage, *, names: Sequence[str], tags: Sequence[tuple[str, str]],
+def matching_clusters(
+    storage: AuroraClusterStorage, *, names: Sequence[str], tags: Sequence[tuple[str, str]],
     account: Account,
 ) -> tuple[StorageView, ...]:  # fmt: skip
     """The Aurora clusters that carry all of `tags` and, if any are given, have one of `names`.
@@ -60,7 +60,7 @@ def clusters_there(
     return tuple(v for v in found if v is not None and set(tags) <= set(v.volume.tags))
 
 
-def _view(storage: AuroraStorage, ref: ResourceRef) -> StorageView | None:
+def _view(storage: AuroraClusterStorage, ref: ResourceRef) -> StorageView | None:
     try:
         return storage.view(ref)
     except ResourceGone:
@@ -68,7 +68,7 @@ def _view(storage: AuroraStorage, ref: ResourceRef) -> StorageView | None:
 
 
 def replayed_clusters(
-    views: Sequence[StorageView], where: Account, storage: AuroraStorage, rules: Rules
+    views: Sequence[StorageView], where: Account, storage: AuroraClusterStorage, rules: Rules
 ) -> Iterator[Found]:
     """Every cluster in turn, replayed or why not; one failure hides no other."""
     for view in views:
@@ -85,7 +85,11 @@ def replayed_clusters(
 
 
 def _replayed(
-    volume: Volume, cluster: AuroraCluster, where: Account, storage: AuroraStorage, rules: Rules
+    volume: Volume,
+    cluster: AuroraCluster,
+    where: Account,
+    storage: AuroraClusterStorage,
+    rules: Rules,
 ) -> ReplayedCluster:
     effective = limits_for(rules.policy, volume)
     if effective.problem is not None:
@@ -96,7 +100,7 @@ def _replayed(
         prices = storage.prices(where.region, cluster.engine)
     except PriceUnknown as unknown:
         raise NotReplayed(str(unknown)) from None
-    length = timedelta(days=min(KEPT_DAYS, rules.days + LOOK_BACK.days + 1))
+    length = timedelta(days=min(KEPT_DAYS, rules.days + LOOKBACK_WINDOW.days + 1))
     span = window(rules.until, length=length, period_s=PERIOD_S)
     activity = activity_of(cluster, read(where.cloudwatch, queries(cluster), span), span)
     return replay_cluster(cluster, activity, limits_of(effective.limits), prices)

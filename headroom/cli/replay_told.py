@@ -15,7 +15,7 @@ from headroom.cli.output import money, table, utc
 from headroom.cli.replays import Missed, Rules
 from headroom.domain.resources import Volume
 from headroom.proving.playback import PlaybackOutcome
-from headroom.proving.replayed import Replayed, most_in_force
+from headroom.proving.replayed import Replayed, largest_configuration
 
 Json = dict[str, object]
 NOTES = (
@@ -28,14 +28,14 @@ NOTES = (
     "As when it is deployed, the engine knows the 14 days before, as far as CloudWatch kept them.",
 )
 PERIODS = {60: "minutes", 300: "5-minute periods", 3_600: "hours"}
-NOT_WORTH_SAYING = 0.01
+MINIMUM_REPORTED_USD = 0.01
 """Share of minutes that is always missing: the newest are not published yet."""
 MOST_CHANGES = 3
 """Changes named in a cell; --json has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReplaySummary:
     """A whole replay."""
 
     account_id: str
@@ -57,7 +57,7 @@ class Told:
 
     def over_account_limit(self) -> Decimal | None:
         """What all increases together would have come to a month, if above the account's limit."""
-        most = most_in_force(self.replayed)
+        most = largest_configuration(self.replayed)
         return most if most > self.rules.policy.account_increase_usd else None
 
     def total_in_words(self) -> str:
@@ -75,7 +75,7 @@ class Told:
 
     def to_json(self) -> Json:
         """The object that `headroom replay --json` prints; a row per volume and their total."""
-        most = most_in_force(self.replayed)
+        most = largest_configuration(self.replayed)
         return {
             "account_id": self.account_id,
             "region": self.region,
@@ -102,7 +102,7 @@ class Told:
         }
 
 
-def show(told: Told, console: Console) -> None:
+def show(told: ReplaySummary, console: Console) -> None:
     """The table for people, the total, and what they must know to read it."""
     rows = [_cells(one) for one in told.replayed]
     title = f"{told.region}, {utc(told.rules.since)} to {utc(told.rules.until)}, as if enrolled"
@@ -116,7 +116,7 @@ def show(told: Told, console: Console) -> None:
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
 
 
-def _remarks(told: Told) -> Iterator[str]:
+def _remarks(told: ReplaySummary) -> Iterator[str]:
     yield from NOTES
     over = told.over_account_limit()
     if over is not None:
@@ -136,10 +136,10 @@ def remarks(one: Replayed) -> Iterator[str]:
     """What was peculiar about the past of a volume, a sentence each."""
     known, change = one.known, one.view.modification
     lacking = known.minutes - known.measured
-    if lacking > known.minutes * NOT_WORTH_SAYING:
+    if lacking > known.minutes * MINIMUM_REPORTED_USD:
         yield f"{lacking:,} of {known.minutes:,} minutes were not measured."
     database = one.view.volume.configuration.database
-    if database is None and known.unchecked > known.minutes * NOT_WORTH_SAYING:
+    if database is None and known.unchecked > known.minutes * MINIMUM_REPORTED_USD:
         yield (
             f"in {known.unchecked:,} minutes AWS published no Exceeded check (its instance is not "
             "Nitro, or was another one then); there what touched a limit counts as held back."

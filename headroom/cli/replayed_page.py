@@ -8,15 +8,15 @@ from datetime import timedelta
 
 from headroom.cli import telling
 from headroom.cli.output import money, utc
-from headroom.cli.replay_told import NOTES, Told, remarks
+from headroom.cli.replay_told import NOTES, ReplaySummary, remarks
 from headroom.cli.report import Report, Section
 from headroom.cli.timeline import Minute, timeline
 from headroom.domain.records import Record, Step
 from headroom.proving.course import Floats
 from headroom.proving.replayed import Replayed
-from headroom.proving.scene import Scene
+from headroom.proving.scene import PlaybackTimeline
 
-MOST_SECTIONS = 30
+MAX_SECTIONS = 30
 """More volumes than this would make a page that no browser opens quickly."""
 
 
@@ -53,7 +53,7 @@ def section(one: Replayed) -> Section | None:
     )  # fmt: skip
 
 
-def page(told: Told, sections: Sequence[Section]) -> Report:
+def page(told: ReplaySummary, sections: Sequence[Section]) -> Report:
     """The report of a replay; `sections` in any order."""
     order = {one.view.volume.ref.resource_id: n for n, one in enumerate(told.replayed)}
     shown = sorted(sections, key=lambda each: order[each.key])
@@ -76,7 +76,7 @@ def page(told: Told, sections: Sequence[Section]) -> Report:
     )
 
 
-def _minutes(scene: Scene) -> list[Minute]:
+def _minutes(scene: PlaybackTimeline) -> list[Minute]:
     def plain(values: Floats) -> list[float | None]:
         return [None if value != value else value for value in values.tolist()]
 

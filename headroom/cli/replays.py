@@ -20,7 +20,7 @@ from headroom.proving.replayed import NotReplayed, Replayed, replay_volume, why_
 
 FEW = 3
 """Fewer volumes than this are played in this process: starting others takes longer."""
-LEARNED_DAYS = 14
+TRAINING_DAYS = 14
 """Earlier days that the deployed engine reads too."""
 AHEAD = 2
 """Volumes read ahead of those that are played, for each process."""
@@ -54,7 +54,7 @@ class Rules:
     @property
     def days_read(self) -> int:
         """Days that are read: earlier ones are what the engine would have known."""
-        return min(LONGEST_DAYS, self.days + LEARNED_DAYS)
+        return min(LONGEST_DAYS, self.days + TRAINING_DAYS)
 
 
 def replays(
@@ -70,10 +70,10 @@ def replays(
         for view, past in _pasts(wanted, history, rules):
             yield past if isinstance(past, Missed) else _play(view, past, rules)
         return
-    yield from _on_all_cores(wanted, history, rules, processes)
+    yield from _in_processes(wanted, history, rules, processes)
 
 
-def _on_all_cores(
+def _in_processes(
     views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules, processes: int
 ) -> Iterator[Replayed | Missed]:
     # Tables are read-only views, which do not travel between processes; plain ones do.
@@ -87,7 +87,7 @@ def _on_all_cores(
     running: deque[Future[Replayed | Missed] | Missed] = deque()
     # Started afresh, not forked: clients hold threads and locks that do not survive a fork.
     fresh = get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=_leave_interrupts) as pool:
+    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=_ignore_interrupts) as pool:
         try:
             for view, past in _pasts(views, history, rules):
                 later = past if isinstance(past, Missed) else pool.submit(_play, view, past, rules)
@@ -106,7 +106,7 @@ def _on_all_cores(
             raise
 
 
-def _leave_interrupts() -> None:
+def _ignore_interrupts() -> None:
     """Ctrl-C is this process's to answer, not that of every process it started."""
     signal(SIGINT, SIG_IGN)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.play import decided, instant
 from headroom.cli.played import Ending
-from headroom.cli.telling import Told
+from headroom.cli.telling import DecisionStory
 from headroom.domain.records import Record, Step
 
 QUIET = 30
@@ -28,7 +28,7 @@ class Open:
     key: str
     title: str
     resource: str
-    judge: Callable[[Sequence[Told]], Ending]
+    judge: Callable[[Sequence[DecisionStory]], Ending]
     records: int = 0
     look_at: int = 0
     """The minute before which there is nothing to look at."""
@@ -53,7 +53,7 @@ class Settling:
         self._read(minute)
         count = {story.key: self._records_of(story) for story in self.stories}
         found: list[tuple[Open, Ending]] = []
-        every: tuple[Told, ...] | None = None
+        every: tuple[DecisionStory, ...] | None = None
         for story in list(self.stories):
             if count[story.key] != story.records:
                 story.records, story.look_at = count[story.key], minute + QUIET
@@ -69,8 +69,8 @@ class Settling:
         return found
 
     def _read(self, minute: int) -> None:
-        new = self.book.glimpses(since=instant(self._read_to), until=instant(minute + 1))
-        for decision_id in {glimpse.decision_id for glimpse in new}:
+        new = self.book.record_summaries(since=instant(self._read_to), until=instant(minute + 1))
+        for decision_id in {record_summary.decision_id for record_summary in new}:
             self._chains[decision_id] = self.book.chain(decision_id)
         self._read_to = minute
 

@@ -93,7 +93,7 @@ def _decisions(what: Outcome) -> object:
     return table(title, columns, rows, lines=True)
 
 
-def _outcome(told: telling.Told) -> str:
+def _outcome(told: telling.DecisionStory) -> str:
     price, result = telling.price(told.decision), brief.result(told)
     return result if price == "-" else f"{price}, {result}"
 

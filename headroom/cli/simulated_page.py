@@ -26,7 +26,7 @@ def page(scenario: Scenario, result: Result) -> Report:
     stories = tuple(telling.told(chain) for chain in _chains(result))
     others = (
         Mark(at=at, kind="other", label="Another program", lines=("It changed the volume.",))
-        for at in result.others_changes
+        for at in result.external_changes
     )
     own = (mark for story in stories for mark in telling.marks(story))
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in result.changes)

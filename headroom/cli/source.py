@@ -16,7 +16,7 @@ from headroom.cli.output import err
 from headroom.cli.problems import BadRequest
 from headroom.cli.records_file import DEMO_RECORDS, RecordsFile
 from headroom.domain.records import Record
-from headroom.domain.stops import Stops
+from headroom.domain.stops import StopState
 
 FileOption = Annotated[
     Path | None, typer.Option("--file", help="Read record chains from this file.")
@@ -83,7 +83,7 @@ class Source:
     region: str | None
     now: datetime
     """The instant it is there: a local endpoint has a clock of its own."""
-    stops: Callable[[], Stops | None] = lambda: None
+    stop_state: Callable[[], StopState | None] = lambda: None
     """What is paused or broken there; None where that is not known or cannot be read."""
 
     def arn(self, resource: str) -> str:

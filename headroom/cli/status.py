@@ -39,19 +39,19 @@ def status(
     """Say which policy is in force, what is stopped, spent, under way, closed, and who waits."""
     here = deployment(region, profile, endpoint_url, stack, local)
     now = here.account.now
-    stops = stops_of(here)
+    stop_state = stops_of(here)
     policies = ParameterPolicies(here.account.client("ssm"), parameter=POLICY_PARAMETER)
     policy = policies.current()
     unreadable = policy.reason if isinstance(policy, PolicyUnreadable) else None
     taken, asked = usd(_increase(here)), _asked(here, now)
-    traffic = None if isinstance(policy, PolicyUnreadable) else _traffic(here, policy, now)
+    concurrency = None if isinstance(policy, PolicyUnreadable) else _traffic(here, policy, now)
     if as_json:
         version = None if isinstance(policy, PolicyUnreadable) else policy.version
         emit({"account": here.account.account_id, "region": here.account.region,
               "policy_version": version, "policy_unreadable": unreadable,
               "increase_usd": float(taken), "awaiting_approval": asked,
-              "traffic": None if traffic is None else traffic_told.as_object(traffic),
-              **as_object(stops, now)})  # fmt: skip
+              "concurrency": None if concurrency is None else traffic_told.as_object(concurrency),
+              **as_object(stop_state, now)})  # fmt: skip
         return OK
     if isinstance(policy, PolicyUnreadable):
         say(f"Policy: cannot be read, so nothing is changed: {policy.reason}")
@@ -60,13 +60,13 @@ def status(
               f"else is said, {len(policy.rules)} rules.")  # fmt: skip
         say(f"Budget: {money(taken)} of {money(policy.account_increase_usd)} a month taken up; "
               "`headroom budget` shows by what.")  # fmt: skip
-    for line in lines(stops, now):
+    for line in lines(stop_state, now):
         say(line)
-    if not list(lines(stops, now)):
+    if not list(lines(stop_state, now)):
         say(f"Nothing is paused in {here.place}, and no breaker is open.")
     if asked:
         say(f"Waiting for a person's approval: {asked}; `headroom approvals` lists them.")
-    for line in () if traffic is None else traffic_told.lines(traffic):
+    for line in () if concurrency is None else traffic_told.lines(concurrency):
         say(line)
     return OK
 
@@ -79,11 +79,11 @@ def _asked(here: Deployment, now: datetime) -> int:
         raise Problem(f"What waits for approval cannot be read: {problem}") from None
 
 
-def _traffic(here: Deployment, policy: Policy, now: datetime) -> traffic_told.Seen:
+def _traffic(here: Deployment, policy: Policy, now: datetime) -> traffic_told.ConcurrencyView:
     calendars = ManagerCalendars(here.account.client("ssm"))
     try:
-        return traffic_told.Seen(
-            policy=policy, traffic=here.ledger.traffic(),
+        return traffic_told.ConcurrencyView(
+            policy=policy, concurrency=here.ledger.concurrency(),
             queue=here.ledger.queue(traffic_told.QUEUE_READ),
             calendars=calendars.seen(policy.calendars, now), now=now,
         )  # fmt: skip

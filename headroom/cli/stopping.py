@@ -19,7 +19,7 @@ from headroom.cli.deployments import (
     RegionOption,
     StackOption,
     deployment,
-    plain_reason,
+    normalized_reason,
     say,
     stops_of,
     written,
@@ -29,7 +29,7 @@ from headroom.cli.output import emit, out
 from headroom.cli.problems import FAILED, OK, BadRequest
 from headroom.cli.source import DEFAULT_STACK
 from headroom.cli.stops_told import as_object, breaker_object, broken, until_of
-from headroom.domain.stops import ENDLESS, in_force
+from headroom.domain.stops import INDEFINITE, in_force
 
 LONGEST = timedelta(days=90)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -51,17 +51,17 @@ def pause(
 
     What AWS is doing already goes on and is verified; looks and records go on.
     """
-    span, reason = None if duration is None else _span(duration), plain_reason(reason)
+    span, reason = None if duration is None else _span(duration), normalized_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     now = here.account.now
     until = None if span is None else now + span
     written(lambda: here.ledger.pause(until, at=now, who=here.account.caller, reason=reason))
-    stops = stops_of(here)
+    stop_state = stops_of(here)
     if as_json:
-        emit(as_object(stops, now))
+        emit(as_object(stop_state, now))
     else:
         out().print(
-            f"Paused: nothing is changed in {here.place} {until_of(until or ENDLESS)}.",
+            f"Paused: nothing is changed in {here.place} {until_of(until or INDEFINITE)}.",
             markup=False, soft_wrap=True,
         )  # fmt: skip
     return OK
@@ -80,7 +80,7 @@ def resume(
 
     The fleet is scanned with the next sweep, within a minute.
     """
-    reason = plain_reason(reason)
+    reason = normalized_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     now, who = here.account.now, here.account.caller
     before = stops_of(here)
@@ -89,14 +89,14 @@ def resume(
         written(lambda: here.ledger.resume(at=now, who=who, reason=reason))
     if before.account.breaker is not None:
         written(lambda: here.ledger.close_breaker(None, at=now, who=who, reason=reason))
-    stops = stops_of(here)
+    stop_state = stops_of(here)
     if as_json:
-        emit(as_object(stops, now))
+        emit(as_object(stop_state, now))
         return OK
     stopped = was_paused or before.account.breaker is not None
     told = "Resumed: changes go on" if stopped else "Nothing was stopped: changes go on"
     say(f"{told} in {here.place}.")
-    for breaker in stops.breakers:
+    for breaker in stop_state.breakers:
         say(f"Still left alone: {broken(breaker)}")
     return OK
 
@@ -111,8 +111,8 @@ def breakers(
 ) -> int:
     """List what repeated failures stopped, the oldest first; exit code 1 when there is any."""
     here = deployment(region, profile, endpoint_url, stack, local)
-    stops = stops_of(here)
-    found = [b for b in (stops.account.breaker, *stops.breakers) if b is not None]
+    stop_state = stops_of(here)
+    found = [b for b in (stop_state.account.breaker, *stop_state.breakers) if b is not None]
     if as_json:
         emit([breaker_object(breaker) for breaker in found])
     else:
@@ -144,7 +144,7 @@ def close(
         raise BadRequest(
             "Name a volume or database, or say --account for the breaker of the whole account."
         )
-    reason = plain_reason(reason)
+    reason = normalized_reason(reason)
     here = deployment(region, profile, endpoint_url, stack, local)
     ref = None if volume is None else here.ref(volume)
     now, who = here.account.now, here.account.caller

@@ -6,35 +6,35 @@ from datetime import datetime
 
 from headroom.cli.naming import short
 from headroom.cli.output import utc
-from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, in_force
+from headroom.domain.stops import INDEFINITE, Breaker, Pause, StopState, in_force
 
 
-def lines(stops: Stops, now: datetime) -> list[str]:
+def lines(stop_state: StopState, now: datetime) -> list[str]:
     """What is stopped, a line each; none when nothing is."""
     found = []
-    paused = in_force(stops.account.pause, now)
+    paused = in_force(stop_state.account.pause, now)
     if paused is not None:
         found.append(_paused(paused))
-    if stops.account.breaker is not None:
-        found.append(f"Stopped: {broken(stops.account.breaker)}")
-    return [*found, *(f"Left alone: {broken(breaker)}" for breaker in stops.breakers)]
+    if stop_state.account.breaker is not None:
+        found.append(f"Stopped: {broken(stop_state.account.breaker)}")
+    return [*found, *(f"Left alone: {broken(breaker)}" for breaker in stop_state.breakers)]
 
 
-def as_object(stops: Stops, now: datetime) -> dict[str, object]:
+def as_object(stop_state: StopState, now: datetime) -> dict[str, object]:
     """What is stopped, for JSON."""
-    paused = in_force(stops.account.pause, now)
-    breaker = stops.account.breaker
+    paused = in_force(stop_state.account.pause, now)
+    breaker = stop_state.account.breaker
     return {
         "paused": None
         if paused is None
         else {
-            "until": None if paused.until >= ENDLESS else paused.until.isoformat(),
+            "until": None if paused.until >= INDEFINITE else paused.until.isoformat(),
             "since": paused.since.isoformat(),
             "who": paused.who,
             "reason": paused.reason,
         },
         "account_breaker": None if breaker is None else breaker_object(breaker),
-        "breakers": [breaker_object(one) for one in stops.breakers],
+        "breakers": [breaker_object(one) for one in stop_state.breakers],
     }
 
 
@@ -49,7 +49,7 @@ def _paused(paused: Pause) -> str:
 
 
 def until_of(until: datetime) -> str:
-    return "until somebody resumes" if until >= ENDLESS else f"until {utc(until)}"
+    return "until somebody resumes" if until >= INDEFINITE else f"until {utc(until)}"
 
 
 def broken(breaker: Breaker) -> str:

@@ -11,7 +11,7 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.account import opened
 from headroom.cli.problems import BadRequest, Problem
 from headroom.cli.source import DEFAULT_STACK, Source, Where
-from headroom.domain.stops import Stops
+from headroom.domain.stops import StopState
 from headroom.ports.storage import ReadFailed
 
 
@@ -40,7 +40,7 @@ def tables(where: Where) -> Source:
     )
     return Source(
         records=ledger, name=table, account_id=account["Account"], region=session.region_name,
-        now=now, stops=lambda: None if state is None else _stops(ledger),
+        now=now, stop_state=lambda: None if state is None else _stops(ledger),
     )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def _discover(session: boto3.Session, where: Where, url: str | None) -> tuple[st
     raise Problem(f"Stack {stack} has no output RecordsTable; give --records-table.")
 
 
-def _stops(ledger: DynamoLedger) -> Stops | None:
+def _stops(ledger: DynamoLedger) -> StopState | None:
     with suppress(ReadFailed):
-        return ledger.stops()
+        return ledger.stop_state()
     return None

@@ -39,16 +39,16 @@ BINDINGS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class DecisionStory:
     """A chain and the decision it starts with."""
 
     decision: Decision
     chain: tuple[Record, ...]
 
 
-def told(chain: Sequence[Record]) -> Told:
+def told(chain: Sequence[Record]) -> DecisionStory:
     """The decision at the head of `chain`, which must not be empty or a rejected signal."""
-    return Told(decision=decision_from_json(chain[0].body), chain=tuple(chain))
+    return DecisionStory(decision=decision_from_json(chain[0].body), chain=tuple(chain))
 
 
 def kind(decision: Decision) -> str:
@@ -59,7 +59,7 @@ def kind(decision: Decision) -> str:
 def chosen(decision: Decision) -> Plan | None:
     """The plan that was taken, or would have been."""
     answer = decision.answer
-    return answer.plan if isinstance(answer, Act) else answer.would_take
+    return answer.plan if isinstance(answer, Act) else answer.proposed_plan
 
 
 def seen(decision: Decision) -> str:
@@ -174,7 +174,7 @@ def price(decision: Decision) -> str:
     return line if isinstance(decision.answer, Act) else f"({line})"
 
 
-def result(story: Told) -> str:
+def result(story: DecisionStory) -> str:
     """What came of it: the last record of an act, when a hold clears, what an owner should do."""
     last, answer = story.chain[-1], story.decision.answer
     if last.step is not Step.DECIDED:
@@ -189,7 +189,7 @@ def result(story: Told) -> str:
     return "decided, and not intended yet"
 
 
-def row(story: Told) -> DecisionRow:
+def row(story: DecisionStory) -> DecisionRow:
     """The decision as one row of the tables."""
     decision = story.decision
     return DecisionRow(
@@ -206,7 +206,7 @@ def row(story: Told) -> DecisionRow:
     )
 
 
-def marks(story: Told) -> tuple[Mark, ...]:
+def marks(story: DecisionStory) -> tuple[Mark, ...]:
     """The decision and everything that came of it, as marks on a time line."""
     decision = story.decision
     head = Mark(
@@ -223,6 +223,6 @@ def marks(story: Told) -> tuple[Mark, ...]:
     return (head, *rest)
 
 
-def ended_at(story: Told, step: Step) -> datetime | None:
+def ended_at(story: DecisionStory, step: Step) -> datetime | None:
     """When the chain reached `step`, None if it never did."""
     return next((r.at for r in story.chain if r.step is step), None)

@@ -11,30 +11,30 @@ from headroom.cli.naming import short
 from headroom.cli.output import utc
 from headroom.domain.freezes import frozen_until
 from headroom.domain.policy import Policy
-from headroom.domain.standing import CalendarSeen
-from headroom.domain.traffic import Traffic
+from headroom.domain.standing import CalendarState
+from headroom.domain.traffic import ConcurrencyState
 from headroom.domain.windows import Windows, is_open, next_closing, next_opening
-from headroom.ports.standings import InQueue
+from headroom.ports.standings import QueuedResource
 
 QUEUE_READ = 1_000
-QUEUE_TOLD = 5
+QUEUE_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ConcurrencyView:
     """All of it at one instant. `queue` has at most QUEUE_READ entries, in their order."""
 
     policy: Policy
-    traffic: Traffic
-    queue: tuple[InQueue, ...]
-    calendars: tuple[CalendarSeen, ...]
+    concurrency: ConcurrencyState
+    queue: tuple[QueuedResource, ...]
+    calendars: tuple[CalendarState, ...]
     now: datetime
 
 
-def lines(seen: Seen) -> Iterator[str]:
+def lines(seen: ConcurrencyView) -> Iterator[str]:
     """A line each, for people."""
-    now, limits, traffic = seen.now, seen.policy.blast_radius, seen.traffic
-    under_way = traffic.others("", now)
+    now, limits, concurrency = seen.now, seen.policy.blast_radius, seen.concurrency
+    under_way = concurrency.others("", now)
     zones = Counter(change.zone for change in under_way)
     yield (
         f"Under way: {len(under_way)} of at most {limits.max_in_flight} changes"
@@ -42,7 +42,7 @@ def lines(seen: Seen) -> Iterator[str]:
             f", {count} of {limits.max_in_flight_per_az} in {zone}"
             for zone, count in sorted(zones.items())
         )
-        + f"; begun in the last 60 minutes: {len(traffic.begun(now))} of at most "
+        + f"; begun in the last 60 minutes: {len(concurrency.begun(now))} of at most "
         f"{limits.max_changes_per_hour}."
     )
     until = frozen_until(seen.policy.freezes, now)
@@ -54,7 +54,7 @@ def lines(seen: Seen) -> Iterator[str]:
             yield f"Frozen: {_closed(one)}"
     for where, windows in _windows(seen.policy):
         yield f"Change windows of {where}: {_state(windows, now)}"
-    for quota in traffic.quota_full:
+    for quota in concurrency.quota_full:
         if quota.until > now:
             yield (
                 f"A regional quota for {quota.volume_type} is full: AWS is asked again at "
@@ -65,10 +65,10 @@ def lines(seen: Seen) -> Iterator[str]:
         yield f"In the queue: {more}{len(seen.queue)}, the next of them {_next(seen.queue)}"
 
 
-def as_object(seen: Seen) -> dict[str, object]:
+def as_object(seen: ConcurrencyView) -> dict[str, object]:
     """The same for JSON."""
-    now, limits, traffic = seen.now, seen.policy.blast_radius, seen.traffic
-    under_way = traffic.others("", now)
+    now, limits, concurrency = seen.now, seen.policy.blast_radius, seen.concurrency
+    under_way = concurrency.others("", now)
     until = frozen_until(seen.policy.freezes, now)
     return {
         "in_flight": [
@@ -78,7 +78,7 @@ def as_object(seen: Seen) -> dict[str, object]:
         ],
         "max_in_flight": limits.max_in_flight,
         "max_in_flight_per_az": limits.max_in_flight_per_az,
-        "begun_in_the_last_hour": len(traffic.begun(now)),
+        "begun_in_the_last_hour": len(concurrency.begun(now)),
         "max_changes_per_hour": limits.max_changes_per_hour,
         "frozen_until": None if until is None else until.isoformat(),
         "calendars": [
@@ -93,7 +93,7 @@ def as_object(seen: Seen) -> dict[str, object]:
         ],
         "quotas_full": [
             {"volume_type": q.volume_type.value, "until": q.until.isoformat()}
-            for q in traffic.quota_full if q.until > now
+            for q in concurrency.quota_full if q.until > now
         ],
         "queue": [
             {"resource": one.ref.arn, "starved_minutes": one.waiting.starved_minutes,
@@ -122,18 +122,18 @@ def _state(windows: Windows, now: datetime) -> str:
     return "never open" if opens is None else f"closed until {utc(opens)}"
 
 
-def _closed(one: CalendarSeen) -> str:
+def _closed(one: CalendarState) -> str:
     if one.problem is not None:
         return f"the calendar {one.name} cannot be read: {one.problem}"
     until = "" if one.changes_at is None else f" until {utc(one.changes_at)}"
     return f"the calendar {one.name} is closed{until}"
 
 
-def _next(queue: Sequence[InQueue]) -> str:
+def _next(queue: Sequence[QueuedResource]) -> str:
     return ", ".join(
         f"{short(one.ref.arn)} ({one.waiting.starved_minutes} starved minutes, since "
         f"{utc(one.waiting.since)})"
-        for one in queue[:QUEUE_TOLD]
+        for one in queue[:QUEUE_LISTED]
     )
 
 

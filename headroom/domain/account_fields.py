@@ -12,7 +12,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from headroom.domain.daily import FORM, TimeOfDay, time_of_day
-from headroom.domain.policy_account import WHEN_AND_HOW_MANY
+from headroom.domain.policy_account import SCHEDULE_AND_CONCURRENCY
 from headroom.domain.policy_fields import (
     ACCOUNT_PRICE,
     CODE_TAGS,
@@ -139,7 +139,7 @@ ACCOUNT: Mapping[str, AccountSetting] = MappingProxyType(
                 name=told.field, read=told.read, write=told.write, schema=told.schema,
                 meaning=told.meaning,
             )
-            for name, told in WHEN_AND_HOW_MANY.items()
+            for name, told in SCHEDULE_AND_CONCURRENCY.items()
         },
     }
 )  # fmt: skip

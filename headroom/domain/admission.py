@@ -15,9 +15,15 @@ from headroom.domain.decision import Decision
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.plans import Plan
 from headroom.domain.records import NEXT, Step
-from headroom.domain.reservation import Unfit
+from headroom.domain.reservation import IntentRefusal
 from headroom.domain.resources import VolumeType
-from headroom.domain.traffic import InFlight, Traffic, after_begun, after_ended, counted
+from headroom.domain.traffic import (
+    ConcurrencyState,
+    InFlight,
+    after_change_ended,
+    after_change_started,
+    quota_usage,
+)
 from headroom.domain.verdicts import Guardrail
 
 WHY = "blast_radius"
@@ -31,21 +37,23 @@ QUOTA_FULL = timedelta(hours=1)
 """How long a type of volume is left alone after AWS refused a change of it for a quota."""
 
 
-def admitted(traffic: Traffic, decision: Decision, now: datetime) -> Traffic | Unfit:
+def admit_change(
+    concurrency: ConcurrencyState, decision: Decision, now: datetime
+) -> ConcurrencyState | IntentRefusal:
     """The traffic with the decision's change under way, or why there is no place for it.
 
     The limits are those its chosen plan was judged by; without them there is no place.
     """
     answer = decision.answer
     if not isinstance(answer, Act):
-        return Unfit(why=WHY, detail="only an act takes a place")
+        return IntentRefusal(why=WHY, detail="only an act takes a place")
     limits = limits_of(decision, answer.plan)
     if limits is None:
-        return Unfit(why=WHY, detail="the decision names no limits for changes under way")
+        return IntentRefusal(why=WHY, detail="the decision names no limits for changes under way")
     volume = decision.observation.volume
-    others = traffic.others(volume.ref.arn, now)
+    others = concurrency.others(volume.ref.arn, now)
     here = sum(change.zone == volume.availability_zone for change in others)
-    begun = len(traffic.begun(now))
+    begun = len(concurrency.begun(now))
     for taken, guardrail, what in (
         (len(others), Guardrail.MAX_IN_FLIGHT, "changes are under way"),
         (here, Guardrail.MAX_IN_FLIGHT_PER_AZ,
@@ -54,12 +62,12 @@ def admitted(traffic: Traffic, decision: Decision, now: datetime) -> Traffic | U
     ):  # fmt: skip
         if taken >= limits[guardrail]:
             detail = f"{guardrail.value}: {taken} {what}, {limits[guardrail]} allowed"
-            return Unfit(why=WHY, detail=detail)
+            return IntentRefusal(why=WHY, detail=detail)
     mine = InFlight(
         resource=volume.ref.arn, decision_id=decision.decision_id, since=now,
-        zone=volume.availability_zone, counts=counted(answer.plan.origin, answer.plan.target),
+        zone=volume.availability_zone, counts=quota_usage(answer.plan.origin, answer.plan.target),
     )  # fmt: skip
-    return after_begun(traffic, mine)
+    return after_change_started(concurrency, mine)
 
 
 def limits_of(decision: Decision, plan: Plan) -> Mapping[Guardrail, int] | None:
@@ -74,21 +82,26 @@ def limits_of(decision: Decision, plan: Plan) -> Mapping[Guardrail, int] | None:
 
 
 def after_step(
-    traffic: Traffic, decision_id: str, step: Step, *, at: datetime, body: Mapping[str, object]
-) -> Traffic:
+    concurrency: ConcurrencyState,
+    decision_id: str,
+    step: Step,
+    *,
+    at: datetime,
+    body: Mapping[str, object],
+) -> ConcurrencyState:
     """The traffic once `step` is recorded; the very same one unless it ends a change under way.
 
     `body` may carry `outcome` (an Outcome), which tells of a quota, and `completed`, whether AWS
     is done with the change.
     """
     if step in NEXT:  # something follows: the chain goes on
-        return traffic
+        return concurrency
     outcome = body.get("outcome")
     full = isinstance(outcome, Refused) and outcome.refusal is Refusal.REGION_QUOTA
-    mine = next((c for c in traffic.in_flight if c.decision_id == decision_id), None)
+    mine = next((c for c in concurrency.in_flight if c.decision_id == decision_id), None)
     types = {name.partition("_")[0] for name, _ in (() if mine is None else mine.counts)}
-    return after_ended(
-        traffic, decision_id, at, landed=step in LANDED, nothing_done=step in NOTHING_DONE,
+    return after_change_ended(
+        concurrency, decision_id, at, landed=step in LANDED, nothing_done=step in NOTHING_DONE,
         completed=body.get("completed") is True,
         quota_full_until=at + QUOTA_FULL if full else None,
         types=tuple(VolumeType(name) for name in sorted(types)),

@@ -14,18 +14,18 @@ class Reason(StrEnum):
 
     STARVED = "starved"
     DEPLETION_FORESEEN = "depletion_foreseen"
-    EXPECTED_AGAIN = "expected_again"
+    RECURRENCE_EXPECTED = "recurrence_expected"
     """Load of earlier days is expected to come again: raised before it does."""
-    GIVING_BACK = "giving_back"
+    SCALING_DOWN = "scaling_down"
     """Less is enough for what is expected."""
-    SAME_FOR_LESS = "same_for_less"
+    CHEAPER_EQUIVALENT = "cheaper_equivalent"
     """Another type does what this one can, at a lower price."""
     NO_PRESSURE = "no_pressure"
-    NOT_WORTH_IT = "not_worth_it"
-    INSTANCE_IS_THE_LIMIT = "instance_is_the_limit"
+    NOT_COST_EFFECTIVE = "not_cost_effective"
+    INSTANCE_LIMITED = "instance_limited"
     NO_PLAN = "no_plan"
-    BLOCKED_FOR_NOW = "blocked_for_now"
-    BLOCKED_FOR_GOOD = "blocked_for_good"
+    BLOCKED_TEMPORARILY = "blocked_temporarily"
+    BLOCKED_PERMANENTLY = "blocked_permanently"
     AWAITING_APPROVAL = "awaiting_approval"
     """It would be done; a request for approval waits."""
     DECLINED = "declined"
@@ -33,19 +33,19 @@ class Reason(StrEnum):
     ROLLED_BACK = "rolled_back"
     """A change is undone because somebody, or the policy, wants it."""
     OBSERVE_ONLY = "observe_only"
-    DATA_TOO_THIN = "data_too_thin"
-    SPACE_RUNS_OUT = "space_runs_out"
+    NOT_ENOUGH_DATA = "not_enough_data"
+    LOW_FREE_SPACE = "low_free_space"
     """A database's storage is about to be full, or less is free than its owner wants."""
-    SPACE_UNCLEAR = "space_unclear"
+    FREE_SPACE_UNCERTAIN = "free_space_uncertain"
     """It may be filling, but that is too young, or too little measured, to grow it for good."""
     POLICY_UNREADABLE = "policy_unreadable"
     PRICE_UNKNOWN = "price_unknown"
     CHEAPER = "cheaper"
     """Of an Aurora cluster, as all below: the other storage mode has the lower bill."""
     SLOW_COMMITS = "slow_commits"
-    CHEAPER_AS_IT_IS = "cheaper_as_it_is"
+    ALREADY_CHEAPEST = "already_cheapest"
     FAST_ENOUGH = "fast_enough"
-    WANTED_FOR_SPEED = "wanted_for_speed"
+    KEPT_FOR_PERFORMANCE = "kept_for_performance"
     """It is I/O-Optimized and its owner wants speed: it stays."""
     NO_BILLED_IO = "no_billed_io"
     """Nothing is published of the billed I/O under the present mode."""
@@ -70,7 +70,7 @@ class Hold:
 
     reason: Reason
     until: datetime | None
-    would_take: Plan | None
+    proposed_plan: Plan | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class Escalate:
     reason: Reason
     cause: str
     remedy: str
-    would_take: Plan | None
+    proposed_plan: Plan | None
 
 
-Answer = Act | Hold | Escalate
+Action = Act | Hold | Escalate

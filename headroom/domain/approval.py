@@ -10,8 +10,14 @@ from decimal import Decimal
 from headroom.domain.limits import Limits, Mode
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
-from headroom.domain.requests import DAY, MOST_UNANSWERED, QUIET_AFTER_REJECTION, Asked, Declined
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.requests import (
+    DAY,
+    MAX_UNANSWERED,
+    QUIET_AFTER_REJECTION,
+    ApprovalRequest,
+    Declined,
+)
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import STORAGE_MODES
 from headroom.domain.verdicts import Guardrail, PlanJudgement
 
@@ -36,7 +42,7 @@ def why_approval(limits: Limits, plan: Plan) -> str | None:
     return None
 
 
-def asked_early(limits: Limits, judgement: PlanJudgement, at: datetime) -> bool:
+def requested_in_advance(limits: Limits, judgement: PlanJudgement, at: datetime) -> bool:
     """Whether a person is asked now for what may only be started later.
 
     So it is where nothing but the hours the owner gave stands in the way, and they come while the
@@ -76,8 +82,8 @@ def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datet
     """
     waits = [d.until for d in declined if at < d.until and alike(plan, d)]
     lately = sorted(d.at for d in declined if d.at > at - DAY)
-    if len(lately) >= MOST_UNANSWERED:
-        waits.append(lately[-MOST_UNANSWERED] + DAY)
+    if len(lately) >= MAX_UNANSWERED:
+        waits.append(lately[-MAX_UNANSWERED] + DAY)
     return max(waits, default=None)
 
 
@@ -101,67 +107,69 @@ def growth_refused_until(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unanswerable:
+class InvalidAnswer:
     """Why an answer counts for nothing, in the words of ports.NotAnswered."""
 
     why: str
     detail: str
 
 
-def answered(
-    state: ResourceState, decision_id: str, step: Step, *, last: Step | None, at: datetime, who: str
-) -> ResourceState | Unanswerable:
+def after_answer(
+    state: StoredState, decision_id: str, step: Step, *, last: Step | None, at: datetime, who: str
+) -> StoredState | InvalidAnswer:
     """The state once a person approved or rejected, or why the answer comes to nothing.
 
     `last` is the last step of the chain. The resource is due at once: the deployed function looks.
     """
-    asked = state.asking
+    asked = state.approval_request
     if asked is None or asked.decision_id != decision_id or last is not Step.AWAITING:
         return _not_waiting(asked, decision_id, last)
     if at >= asked.expires:
-        return Unanswerable(
+        return InvalidAnswer(
             why="expired", detail=f"it expired at {asked.expires:%Y-%m-%d %H:%M} UTC"
         )
     if step is Step.APPROVED:
-        moved = replace(state, asking=replace(asked, approved_at=at, approved_by=who))
+        moved = replace(state, approval_request=replace(asked, approved_at=at, approved_by=who))
     else:
-        moved = after_no(state, step, at)
-    return replace(moved, called_at=at, due_at=min(at, state.due_at or at))
+        moved = after_rejection(state, step, at)
+    return replace(moved, last_request_at=at, due_at=min(at, state.due_at or at))
 
 
-def _not_waiting(asked: Asked | None, decision_id: str, last: Step | None) -> Unanswerable:
+def _not_waiting(
+    asked: ApprovalRequest | None, decision_id: str, last: Step | None
+) -> InvalidAnswer:
     match last:
         case None:
-            return Unanswerable(why="unknown", detail="there is no such decision")
+            return InvalidAnswer(why="unknown", detail="there is no such decision")
         case Step.APPROVED | Step.REJECTED:
             by = ""
             if asked is not None and asked.decision_id == decision_id and asked.approved_by:
                 by = f" by {asked.approved_by}"
-            return Unanswerable(why=last.value, detail=f"it was {last.value} already{by}")
+            return InvalidAnswer(why=last.value, detail=f"it was {last.value} already{by}")
         case Step.EXPIRED:
-            return Unanswerable(why="expired", detail="it expired before anybody answered")
+            return InvalidAnswer(why="expired", detail="it expired before anybody answered")
         case _:
-            return Unanswerable(
+            return InvalidAnswer(
                 why="not_awaiting", detail=f"it waits for nobody: its last step is {last.value}"
             )
 
 
-def after_no(state: ResourceState, step: Step, at: datetime) -> ResourceState:
+def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState:
     """The state once the request that waits was rejected or ran out."""
-    asked = state.asking
+    asked = state.approval_request
     if asked is None:
         return state
     rejected = step is Step.REJECTED
-    quiet = QUIET_AFTER_REJECTION if rejected else min(asked.expires - asked.asked_at, DAY)
+    quiet = QUIET_AFTER_REJECTION if rejected else min(asked.expires - asked.requested_at, DAY)
     mine = Declined(
         decision_id=asked.decision_id, at=at, until=at + quiet, target=asked.target,
         price_change_usd=asked.price_change_usd, rejected=rejected,
     )  # fmt: skip
     kept = [d for d in state.declined if at < max(d.until, d.at + DAY)]
-    return replace(state, asking=None, declined=(*kept, mine)[-2 * MOST_UNANSWERED :])
+    return replace(state, approval_request=None, declined=(*kept, mine)[-2 * MAX_UNANSWERED :])
 
 
-def most_agreed(asked: Asked) -> Decimal:
+def max_approved_usd(asked: ApprovalRequest) -> Decimal:
     """The most that an approved change may add to the monthly price.
 
     What a cluster's storage mode saves moves with its load: it needs to save something still, and
@@ -171,18 +179,18 @@ def most_agreed(asked: Asked) -> Decimal:
     return Decimal(0) if saves else asked.price_change_usd
 
 
-def unapproved(state: ResourceState, plan: Plan, decision_id: str, now: datetime) -> str | None:
+def unapproved(state: StoredState, plan: Plan, decision_id: str, now: datetime) -> str | None:
     """Why `plan` may not be intended as the approved one; None when it may.
 
     Only what a person agreed to, for no more money, and not after the request expired.
     """
-    asked = state.asking
+    asked = state.approval_request
     if asked is None or asked.decision_id != decision_id or asked.approved_at is None:
         return "nobody approved it"
     if now >= asked.expires:
         return f"the approval expired at {asked.expires:%Y-%m-%d %H:%M} UTC"
     if (plan.origin, plan.target) != (asked.origin, asked.target):
         return "it is not the change that was approved"
-    if plan.price_change_usd > most_agreed(asked):
+    if plan.price_change_usd > max_approved_usd(asked):
         return f"it costs more than the ${asked.price_change_usd:.2f} a month that was approved"
     return None

@@ -16,31 +16,31 @@ from headroom.domain.resources import Modification, ModificationState, spoken
 from headroom.domain.verification import (
     Diverged,
     FailedAtAws,
-    GaveTooMuch,
     Ineffective,
-    NotMissed,
     Pending,
+    ReducedTooFar,
+    ReductionConfirmed,
     Relieved,
-    Returned,
+    RollbackConfirmed,
     Verification,
 )
 
 CLEAR_MINUTES = 5
 """Measured minutes without pressure, after the change took hold, that prove relief."""
-NOT_MISSED_MINUTES = 15
+REDUCTION_CONFIRMED_MINUTES = 15
 """Measured minutes without pressure, after a change lowered something, that prove it not missed."""
-LOOK_AGAIN = timedelta(minutes=5)
+RECHECK_INTERVAL = timedelta(minutes=5)
 PRESSED_MINUTES = 10
 """Measured minutes still pressed after AWS called the change completed: it did not help."""
-TOO_MUCH_MINUTES = 2
+REDUCED_TOO_FAR_MINUTES = 2
 """Minutes pressed by a limit that the change lowered: enough to know, and to raise it at once."""
 SAME_CHANGE = timedelta(hours=1)
 """An unanswered call may be resolved to applied that long after AWS started the change."""
-GIVE_UP = timedelta(hours=30)
+VERIFICATION_TIMEOUT = timedelta(hours=30)
 """Past this, a change whose effect could not be proven is reported as not having helped."""
-COPY_GIVE_UP = timedelta(days=7)
+FULL_COPY_TIMEOUT = timedelta(days=7)
 """The same while RDS is still at work on it, or copies all data: how long, AWS does not say."""
-COPY_LOOK_AGAIN = timedelta(minutes=30)
+FULL_COPY_RECHECK_INTERVAL = timedelta(minutes=30)
 
 
 def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
@@ -55,10 +55,10 @@ def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verifi
     return _pressure_after(observation, plan, applied_at, observation.modification)
 
 
-def assess_return(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
+def assess_rollback(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
     """What became of a rollback: it has landed or not; whether pressure follows was known before."""
     landing, noun = _landing(observation, plan, applied_at), observation.volume.ref.noun
-    return landing or Returned(detail=f"rolled back: the {noun} is {plan.target} again")
+    return landing or RollbackConfirmed(detail=f"rolled back: the {noun} is {plan.target} again")
 
 
 def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Verification | None:
@@ -82,20 +82,24 @@ def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Veri
 def _pending(
     observation: Observation, plan: Plan, applied_at: datetime, detail: str
 ) -> Verification:
-    waited, most = _waited(observation, applied_at), patience(observation, plan)
+    waited, most = _waited(observation, applied_at), verification_timeout(observation, plan)
     if waited > most:
         hours = most.total_seconds() / 3600
         return Ineffective(cause=f"no proof of relief in {hours:.0f} h: {detail}")
-    again = COPY_LOOK_AGAIN if plan.full_copy or waited > GIVE_UP else LOOK_AGAIN
-    return Pending(next_look=observation.at + again, detail=detail)
+    again = (
+        FULL_COPY_RECHECK_INTERVAL
+        if plan.full_copy or waited > VERIFICATION_TIMEOUT
+        else RECHECK_INTERVAL
+    )
+    return Pending(next_reconcile_at=observation.at + again, detail=detail)
 
 
-def patience(observation: Observation, plan: Plan) -> timedelta:
+def verification_timeout(observation: Observation, plan: Plan) -> timedelta:
     """How long a change may take: RDS may work on the storage for days, and nothing else starts."""
     change = observation.modification
     of_rds = observation.volume.facts is not None
     at_work = of_rds and change is not None and change.in_flight
-    return COPY_GIVE_UP if plan.full_copy or at_work else GIVE_UP
+    return FULL_COPY_TIMEOUT if plan.full_copy or at_work else VERIFICATION_TIMEOUT
 
 
 def _waited(observation: Observation, applied_at: datetime) -> timedelta:
@@ -114,17 +118,17 @@ def _pressure_after(
     after = tuple(
         m
         for m in minutes(observation.activity, capability(plan.target), change)
-        if m.at >= applied_at + LOOK_AGAIN and (m.pressed or _tells(m, old, completed_at))
+        if m.at >= applied_at + RECHECK_INTERVAL and (m.pressed or _tells(m, old, completed_at))
     )
     clear = clear_run(after)
     state = "completed" if change is None else change.state.value
     so_far = f"{state}, {clear} clear minutes so far"
     missed = _missed(plan, after)
     if missed is not None:
-        return GaveTooMuch(cause=missed)
+        return ReducedTooFar(cause=missed)
     if not _raises(plan):
         return _nothing_missed(observation, plan, after, applied_at, so_far)
-    if clear >= (NOT_MISSED_MINUTES if plan.lowers else CLEAR_MINUTES):
+    if clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES):
         return Relieved(detail=_clear(after, clear))
     settled = [m for m in after if completed_at is not None and m.at >= completed_at]
     if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
@@ -137,20 +141,21 @@ def _pressure_after(
 def _nothing_missed(
     observation: Observation, plan: Plan, after: tuple[Minute, ...], applied_at: datetime,
     so_far: str,
-) -> NotMissed | Pending:  # fmt: skip
+) -> ReductionConfirmed | Pending:  # fmt: skip
     """A change that raised nothing: over once it is clear, or pressure comes from elsewhere."""
     clear, pressed = clear_run(after), sum(m.pressed for m in after)
-    if pressed >= TOO_MUCH_MINUTES:
-        return NotMissed(
+    if pressed >= REDUCED_TOO_FAR_MINUTES:
+        return ReductionConfirmed(
             detail=f"the {pressed} minutes of pressure since come from a limit it did not lower"
         )
-    if clear >= NOT_MISSED_MINUTES:
-        return NotMissed(detail=_clear(after, clear))
-    if _waited(observation, applied_at) > patience(observation, plan):
-        return NotMissed(detail=f"no pressure was measured in all that time ({so_far})")
-    more = 0 if pressed else NOT_MISSED_MINUTES - clear
+    if clear >= REDUCTION_CONFIRMED_MINUTES:
+        return ReductionConfirmed(detail=_clear(after, clear))
+    if _waited(observation, applied_at) > verification_timeout(observation, plan):
+        return ReductionConfirmed(detail=f"no pressure was measured in all that time ({so_far})")
+    more = 0 if pressed else REDUCTION_CONFIRMED_MINUTES - clear
     return Pending(
-        next_look=observation.at + max(LOOK_AGAIN, timedelta(minutes=more)), detail=so_far
+        next_reconcile_at=observation.at + max(RECHECK_INTERVAL, timedelta(minutes=more)),
+        detail=so_far,
     )
 
 
@@ -169,7 +174,7 @@ def _missed(plan: Plan, after: tuple[Minute, ...]) -> str | None:
         ("MiB/s", _less(now.sustained_mibps, then.sustained_mibps, now.burst_mibps,
                         then.burst_mibps), sum(m.mibps_pressed for m in after)),
     ):  # fmt: skip
-        if less is not None and pressed >= TOO_MUCH_MINUTES:
+        if less is not None and pressed >= REDUCED_TOO_FAR_MINUTES:
             return f"{pressed} minutes at the limit of {less[1]:.0f} {what}, lowered from {less[0]:.0f}"
     return None
 

@@ -11,10 +11,10 @@ from headroom.domain.verification import Ineffective, Pending, Relieved
 
 SHOWN = 0.7
 """Share of what was added by which free space must have risen: file systems keep some of it."""
-LOOK_AGAIN = timedelta(minutes=5)
+RECHECK_INTERVAL = timedelta(minutes=5)
 MEASURED = 30
 """Measured minutes since the storage has the new size in which nothing rose: it brought nothing."""
-GIVE_UP = timedelta(hours=30)
+VERIFICATION_TIMEOUT = timedelta(hours=30)
 BEFORE = timedelta(minutes=10)
 
 
@@ -37,16 +37,16 @@ def assess_space(
             detail=f"free space rose by {risen:.1f} of {added} GiB added; {free:.1f} free"
         )
     said = f"free space rose by {max(0.0, risen):.1f} GiB where {added} were added"
-    late = observation.at - applied_at > GIVE_UP
+    late = observation.at - applied_at > VERIFICATION_TIMEOUT
     settled = observation.modification is None or not observation.modification.in_flight
     measured = sum(at >= applied_at + BEFORE for at, _ in since)
     if late and not since:
         return Ineffective(
-            cause=f"free space was not measured in {GIVE_UP.total_seconds() / 3600:.0f} h"
+            cause=f"free space was not measured in {VERIFICATION_TIMEOUT.total_seconds() / 3600:.0f} h"
         )
     if late or (settled and measured >= MEASURED):
         return Ineffective(cause=said)
-    return Pending(next_look=observation.at + LOOK_AGAIN, detail=said)
+    return Pending(next_reconcile_at=observation.at + RECHECK_INTERVAL, detail=said)
 
 
 def _rise(points: list[Point]) -> float:

@@ -66,7 +66,7 @@ class AuroraCluster:
     mode: StorageMode
     mode_since: datetime | None
     """Since when the present mode is known to be in force; None when nobody knows."""
-    pending_mode: StorageMode | None
+    pending_storage_mode: StorageMode | None
     next_allowed_at: datetime | None
     """IOOptimizedNextAllowedModificationTime; None where AWS names none."""
     members: tuple[Member, ...]
@@ -79,7 +79,7 @@ class AuroraCluster:
     """The member that commits; None where none is told."""
     serverless_members: tuple[str, ...] = ()
     """Names of the members that are billed by the ACU."""
-    own_from: datetime | None = None
+    mode_allowed_from: datetime | None = None
     """Since when what is published under its name is its own; None where nobody knows better than
     always. Another cluster may have had the name until it was deleted or renamed."""
 

@@ -36,18 +36,18 @@ class AuroraReason(StrEnum):
 
     CHEAPER = "cheaper"
     SLOW_COMMITS = "slow_commits"
-    CHEAPER_AS_IT_IS = "cheaper_as_it_is"
-    NOT_WORTH_IT = "not_worth_it"
+    ALREADY_CHEAPEST = "already_cheapest"
+    NOT_COST_EFFECTIVE = "not_cost_effective"
     """The other mode is cheaper, but not by enough, or only because of a few days."""
     FAST_ENOUGH = "fast_enough"
-    WANTED_FOR_SPEED = "wanted_for_speed"
+    KEPT_FOR_PERFORMANCE = "kept_for_performance"
     """It is I/O-Optimized and its owner wants speed: it stays."""
     OBSERVE_ONLY = "observe_only"
-    DATA_TOO_THIN = "data_too_thin"
+    NOT_ENOUGH_DATA = "not_enough_data"
     NO_BILLED_IO = "no_billed_io"
     """Nothing is published of the billed I/O under the present mode."""
-    BLOCKED_FOR_NOW = "blocked_for_now"
-    BLOCKED_FOR_GOOD = "blocked_for_good"
+    BLOCKED_TEMPORARILY = "blocked_temporarily"
+    BLOCKED_PERMANENTLY = "blocked_permanently"
     PRICE_UNKNOWN = "price_unknown"
 
 
@@ -65,7 +65,7 @@ class AuroraHold:
 
     reason: AuroraReason
     until: datetime | None
-    would_take: AuroraPlan | None
+    proposed_plan: AuroraPlan | None
     told: str = ""
 
 
@@ -76,10 +76,10 @@ class AuroraEscalate:
     reason: AuroraReason
     cause: str
     remedy: str
-    would_take: AuroraPlan | None
+    proposed_plan: AuroraPlan | None
 
 
-AuroraAnswer = AuroraAct | AuroraHold | AuroraEscalate
+AuroraAction = AuroraAct | AuroraHold | AuroraEscalate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +99,14 @@ class AuroraDecision:
     demand: AuroraDemand
     bills: Bills | None
     judgement: AuroraJudgement | None
-    answer: AuroraAnswer
+    answer: AuroraAction
     summary: str
 
     @property
     def signature(self) -> Signature:
         """What a later decision is compared with to tell whether it is news."""
         answer, judgement = self.answer, self.judgement
-        plan = answer.plan if isinstance(answer, AuroraAct) else answer.would_take
+        plan = answer.plan if isinstance(answer, AuroraAct) else answer.proposed_plan
         return Signature(
             answer=type(answer).__name__.removeprefix("Aurora").lower(),
             binding=answer.reason.value,
@@ -195,10 +195,10 @@ def _bills(
                 "recorded before the change, the cluster stays as it is"
             )
         return None, AuroraHold(
-            reason=AuroraReason.NO_BILLED_IO, until=None, would_take=None, told=told
+            reason=AuroraReason.NO_BILLED_IO, until=None, proposed_plan=None, told=told
         )
     if not seen.whole:
-        return None, AuroraHold(reason=AuroraReason.DATA_TOO_THIN, until=None, would_take=None)
+        return None, AuroraHold(reason=AuroraReason.NOT_ENOUGH_DATA, until=None, proposed_plan=None)
     unknown = "no table"
     if prices is not None:
         try:
@@ -207,7 +207,7 @@ def _bills(
             unknown = str(problem)
     return None, AuroraEscalate(
         reason=AuroraReason.PRICE_UNKNOWN, cause="price_unknown",
-        remedy=f"the bill cannot be worked out: {unknown}", would_take=None,
+        remedy=f"the bill cannot be worked out: {unknown}", proposed_plan=None,
     )  # fmt: skip
 
 
@@ -234,42 +234,44 @@ def _plan(observation: AuroraObservation, limits: AuroraLimits, both: Bills) -> 
 
 def _answer(
     observation: AuroraObservation, limits: AuroraLimits, judgement: AuroraJudgement | None
-) -> AuroraAnswer:
+) -> AuroraAction:
     if judgement is None:  # cannot be: without a judgement there is a reason why there is none
-        return AuroraHold(reason=AuroraReason.DATA_TOO_THIN, until=None, would_take=None)
+        return AuroraHold(reason=AuroraReason.NOT_ENOUGH_DATA, until=None, proposed_plan=None)
     plan, blocking = judgement.plan, judgement.blocking
     names = {v.guardrail for v in blocking}
     speed = plan.goal is Goal.PERFORMANCE
     if limits.goal is Goal.PERFORMANCE and plan.target is StorageMode.STANDARD:
-        return AuroraHold(reason=AuroraReason.WANTED_FOR_SPEED, until=None, would_take=None)
+        return AuroraHold(reason=AuroraReason.KEPT_FOR_PERFORMANCE, until=None, proposed_plan=None)
     if not blocking:
         reason = AuroraReason.SLOW_COMMITS if speed else AuroraReason.CHEAPER
         return AuroraAct(reason=reason, plan=plan)
     if speed and AuroraGuardrail.SLOW_COMMITS in names:
-        return AuroraHold(reason=AuroraReason.FAST_ENOUGH, until=None, would_take=None)
+        return AuroraHold(reason=AuroraReason.FAST_ENOUGH, until=None, proposed_plan=None)
     if not speed and plan.price_change_usd >= 0:
-        return AuroraHold(reason=AuroraReason.CHEAPER_AS_IT_IS, until=None, would_take=None)
+        return AuroraHold(reason=AuroraReason.ALREADY_CHEAPEST, until=None, proposed_plan=None)
     if names & {AuroraGuardrail.MARGIN, AuroraGuardrail.STEADY}:
-        return AuroraHold(reason=AuroraReason.NOT_WORTH_IT, until=None, would_take=plan)
+        return AuroraHold(reason=AuroraReason.NOT_COST_EFFECTIVE, until=None, proposed_plan=plan)
     if names == {AuroraGuardrail.MODE}:
-        return AuroraHold(reason=AuroraReason.OBSERVE_ONLY, until=None, would_take=plan)
+        return AuroraHold(reason=AuroraReason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     lasting = [v for v in blocking if not v.temporary and v.guardrail is not AuroraGuardrail.MODE]
     if not lasting:
         clears = [v.clears_at for v in blocking if v.clears_at is not None]
         return AuroraHold(
-            reason=AuroraReason.BLOCKED_FOR_NOW, until=max(clears, default=None), would_take=plan
+            reason=AuroraReason.BLOCKED_TEMPORARILY,
+            until=max(clears, default=None),
+            proposed_plan=plan,
         )
     if not limits.auto:
-        return AuroraHold(reason=AuroraReason.OBSERVE_ONLY, until=None, would_take=plan)
+        return AuroraHold(reason=AuroraReason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     first = lasting[0]
     return AuroraEscalate(
-        reason=AuroraReason.BLOCKED_FOR_GOOD, cause=first.guardrail.value,
+        reason=AuroraReason.BLOCKED_PERMANENTLY, cause=first.guardrail.value,
         remedy=_REMEDY.get(first.guardrail, "raise the limit, or leave the cluster as it is"),
-        would_take=plan,
+        proposed_plan=plan,
     )  # fmt: skip
 
 
-def _summary(observation: AuroraObservation, both: Bills | None, answer: AuroraAnswer) -> str:
+def _summary(observation: AuroraObservation, both: Bills | None, answer: AuroraAction) -> str:
     name = observation.cluster.ref.resource_id
     bill = ""
     if both is not None:

@@ -12,7 +12,7 @@ from headroom.domain.observation import Series
 
 DAYS = 14
 """Whole days a decision rests on."""
-LOOK_BACK = timedelta(days=16)
+LOOKBACK_WINDOW = timedelta(days=16)
 """How far back they may lie; the rest of today and a hole or two."""
 WHOLE = 0.95
 """Share of a day's periods that must be measured; the rest is taken to be like them."""
@@ -28,7 +28,7 @@ SETTLES = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class UsageDay:
     """One whole UTC day: billed I/O operations, mean ACUs, and hours of slow commits."""
 
     start: datetime
@@ -44,7 +44,7 @@ class Day:
 class AuroraDemand:
     """What the cluster uses, from its whole days under its present mode, oldest first."""
 
-    days: tuple[Day, ...]
+    days: tuple[UsageDay, ...]
     storage_gib: float | None
     """None when no size was published lately."""
     known: bool
@@ -90,18 +90,20 @@ def demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraDemand:
     cluster, activity = observation.cluster, observation.activity
     since = cluster.mode_since
     if since is None:
-        begin = observation.at - LOOK_BACK
+        begin = observation.at - LOOKBACK_WINDOW
         if cluster.mode is StorageMode.IO_OPTIMIZED:
             begin = observation.at  # nobody knows since when: nothing is known to be under it
     else:
-        begin = max(observation.at - LOOK_BACK, since + SETTLES)
-    if cluster.own_from is not None:
-        begin = max(begin, cluster.own_from)
+        begin = max(observation.at - LOOKBACK_WINDOW, since + SETTLES)
+    if cluster.mode_allowed_from is not None:
+        begin = max(begin, cluster.mode_allowed_from)
     days = tuple(_days(activity, begin, observation.at, slow_ms, serverless=cluster.serverless))
     ios = activity.read_ios.since(begin).known(), activity.write_ios.since(begin).known()
     return AuroraDemand(
         days=days[-DAYS:],
-        storage_gib=_storage(activity.bytes_used, midnight(observation.at), cluster.own_from),
+        storage_gib=_storage(
+            activity.bytes_used, midnight(observation.at), cluster.mode_allowed_from
+        ),
         known=any(ios) or observation.at - begin < SILENT_AFTER,
     )
 
@@ -119,7 +121,7 @@ def usage(observation: AuroraObservation, seen: AuroraDemand, ios: float) -> Usa
 
 def _days(
     activity: AuroraActivity, begin: datetime, end: datetime, slow_ms: float, *, serverless: bool
-) -> Iterator[Day]:
+) -> Iterator[UsageDay]:
     """The whole UTC days in [begin, end), oldest first."""
     start = begin.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if start < begin:
@@ -136,7 +138,7 @@ def _days(
         if counted and both:
             commits = [v for v in _values(activity.commit_latency_ms, start) if v is not None]
             slow = sum(v > slow_ms for v in commits)
-            yield Day(
+            yield UsageDay(
                 start=start,
                 ios=sum(both) / len(both) * len(reads),
                 acus=sum(acus) / len(acus) if acus else None,
@@ -160,11 +162,11 @@ def midnight(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _storage(used: Series, end: datetime, own_from: datetime | None) -> float | None:
+def _storage(used: Series, end: datetime, mode_allowed_from: datetime | None) -> float | None:
     """GiB as last published of it before `end`, None when that is too long ago.
 
     Not the size of this minute: whoever agrees to a price in the morning finds it in the evening.
     """
-    begin = end - FRESH if own_from is None else max(end - FRESH, own_from)
+    begin = end - FRESH if mode_allowed_from is None else max(end - FRESH, mode_allowed_from)
     known = [value for at, value in used.since(begin).points() if at < end]
     return known[-1] / GIB if known else None

@@ -14,8 +14,8 @@ from enum import StrEnum
 from headroom.domain.aurora import GATE, AuroraLimits, AuroraObservation, Goal, StorageMode
 from headroom.domain.aurora_bill import AuroraPrices, Bills, bills
 from headroom.domain.aurora_demand import DAYS, AuroraDemand, usage
-from headroom.domain.aurora_versions import knows_io_optimized
-from headroom.domain.verdicts import Quantity, Relation, stands
+from headroom.domain.aurora_versions import supports_io_optimized
+from headroom.domain.verdicts import Quantity, Relation, satisfies
 
 SPIKES = 2
 """The busiest days that must not be the whole reason to go to I/O-Optimized."""
@@ -60,7 +60,7 @@ class AuroraVerdict:
     @property
     def allows(self) -> bool:
         """Yes or no, derived from the numbers."""
-        return stands(self.value, self.relation, self.limit)
+        return satisfies(self.value, self.relation, self.limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ def billed_io(case: AuroraCase) -> AuroraVerdict:
 def available(case: AuroraCase) -> AuroraVerdict:
     """The cluster is available and no other change of its mode is pending."""
     cluster = case.observation.cluster
-    pending = cluster.pending_mode
+    pending = cluster.pending_storage_mode
     state = cluster.status if pending is None else f"{pending} pending"
     return _is(AuroraGuardrail.AVAILABLE, state, "available", temporary=True)
 
@@ -178,7 +178,7 @@ def gate(case: AuroraCase) -> AuroraVerdict:
     )  # fmt: skip
 
 
-def way_back(case: AuroraCase) -> AuroraVerdict:
+def reversal(case: AuroraCase) -> AuroraVerdict:
     """Nothing goes back to Standard while it could not return, should the I/O come back."""
     cluster = case.observation.cluster
     opens = cluster.next_allowed_at
@@ -195,7 +195,7 @@ def way_back(case: AuroraCase) -> AuroraVerdict:
 def version(case: AuroraCase) -> AuroraVerdict:
     """The engine's version knows I/O-Optimized."""
     cluster = case.observation.cluster
-    fits = case.back or knows_io_optimized(cluster.engine, cluster.engine_version)
+    fits = case.back or supports_io_optimized(cluster.engine, cluster.engine_version)
     return _is(AuroraGuardrail.VERSION, fits, True, f"{cluster.engine} {cluster.engine_version}")
 
 
@@ -283,7 +283,7 @@ GUARDRAILS: tuple[tuple[AuroraGuardrail, Callable[[AuroraCase], AuroraVerdict]],
     (AuroraGuardrail.BILLED_IO, billed_io),
     (AuroraGuardrail.AVAILABLE, available),
     (AuroraGuardrail.GATE, gate),
-    (AuroraGuardrail.WAY_BACK, way_back),
+    (AuroraGuardrail.WAY_BACK, reversal),
     (AuroraGuardrail.VERSION, version),
     (AuroraGuardrail.RESTART, restart),
     (AuroraGuardrail.PARALLEL_QUERY, parallel_query),

@@ -23,14 +23,14 @@ ENOUGH = 0.5
 """Share of those days' periods that must have published a commit latency."""
 FASTER = 0.9
 """The median must fall to this share of what it was, or nothing was gained."""
-NEXT_LOOK = timedelta(minutes=15)
+NEXT_RECONCILE_AFTER = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModePending:
-    """Not known yet; looked at again at `next_look`."""
+    """Not known yet; looked at again at `next_reconcile_at`."""
 
-    next_look: datetime
+    next_reconcile_at: datetime
     detail: str
 
 
@@ -67,10 +67,11 @@ def assess(
     """What became of `plan`, applied at `applied_at`, as far as `observation` shows."""
     cluster, at = observation.cluster, observation.at
     if cluster.mode is not plan.target:
-        waiting = cluster.pending_mode is plan.target or cluster.status != "available"
+        waiting = cluster.pending_storage_mode is plan.target or cluster.status != "available"
         if waiting or at - applied_at < LANDS_WITHIN:
             return ModePending(
-                next_look=at + NEXT_LOOK, detail=f"{cluster.mode} yet, {cluster.status}"
+                next_reconcile_at=at + NEXT_RECONCILE_AFTER,
+                detail=f"{cluster.mode} yet, {cluster.status}",
             )
         return ModeDiverged(
             found=cluster.mode,
@@ -85,7 +86,9 @@ def _faster(observation: AuroraObservation, applied_at: datetime) -> ModeVerific
     latency, at = observation.activity.commit_latency_ms, observation.at
     begin = applied_at + LANDS_WITHIN
     if at < begin + MEASURED:
-        return ModePending(next_look=begin + MEASURED, detail="a day of commits is compared")
+        return ModePending(
+            next_reconcile_at=begin + MEASURED, detail="a day of commits is compared"
+        )
     before = _median(latency, applied_at - MEASURED, applied_at)
     after = _median(latency, begin, begin + MEASURED)
     if before is None or after is None:

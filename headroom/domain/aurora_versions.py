@@ -14,7 +14,7 @@ _LEAST_VERSIONS = {
 """Engine versions that know I/O-Optimized, the least of each line; later lines all do."""
 
 
-def knows_io_optimized(engine: str, engine_version: str) -> bool:
+def supports_io_optimized(engine: str, engine_version: str) -> bool:
     """Whether AWS documents I/O-Optimized for the version; a version nobody can read does not."""
     lines = _LEAST_VERSIONS.get(engine)
     text = engine_version.rpartition("mysql_aurora.")[2]

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 
-PLACES = frozenset(
+CONCURRENCY_GUARDRAILS = frozenset(
     {Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR}
 )
 """Guardrails that clear when another change ends; the sweep sees whether they would."""
-WAITED_FOR = PLACES | {
+QUEUEABLE_GUARDRAILS = CONCURRENCY_GUARDRAILS | {
     Guardrail.REGIONAL_QUOTA, Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR,
 }  # fmt: skip
 
@@ -22,15 +22,15 @@ def distance(judgement: PlanJudgement) -> tuple[int, int, int]:
     if any(v.guardrail is Guardrail.FULL_COPY for v in blocking):  # which grows: one permission
         blocking = [v for v in blocking if v.guardrail is not Guardrail.GROWTH]
     for_good = sum(not v.temporary for v in blocking)
-    worthless = sum(v.guardrail is Guardrail.WORTH_IT for v in blocking)
+    worthless = sum(v.guardrail is Guardrail.COST_BENEFIT for v in blocking)
     return worthless, for_good, len(blocking)
 
 
-def clear_at(blocking: Sequence[Verdict]) -> datetime | None:
+def all_clear_at(blocking: Sequence[Verdict]) -> datetime | None:
     """When all of them have cleared, None if that is not known of one.
 
     Nobody knows when a place is free: where more is against a plan, places are asked for then.
     """
-    lasting = [v for v in blocking if v.guardrail not in PLACES] or blocking
+    lasting = [v for v in blocking if v.guardrail not in CONCURRENCY_GUARDRAILS] or blocking
     known = [v.clears_at for v in lasting if v.clears_at is not None]
     return max(known).astimezone(UTC) if known and len(known) == len(lasting) else None

@@ -7,25 +7,30 @@ from dataclasses import replace
 from datetime import datetime
 
 from headroom.domain.answers import Act, Escalate
-from headroom.domain.approval import after_no
+from headroom.domain.approval import after_rejection
 from headroom.domain.decision import Decision
 from headroom.domain.demand import Binding
 from headroom.domain.known_changes import earliest, known, without_resource
 from headroom.domain.outcome import Applied, Refused
 from headroom.domain.records import Step
-from headroom.domain.requests import QUIET_AFTER_ROLLBACK, Asked, RollbackAsked, RolledBack
-from headroom.domain.resource_state import Reserved, ResourceState
+from headroom.domain.requests import (
+    QUIET_AFTER_ROLLBACK,
+    ApprovalRequest,
+    RollbackRequest,
+    RolledBack,
+)
+from headroom.domain.resource_state import Reserved, StoredState
 from headroom.domain.resources import ModificationState
 from headroom.domain.space_answer import CAUSE as SPACE
 from headroom.domain.space_answer import still_short
 from headroom.domain.standing import KnownModification, OpenChain
-from headroom.domain.stops import CAUSE, FAILS, MAX_FAILURES, Breaker, is_failure
+from headroom.domain.stops import CAUSE, FAILURE_STEPS, MAX_FAILURES, Breaker, is_failure
 from headroom.domain.verdicts import Guardrail
-from headroom.domain.waiting import waiting_of
-from headroom.domain.way_back import OURS, ROLLBACK
+from headroom.domain.waiting import queue_entry_of
+from headroom.domain.way_back import BY_HEADROOM, ROLLBACK
 
 KEPT_CAUSES = 20
-RELEASES = frozenset(
+RELEASING_STEPS = frozenset(
     {
         Step.FAILED, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.WITHDRAWN, Step.REJECTED,
         Step.EXPIRED,
@@ -34,16 +39,14 @@ RELEASES = frozenset(
 """Steps that end a chain without a change in force."""
 LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED})
 """Steps that end a chain with a change in force."""
-ENDS = RELEASES | LANDED | {Step.GONE}
+ENDS = RELEASING_STEPS | LANDED | {Step.GONE}
 """Steps that end a chain; GONE ends with it whatever was in force before."""
 
 
-def after_decided(
-    state: ResourceState, decision: Decision, due_at: datetime | None
-) -> ResourceState:
+def after_decided(state: StoredState, decision: Decision, due_at: datetime | None) -> StoredState:
     """The state once `decision` is recorded; an open chain's due time is never put off by it.
 
-    Whoever records it withdraws `state.pending_act` with it: that one is overtaken.
+    Whoever records it withdraws `state.unstarted_act` with it: that one is overtaken.
     """
     enrolment, causes = state.enrolment_usd, state.escalated_causes
     change = decision.observation.modification
@@ -55,34 +58,34 @@ def after_decided(
         causes = tuple(c for c in causes if c.startswith((Guardrail.REVERTED.value, SPACE)))
     if not still_short(decision.space, decision.observation.volume.facts):
         causes = tuple(c for c in causes if not c.startswith(SPACE))
-    escalates = isinstance(decision.answer, Escalate) and decision.rolls_back is None
+    escalates = isinstance(decision.answer, Escalate) and decision.rollback_of is None
     if isinstance(decision.answer, Escalate) and escalates and decision.answer.cause not in causes:
         causes = (*causes, decision.answer.cause)[-KEPT_CAUSES:]
     return replace(
-        state, enrolment_usd=enrolment, escalated_causes=causes, last_looked_at=decision.at,
+        state, enrolment_usd=enrolment, escalated_causes=causes, last_reconciled_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
-        pending_act=decision.decision_id if isinstance(decision.answer, Act) else None,
+        unstarted_act=decision.decision_id if isinstance(decision.answer, Act) else None,
         due_at=due_at if _may_wait(state, decision) else earliest(state.due_at, due_at),
         rollback=_rollback_after(state, decision),
-        called_at=None if _took_in(state, decision) else state.called_at,
-        waiting=waiting_of(decision),
+        last_request_at=None if _took_in(state, decision) else state.last_request_at,
+        waiting=queue_entry_of(decision),
     )  # fmt: skip
 
 
-def _took_in(state: ResourceState, decision: Decision) -> bool:
+def _took_in(state: StoredState, decision: Decision) -> bool:
     """Whether the decision was made knowing all that people asked and answered."""
-    return state.called_at == decision.standing.called_at
+    return state.last_request_at == decision.resource_state.last_request_at
 
 
-def _may_wait(state: ResourceState, decision: Decision) -> bool:
+def _may_wait(state: StoredState, decision: Decision) -> bool:
     """Whether the decision may put off what is due: no open chain, and nobody called since."""
     return state.chain is None and _took_in(state, decision)
 
 
-def _rollback_after(state: ResourceState, decision: Decision) -> RollbackAsked | None:
+def _rollback_after(state: StoredState, decision: Decision) -> RollbackRequest | None:
     """The rollback that is still wanted: ended by an Escalate, begun by an Act."""
     wanted = state.rollback
-    if wanted is None or decision.rolls_back != wanted.decision_id:
+    if wanted is None or decision.rollback_of != wanted.decision_id:
         return wanted
     match decision.answer:
         case Escalate():
@@ -94,33 +97,33 @@ def _rollback_after(state: ResourceState, decision: Decision) -> RollbackAsked |
 
 
 def after_intended(
-    state: ResourceState, decision: Decision, planned: int, lease_until: datetime, now: datetime
-) -> ResourceState:
+    state: StoredState, decision: Decision, planned: int, lease_until: datetime, now: datetime
+) -> StoredState:
     """The state once the intent is durable; due when its lease ends, in case nothing follows."""
     fencing = state.fencing + 1
     mine = Reserved(decision_id=decision.decision_id, micro_usd=planned)
     chain = OpenChain(
         decision_id=decision.decision_id, phase=Step.INTENDED.value, since=now, fencing=fencing,
-        rolls_back=decision.rolls_back,
+        rollback_of=decision.rollback_of,
     )  # fmt: skip
-    pending = None if state.pending_act == decision.decision_id else state.pending_act
+    pending = None if state.unstarted_act == decision.decision_id else state.unstarted_act
     return replace(
         state, fencing=fencing, lease_until=lease_until, chain=chain,
-        reserved=(*state.reserved, mine), pending_act=pending, due_at=lease_until, called_at=None,
-        asking=None if _asks(state, decision.decision_id) else state.asking,
+        reserved=(*state.reserved, mine), unstarted_act=pending, due_at=lease_until, last_request_at=None,
+        approval_request=None if _asks(state, decision.decision_id) else state.approval_request,
         waiting=None,
     )  # fmt: skip
 
 
 def after_step(
-    state: ResourceState,
+    state: StoredState,
     decision_id: str,
     step: Step,
     *,
     at: datetime,
     body: Mapping[str, object],
     due_at: datetime | None,
-) -> ResourceState:
+) -> StoredState:
     """The state once `step` is recorded.
 
     `body` may carry `outcome` (an Outcome) or `started_at` (an instant), which tell when AWS
@@ -128,7 +131,7 @@ def after_step(
     """
     chain, since = state.chain, at
     holds = chain is not None and chain.decision_id == decision_id
-    undoes = chain.rolls_back if chain is not None and holds else None
+    undoes = chain.rollback_of if chain is not None and holds else None
     state = _asking_after(state, decision_id, step, at, body)
     if chain is not None and holds:
         since = chain.since
@@ -137,44 +140,44 @@ def after_step(
         state = replace(state, chain=chain, lease_until=None if ended else state.lease_until)
     if step is Step.GONE:
         return without_resource(state)
-    if state.pending_act == decision_id:
-        state = replace(state, pending_act=None)
+    if state.unstarted_act == decision_id:
+        state = replace(state, unstarted_act=None)
     state = _settle(state, decision_id, step, holds, since)
     state = _count(state, step, at, body)
     state = _retry(state, step, due_at)
     if step is Step.APPLIED:
-        by = OURS if undoes is None else ROLLBACK
+        by = BY_HEADROOM if undoes is None else ROLLBACK
         ours = KnownModification(started_at=_started(body, at), by=by)
         state = replace(state, last_act_at=at, modifications=known(state.modifications, [ours], at))
     if undoes is not None and step in (Step.APPLIED, Step.ALREADY_THERE):
         state = _undone(state, undoes, at)
-    free = (state.chain is None or holds) and state.called_at is None
+    free = (state.chain is None or holds) and state.last_request_at is None
     return replace(state, due_at=due_at if free else earliest(state.due_at, due_at))
 
 
-def _asks(state: ResourceState, decision_id: str) -> bool:
-    return state.asking is not None and state.asking.decision_id == decision_id
+def _asks(state: StoredState, decision_id: str) -> bool:
+    return state.approval_request is not None and state.approval_request.decision_id == decision_id
 
 
 def _asking_after(
-    state: ResourceState, decision_id: str, step: Step, at: datetime, body: Mapping[str, object]
-) -> ResourceState:
+    state: StoredState, decision_id: str, step: Step, at: datetime, body: Mapping[str, object]
+) -> StoredState:
     """The state with what `step` makes of requests: asked, run out, or come to nothing."""
     asked, wanted = body.get("asked"), body.get("roll_back")
-    if isinstance(wanted, RollbackAsked) and step is Step.INEFFECTIVE and state.rollback is None:
+    if isinstance(wanted, RollbackRequest) and step is Step.INEFFECTIVE and state.rollback is None:
         state = replace(state, rollback=wanted)
-    if step is Step.AWAITING and isinstance(asked, Asked):
+    if step is Step.AWAITING and isinstance(asked, ApprovalRequest):
         tried = state.rollback is not None and state.rollback.tried == decision_id
-        return replace(state, asking=asked, rollback=None if tried else state.rollback)
+        return replace(state, approval_request=asked, rollback=None if tried else state.rollback)
     if not _asks(state, decision_id) or step not in ENDS:
         return state
     if step is Step.EXPIRED:
-        return after_no(state, step, at)
-    called_at = None if state.rollback is None else state.called_at
-    return replace(state, asking=None, called_at=called_at)
+        return after_rejection(state, step, at)
+    last_request_at = None if state.rollback is None else state.last_request_at
+    return replace(state, approval_request=None, last_request_at=last_request_at)
 
 
-def _undone(state: ResourceState, undone: str, at: datetime) -> ResourceState:
+def _undone(state: StoredState, undone: str, at: datetime) -> StoredState:
     """The state once AWS took the rollback of `undone`: the wish is granted, quiet begins."""
     wanted = state.rollback
     mine = wanted is not None and wanted.decision_id == undone
@@ -184,24 +187,24 @@ def _undone(state: ResourceState, undone: str, at: datetime) -> ResourceState:
     )  # fmt: skip
 
 
-def unfit(state: ResourceState, decision_id: str, step: Step) -> str | None:
+def why_not_recordable(state: StoredState, decision_id: str, step: Step) -> str | None:
     """Why `step` may not be recorded by the functions; None when it may.
 
     Answers are people's alone, and one request at a time waits for a resource.
     """
     if step in (Step.INTENDED, Step.APPROVED, Step.REJECTED):
         return f"{step} is not appended: it has a transaction of its own"
-    if step is Step.AWAITING and state.asking is not None:
-        return f"the request of {state.asking.decision_id} waits already"
+    if step is Step.AWAITING and state.approval_request is not None:
+        return f"the request of {state.approval_request.decision_id} waits already"
     return None
 
 
 def _settle(
-    state: ResourceState, decision_id: str, step: Step, holds: bool, since: datetime
-) -> ResourceState:
+    state: StoredState, decision_id: str, step: Step, holds: bool, since: datetime
+) -> StoredState:
     """Release or bring into force, since when it was done, what was reserved; its chain ends."""
     mine = next((r for r in state.reserved if r.decision_id == decision_id), None)
-    if mine is None or step not in RELEASES | LANDED:
+    if mine is None or step not in RELEASING_STEPS | LANDED:
         return state
     state = replace(state, reserved=tuple(r for r in state.reserved if r is not mine))
     # A chain that lost its lease may have been overtaken: the dearer counts.
@@ -212,16 +215,14 @@ def _settle(
     return state
 
 
-def _count(
-    state: ResourceState, step: Step, at: datetime, body: Mapping[str, object]
-) -> ResourceState:
+def _count(state: StoredState, step: Step, at: datetime, body: Mapping[str, object]) -> StoredState:
     """Failures in a row: what AWS refused for good or did not do; ended by a change that landed.
 
     Enough of them open the breaker, which no change closes; its owner is told with the opening.
     """
     if step in LANDED:
         return replace(state, failures_in_a_row=0)
-    if step not in FAILS:
+    if step not in FAILURE_STEPS:
         return state
     failures = state.failures_in_a_row + is_failure(step, body)
     causes, outcome, opened_at = (
@@ -240,8 +241,8 @@ def _count(
     )  # fmt: skip
 
 
-def opened_by(
-    resource: str, before: ResourceState, after: ResourceState, why: str
+def breaker_opened_by(
+    resource: str, before: StoredState, after: StoredState, why: str
 ) -> Breaker | None:
     """The breaker that a step opened, `why` being what it told; None if it opened none."""
     if after.breaker_opened_at is None or before.breaker_opened_at is not None:
@@ -252,7 +253,7 @@ def opened_by(
     )  # fmt: skip
 
 
-def after_closed(state: ResourceState, at: datetime) -> ResourceState:
+def after_closed(state: StoredState, at: datetime) -> StoredState:
     """The state once a person closed the breaker; the very same one when there was none to close.
 
     It is looked at again at once, and AWS may be asked at once.
@@ -266,7 +267,7 @@ def after_closed(state: ResourceState, at: datetime) -> ResourceState:
     )  # fmt: skip
 
 
-def _retry(state: ResourceState, step: Step, due_at: datetime | None) -> ResourceState:
+def _retry(state: StoredState, step: Step, due_at: datetime | None) -> StoredState:
     """A refused need is looked at again when AWS may be asked again; a change accepted ends it."""
     if step is Step.REFUSED:
         return replace(state, retry_not_before=due_at)

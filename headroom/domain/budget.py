@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.resource_state import ResourceState, usd
+from headroom.domain.resource_state import StoredState, usd
 from headroom.domain.resources import ResourceRef
 
 
@@ -52,11 +52,11 @@ class Budget:
         return self.sum_usd - self.parts_usd
 
 
-def budget(sum_micro_usd: int, states: Iterable[tuple[ResourceRef, ResourceState]]) -> Budget:
+def budget(sum_micro_usd: int, states: Iterable[tuple[ResourceRef, StoredState]]) -> Budget:
     """The budget that these states make."""
     holdings, free = list[Holding](), 0
     for ref, state in states:
-        if state.own_micro_usd:
+        if state.resource_micro_usd:
             holdings.append(_holding(ref, state))
         elif state.enrolment_usd is not None:
             free += 1
@@ -64,7 +64,7 @@ def budget(sum_micro_usd: int, states: Iterable[tuple[ResourceRef, ResourceState
     return Budget(sum_usd=usd(sum_micro_usd), holdings=tuple(holdings), free=free)
 
 
-def _holding(ref: ResourceRef, state: ResourceState) -> Holding:
+def _holding(ref: ResourceRef, state: StoredState) -> Holding:
     most = max(state.reserved, key=lambda each: each.micro_usd, default=None)
     since, decision_id = state.in_force_since, state.in_force_by
     if most is not None and most.micro_usd >= state.in_force_micro_usd:
@@ -74,5 +74,5 @@ def _holding(ref: ResourceRef, state: ResourceState) -> Holding:
     return Holding(
         ref=ref, enrolment_usd=state.enrolment_usd, in_force_usd=usd(state.in_force_micro_usd),
         reserved_usd=usd(0 if most is None else most.micro_usd),
-        counted_usd=usd(state.own_micro_usd), since=since, decision_id=decision_id,
+        counted_usd=usd(state.resource_micro_usd), since=since, decision_id=decision_id,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from headroom.domain.limits_then import LimitsThen
+from headroom.domain.limits_then import LimitHistory
 from headroom.domain.observation import Series, VolumeActivity
 from headroom.domain.pressure import EMPTY_PERCENT
 
@@ -23,7 +23,7 @@ USUAL_BURST = 0.2
 """Of the bursts seen to touch a limit, this share had a smaller ratio of limit to minute mean."""
 
 
-class Period(NamedTuple):
+class BusyPeriod(NamedTuple):
     """A period in which more was wanted than the least a volume can have.
 
     `peak_*` is the most that bursts in it are taken to have wanted; `touched_*` a limit that a
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 def rows_of(
     history: VolumeActivity,
-    limits: LimitsThen,
+    limits: LimitHistory,
     iops: Sequence[float],
     mibps: Sequence[float],
     *,
@@ -86,7 +86,7 @@ def _or(values: Sequence[float | None], means: Sequence[float]) -> Sequence[floa
 
 
 def row_of(
-    history: VolumeActivity, limits: LimitsThen, place: int, mean: tuple[float, float],
+    history: VolumeActivity, limits: LimitHistory, place: int, mean: tuple[float, float],
     peak: tuple[float, float],
 ) -> Row:  # fmt: skip
     iops, mibps = mean
@@ -113,7 +113,7 @@ def row_of(
     )  # fmt: skip
 
 
-def served_late(rows: list[Row], count: int) -> list[Row]:
+def restore_censored(rows: list[Row], count: int) -> list[Row]:
     """Rows with what was wanted in place of what was served, where a limit held load back.
 
     All that arrived in a run of pressure that is over was served in it, some of it late: what was
@@ -180,7 +180,7 @@ def usual(ratios: list[float]) -> float:
     return min(MOST_BURST, max(1.0, sorted(ratios)[int(USUAL_BURST * (len(ratios) - 1))]))
 
 
-def period_of(row: Row, burst_iops: float, burst_mibps: float) -> Period:
+def period_of(row: Row, burst_iops: float, burst_mibps: float) -> BusyPeriod:
     """What bursts wanted: no more than the limit where the check says it was not reached."""
     iops = row.iops_limit if row.touched_iops else min(
         row.busiest_iops * burst_iops, row.iops_limit
@@ -188,7 +188,7 @@ def period_of(row: Row, burst_iops: float, burst_mibps: float) -> Period:
     mibps = row.mibps_limit if row.touched_mibps else min(
         row.busiest_mibps * burst_mibps, row.mibps_limit
     )  # fmt: skip
-    return Period(
+    return BusyPeriod(
         row.place, max(row.iops, iops), max(row.mibps, mibps),
         row.iops_limit if row.touched_iops else 0.0,
         row.mibps_limit if row.touched_mibps else 0.0, row.pressed,

@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import mean, median, pstdev
 
 from headroom.domain.pressure import Minute
-from headroom.domain.reach import DEVICE_SHOWS, FULL, NO_BOUND
+from headroom.domain.reach import FULL, MAX_VISIBLE_QUEUE, NO_BOUND
 
 ENOUGH = 3
 """Saturated minutes with one and the same queue that tell a loop from a load."""
@@ -47,7 +47,7 @@ def closed_loop(free: Sequence[Minute], pressed: Sequence[Minute]) -> ClosedLoop
     if len(queues) < ENOUGH or min(queues) <= LEAST_QUEUE:
         return None
     outstanding = mean(queues)
-    if outstanding >= FULL * DEVICE_SHOWS or pstdev(queues) > FLAT * outstanding:
+    if outstanding >= FULL * MAX_VISIBLE_QUEUE or pstdev(queues) > FLAT * outstanding:
         return None
     if sum(b > a for a, b in pairwise(queues)) >= ONLY_GROWS * (len(queues) - 1):
         return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headroom.domain import rolling_back
-from headroom.domain.answers import Act, Answer, Reason
-from headroom.domain.approval import most_agreed
+from headroom.domain.answers import Act, Action, Reason
+from headroom.domain.approval import max_approved_usd
 from headroom.domain.aurora import Goal, StorageMode
 from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
-from headroom.domain.cluster_decision import ClusterEvidence, decide_cluster, mode_of, plan_of
-from headroom.domain.cluster_words import answered
+from headroom.domain.cluster_decision import ClusterDecisionInput, decide_cluster, mode_of, plan_of
+from headroom.domain.cluster_words import action_summary
 from headroom.domain.decision import Decision
 from headroom.domain.digest import digest
 from headroom.domain.evidence import policy_of
@@ -19,56 +19,60 @@ from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.clusters import limits_of
 from headroom.domain.judged_again import (
     NOT_DECIDED,
-    Again,
-    Go,
-    Wait,
-    Withdraw,
-    as_judged,
-    overtaken,
+    Proceed,
+    Revalidation,
+    StillBlocked,
+    Withdrawal,
+    approval_obsolete,
+    revalidated_decision,
     waiting_for,
 )
 from headroom.domain.plans import Plan
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.requests import Asked, RollbackAsked
+from headroom.domain.requests import ApprovalRequest, RollbackRequest
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation
 
-NOT_ASKED = rolling_back.NOT_ASKED | {
+EXEMPT_GUARDRAILS = rolling_back.EXEMPT_GUARDRAILS | {
     # A person has decided whether it pays, and that it may not be had again for a while.
-    Guardrail.WHOLE_DAYS, Guardrail.BILLED_IO, Guardrail.MARGIN, Guardrail.STEADY,
-    Guardrail.SLOW_COMMITS, Guardrail.MODE_WAY_BACK, Guardrail.RESERVATIONS,
+    Guardrail.USAGE_HISTORY, Guardrail.BILLED_IO, Guardrail.MARGIN, Guardrail.STEADY,
+    Guardrail.SLOW_COMMITS, Guardrail.MODE_REVERSIBLE, Guardrail.RESERVATIONS,
 }  # fmt: skip
 """Guardrails that have no say where a person wants a change of mode undone."""
 _CONTENT = (
-    Reason.CHEAPER_AS_IT_IS, Reason.FAST_ENOUGH, Reason.WANTED_FOR_SPEED, Reason.NOT_WORTH_IT,
+    Reason.ALREADY_CHEAPEST, Reason.FAST_ENOUGH, Reason.KEPT_FOR_PERFORMANCE, Reason.NOT_COST_EFFECTIVE,
 )  # fmt: skip
 
 
-def judge_cluster_again(found: ClusterEvidence, decision: Decision, asked: Asked) -> Again:
+def revalidate_cluster(
+    found: ClusterDecisionInput, decision: Decision, asked: ApprovalRequest
+) -> Revalidation:
     """What becomes of a change of mode that a person approved, judged on what is known now."""
     answer, at = decision.answer, found.seen.at
     if not isinstance(answer, Act):
         return NOT_DECIDED
-    over = overtaken(asked, found.evidence.observation.volume, at)
+    over = approval_obsolete(asked, found.decision_input.observation.volume, at)
     if over is not None:
         return over
     base = decide_cluster(found)
-    if isinstance(found.evidence.policy, PolicyUnreadable):
-        return Wait(
+    if isinstance(found.decision_input.policy, PolicyUnreadable):
+        return StillBlocked(
             decision=waiting_for(base, asked, answer.plan, None, "a policy that can be read")
         )
     if not base.judgements:
-        return Wait(decision=waiting_for(base, asked, answer.plan, None, "measurements and prices"))
+        return StillBlocked(
+            decision=waiting_for(base, asked, answer.plan, None, "measurements and prices")
+        )
     reason = base.answer.reason
     if reason in _CONTENT:
         why = f"judged again, it is {reason.value.replace('_', ' ')}"
-        return Withdraw(why=why, judgement=base.judgements[0])
+        return Withdrawal(why=why, judgement=base.judgements[0])
     return _again(base, decision, answer, _agreed(base.judgements[0], asked), asked)
 
 
-def _agreed(judged: PlanJudgement, asked: Asked) -> PlanJudgement:
+def _agreed(judged: PlanJudgement, asked: ApprovalRequest) -> PlanJudgement:
     """The judgement with the price that was agreed to in it."""
     said = verdict_of(
-        Guardrail.APPROVAL, Relation.AT_MOST, judged.plan.price_change_usd, most_agreed(asked),
+        Guardrail.APPROVAL, Relation.AT_MOST, judged.plan.price_change_usd, max_approved_usd(asked),
         "USD/month",
     )  # fmt: skip
     verdicts = (said if v.guardrail is Guardrail.APPROVAL else v for v in judged.verdicts)
@@ -76,23 +80,25 @@ def _agreed(judged: PlanJudgement, asked: Asked) -> PlanJudgement:
 
 
 def _again(
-    base: Decision, decision: Decision, answer: Act, judged: PlanJudgement, asked: Asked
-) -> Again:
+    base: Decision, decision: Decision, answer: Act, judged: PlanJudgement, asked: ApprovalRequest
+) -> Revalidation:
     if judged.allowed:
-        return Go(decision=as_judged(decision, base, answer, judged))
+        return Proceed(decision=revalidated_decision(decision, base, answer, judged))
     names = ", ".join(v.guardrail.value for v in judged.blocking)
     known = [v.clears_at for v in judged.blocking if v.clears_at is not None]
     lasting = any(not v.temporary for v in judged.blocking)
     if lasting or max(known, default=base.at) >= asked.expires:
-        return Withdraw(why=f"judged again, it is blocked by {names}", judgement=judged)
+        return Withdrawal(why=f"judged again, it is blocked by {names}", judgement=judged)
     until = max(known) if len(known) == len(judged.blocking) else None
-    return Wait(decision=waiting_for(base, asked, judged.plan, until, names))
+    return StillBlocked(decision=waiting_for(base, asked, judged.plan, until, names))
 
 
-def undo_cluster(found: ClusterEvidence, asked: RollbackAsked, change: Decision) -> Decision:
+def decide_cluster_rollback(
+    found: ClusterDecisionInput, asked: RollbackRequest, change: Decision
+) -> Decision:
     """Act, Hold or Escalate on a person's wish to undo the change of mode that `change` made."""
     base, at = decide_cluster(found), found.seen.at
-    now = found.evidence.observation.volume.configuration
+    now = found.decision_input.observation.volume.configuration
     if not isinstance(change.answer, Act) or now != change.answer.plan.target:
         why = f"the cluster was changed since: it is {now}"
         return _told(base, asked, (), rolling_back.refused(why, "rollback_has_no_way", None))
@@ -100,8 +106,8 @@ def undo_cluster(found: ClusterEvidence, asked: RollbackAsked, change: Decision)
     if case is None:
         why = "no bill is known on either side"
         return _told(base, asked, (), rolling_back.refused(why, "price_unknown", None))
-    judged = rolling_back.without_say(judge(case), NOT_ASKED)
-    answer: Answer
+    judged = rolling_back.with_exemptions(judge(case), EXEMPT_GUARDRAILS)
+    answer: Action
     if judged.allowed and at >= asked.expires:
         why = "it expired before it could be done"
         answer = rolling_back.refused(why, "rollback_expired", judged.plan)
@@ -113,7 +119,11 @@ def undo_cluster(found: ClusterEvidence, asked: RollbackAsked, change: Decision)
 
 
 def _case(
-    found: ClusterEvidence, base: Decision, asked: RollbackAsked, change: Decision, made: Plan
+    found: ClusterDecisionInput,
+    base: Decision,
+    asked: RollbackRequest,
+    change: Decision,
+    made: Plan,
 ) -> Case | None:
     """The case of the way back, by the bill of today or else by the one the change was made by."""
     side = base.cluster
@@ -124,7 +134,7 @@ def _case(
         return None
     origin = found.seen.cluster.mode
     target = mode_of(made.origin)
-    policy, effective = policy_of(found.evidence)
+    policy, effective = policy_of(found.decision_input)
     back = AuroraPlan(
         origin=origin, target=target, goal=Goal.COST,
         why=f"undoes {asked.decision_id} ({made.why})", monthly_usd=both.of(target).total_usd,
@@ -136,32 +146,32 @@ def _case(
         prices=found.prices, now=both, plan=back,
     )  # fmt: skip
     # What it cost before our change is no increase: a wish to undo is not held to a limit for more.
-    standing = replace(base.standing, enrolment_usd=plan_of(back).monthly_usd)
+    resource_state = replace(base.resource_state, enrolment_usd=plan_of(back).monthly_usd)
     return Case(
         plan=plan_of(back), observation=base.observation, demand=base.demand,
-        diagnosis=base.diagnosis, standing=standing, policy=policy,
+        diagnosis=base.diagnosis, resource_state=resource_state, policy=policy,
         effective=effective, cluster=about,
     )  # fmt: skip
 
 
 def _told(
-    base: Decision, asked: RollbackAsked, judgements: tuple[PlanJudgement, ...], answer: Answer
+    base: Decision, asked: RollbackRequest, judgements: tuple[PlanJudgement, ...], answer: Action
 ) -> Decision:
     name = base.observation.volume.ref.resource_id
     because = f" ({asked.reason})" if asked.reason else ""
     return replace(
         base,
         decision_id=digest(base.decision_id, "rollback", asked.decision_id)[:20],
-        judgements=judgements, answer=answer, rolls_back=asked.decision_id,
+        judgements=judgements, answer=answer, rollback_of=asked.decision_id,
         current_usd=judgements[0].plan.monthly_usd - judgements[0].plan.price_change_usd
         if judgements
         else base.current_usd,
         summary=f"{name}: rollback of {asked.decision_id}, asked for by {asked.who}{because}; "
-        f"{answered(answer)}{_gate(base, answer)}",
+        f"{action_summary(answer)}{_gate(base, answer)}",
     )  # fmt: skip
 
 
-def _gate(base: Decision, answer: Answer) -> str:
+def _gate(base: Decision, answer: Action) -> str:
     """What going back to Standard gives away for a while, in words; empty where nothing."""
     side = base.cluster
     opens = None if side is None else side.cluster.next_allowed_at

@@ -26,13 +26,13 @@ from headroom.domain.verification import (
     Ineffective,
     Pending,
     Relieved,
-    Returned,
+    RollbackConfirmed,
     Verification,
 )
 
 CHECK_AFTER = 7
 """Whole days after a switch from which on its bill is told: a week has every day once."""
-GIVE_UP_AFTER = timedelta(days=45)
+BILL_CHECK_TIMEOUT = timedelta(days=45)
 """Past this the bill is of another load, and the switch is not spoken of any more."""
 
 
@@ -48,10 +48,10 @@ def assess_cluster(
         restarts=side is not None and side.cluster.restarts,
     )  # fmt: skip
     match assess_mode(goal, observation, applied_at):
-        case ModePending(next_look=at, detail=detail):
-            return Pending(next_look=at, detail=detail)
-        case ModeRelieved(detail=detail) if decision.rolls_back is not None:
-            return Returned(detail=f"rolled back: {detail}")
+        case ModePending(next_reconcile_at=at, detail=detail):
+            return Pending(next_reconcile_at=at, detail=detail)
+        case ModeRelieved(detail=detail) if decision.rollback_of is not None:
+            return RollbackConfirmed(detail=f"rolled back: {detail}")
         case ModeRelieved(detail=detail):
             return Relieved(detail=f"{detail}; {_foreseen(plan)}")
         case ModeIneffective(cause=cause, before_ms=before, after_ms=after):
@@ -73,7 +73,7 @@ def _foreseen(plan: Plan) -> str:
     )
 
 
-def switch_of(decision: Decision, at: datetime) -> ModeSwitch | None:
+def mode_switch_of(decision: Decision, at: datetime) -> ModeSwitch | None:
     """What is to be remembered of a change that landed at `at`; None of a decision not to act."""
     answer = decision.answer
     if not isinstance(answer, Act):
@@ -99,7 +99,11 @@ def check(
     cluster, at = observation.cluster, observation.at
     begin = _midnight_after(switch.at)
     days = (at - begin).days
-    if cluster.mode is not switch.target or days < CHECK_AFTER or at - switch.at > GIVE_UP_AFTER:
+    if (
+        cluster.mode is not switch.target
+        or days < CHECK_AFTER
+        or at - switch.at > BILL_CHECK_TIMEOUT
+    ):
         return None
     seen = demand(observation, slow_ms=1e9)
     lately = [day for day in seen.days if day.start >= begin]
@@ -119,8 +123,8 @@ def check(
         return None
     instead = both.of(switch.origin).total_usd.quantize(CENT)
     return BillCheck(
-        switch=switch, days=days, found_usd=both.of(switch.target).total_usd.quantize(CENT),
-        instead_usd=None if ios is None else instead,
+        switch=switch, days=days, actual_usd=both.of(switch.target).total_usd.quantize(CENT),
+        counterfactual_usd=None if ios is None else instead,
     )  # fmt: skip
 
 

@@ -12,9 +12,9 @@ from datetime import timedelta
 from decimal import Decimal
 from types import MappingProxyType
 
-from headroom.domain.answering import EXPLAINED, acting, told_once
-from headroom.domain.answers import Answer, Hold, Reason
-from headroom.domain.approval import asked_early
+from headroom.domain.answering import EXPLAINED, acting, escalate_once
+from headroom.domain.answers import Action, Hold, Reason
+from headroom.domain.approval import requested_in_advance
 from headroom.domain.aurora import AuroraObservation, Goal, StorageMode
 from headroom.domain.aurora_bill import AuroraPrices
 from headroom.domain.aurora_decision import (
@@ -27,14 +27,14 @@ from headroom.domain.aurora_decision import (
 from headroom.domain.aurora_decision import decide as decide_mode
 from headroom.domain.aurora_demand import DAYS
 from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
-from headroom.domain.blocking import clear_at
+from headroom.domain.blocking import all_clear_at
 from headroom.domain.catalogue import capability
-from headroom.domain.cluster_side import BillCheck, ClusterSide, NotedDay
-from headroom.domain.cluster_words import answered, bill_in_words, check_in_words
+from headroom.domain.cluster_side import BillCheck, BilledIoDay, ClusterDetail
+from headroom.domain.cluster_words import action_summary, bill_check_summary, bill_summary
 from headroom.domain.decision import Decision, written_back
 from headroom.domain.demand import Binding, Demand, Diagnosis, Estimate, Shape
 from headroom.domain.digest import digest
-from headroom.domain.evidence import Evidence, policy_of
+from headroom.domain.evidence import DecisionInput, policy_of
 from headroom.domain.guardrails import judge
 from headroom.domain.guardrails.case import Case
 from headroom.domain.guardrails.clusters import limits_of
@@ -43,7 +43,7 @@ from headroom.domain.owners import code_owner
 from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.standing import Standing
+from headroom.domain.standing import ResourceState
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 
 LANDS = timedelta(minutes=30)
@@ -54,7 +54,7 @@ _REASONS: Mapping[AuroraReason, Reason] = MappingProxyType(
     {reason: Reason(reason.value) for reason in AuroraReason}
 )
 _CONTENT = frozenset(
-    {AuroraReason.CHEAPER_AS_IT_IS, AuroraReason.FAST_ENOUGH, AuroraReason.WANTED_FOR_SPEED}
+    {AuroraReason.ALREADY_CHEAPEST, AuroraReason.FAST_ENOUGH, AuroraReason.KEPT_FOR_PERFORMANCE}
 )
 """Reasons by which a cluster is in the mode that is right for it."""
 _REMEDY: Mapping[Guardrail, str] = MappingProxyType(
@@ -69,13 +69,13 @@ _REMEDY: Mapping[Guardrail, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterEvidence:
+class ClusterDecisionInput:
     """All inputs of a decision about a cluster; `evidence` has what all decisions have."""
 
-    evidence: Evidence
+    decision_input: DecisionInput
     seen: AuroraObservation
     prices: AuroraPrices | None
-    noted: tuple[NotedDay, ...] = ()
+    noted: tuple[BilledIoDay, ...] = ()
     """Days under the other mode, noted before it was left."""
     check: BillCheck | None = None
     """The bill since our own switch beside its forecast, once it can be told."""
@@ -93,7 +93,7 @@ def mode_of(configuration: Configuration) -> StorageMode:
     return StorageMode(configuration.volume_type.value)
 
 
-def no_activity(seen: AuroraObservation) -> VolumeActivity:
+def empty_activity(seen: AuroraObservation) -> VolumeActivity:
     """A cluster publishes nothing that a volume does: every series is empty."""
     nothing = Series(start=seen.at, period_s=300, values=())
     return VolumeActivity(
@@ -103,37 +103,37 @@ def no_activity(seen: AuroraObservation) -> VolumeActivity:
     )  # fmt: skip
 
 
-def decide_cluster(found: ClusterEvidence) -> Decision:
+def decide_cluster(found: ClusterDecisionInput) -> Decision:
     """What to do about one cluster; a pure function of the evidence."""
-    evidence = found.evidence
-    policy, effective = policy_of(evidence)
+    decision_input = found.decision_input
+    policy, effective = policy_of(decision_input)
     said = decide_mode(
         found.seen, limits=limits_of(effective.limits), prices=found.prices,
-        trigger=evidence.trigger,
+        trigger=decision_input.trigger,
     )  # fmt: skip
     mode = found.seen.cluster.mode
     current = None if said.bills is None else said.bills.of(mode).total_usd.quantize(CENT)
-    standing = counted_from(evidence.standing, current)
+    resource_state = with_price_baseline(decision_input.resource_state, current)
     diagnosis = _diagnosis(said)
     judgements: tuple[PlanJudgement, ...] = ()
-    case = case_of(found, said, effective, diagnosis, standing)
+    case = case_of(found, said, effective, diagnosis, resource_state)
     if case is not None:
         judgements = (judge(case),)
-    answer = _answer(evidence, effective, said, judgements)
-    owner = code_owner(evidence.observation.volume.tags, policy.code_tags)
-    side = ClusterSide(
+    answer = _answer(decision_input, effective, said, judgements)
+    owner = code_owner(decision_input.observation.volume.tags, policy.code_tags)
+    side = ClusterDetail(
         cluster=found.seen.cluster, goal=effective.limits.aurora_goal, demand=said.demand,
         bills=said.bills, told=_told(said), noted=found.noted, check=found.check,
     )  # fmt: skip
     return Decision(
         decision_id=digest(
-            evidence.trigger, found.seen, evidence.observation.volume, evidence.standing,
+            decision_input.trigger, found.seen, decision_input.observation.volume, decision_input.resource_state,
             policy.version, said.price_source, *(() if found.check is None else (found.check,)),
         )[:20],
         at=found.seen.at,
-        trigger=evidence.trigger,
-        observation=evidence.observation,
-        standing=evidence.standing,
+        trigger=decision_input.trigger,
+        observation=decision_input.observation,
+        resource_state=decision_input.resource_state,
         policy_version=policy.version,
         effective=effective,
         price_source=said.price_source,
@@ -144,25 +144,27 @@ def decide_cluster(found: ClusterEvidence) -> Decision:
         answer=answer,
         summary=_summary(found, said, answer, side),
         code_owner=owner,
-        write_back=written_back(evidence.observation, effective, owner, answer),
+        write_back=written_back(decision_input.observation, effective, owner, answer),
         cluster=side,
     )  # fmt: skip
 
 
-def counted_from(standing: Standing, current_usd: Decimal | None) -> Standing:
+def with_price_baseline(
+    resource_state: ResourceState, current_usd: Decimal | None
+) -> ResourceState:
     """The standing with what increases are counted from: today's bill less what we added to it.
 
     A cluster's bill moves with its load, so that its price at enrolment says nothing of what a
     change of mode adds.
     """
     if current_usd is None:
-        return standing
-    return replace(standing, enrolment_usd=current_usd - standing.own_increase_usd)
+        return resource_state
+    return replace(resource_state, enrolment_usd=current_usd - resource_state.resource_increase_usd)
 
 
 def case_of(
-    found: ClusterEvidence, said: AuroraDecision, effective: EffectiveLimits,
-    diagnosis: Diagnosis, standing: Standing, plan: AuroraPlan | None = None,
+    found: ClusterDecisionInput, said: AuroraDecision, effective: EffectiveLimits,
+    diagnosis: Diagnosis, resource_state: ResourceState, plan: AuroraPlan | None = None,
 ) -> Case | None:  # fmt: skip
     """What the guardrails look at; `plan` is another one than the engine's own.
 
@@ -170,15 +172,15 @@ def case_of(
     """
     if said.bills is None or said.judgement is None or found.prices is None:
         return None
-    policy, _ = policy_of(found.evidence)
+    policy, _ = policy_of(found.decision_input)
     chosen = plan or said.judgement.plan
     about = AuroraCase(
         observation=found.seen, limits=limits_of(effective.limits), demand=said.demand,
         prices=found.prices, now=said.bills, plan=chosen,
     )  # fmt: skip
     return Case(
-        plan=plan_of(chosen), observation=found.evidence.observation, demand=_demand(said),
-        diagnosis=diagnosis, standing=standing, policy=policy, effective=effective, cluster=about,
+        plan=plan_of(chosen), observation=found.decision_input.observation, demand=_demand(said),
+        diagnosis=diagnosis, resource_state=resource_state, policy=policy, effective=effective, cluster=about,
     )  # fmt: skip
 
 
@@ -187,57 +189,65 @@ def plan_of(plan: AuroraPlan) -> Plan:
     target = configuration_of(plan.target)
     change = plan.price_change_usd.quantize(CENT)
     return Plan(
-        origin=configuration_of(plan.origin), target=target, why=plan.why, wanted_iops=0.0,
-        wanted_mibps=0.0, meets_need=True, capability=capability(target),
+        origin=configuration_of(plan.origin), target=target, why=plan.why, demand_iops=0.0,
+        demand_mibps=0.0, meets_need=True, capability=capability(target),
         monthly_usd=plan.monthly_usd.quantize(CENT), price_change_usd=change, time_to_effect=LANDS,
-        reversible=plan.reversible, ended_minutes_per_day=0.0,
+        reversible=plan.reversible, relieved_minutes_per_day=0.0,
         value_usd_per_day=round(-float(change) * 24 / HOURS_A_MONTH, 4), capped_from=None,
     )  # fmt: skip
 
 
 def _answer(
-    evidence: Evidence, effective: EffectiveLimits, said: AuroraDecision,
+    decision_input: DecisionInput, effective: EffectiveLimits, said: AuroraDecision,
     judgements: tuple[PlanJudgement, ...],
-) -> Answer:  # fmt: skip
+) -> Action:  # fmt: skip
     """The engine's answer where it wants nothing; else what the guardrails of all make of its plan."""
-    if isinstance(evidence.policy, PolicyUnreadable):
-        return Hold(reason=Reason.POLICY_UNREADABLE, until=None, would_take=None)
+    if isinstance(decision_input.policy, PolicyUnreadable):
+        return Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
     if not judgements:
-        return _without_bill(evidence, effective, said.answer)
+        return _without_bill(decision_input, effective, said.answer)
     judged, engine = judgements[0], said.answer
-    if isinstance(engine, AuroraHold) and engine.reason in _CONTENT | {AuroraReason.NOT_WORTH_IT}:
-        would = None if engine.would_take is None else judged.plan
-        return Hold(reason=_REASONS[engine.reason], until=None, would_take=would)
+    if isinstance(engine, AuroraHold) and engine.reason in _CONTENT | {
+        AuroraReason.NOT_COST_EFFECTIVE
+    }:
+        would = None if engine.proposed_plan is None else judged.plan
+        return Hold(reason=_REASONS[engine.reason], until=None, proposed_plan=would)
     speed = said.judgement is not None and said.judgement.plan.goal is Goal.PERFORMANCE
-    return answer_to(evidence, effective, judged, Reason.SLOW_COMMITS if speed else Reason.CHEAPER)
+    return action_for(
+        decision_input, effective, judged, Reason.SLOW_COMMITS if speed else Reason.CHEAPER
+    )
 
 
 def _without_bill(
-    evidence: Evidence, effective: EffectiveLimits, engine: AuroraAct | AuroraHold | AuroraEscalate
-) -> Answer:
+    decision_input: DecisionInput,
+    effective: EffectiveLimits,
+    engine: AuroraAct | AuroraHold | AuroraEscalate,
+) -> Action:
     if isinstance(engine, AuroraEscalate):
-        return told_once(
-            evidence, effective, _REASONS[engine.reason], engine.cause, engine.remedy, None
+        return escalate_once(
+            decision_input, effective, _REASONS[engine.reason], engine.cause, engine.remedy, None
         )
-    return Hold(reason=_REASONS[engine.reason], until=None, would_take=None)
+    return Hold(reason=_REASONS[engine.reason], until=None, proposed_plan=None)
 
 
-def answer_to(
-    evidence: Evidence, effective: EffectiveLimits, judged: PlanJudgement, reason: Reason
-) -> Answer:
+def action_for(
+    decision_input: DecisionInput, effective: EffectiveLimits, judged: PlanJudgement, reason: Reason
+) -> Action:
     """Act on a plan that is wanted, or hold, or tell its owner, by what stands in the way of it."""
-    at, limits = evidence.observation.at, effective.limits
-    if judged.allowed or asked_early(limits, judged, at):
-        return acting(evidence, effective, reason, judged.plan)
+    at, limits = decision_input.observation.at, effective.limits
+    if judged.allowed or requested_in_advance(limits, judged, at):
+        return acting(decision_input, effective, reason, judged.plan)
     if any(v.guardrail is Guardrail.MODE for v in judged.blocking):
-        return Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=judged.plan)
+        return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=judged.plan)
     lasting = [v for v in judged.blocking if not v.temporary]
     if not lasting:
         return Hold(
-            reason=Reason.BLOCKED_FOR_NOW, until=clear_at(judged.blocking), would_take=judged.plan
+            reason=Reason.BLOCKED_TEMPORARILY,
+            until=all_clear_at(judged.blocking),
+            proposed_plan=judged.plan,
         )
-    return told_once(
-        evidence, effective, Reason.BLOCKED_FOR_GOOD,
+    return escalate_once(
+        decision_input, effective, Reason.BLOCKED_PERMANENTLY,
         "+".join(v.guardrail.value for v in lasting), _remedy(lasting), judged.plan,
     )  # fmt: skip
 
@@ -262,7 +272,7 @@ def _diagnosis(said: AuroraDecision) -> Diagnosis:
     binding = Binding.STORAGE_MODE
     if reason in _CONTENT:
         binding = Binding.NOTHING
-    elif reason is AuroraReason.DATA_TOO_THIN:
+    elif reason is AuroraReason.NOT_ENOUGH_DATA:
         binding = Binding.UNKNOWN
     return Diagnosis(
         binding=binding, volume_iops_limit=0.0, volume_mibps_limit=0.0, instance_iops_left=None,
@@ -276,7 +286,7 @@ def _explanation(said: AuroraDecision) -> str:
         if not said.demand.known:
             return f"no billed I/O is published under {said.observation.cluster.mode}"
         return f"{days} of {DAYS} whole days are known"
-    return f"{bill_in_words(said.bills)}, by {days} whole days"
+    return f"{bill_summary(said.bills)}, by {days} whole days"
 
 
 def _demand(said: AuroraDecision) -> Demand:
@@ -287,14 +297,14 @@ def _demand(said: AuroraDecision) -> Demand:
         iops=none, mibps=none, shape=Shape.UNCONSTRAINED if known else Shape.UNKNOWN, tail=0.0,
         confidence=min(1.0, known / DAYS), known_minutes=known * 24 * 60, pressed_minutes=0,
         expected_starved_minutes=0.0, credits=None, peak_iops=0.0, peak_mibps=0.0,
-        clear_minutes=0, evidence=f"{known} whole days",
+        clear_minutes=0, basis=f"{known} whole days",
     )  # fmt: skip
 
 
 def _summary(
-    found: ClusterEvidence, said: AuroraDecision, answer: Answer, side: ClusterSide
+    found: ClusterDecisionInput, said: AuroraDecision, answer: Action, side: ClusterDetail
 ) -> str:
-    text = f"{found.seen.cluster.ref.resource_id}: {_explanation(said)}; {answered(answer)}"
+    text = f"{found.seen.cluster.ref.resource_id}: {_explanation(said)}; {action_summary(answer)}"
     if found.check is not None:
-        text += f"; {check_in_words(found.check)}"
+        text += f"; {bill_check_summary(found.check)}"
     return f"{text}; {side.told}" if side.told else text

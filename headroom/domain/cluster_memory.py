@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headroom.domain.aurora import StorageMode
-from headroom.domain.aurora_demand import Day
-from headroom.domain.cluster_side import ModeSwitch, NotedDay
+from headroom.domain.aurora_demand import UsageDay
+from headroom.domain.cluster_side import BilledIoDay, ModeSwitch
 
-ATTEMPT_LASTS = timedelta(hours=2)
+ATTEMPT_TTL = timedelta(hours=2)
 """How long after a call a change to its very target is taken for its effect."""
 KEPT_DAYS = 45
 """More than the 30 days for which the gate is shut, and fourteen before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModeSeen:
+class ObservedMode:
     """What RDS shows of a cluster's mode at one instant."""
 
     identity: str
@@ -34,7 +34,7 @@ class ModeSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModeChanged:
+class ClusterModeChange:
     """A change of mode: called for by us, or seen."""
 
     at: datetime
@@ -50,11 +50,11 @@ class ClusterMemory:
     mode: StorageMode
     """The mode in force, or on its way, at the last look."""
     watched_from: datetime
-    changed: ModeChanged | None = None
+    changed: ClusterModeChange | None = None
     """The latest change that was seen."""
-    attempt: ModeChanged | None = None
+    attempt: ClusterModeChange | None = None
     """Our last call, noted before it was sent: a claim that only RDS can make true."""
-    days: tuple[NotedDay, ...] = ()
+    days: tuple[BilledIoDay, ...] = ()
     switch: ModeSwitch | None = None
     """The last change of ours that landed."""
     named_at: datetime | None = None
@@ -72,7 +72,7 @@ class ClusterMemory:
         return self.watched_from if self.mode is StorageMode.IO_OPTIMIZED else None
 
 
-def remember(before: ClusterMemory | None, seen: ModeSeen, at: datetime) -> ClusterMemory:
+def remember(before: ClusterMemory | None, seen: ObservedMode, at: datetime) -> ClusterMemory:
     """What to remember after a look at `at`; the same look again changes nothing."""
     if before is None or before.identity != seen.identity:
         return ClusterMemory(
@@ -86,16 +86,16 @@ def remember(before: ClusterMemory | None, seen: ModeSeen, at: datetime) -> Clus
     ours = (
         attempt is not None
         and (attempt.origin, attempt.target) == (before.mode, mode)
-        and at - attempt.at <= ATTEMPT_LASTS
+        and at - attempt.at <= ATTEMPT_TTL
     )
     began = attempt.at if attempt is not None and ours else at
     return replace(
-        before, mode=mode, changed=ModeChanged(at=began, origin=before.mode, target=mode),
+        before, mode=mode, changed=ClusterModeChange(at=began, origin=before.mode, target=mode),
         attempt=None,
     )  # fmt: skip
 
 
-def _heads_for(before: ClusterMemory, seen: ModeSeen, at: datetime) -> StorageMode:
+def _heads_for(before: ClusterMemory, seen: ObservedMode, at: datetime) -> StorageMode:
     """The mode in force, or the one that RDS is on its way to.
 
     What somebody left pending for a maintenance window is on no way yet.
@@ -104,16 +104,16 @@ def _heads_for(before: ClusterMemory, seen: ModeSeen, at: datetime) -> StorageMo
         return seen.mode
     attempt = before.attempt
     called = (
-        attempt is not None and attempt.target is seen.pending and at - attempt.at <= ATTEMPT_LASTS
+        attempt is not None and attempt.target is seen.pending and at - attempt.at <= ATTEMPT_TTL
     )
     begun = before.mode is seen.pending
     return seen.pending if seen.applying or called or begun else seen.mode
 
 
-def with_days(before: ClusterMemory, days: Iterable[Day], mode: StorageMode) -> ClusterMemory:
+def with_days(before: ClusterMemory, days: Iterable[UsageDay], mode: StorageMode) -> ClusterMemory:
     """The memory with these whole days, the last KEPT_DAYS of all; the very same one without news."""
     known = {day.start: day for day in before.days}
     for day in days:
-        known.setdefault(day.start, NotedDay(start=day.start, mode=mode, ios=round(day.ios, 1)))
+        known.setdefault(day.start, BilledIoDay(start=day.start, mode=mode, ios=round(day.ios, 1)))
     kept = tuple(known[start] for start in sorted(known)[-KEPT_DAYS:])
     return before if kept == before.days else replace(before, days=kept)

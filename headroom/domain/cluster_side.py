@@ -12,7 +12,7 @@ from headroom.domain.aurora_demand import AuroraDemand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotedDay:
+class BilledIoDay:
     """The billed I/O of one whole UTC day, and the mode it was measured under: history of our own."""
 
     start: datetime
@@ -40,19 +40,19 @@ class BillCheck:
 
     switch: ModeSwitch
     days: int
-    found_usd: Decimal
-    instead_usd: Decimal | None
+    actual_usd: Decimal
+    counterfactual_usd: Decimal | None
     """What these days would have cost in the mode before; None where their I/O is not published."""
 
     @property
-    def off_percent(self) -> float:
+    def deviation_percent(self) -> float:
         """How far above the forecast the bill is, in percent of it; below where negative."""
         forecast = self.switch.forecast_usd
-        return float(100 * (self.found_usd - forecast) / forecast) if forecast else 0.0
+        return float(100 * (self.actual_usd - forecast) / forecast) if forecast else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSide:
+class ClusterDetail:
     """A cluster as it was decided about. `bills` is the month on both sides, None where unknown.
 
     A stored one outlives the release that wrote it: every field added here needs a default.
@@ -64,6 +64,6 @@ class ClusterSide:
     bills: Bills | None
     told: str = ""
     """What the owner must hear of a decision not to act; empty where nothing."""
-    noted: tuple[NotedDay, ...] = ()
+    noted: tuple[BilledIoDay, ...] = ()
     """Days under the other mode that were noted before it was left."""
     check: BillCheck | None = None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from headroom.domain.answers import Act, Answer, Escalate, Hold
+from headroom.domain.answers import Act, Action, Escalate, Hold
 from headroom.domain.aurora_bill import Bills
 from headroom.domain.cluster_side import BillCheck
 
 
-def bill_in_words(both: Bills) -> str:
+def bill_summary(both: Bills) -> str:
     """The bill on both sides in a few words."""
     return (
         f"${both.standard.total_usd:,.2f} a month in Standard, I/O "
@@ -16,7 +16,7 @@ def bill_in_words(both: Bills) -> str:
     )
 
 
-def answered(answer: Answer) -> str:
+def action_summary(answer: Action) -> str:
     """An answer in a few words, as summaries end."""
     match answer:
         case Act(reason=why, plan=plan, approval=approval):
@@ -26,7 +26,7 @@ def answered(answer: Answer) -> str:
                 f"{agree}{plan.origin} -> {plan.target} ({why.value.replace('_', ' ')}), "
                 f"{sign}${abs(plan.price_change_usd):,.2f} a month"
             )
-        case Hold(reason=why, until=until, would_take=plan):
+        case Hold(reason=why, until=until, proposed_plan=plan):
             text = f"held ({why.value.replace('_', ' ')})"
             if until is not None:
                 text += f" until {until:%Y-%m-%d %H:%M} UTC"
@@ -35,14 +35,14 @@ def answered(answer: Answer) -> str:
             return f"{cause.replace('_', ' ')}: {remedy}"
 
 
-def check_in_words(check: BillCheck) -> str:
+def bill_check_summary(check: BillCheck) -> str:
     """What the bill since a switch says of its forecast."""
     switch = check.switch
     text = (
         f"{check.days} whole days after the change to {switch.target} the bill is "
-        f"${check.found_usd:,.2f} a month, ${switch.forecast_usd:,.2f} was foreseen "
-        f"({check.off_percent:+.1f} %)"
+        f"${check.actual_usd:,.2f} a month, ${switch.forecast_usd:,.2f} was foreseen "
+        f"({check.deviation_percent:+.1f} %)"
     )
-    if check.instead_usd is not None:
-        text += f"; {switch.origin} would cost ${check.instead_usd:,.2f} now"
+    if check.counterfactual_usd is not None:
+        text += f"; {switch.origin} would cost ${check.counterfactual_usd:,.2f} now"
     return text

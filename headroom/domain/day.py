@@ -13,7 +13,7 @@ from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.daily import TimeOfDay, latest
 from headroom.domain.decision import Decision
 from headroom.domain.message_rate import Counts
-from headroom.domain.records import Glimpse, Step
+from headroom.domain.records import RecordSummary, Step
 from headroom.domain.resources import Configuration
 from headroom.domain.stops import Breaker, Pause
 
@@ -32,10 +32,10 @@ VERIFIED = (Step.RELIEVED, Step.RETURNED, Step.INEFFECTIVE, Step.DIVERGED, Step.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class RecordCount:
     """Records of a kind: the newest of them, and how many there are; `more` if that is a floor."""
 
-    shown: tuple[Glimpse, ...] = ()
+    shown: tuple[RecordSummary, ...] = ()
     count: int = 0
     more: bool = False
 
@@ -53,7 +53,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedChange:
     """Changes of a kind that only the mode stood in the way of."""
 
     kind: str
@@ -63,7 +63,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Awaited:
+class PendingApproval:
     """A change that waits for a person."""
 
     decision_id: str
@@ -72,7 +72,7 @@ class Awaited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class DailyDigest:
     """What is told of a day."""
 
     account_id: str
@@ -81,17 +81,17 @@ class Day:
     until: datetime
     changes: tuple[Change, ...] = ()
     """The newest; `changed` counts all."""
-    changed: Counted = Counted()
+    changed: RecordCount = RecordCount()
     ended: Counts = ()
     """How many changes ended how, by step."""
-    went_wrong: Counted = Counted()
-    escalated: Counted = Counted()
-    observed: tuple[Observed, ...] = ()
+    unsuccessful: RecordCount = RecordCount()
+    escalated: RecordCount = RecordCount()
+    observed: tuple[ObservedChange, ...] = ()
     """Of the newest holds that were read; `held` counts the volumes with one."""
     observed_read: int = 0
     held: int = 0
     held_more: bool = False
-    awaiting: tuple[Awaited, ...] = ()
+    awaiting: tuple[PendingApproval, ...] = ()
     awaiting_count: int = 0
     queued: int = 0
     """How many volumes wait for a place or an hour, up to MOST_QUEUED."""
@@ -116,7 +116,7 @@ class Day:
     def empty(self) -> bool:
         """Whether there is nothing to tell."""
         return not (
-            self.stuck or self.changed.count or self.went_wrong.count or self.escalated.count
+            self.stuck or self.changed.count or self.unsuccessful.count or self.escalated.count
             or self.observed or self.withheld or self.queued
         )  # fmt: skip
 
@@ -136,7 +136,7 @@ def change_of(decision: Decision, ended: Step | None) -> Change | None:
     )
 
 
-def grouped(decisions: Iterable[Decision]) -> tuple[Observed, ...]:
+def grouped(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
     """What would have been done where only the mode stood in the way, most volumes first."""
     volumes: dict[str, int] = defaultdict(int)
     prices: dict[str, Decimal] = defaultdict(Decimal)
@@ -144,7 +144,7 @@ def grouped(decisions: Iterable[Decision]) -> tuple[Observed, ...]:
         answer = decision.answer
         if not isinstance(answer, Hold) or answer.reason is not Reason.OBSERVE_ONLY:
             continue
-        plan = answer.would_take
+        plan = answer.proposed_plan
         if plan is not None:
             before, after = plan.origin.volume_type.value, plan.target.volume_type.value
             lower = "given back" if plan.lowers else "raised"
@@ -152,34 +152,36 @@ def grouped(decisions: Iterable[Decision]) -> tuple[Observed, ...]:
             volumes[kind] += 1
             prices[kind] += plan.price_change_usd
     groups = [
-        Observed(kind=kind, volumes=count, price_change_usd=prices[kind])
+        ObservedChange(kind=kind, volumes=count, price_change_usd=prices[kind])
         for kind, count in volumes.items()
     ]
     return tuple(sorted(groups, key=lambda one: (-one.volumes, one.kind)))
 
 
-def newest_of_each(glimpses: Iterable[Glimpse]) -> tuple[Glimpse, ...]:
+def newest_per_resource(record_summaries: Iterable[RecordSummary]) -> tuple[RecordSummary, ...]:
     """The first glimpse of each resource, in order."""
-    found: dict[str, Glimpse] = {}
-    for glimpse in glimpses:
-        found.setdefault(glimpse.resource, glimpse)
+    found: dict[str, RecordSummary] = {}
+    for record_summary in record_summaries:
+        found.setdefault(record_summary.resource, record_summary)
     return tuple(found.values())
 
 
-def ends(glimpses: Sequence[Glimpse]) -> Mapping[str, Step]:
+def ends(record_summaries: Sequence[RecordSummary]) -> Mapping[str, Step]:
     """How each chain ended, by decision id."""
-    return {g.decision_id: g.step for g in glimpses if g.step in VERIFIED}
+    return {g.decision_id: g.step for g in record_summaries if g.step in VERIFIED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DayMark:
+class DigestCursor:
     """Up to when days were told, and who is telling one now."""
 
     told: datetime | None = None
     lease_until: datetime | None = None
 
 
-def due_day(mark: DayMark, at: TimeOfDay, now: datetime) -> tuple[datetime, datetime] | None:
+def due_digest_period(
+    mark: DigestCursor, at: TimeOfDay, now: datetime
+) -> tuple[datetime, datetime] | None:
     """Since and until when a day is to be told now; None when it is not time."""
     due = latest(at, now - SETTLING)
     if mark.told is None or due <= mark.told:
@@ -187,33 +189,33 @@ def due_day(mark: DayMark, at: TimeOfDay, now: datetime) -> tuple[datetime, date
     return max(mark.told, due - LONGEST), due
 
 
-def begun(mark: DayMark, at: TimeOfDay, now: datetime) -> DayMark:
+def begun(mark: DigestCursor, at: TimeOfDay, now: datetime) -> DigestCursor:
     """The mark of a deployment that never told a day: the first one begins now."""
     return mark if mark.told is not None else replace(mark, told=latest(at, now))
 
 
-def claimed(mark: DayMark, now: datetime) -> DayMark | None:
+def claimed(mark: DigestCursor, now: datetime) -> DigestCursor | None:
     """The mark with a lease on it; None while somebody else has one."""
     if mark.lease_until is not None and now < mark.lease_until <= now + LEASE:
         return None
     return replace(mark, lease_until=now + LEASE)
 
 
-def text_of(mark: DayMark) -> str:
+def text_of(mark: DigestCursor) -> str:
     """The mark as the ledger keeps it: JSON."""
     parts = {"told": mark.told, "lease_until": mark.lease_until}
     plain = {n: None if at is None else at.astimezone(UTC).isoformat() for n, at in parts.items()}
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
-def mark_in(text: str) -> DayMark:
+def parse_digest_cursor(text: str) -> DigestCursor:
     """The mark in a text of `text_of`; a fresh one where there is none or it cannot be read."""
     try:
         plain = json.loads(text)
         found = {name: plain[name] for name in ("told", "lease_until")}
         at = {n: None if v is None else datetime.fromisoformat(v) for n, v in found.items()}
         if any(instant is not None and instant.tzinfo is None for instant in at.values()):
-            return DayMark()
-        return DayMark(told=at["told"], lease_until=at["lease_until"])
+            return DigestCursor()
+        return DigestCursor(told=at["told"], lease_until=at["lease_until"])
     except (ValueError, TypeError, KeyError):
-        return DayMark()
+        return DigestCursor()

@@ -41,7 +41,7 @@ class Estimate:
     weight: float = 0.0
     """How far that evidence is believed, 0 to 1."""
 
-    def chance_within(self, rate: float, tail: float) -> float:
+    def probability_within(self, rate: float, tail: float) -> float:
         """How likely it is that no more than `rate` is wanted; never falls as `rate` rises.
 
         Evidence and the Pareto tail of a load nobody has seen free are mixed by `weight`; nothing
@@ -104,16 +104,16 @@ class Demand:
 
     They are served before pressure ends: a target just above `likely` takes long to relieve.
     """
-    evidence: str = ""
+    basis: str = ""
     """What the estimate rests on besides what was served; empty for the usual excess alone."""
 
-    def chance_within(self, *, iops: float, mibps: float) -> float:
+    def probability_within(self, *, iops: float, mibps: float) -> float:
         """How likely a minute that is starved now would not be, were so much sustained.
 
         Where some minutes were short of IOPS and others of MiB/s, each kind is weighed by itself.
         """
-        by_iops = self.iops.chance_within(iops, self.tail)
-        by_mibps = self.mibps.chance_within(mibps, self.tail)
+        by_iops = self.iops.probability_within(iops, self.tail)
+        by_mibps = self.mibps.probability_within(mibps, self.tail)
         if self.iops_share in (0.0, 1.0):
             return min(by_iops, by_mibps)
         return self.iops_share * by_iops + (1 - self.iops_share) * by_mibps

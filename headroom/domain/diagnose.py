@@ -9,7 +9,7 @@ from headroom.domain.catalogue import Capability, capability
 from headroom.domain.class_limit import class_pressed
 from headroom.domain.demand import BalanceForecast, Binding, Demand, Diagnosis
 from headroom.domain.estimate import LEAD_TIME
-from headroom.domain.instance_balance import forecast, imminent, told
+from headroom.domain.instance_balance import forecast, forecast_text, imminent
 from headroom.domain.observation import Observation, Series
 from headroom.domain.pressure import Minute, minutes
 from headroom.domain.resources import spoken
@@ -70,7 +70,7 @@ def _binding(
     if balance is not None and balance.basis == "empty_now" and volume_is_next:
         balance = None  # told before; now the volume's own credits are what runs out
     if balance is not None and _soon_the_limit(observation, demand, seen, balance):
-        return balance.binding, told(balance, observation.at)
+        return balance.binding, forecast_text(balance, observation.at)
     stolen = _instance_pressed(observation)
     if demand.pressed_minutes and sum(m.pressed for m in recent) >= 2:
         if stolen is not None and None in left:

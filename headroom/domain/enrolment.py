@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from headroom.domain.limits import NARROWER, WEIGHED, Limits, TagsMay
+from headroom.domain.limits import NARROWER, TRADE_OFF_SETTINGS, Limits, TagsMay
 from headroom.domain.policy_fields import FRIENDLY, written
 from headroom.domain.resources import Kind
 
@@ -22,7 +22,7 @@ _TAGS_MAY = tuple(TagsMay)
 _NAMES = {setting.name: name for name, setting in FRIENDLY.items()}
 
 
-def must_be_named(kind: Kind) -> bool:
+def requires_named_kind(kind: Kind) -> bool:
     """Whether only what names this kind may allow anything for it."""
     return kind is not Kind.EBS
 
@@ -32,7 +32,7 @@ def at_most(name: str, before: Any, asked: Any) -> Any:
 
     Preferences (what relief is worth, how much to spare) allow nothing and count as they are.
     """
-    if name in WEIGHED:
+    if name in TRADE_OFF_SETTINGS:
         return asked
     if name == "tags_may":
         return min(before, asked, key=_TAGS_MAY.index)
@@ -41,13 +41,13 @@ def at_most(name: str, before: Any, asked: Any) -> Any:
 
 def defaults_for(kind: Kind, defaults: Limits) -> Limits:
     """What holds for this kind where no rule and no tag says anything."""
-    reading = Reading(kind=kind, limits=Limits())
+    reading = LimitsReader(kind=kind, limits=Limits())
     reading.defaults(defaults)
     return reading.limits
 
 
 @dataclass(slots=True)
-class Reading:
+class LimitsReader:
     """Limits of one resource as its policy is read from top to bottom; used once."""
 
     kind: Kind
@@ -58,7 +58,7 @@ class Reading:
 
     def defaults(self, limits: Limits) -> None:
         """Begin with the policy's defaults."""
-        if must_be_named(self.kind):
+        if requires_named_kind(self.kind):
             self._narrow({f.name: getattr(limits, f.name) for f in fields(Limits)}, "defaults")
             self.origins = dict.fromkeys(self.withheld, SHIPPED)
         else:
@@ -67,7 +67,7 @@ class Reading:
     def rule(self, number: int, settings: Iterable[tuple[str, object]], named: Kind | None) -> None:
         """Follow a rule that fits; `named` is the kind that its match names."""
         asked, where = dict(settings), f"rule {number}"
-        if must_be_named(self.kind) and named is not self.kind:
+        if requires_named_kind(self.kind) and named is not self.kind:
             self._narrow(asked, where)
             return
         self.limits = replace(self.limits, **asked)  # type: ignore[arg-type]
@@ -115,4 +115,4 @@ def _shown(name: str, value: object) -> str:
     return f"{plain:,}" if isinstance(plain, int) else str(plain)
 
 
-__all__ = ["Reading", "at_most", "defaults_for", "must_be_named"]
+__all__ = ["LimitsReader", "at_most", "defaults_for", "requires_named_kind"]

@@ -10,7 +10,7 @@ from headroom.domain.demand import CreditForecast, Demand
 from headroom.domain.observation import Observation, Series, VolumeActivity
 from headroom.domain.pressure import Minute, clear_run, episode, minutes
 from headroom.domain.reach import AFTER, BEFORE
-from headroom.domain.wanted import Evidence, Wanted, iops_share, wanted
+from headroom.domain.wanted import DemandEstimate, DemandSamples, estimate_demand, iops_share
 
 LEAD_TIME = timedelta(minutes=45)
 """A depletion this close is acted on: time to effect, plus scan period, plus metric delay."""
@@ -36,8 +36,8 @@ def estimate(observation: Observation) -> Demand:
     starved = min(1440.0, _expected_starved(observation, current, pressed, credits))
     telling = pressed or _bursts(current)
     earlier = _same_hours(observation, can) if telling else ()
-    found = wanted(
-        Evidence(
+    found = estimate_demand(
+        DemandSamples(
             at=observation.at, seen=seen, earlier=earlier,
             ongoing=episode(seen) if pressed else (), telling=telling,
         )
@@ -59,11 +59,11 @@ def estimate(observation: Observation) -> Demand:
         peak_mibps=max(max((m.mibps for m in seen), default=0.0), before[1]),
         clear_minutes=clear_run(current),
         backlog_ops=found.backlog_ops,
-        evidence=found.evidence,
+        basis=found.basis,
     )
 
 
-def _confidence(observation: Observation, seen: tuple[Minute, ...], found: Wanted) -> float:
+def _confidence(observation: Observation, seen: tuple[Minute, ...], found: DemandEstimate) -> float:
     """Share of the last hour that was measured whole, halved where the estimate is a guess."""
     since = observation.at - CONFIDENCE_OVER
     known = sum(1.0 if m.whole else 0.5 for m in seen if m.at >= since)

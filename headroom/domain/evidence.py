@@ -9,138 +9,144 @@ from headroom.domain.demand import Demand, Diagnosis
 from headroom.domain.diagnose import diagnose
 from headroom.domain.estimate import estimate
 from headroom.domain.free_space import SpaceForecast, space_forecast
-from headroom.domain.groups import GroupStanding
+from headroom.domain.groups import GroupConstraint
 from headroom.domain.guardrails.case import Case
 from headroom.domain.limits import Limits, Mode
 from headroom.domain.observation import Observation
-from headroom.domain.past import Past, past
+from headroom.domain.past import LoadHistory, load_history
 from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, Policy, PolicyUnreadable, limits_for
 from headroom.domain.pricing import PriceTable
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 from headroom.domain.situation import Situation
-from headroom.domain.space_answer import for_this_owner
-from headroom.domain.space_plans import with_space
-from headroom.domain.standing import WINDOW, Standing
-from headroom.domain.way_back import lowered_from
-from headroom.domain.weigh import NOTHING_WEIGHED, Weighed, weigh
+from headroom.domain.space_answer import space_forecast_for_owner
+from headroom.domain.space_plans import with_space_plans
+from headroom.domain.standing import WINDOW, ResourceState
+from headroom.domain.way_back import reduced_from
+from headroom.domain.weigh import NO_VALUED_PLANS, ValuedPlans, value_plans
 
-NOTHING_ALLOWED = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
+DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """What stands in for a policy nobody can read: it allows nothing at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class DecisionInput:
     """All inputs of a decision. `prices` is None when no price is known for the Region."""
 
     trigger: str
     observation: Observation
-    standing: Standing
+    resource_state: ResourceState
     policy: Policy | PolicyUnreadable
     prices: PriceTable | None
-    also: Configuration | None = None
+    extra_target: Configuration | None = None
     """A target to weigh beside those that the planner finds; not part of the decision's id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assessed:
+class Analysis:
     """What the evidence of one volume says, before any plan is judged."""
 
-    evidence: Evidence
+    decision_input: DecisionInput
     policy: Policy
     effective: EffectiveLimits
     demand: Demand
     diagnosis: Diagnosis
     situation: Situation | None
     """None where no price is known."""
-    weighed: Weighed
+    valued_plans: ValuedPlans
     space: SpaceForecast | None = None
 
 
-def assessed(evidence: Evidence) -> Assessed:
+def analyze(decision_input: DecisionInput) -> Analysis:
     """What is wanted, what binds, and which plans there are, best first."""
-    observation = evidence.observation
-    policy, effective = policy_of(evidence)
+    observation = decision_input.observation
+    policy, effective = policy_of(decision_input)
     demand = estimate(observation)
     diagnosis = diagnose(observation, demand)
-    situation, weighed = None, NOTHING_WEIGHED
-    space = for_this_owner(
-        space_forecast(observation, evidence.standing.modifications, effective.limits),
+    situation, valued_plans = None, NO_VALUED_PLANS
+    space = space_forecast_for_owner(
+        space_forecast(observation, decision_input.resource_state.modifications, effective.limits),
         effective.limits, observation.at,
     )  # fmt: skip
-    if evidence.prices is not None:
-        situation = _situation(evidence, evidence.prices, effective, demand, diagnosis)
-        weighed = weighed if situation is None else weigh(situation)
+    if decision_input.prices is not None:
+        situation = _situation(decision_input, decision_input.prices, effective, demand, diagnosis)
+        valued_plans = valued_plans if situation is None else value_plans(situation)
     if situation is not None and space is not None:
-        weighed = replace(weighed, plans=with_space(situation, space, weighed.plans))
-    return Assessed(
-        evidence=evidence, policy=policy, effective=effective, demand=demand,
-        diagnosis=diagnosis, situation=situation, weighed=weighed, space=space,
+        valued_plans = replace(
+            valued_plans, plans=with_space_plans(situation, space, valued_plans.plans)
+        )
+    return Analysis(
+        decision_input=decision_input, policy=policy, effective=effective, demand=demand,
+        diagnosis=diagnosis, situation=situation, valued_plans=valued_plans, space=space,
     )  # fmt: skip
 
 
 def case_of(
-    seen: Assessed, plan: Plan, standing: Standing, group: GroupStanding | None = None
+    seen: Analysis, plan: Plan, resource_state: ResourceState, group: GroupConstraint | None = None
 ) -> Case:
     """What the guardrails look at for one plan."""
     return Case(
-        plan=plan, observation=seen.evidence.observation, demand=seen.demand,
-        diagnosis=seen.diagnosis, standing=standing, policy=seen.policy,
-        effective=seen.effective, known_days=seen.weighed.known_days, group=group,
+        plan=plan, observation=seen.decision_input.observation, demand=seen.demand,
+        diagnosis=seen.diagnosis, resource_state=resource_state, policy=seen.policy,
+        effective=seen.effective, known_days=seen.valued_plans.known_days, group=group,
         space=seen.space,
     )  # fmt: skip
 
 
-def policy_of(evidence: Evidence) -> tuple[Policy, EffectiveLimits]:
-    policy = evidence.policy
+def policy_of(decision_input: DecisionInput) -> tuple[Policy, EffectiveLimits]:
+    policy = decision_input.policy
     if isinstance(policy, PolicyUnreadable):
-        return NOTHING_ALLOWED, EffectiveLimits(
-            limits=NOTHING_ALLOWED.defaults, mode_from="unreadable policy", enrolled=False,
+        return DENY_ALL_POLICY, EffectiveLimits(
+            limits=DENY_ALL_POLICY.defaults, mode_from="unreadable policy", enrolled=False,
             problem=policy.reason,
         )  # fmt: skip
-    return policy, limits_for(policy, evidence.observation.volume)
+    return policy, limits_for(policy, decision_input.observation.volume)
 
 
-def price_now(evidence: Evidence) -> Decimal | None:
-    if evidence.prices is None:
+def current_price(decision_input: DecisionInput) -> Decimal | None:
+    if decision_input.prices is None:
         return None
     try:
-        return evidence.prices.monthly(evidence.observation.volume.configuration)
+        return decision_input.prices.monthly(decision_input.observation.volume.configuration)
     except PriceUnknown:
         return None
 
 
 def _situation(
-    evidence: Evidence, prices: PriceTable, effective: EffectiveLimits, demand: Demand,
+    decision_input: DecisionInput, prices: PriceTable, effective: EffectiveLimits, demand: Demand,
     diagnosis: Diagnosis,
 ) -> Situation | None:  # fmt: skip
-    standing, now_usd = evidence.standing, price_now(evidence)
+    resource_state, now_usd = decision_input.resource_state, current_price(decision_input)
     if now_usd is None:
         return None
-    others = standing.account_increase_usd - standing.own_increase_usd
-    policy, _ = policy_of(evidence)
-    at = evidence.observation.at
+    others = resource_state.account_increase_usd - resource_state.resource_increase_usd
+    policy, _ = policy_of(decision_input)
+    at = decision_input.observation.at
     return Situation(
-        observation=evidence.observation,
-        past=_past(evidence, effective.limits),
+        observation=decision_input.observation,
+        load_history=_past(decision_input, effective.limits),
         demand=demand,
         diagnosis=diagnosis,
         limits=effective.limits,
         prices=prices,
-        baseline_usd=now_usd if standing.enrolment_usd is None else standing.enrolment_usd,
+        baseline_usd=now_usd
+        if resource_state.enrolment_usd is None
+        else resource_state.enrolment_usd,
         account_left_usd=max(Decimal(0), policy.account_increase_usd - others),
-        starts=tuple(m.started_at for m in standing.modifications if m.started_at > at - WINDOW),
-        lowered_from=lowered_from(
-            standing.modifications, evidence.observation.volume.configuration
+        starts=tuple(
+            m.started_at for m in resource_state.modifications if m.started_at > at - WINDOW
         ),
-        also=evidence.also,
+        reduced_from=reduced_from(
+            resource_state.modifications, decision_input.observation.volume.configuration
+        ),
+        extra_target=decision_input.extra_target,
     )
 
 
-def _past(evidence: Evidence, limits: Limits) -> Past:
+def _past(decision_input: DecisionInput, limits: Limits) -> LoadHistory:
     """Earlier days, busy where they wanted more than the least of the cheapest type allowed."""
     gp3 = VolumeType.GP3 in limits.types
-    return past(
-        evidence.observation, evidence.standing.modifications,
+    return load_history(
+        decision_input.observation, decision_input.resource_state.modifications,
         least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
-from headroom.domain.standing import CalendarSeen
+from headroom.domain.standing import CalendarState
 from headroom.domain.windows import instants_of, zone_of
 
 MOST_FREEZES = 50
@@ -64,6 +64,6 @@ def _instants(when: date | datetime, zone: str) -> Sequence[datetime]:
     return tuple(at + rest for at in instants_of(when.date(), when.hour * 60 + when.minute, zone))
 
 
-def unread(names: Iterable[str], why: str) -> tuple[CalendarSeen, ...]:
+def unread(names: Iterable[str], why: str) -> tuple[CalendarState, ...]:
     """Calendars that could not be read: closed, whatever they say."""
-    return tuple(CalendarSeen(name=name, open=False, problem=why) for name in names)
+    return tuple(CalendarState(name=name, open=False, problem=why) for name in names)

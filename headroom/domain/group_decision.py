@@ -13,25 +13,32 @@ from decimal import Decimal
 from headroom.domain.answering import reason_of
 from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.approval import why_approval
-from headroom.domain.blocking import WAITED_FOR
+from headroom.domain.blocking import QUEUEABLE_GUARDRAILS
 from headroom.domain.catalogue import capability
-from headroom.domain.decision import Decision, concluded, decision_id_of
+from headroom.domain.decision import Decision, build_decision, decision_id_of
 from headroom.domain.digest import digest
-from headroom.domain.evidence import Assessed, Evidence, assessed, case_of
-from headroom.domain.group_shapes import Share, left_for, shares_of
-from headroom.domain.groups import Candidate, GroupMember, GroupSeen, GroupStanding, Shape, shape
+from headroom.domain.evidence import Analysis, DecisionInput, analyze, case_of
+from headroom.domain.group_shapes import GroupShape, instance_capacity_left, value_group_shapes
+from headroom.domain.groups import (
+    Candidate,
+    GroupConstraint,
+    GroupDetail,
+    GroupMember,
+    Shape,
+    shape,
+)
 from headroom.domain.guardrails import judge
 from headroom.domain.guardrails.case import Case
 from headroom.domain.plans import Plan
 from headroom.domain.policy import Policy, limits_for
-from headroom.domain.standing import Standing
-from headroom.domain.traffic import InFlight, Traffic, after_begun, counted
+from headroom.domain.standing import ResourceState
+from headroom.domain.traffic import ConcurrencyState, InFlight, after_change_started, quota_usage
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 
 WHATEVER_THE_LOAD = frozenset(
     {
-        Guardrail.POLICY, Guardrail.MODE, Guardrail.OTHER_OWNER, Guardrail.MULTI_ATTACH,
-        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.SLOTS, Guardrail.BACK_OFF,
+        Guardrail.POLICY, Guardrail.MODE, Guardrail.MANAGED_ELSEWHERE, Guardrail.MULTI_ATTACH,
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.SLOTS, Guardrail.RETRY_BACKOFF,
         Guardrail.ROLLED_BACK, Guardrail.FAILURES,
     }
 )  # fmt: skip
@@ -42,17 +49,19 @@ TOLD = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetDecision:
+class GroupDecision:
     """Acts for the members that change, none if the set stays; `looked_at` is its own decision."""
 
-    looked_at: Decision
+    primary: Decision
     acts: tuple[Decision, ...]
 
 
-def decide_together(name: str, looked_at: Evidence, others: Sequence[Evidence]) -> SetDecision:
+def decide_group(
+    name: str, primary: DecisionInput, others: Sequence[DecisionInput]
+) -> GroupDecision:
     """What to do about a set whose volumes were all read; a pure function of the evidence."""
-    members = [assessed(evidence) for evidence in (looked_at, *others)]
-    shares = sorted(shares_of(members), key=lambda share: share.order)
+    members = [analyze(decision_input) for decision_input in (primary, *others)]
+    shares = sorted(value_group_shapes(members), key=lambda share: share.order)
     judged = [_judged(name, members, share) for share in shares]
     chosen = next(
         (
@@ -62,11 +71,15 @@ def decide_together(name: str, looked_at: Evidence, others: Sequence[Evidence]) 
         ),
         None,
     )
-    token = digest(*((m.evidence.observation, m.evidence.standing) for m in members))
+    token = digest(
+        *((m.decision_input.observation, m.decision_input.resource_state) for m in members)
+    )
     if chosen is None:
         mine = _mine(judged, 0)
         seen = _seen(name, members, None, token)
-        return SetDecision(looked_at=concluded(members[0], mine, group=seen, token=token), acts=())
+        return GroupDecision(
+            primary=build_decision(members[0], mine, group=seen, token=token), acts=()
+        )
     share = shares[chosen]
     seen = _seen(name, members, share, token)
     woken = members[0]
@@ -76,11 +89,11 @@ def decide_together(name: str, looked_at: Evidence, others: Sequence[Evidence]) 
         if plan is not None
     )
     if share.plans[0] is not None:
-        return SetDecision(looked_at=acts[0], acts=acts)
+        return GroupDecision(primary=acts[0], acts=acts)
     # It has what the others get: there is nothing to do about this one, whatever else was judged.
-    stays = Hold(reason=Reason.NO_PRESSURE, until=None, would_take=None)
-    rest = concluded(woken, (), answer=stays, group=seen, token=token)
-    return SetDecision(looked_at=rest, acts=acts)
+    stays = Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
+    rest = build_decision(woken, (), answer=stays, group=seen, token=token)
+    return GroupDecision(primary=rest, acts=acts)
 
 
 def _mine(
@@ -90,25 +103,25 @@ def _mine(
 
 
 def _act(
-    member: Assessed, plan: Plan, judgements: tuple[PlanJudgement, ...], woken: Assessed,
-    seen: GroupSeen, token: str,
+    member: Analysis, plan: Plan, judgements: tuple[PlanJudgement, ...], woken: Analysis,
+    seen: GroupDetail, token: str,
 ) -> Decision:  # fmt: skip
     answer = Act(reason=reason_of(woken, plan), plan=plan)
-    made = concluded(member, judgements, answer=answer, group=seen, token=token)
+    made = build_decision(member, judgements, answer=answer, group=seen, token=token)
     return replace(made, summary=f"{made.summary}; with its set {seen.name} of {len(seen.members)}")
 
 
 def _seen(
-    name: str, members: Sequence[Assessed], share: Share | None, token: str
-) -> GroupSeen:  # fmt: skip
+    name: str, members: Sequence[Analysis], share: GroupShape | None, token: str
+) -> GroupDetail:  # fmt: skip
     plans = share.plans if share is not None else (None,) * len(members)
-    return GroupSeen(
+    return GroupDetail(
         name=name,
         members=tuple(
             GroupMember(
-                volume_id=m.evidence.observation.volume.ref.resource_id,
-                configuration=m.evidence.observation.volume.configuration,
-                decision_id="" if plan is None else decision_id_of(m.evidence, token),
+                volume_id=m.decision_input.observation.volume.ref.resource_id,
+                configuration=m.decision_input.observation.volume.configuration,
+                decision_id="" if plan is None else decision_id_of(m.decision_input, token),
             )
             for m, plan in zip(members, plans, strict=True)
         ),
@@ -123,13 +136,13 @@ def _in_words(like: Shape) -> str:
 
 
 def _judged(
-    name: str, members: Sequence[Assessed], share: Share
+    name: str, members: Sequence[Analysis], share: GroupShape
 ) -> tuple[PlanJudgement | None, ...]:
     """What every guardrail says about each member's plan, then what the others make of it."""
-    standings = _standings(members, share.plans)
+    state_store = _standings(members, share.plans)
     alone = [
-        None if plan is None else judge(case_of(m, plan, s, GroupStanding(name=name)))
-        for m, plan, s in zip(members, share.plans, standings, strict=True)
+        None if plan is None else judge(case_of(m, plan, s, GroupConstraint(name=name)))
+        for m, plan, s in zip(members, share.plans, state_store, strict=True)
     ]
     too_much = (
         _beyond_the_instance(members, share)
@@ -137,27 +150,29 @@ def _judged(
         or _beyond_the_places(members, share)
     )
     together: list[PlanJudgement | None] = []
-    for place, (member, plan, standing) in enumerate(
-        zip(members, share.plans, standings, strict=True)
+    for place, (member, plan, resource_state) in enumerate(
+        zip(members, share.plans, state_store, strict=True)
     ):
         if plan is None:
             together.append(None)
             continue
         said = _said_by_others(name, members, alone, place, too_much)
         together.append(
-            alone[place] if not said.problem else judge(case_of(member, plan, standing, said))
+            alone[place] if not said.problem else judge(case_of(member, plan, resource_state, said))
         )
     return tuple(together)
 
 
-def _standings(members: Sequence[Assessed], plans: Sequence[Plan | None]) -> tuple[Standing, ...]:
+def _standings(
+    members: Sequence[Analysis], plans: Sequence[Plan | None]
+) -> tuple[ResourceState, ...]:
     """Each member's standing as if the change of all others were under way and paid for."""
-    own = [m.evidence.standing.own_increase_usd for m in members]
+    own = [m.decision_input.resource_state.resource_increase_usd for m in members]
     then = [
         had if plan is None else _increase(member, plan)
         for member, plan, had in zip(members, plans, own, strict=True)
     ]
-    account = members[0].evidence.standing.account_increase_usd - sum(own, Decimal(0))
+    account = members[0].decision_input.resource_state.account_increase_usd - sum(own, Decimal(0))
     everything = account + sum(then, Decimal(0))
     changes = [
         None if plan is None else _under_way(member, plan)
@@ -165,10 +180,10 @@ def _standings(members: Sequence[Assessed], plans: Sequence[Plan | None]) -> tup
     ]
     return tuple(
         replace(
-            m.evidence.standing,
+            m.decision_input.resource_state,
             account_increase_usd=everything - new + had,
-            traffic=_with(
-                members[0].evidence.standing.traffic,
+            concurrency=_with(
+                members[0].decision_input.resource_state.concurrency,
                 [c for at, c in enumerate(changes) if at != place and c is not None],
             ),
         )
@@ -176,37 +191,41 @@ def _standings(members: Sequence[Assessed], plans: Sequence[Plan | None]) -> tup
     )
 
 
-def _with(traffic: Traffic, changes: Sequence[InFlight]) -> Traffic:
+def _with(concurrency: ConcurrencyState, changes: Sequence[InFlight]) -> ConcurrencyState:
     for change in changes:
-        traffic = after_begun(traffic, change)
-    return traffic
+        concurrency = after_change_started(concurrency, change)
+    return concurrency
 
 
-def _under_way(member: Assessed, plan: Plan) -> InFlight:
-    seen = member.evidence.observation
+def _under_way(member: Analysis, plan: Plan) -> InFlight:
+    seen = member.decision_input.observation
     return InFlight(
         resource=seen.volume.ref.arn, decision_id="", since=seen.at,
-        zone=seen.volume.availability_zone, counts=counted(plan.origin, plan.target),
+        zone=seen.volume.availability_zone, counts=quota_usage(plan.origin, plan.target),
     )  # fmt: skip
 
 
-def _increase(member: Assessed, plan: Plan) -> Decimal:
+def _increase(member: Analysis, plan: Plan) -> Decimal:
     """What the plan would count as, above the price at enrolment."""
-    enrolment = member.evidence.standing.enrolment_usd
+    enrolment = member.decision_input.resource_state.enrolment_usd
     before = plan.monthly_usd - plan.price_change_usd if enrolment is None else enrolment
     return max(Decimal(0), plan.monthly_usd - before)
 
 
 def _said_by_others(
-    name: str, members: Sequence[Assessed], judgements: Sequence[PlanJudgement | None],
+    name: str, members: Sequence[Analysis], judgements: Sequence[PlanJudgement | None],
     place: int, too_much: str,
-) -> GroupStanding:  # fmt: skip
+) -> GroupConstraint:  # fmt: skip
     """Why the others hold a member back, and whether that passes."""
     mine = judgements[place]
     # What holds for the whole account holds this one back as well, and says so itself.
-    shared = {v.guardrail for v in mine.blocking} & WAITED_FOR if mine is not None else frozenset()
+    shared = (
+        {v.guardrail for v in mine.blocking} & QUEUEABLE_GUARDRAILS
+        if mine is not None
+        else frozenset()
+    )
     held = {
-        members[other].evidence.observation.volume.ref.resource_id: [
+        members[other].decision_input.observation.volume.ref.resource_id: [
             v for v in judgement.blocking if v.guardrail not in shared
         ]
         for other, judgement in enumerate(judgements)
@@ -215,9 +234,9 @@ def _said_by_others(
     return _held_by(name, held, too_much)
 
 
-def held_anyway(
+def blocked_by_members(
     name: str, alone: Decision, plan: Plan, policy: Policy, others: Sequence[Candidate]
-) -> GroupStanding:
+) -> GroupConstraint:
     """Why others would hold the set back whatever their load is, so that it need not be read.
 
     Asked only of volumes that have the shape of the one that `alone` is about and that `plan`
@@ -229,15 +248,15 @@ def held_anyway(
             continue
         case = Case(
             plan=plan, observation=replace(seen, volume=other.volume), demand=alone.demand,
-            diagnosis=alone.diagnosis, standing=other.standing, policy=policy,
-            effective=limits_for(policy, other.volume), group=GroupStanding(name=name),
+            diagnosis=alone.diagnosis, resource_state=other.resource_state, policy=policy,
+            effective=limits_for(policy, other.volume), group=GroupConstraint(name=name),
         )  # fmt: skip
         blocking = [v for v in judge(case).blocking if v.guardrail in WHATEVER_THE_LOAD]
         held[other.volume.ref.resource_id] = blocking
     return _held_by(name, held, "")
 
 
-def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) -> GroupStanding:
+def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) -> GroupConstraint:
     """What the verdicts against other volumes make of the set, in words and in time."""
     told = [
         f"{volume_id} may not ({', '.join(v.guardrail.value for v in blocking)})"
@@ -252,13 +271,13 @@ def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) ->
     passes = not too_much and all(v.temporary for v in verdicts)
     clears = [v.clears_at for v in verdicts]
     known = [at for at in clears if at is not None]
-    return GroupStanding(
+    return GroupConstraint(
         name=name, problem="; ".join(told), temporary=passes,
         clears_at=max(known) if passes and known and len(known) == len(clears) else None,
     )  # fmt: skip
 
 
-def _to_be_asked(members: Sequence[Assessed], share: Share) -> str:
+def _to_be_asked(members: Sequence[Analysis], share: GroupShape) -> str:
     """Why a person would have to agree to the change; empty when nobody would.
 
     What the owner is asked for above a price counts for the price of the whole set.
@@ -269,12 +288,12 @@ def _to_be_asked(members: Sequence[Assessed], share: Share) -> str:
         whole = None if plan is None else replace(plan, price_change_usd=usd)
         why = None if whole is None else why_approval(member.effective.limits, whole)
         if why is not None:
-            name = member.evidence.observation.volume.ref.resource_id
+            name = member.decision_input.observation.volume.ref.resource_id
             return f"{NOT_ASKED} ({name}: {why})"
     return ""
 
 
-def _beyond_the_places(members: Sequence[Assessed], share: Share) -> str:
+def _beyond_the_places(members: Sequence[Analysis], share: GroupShape) -> str:
     """Why so many changes may never be under way at once; empty when they may."""
     limits, count = members[0].policy.blast_radius, sum(plan is not None for plan in share.plans)
     for name, most in (
@@ -287,12 +306,12 @@ def _beyond_the_places(members: Sequence[Assessed], share: Share) -> str:
     return ""
 
 
-def _beyond_the_instance(members: Sequence[Assessed], share: Share) -> str:
+def _beyond_the_instance(members: Sequence[Analysis], share: GroupShape) -> str:
     """Why the instance could not serve the set if all had the shape; empty when it could."""
-    left = left_for(members)
+    left = instance_capacity_left(members)
     if left is None:
         return ""  # whether the instance is known at all, another guardrail asks
-    now = [capability(m.evidence.observation.volume.configuration) for m in members]
+    now = [capability(m.decision_input.observation.volume.configuration) for m in members]
     then = [
         can if plan is None else plan.capability for can, plan in zip(now, share.plans, strict=True)
     ]

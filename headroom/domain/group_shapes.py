@@ -9,12 +9,12 @@ from statistics import mean
 
 from headroom.domain.catalogue import LIMITS, capability
 from headroom.domain.demand import Binding
-from headroom.domain.evidence import Assessed
+from headroom.domain.evidence import Analysis
 from headroom.domain.groups import Shape, shape, shaped
 from headroom.domain.observation import Observation
 from headroom.domain.planning import relieves
 from headroom.domain.plans import Plan
-from headroom.domain.weigh import weigh_targets
+from headroom.domain.weigh import value_targets
 
 MOST_SHAPES = 24
 """Shapes that are weighed for a set, the members' own best ones first."""
@@ -24,7 +24,7 @@ FREE = (Binding.NOTHING, Binding.UNKNOWN, Binding.INSTANCE_IOPS, Binding.INSTANC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class GroupShape:
     """One shape for the whole set: a plan for each member, None for one that has it already."""
 
     like: Shape
@@ -38,37 +38,40 @@ class Share:
         return -round(self.value_usd_per_day, 2), len(made), usd, str(self.like)
 
 
-def shares_of(members: Sequence[Assessed]) -> Iterator[Share]:
+def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
     """Every shape worth weighing that meets what each pressed member needs, valued for the set."""
     shapes = _shapes(members)
     plans: list[Mapping[Shape, Plan]] = []
     for member in members:
-        current = member.evidence.observation.volume.configuration
+        current = member.decision_input.observation.volume.configuration
         targets = [shaped(current, like) for like in shapes]
         made = (
             {}
             if member.situation is None
-            else weigh_targets(member.situation, [t for t in targets if t != current])
+            else value_targets(member.situation, [t for t in targets if t != current])
         )
         plans.append({shape(target): plan for target, plan in made.items()})
     for like in shapes:
         mine = tuple(each.get(like) for each in plans)
         if _fits(members, mine, like):
             value = _value(members, mine)
-            yield Share(
+            yield GroupShape(
                 like=like,
                 plans=tuple(p and replace(p, value_usd_per_day=value) for p in mine),
                 value_usd_per_day=value,
             )
 
 
-def _shapes(members: Sequence[Assessed]) -> list[Shape]:
+def _shapes(members: Sequence[Analysis]) -> list[Shape]:
     """The members' own best shapes, what serves the most demanding of a type, and what they have.
 
     A shape that the instance could not serve for all of them is weighed cut down as well.
     """
     best: dict[Shape, None] = {}
-    own = [[shape(p.target) for p in m.weighed.plans if not p.grows][:MOST_SHAPES] for m in members]
+    own = [
+        [shape(p.target) for p in m.valued_plans.plans if not p.grows][:MOST_SHAPES]
+        for m in members
+    ]
     for rank in range(max((len(each) for each in own), default=0)):
         best |= dict.fromkeys(each[rank] for each in own if rank < len(each))
     for kind in {each[0][0] for each in own if each}:
@@ -81,8 +84,8 @@ def _shapes(members: Sequence[Assessed]) -> list[Shape]:
             )
         ] = None
     shapes = list(best)[:MOST_SHAPES]
-    left = left_for(members)
-    have = [shape(m.evidence.observation.volume.configuration) for m in members]
+    left = instance_capacity_left(members)
+    have = [shape(m.decision_input.observation.volume.configuration) for m in members]
     shapes += [cut for like in shapes if (cut := _cut_down(like, left, have)) != like]
     shapes += have
     return list(dict.fromkeys(shapes))
@@ -108,10 +111,10 @@ def _cut_down(like: Shape, left: tuple[float, float] | None, have: Sequence[Shap
     return kind, iops, mibps
 
 
-def _fits(members: Sequence[Assessed], plans: Sequence[Plan | None], like: Shape) -> bool:
+def _fits(members: Sequence[Analysis], plans: Sequence[Plan | None], like: Shape) -> bool:
     """Whether all can have the shape, none goes down while another goes up, and all are helped."""
     for member, plan in zip(members, plans, strict=True):
-        current = member.evidence.observation.volume.configuration
+        current = member.decision_input.observation.volume.configuration
         if plan is None and shape(current) != like:
             return False
         pressed = plan is not None and member.diagnosis.binding not in FREE
@@ -126,12 +129,12 @@ def _fits(members: Sequence[Assessed], plans: Sequence[Plan | None], like: Shape
     return bool(changes) and (not down or not up or all(lowers for lowers, _ in changes))
 
 
-def _helps(member: Assessed, plan: Plan | None) -> bool:
+def _helps(member: Analysis, plan: Plan | None) -> bool:
     situation = member.situation
     return plan is not None and situation is not None and relieves(situation, plan)
 
 
-def _lowers(member: Assessed, plan: Plan) -> bool:
+def _lowers(member: Analysis, plan: Plan) -> bool:
     return plan.gives_back(draining=member.diagnosis.binding is Binding.BURST_CREDITS)
 
 
@@ -140,7 +143,7 @@ def _raises(plan: Plan) -> bool:
     return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
 
 
-def _value(members: Sequence[Assessed], plans: Sequence[Plan | None]) -> float:
+def _value(members: Sequence[Analysis], plans: Sequence[Plan | None]) -> float:
     """What the change of all is worth per day: the sum, and of giving back the least of all.
 
     Nobody's saving outweighs what another would miss.
@@ -151,18 +154,18 @@ def _value(members: Sequence[Assessed], plans: Sequence[Plan | None]) -> float:
     return round(min(values) if lowers else sum(values), 4)
 
 
-def left_for(members: Sequence[Assessed]) -> tuple[float, float] | None:
+def instance_capacity_left(members: Sequence[Analysis]) -> tuple[float, float] | None:
     """Sustained IOPS and MiB/s that the instance has for all of the set; None when not known."""
-    seen = members[0].evidence.observation
+    seen = members[0].decision_input.observation
     limits = None if seen.instance is None else seen.instance.limits
     if seen.instance is None or limits is None:
         return None
-    ids = {m.evidence.observation.volume.ref.resource_id for m in members}
+    ids = {m.decision_input.observation.volume.ref.resource_id for m in members}
     iops = mibps = 0.0
     if not set(seen.instance.volume_ids) <= ids:
         if seen.instance_activity is None:
             return None
-        loads = [_load(m.evidence.observation) for m in members]
+        loads = [_load(m.decision_input.observation) for m in members]
         total = [
             series.known()[-RECENT_POINTS:]
             for series in (seen.instance_activity.iops, seen.instance_activity.mibps)

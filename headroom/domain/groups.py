@@ -13,8 +13,8 @@ from datetime import datetime
 from headroom.domain.policy import Policy
 from headroom.domain.policy_fields import GROUP_TAG
 from headroom.domain.resources import Configuration, Volume, VolumeType
-from headroom.domain.standing import Standing
-from headroom.domain.way_back import OURS
+from headroom.domain.standing import ResourceState
+from headroom.domain.way_back import BY_HEADROOM
 
 LARGEST = 32
 """Volumes of a set: two actions each and a few for all must fit the 100 of one transaction.
@@ -23,7 +23,7 @@ FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupStanding:
+class GroupConstraint:
     """What the set as a whole says to a plan for one of its volumes."""
 
     name: str
@@ -44,7 +44,7 @@ class GroupMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSeen:
+class GroupDetail:
     """The set that a decision is about, by volume id; without members if only one was looked at."""
 
     name: str
@@ -59,7 +59,7 @@ class Candidate:
 
     volume: Volume
     in_flight: bool
-    standing: Standing
+    resource_state: ResourceState
 
 
 def group_of(policy: Policy, volume: Volume) -> str | None:
@@ -77,19 +77,17 @@ def group_of(policy: Policy, volume: Volume) -> str | None:
     return names.pop() if len(names) == 1 else ""
 
 
-def why_no_set(name: str, looked_at: Volume, members: Sequence[Volume]) -> str:
+def why_not_a_group(name: str, primary: Volume, members: Sequence[Volume]) -> str:
     """Why the volumes that were found are no set that may be changed; empty when they are one."""
     ids = [volume.ref.resource_id for volume in members]
     if not name:
         return "its tags do not name one set"
-    if len(looked_at.instance_ids) != 1:
-        return (
-            f"{looked_at.ref.resource_id} is not attached to one instance, so its set is not known"
-        )
-    if looked_at.ref.resource_id not in ids:
-        return f"{looked_at.ref.resource_id} was not found among the volumes of its instance"
+    if len(primary.instance_ids) != 1:
+        return f"{primary.ref.resource_id} is not attached to one instance, so its set is not known"
+    if primary.ref.resource_id not in ids:
+        return f"{primary.ref.resource_id} was not found among the volumes of its instance"
     if len(members) < FEWEST:
-        return f"no other volume of the set {name} is on {looked_at.instance_ids[0]}"
+        return f"no other volume of the set {name} is on {primary.instance_ids[0]}"
     if len(members) > LARGEST:
         return f"the set has {len(members)} volumes, and at most {LARGEST} are changed together"
     sizes = sorted({volume.configuration.size_gib for volume in members})
@@ -113,9 +111,14 @@ def why_not_alike(members: Sequence[Candidate]) -> str:
 
 def _type_before(member: Candidate) -> VolumeType:
     """The type before our own latest change, if that is still in force."""
-    latest = max(member.standing.modifications, key=lambda m: m.started_at, default=None)
+    latest = max(member.resource_state.modifications, key=lambda m: m.started_at, default=None)
     current = member.volume.configuration
-    if latest is None or latest.by != OURS or latest.origin is None or latest.target != current:
+    if (
+        latest is None
+        or latest.by != BY_HEADROOM
+        or latest.origin is None
+        or latest.target != current
+    ):
         return current.volume_type
     return latest.origin.volume_type
 
@@ -127,12 +130,15 @@ def under_way(members: Sequence[Candidate]) -> str:
 
 def _under_way(members: Sequence[Candidate]) -> Iterator[str]:
     for member in members:
-        name, chain = member.volume.ref.resource_id, member.standing.open_chain
+        name, chain = member.volume.ref.resource_id, member.resource_state.open_chain
         if member.in_flight:
             yield f"{name} has a change in flight"
         elif chain is not None:
             yield f"{name} has a change of ours that has not ended ({chain.phase})"
-        elif member.standing.asking is not None or member.standing.rollback is not None:
+        elif (
+            member.resource_state.approval_request is not None
+            or member.resource_state.rollback is not None
+        ):
             yield f"what somebody asked, or is asked, about {name} has not ended"
 
 

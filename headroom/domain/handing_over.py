@@ -6,7 +6,7 @@ from headroom.domain.decision import Decision
 from headroom.domain.write_back import written_out
 
 
-def handed_over(decision: Decision) -> str:
+def handoff_text(decision: Decision) -> str:
     """What to write where the volume's settings are kept, as plain text; empty without any."""
     if decision.code_owner is None or not decision.write_back:
         return ""

@@ -78,7 +78,7 @@ def imminent(found: BalanceForecast | None, now: datetime) -> bool:
     return found.empty_at - now <= max(LEAST_NOTICE, notice)
 
 
-def told(found: BalanceForecast, now: datetime) -> str:
+def forecast_text(found: BalanceForecast, now: datetime) -> str:
     """The forecast in words."""
     name = "EBSIOBalance%" if found.binding is Binding.INSTANCE_IOPS else "EBSByteBalance%"
     left = max(0, round((found.empty_at - now).total_seconds() / 60))

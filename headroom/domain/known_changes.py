@@ -7,44 +7,44 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.queue_place import Waiting
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.queue_place import QueueEntry
+from headroom.domain.resource_state import StoredState
 from headroom.domain.standing import KEPT, KnownModification
-from headroom.domain.way_back import OURS, ROLLBACK
+from headroom.domain.way_back import BY_HEADROOM, ROLLBACK
 
-SAME_START = timedelta(seconds=1)
+SAME_START_TOLERANCE = timedelta(seconds=1)
 """AWS tells starts to the second; two that are no further apart are the same one."""
 MOST_KEPT = 64
 """More than four a day for 15 days; a bound on what one item of the state table holds."""
 
 
-def after_look(
-    state: ResourceState, at: datetime, due_at: datetime | None, waiting: Waiting | None = None
-) -> ResourceState:
+def after_reconcile(
+    state: StoredState, at: datetime, due_at: datetime | None, waiting: QueueEntry | None = None
+) -> StoredState:
     """The state once looked at at `at`; it leaves the queue unless it is `waiting`.
 
     An open chain and a request that waits are put off only by a look that was due, and what a
     person just asked or answered by none.
     """
     state = replace(state, waiting=waiting)
-    if state.called_at is not None:
-        return replace(state, last_looked_at=at)
-    if (state.chain is not None or state.asking is not None) and state.due_at is not None:
+    if state.last_request_at is not None:
+        return replace(state, last_reconciled_at=at)
+    if (state.chain is not None or state.approval_request is not None) and state.due_at is not None:
         if due_at is None:
             due_at = state.due_at
         elif at < state.due_at:
             due_at = min(due_at, state.due_at)
-    return replace(state, last_looked_at=at, due_at=due_at)
+    return replace(state, last_reconciled_at=at, due_at=due_at)
 
 
 def after_modifications(
-    state: ResourceState,
+    state: StoredState,
     seen: Sequence[KnownModification],
     *,
     now: datetime,
     full_until: datetime | None,
     owner_price: Decimal | None,
-) -> ResourceState:
+) -> StoredState:
     """The state once these starts are known; the very same one when that is no news.
 
     `owner_price` starts counting anew: the increase in force is the owner's own now. What is
@@ -77,7 +77,12 @@ def known(
         if modification.started_at <= now - KEPT:
             continue
         same = next(
-            (k for k in known if abs(k.started_at - modification.started_at) <= SAME_START), None
+            (
+                k
+                for k in known
+                if abs(k.started_at - modification.started_at) <= SAME_START_TOLERANCE
+            ),
+            None,
         )
         if same is None:
             known.append(modification)
@@ -92,31 +97,31 @@ def known(
 
 def whose(before: str, now: str) -> str:
     """Whose a start is that was told of twice: who made it knows best."""
-    return next((by for by in (ROLLBACK, OURS) if by in (before, now)), before)
+    return next((by for by in (ROLLBACK, BY_HEADROOM) if by in (before, now)), before)
 
 
 def earliest(*instants: datetime | None) -> datetime | None:
     return min((i for i in instants if i is not None), default=None)
 
 
-def after_forgotten(state: ResourceState, at: datetime, *, another: bool = False) -> ResourceState:
+def after_resource_gone(state: StoredState, at: datetime, *, another: bool = False) -> StoredState:
     """The state once its resource is known to exist no more; the very same one when it was.
 
     With `another` of the same name only what the records hang on is left.
 
-    Whoever records it withdraws `state.pending_act` with it.
+    Whoever records it withdraws `state.unstarted_act` with it.
     """
-    moved = replace(without_resource(state), pending_act=None, breaker_opened_at=None)
+    moved = replace(without_resource(state), unstarted_act=None, breaker_opened_at=None)
     if another:
-        moved = ResourceState(
+        moved = StoredState(
             chain=moved.chain, fencing=moved.fencing, lease_until=moved.lease_until,
-            due_at=moved.due_at, reserved=moved.reserved, last_looked_at=moved.last_looked_at,
+            due_at=moved.due_at, reserved=moved.reserved, last_reconciled_at=moved.last_reconciled_at,
             last_decision_id=moved.last_decision_id,
         )  # fmt: skip
-    return state if moved == state else replace(moved, last_looked_at=at)
+    return state if moved == state else replace(moved, last_reconciled_at=at)
 
 
-def without_resource(state: ResourceState) -> ResourceState:
+def without_resource(state: StoredState) -> StoredState:
     """Nothing in force, reserved or due, but for a chain that is open."""
     chain = state.chain
     held = None if chain is None else chain.decision_id
@@ -124,5 +129,5 @@ def without_resource(state: ResourceState) -> ResourceState:
         state, in_force_micro_usd=0, in_force_since=None, in_force_by=None, waiting=None,
         due_at=None if chain is None else state.due_at,
         reserved=tuple(r for r in state.reserved if r.decision_id == held),
-        asking=None, rollback=None, called_at=None,
+        approval_request=None, rollback=None, last_request_at=None,
     )  # fmt: skip

@@ -39,7 +39,7 @@ class CodeOwned(StrEnum):
 
     ACT = "act"
     """Change it as any other, and hand over what to write back."""
-    TELL = "tell"
+    NOTIFY = "notify"
     """Never change it; tell its owner what to write there."""
     LEAVE = "leave"
     """Never change it, and say nothing."""
@@ -115,7 +115,7 @@ MODES = tuple(Mode)
 """Modes, the least permission first."""
 _GOALS = (Goal.COST, Goal.PERFORMANCE)
 """The one that never spends first."""
-_CODE = (CodeOwned.LEAVE, CodeOwned.TELL, CodeOwned.ACT)
+_CODE = (CodeOwned.LEAVE, CodeOwned.NOTIFY, CodeOwned.ACT)
 """The least permission first."""
 
 
@@ -161,20 +161,20 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""
 
 
-WEIGHED = frozenset({"headroom_percent", "relief_value_usd_per_minute"})
+TRADE_OFF_SETTINGS = frozenset({"headroom_percent", "relief_value_usd_per_minute"})
 """Fields of which less raises less but, under `give_back`, lowers more: then neither is narrower."""
 
 
 def narrower(field: str, before: Any, asked: Any, *, give_back: bool) -> Any:
     """What `asked` may make of `before` without allowing anything more, `give_back` in force."""
-    if give_back and field in WEIGHED:
+    if give_back and field in TRADE_OFF_SETTINGS:
         return before
     return NARROWER[field](before, asked)
 
 
 def no_wider(one: Limits, other: Limits) -> bool:
     """Whether `one` allows nothing, in any field, that `other` does not."""
-    weighed_alike = all(getattr(one, name) == getattr(other, name) for name in WEIGHED)
+    weighed_alike = all(getattr(one, name) == getattr(other, name) for name in TRADE_OFF_SETTINGS)
     return (weighed_alike or not one.give_back) and all(
         least(getattr(one, name), getattr(other, name)) == getattr(one, name)
         for name, least in NARROWER.items()

@@ -15,7 +15,7 @@ LANDING_S = 3_600.0
 STILL_BELOW = 1.02
 
 
-class LimitsThen:
+class LimitHistory:
     """Which limits were in force when, as far as modifications are known."""
 
     def __init__(self, observation: Observation, known: Sequence[KnownModification]) -> None:

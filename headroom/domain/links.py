@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from headroom.domain.decision import Decision
 from headroom.domain.records import GENESIS, NEXT, Record, Step, seal
-from headroom.domain.requests import RollbackAsked
-from headroom.domain.stops import ENDLESS, Breaker
+from headroom.domain.requests import RollbackRequest
+from headroom.domain.stops import INDEFINITE, Breaker
 
 LONGEST_NAME = 256
 """Characters of foreign text in a key: DynamoDB's sort keys end at 1,024 bytes."""
@@ -24,7 +24,7 @@ def may_follow(last: Step | None, step: Step) -> bool:
     return step in NEXT.get(last, frozenset())
 
 
-def opening(decision: Decision, body: str) -> Record:
+def first_record(decision: Decision, body: str) -> Record:
     """The first record of a decision's chain."""
     return seal(
         decision_id=decision.decision_id, sequence=0, step=Step.DECIDED,
@@ -34,7 +34,7 @@ def opening(decision: Decision, body: str) -> Record:
     )  # fmt: skip
 
 
-def following(last: Record, step: Step, *, at: datetime, summary: str, body: str) -> Record:
+def next_record(last: Record, step: Step, *, at: datetime, summary: str, body: str) -> Record:
     """The record after `last`; whether it may follow is the caller's to check."""
     return seal(
         decision_id=last.decision_id, sequence=last.sequence + 1, step=step,
@@ -43,7 +43,7 @@ def following(last: Record, step: Step, *, at: datetime, summary: str, body: str
     )  # fmt: skip
 
 
-def overtaken(successor: str | None) -> tuple[str, dict[str, object]]:
+def withdrawal_text(successor: str | None) -> tuple[str, dict[str, object]]:
     """Summary and body of the withdrawal of an act that nobody began.
 
     `successor` is the later decision about the same resource, None when the resource is gone.
@@ -53,7 +53,9 @@ def overtaken(successor: str | None) -> tuple[str, dict[str, object]]:
     return f"withdrawn before acting: {detail}", {"why": why, "detail": detail}
 
 
-def rejection(event_id: str, *, reason: str, excerpt: str, at: datetime, body: str) -> Record:
+def rejection_record(
+    event_id: str, *, reason: str, excerpt: str, at: datetime, body: str
+) -> Record:
     """The only record of an event nobody understood; its id follows from the event's."""
     name = _readable(event_id)
     if len(name) > LONGEST_NAME:
@@ -66,34 +68,37 @@ def rejection(event_id: str, *, reason: str, excerpt: str, at: datetime, body: s
     )  # fmt: skip
 
 
-def switch(
+def pause_record(
     account: str, until: datetime | None, *, at: datetime, who: str, body: str, reason: str = ""
 ) -> Record:
     """The only record of a pause (until `until`) or, None, a resume."""
     step, told = Step.RESUMED, f"resumed by {who}"
     if until is not None:
         step = Step.PAUSED
-        told = (
-            f"paused {'without end' if until >= ENDLESS else f'until {until.isoformat()}'} by {who}"
-        )
+        told = f"paused {'without end' if until >= INDEFINITE else f'until {until.isoformat()}'} by {who}"
     return _single(step, account, at.astimezone(UTC).isoformat(), at, _because(told, reason), body)
 
 
-def rollback_asked(resource: str, wanted: RollbackAsked, *, body: str) -> Record:
+def rollback_request_record(resource: str, wanted: RollbackRequest, *, body: str) -> Record:
     """The only record of a rollback that a person asked for."""
-    instant = wanted.asked_at.astimezone(UTC).isoformat()
+    instant = wanted.requested_at.astimezone(UTC).isoformat()
     told = f"rollback of {wanted.decision_id} asked for by {wanted.who}"
     return _single(
-        Step.ROLLBACK_ASKED, resource, instant, wanted.asked_at, _because(told, wanted.reason), body
+        Step.ROLLBACK_REQUESTED,
+        resource,
+        instant,
+        wanted.requested_at,
+        _because(told, wanted.reason),
+        body,
     )
 
 
-def answer_told(step: Step, who: str, reason: str) -> str:
+def answer_summary(step: Step, who: str, reason: str) -> str:
     """The summary of an answer to a request."""
     return _because(f"{step.value} by {who}", reason)
 
 
-def opened(breaker: Breaker, *, decision_id: str, body: str) -> Record:
+def breaker_opened_record(breaker: Breaker, *, decision_id: str, body: str) -> Record:
     """The only record of a breaker that the failure of `decision_id` opened."""
     told = f"stopped after {breaker.failures} failures in a row, until a person closes the breaker"
     return _single(
@@ -102,7 +107,9 @@ def opened(breaker: Breaker, *, decision_id: str, body: str) -> Record:
     )  # fmt: skip
 
 
-def closed(resource: str, *, at: datetime, who: str, reason: str, body: str) -> Record:
+def breaker_closed_record(
+    resource: str, *, at: datetime, who: str, reason: str, body: str
+) -> Record:
     """The only record of a breaker that a person closed."""
     instant = at.astimezone(UTC).isoformat()
     told = _because(f"breaker closed by {who}", reason)

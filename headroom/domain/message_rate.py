@@ -33,7 +33,7 @@ class Priority(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ration:
+class RateWindow:
     """What was sent within the window, oldest first, and what was withheld and not yet told."""
 
     sent: tuple[datetime, ...] = ()
@@ -46,7 +46,7 @@ class Ration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class RateDecision:
     """Whether one message may be sent, and what it must tell of those that were not."""
 
     allowed: bool
@@ -65,60 +65,64 @@ def share(priority: Priority, most: int) -> int:
             return most
 
 
-def admit(
-    ration: Ration, kind: str, priority: Priority, *, now: datetime, most: int
-) -> tuple[Ration, Admission]:
+def admit_message(
+    rate_window: RateWindow, kind: str, priority: Priority, *, now: datetime, most: int
+) -> tuple[RateWindow, RateDecision]:
     """The ration once one more message was asked for, and whether it may be sent.
 
     Instants ahead of `now` (another machine's clock) count as sent now.
     """
-    sent = tuple(at for at in ration.sent if at > now - WINDOW)
+    sent = tuple(at for at in rate_window.sent if at > now - WINDOW)
     if len(sent) >= share(priority, most):
-        return _withhold(replace(ration, sent=sent), ((kind, 1),), now), Admission(allowed=False)
-    told = Admission(allowed=True, withheld=ration.withheld, since=ration.since)
+        return _withhold(replace(rate_window, sent=sent), ((kind, 1),), now), RateDecision(
+            allowed=False
+        )
+    told = RateDecision(allowed=True, withheld=rate_window.withheld, since=rate_window.since)
     kept = (*sent, now)[-most:] if most > 0 else ()
-    return replace(ration, sent=tuple(sorted(kept)), withheld=(), since=None), told
+    return replace(rate_window, sent=tuple(sorted(kept)), withheld=(), since=None), told
 
 
-def put_back(ration: Ration, kind: str, admission: Admission, *, now: datetime) -> Ration:
+def put_back(
+    rate_window: RateWindow, kind: str, admission: RateDecision, *, now: datetime
+) -> RateWindow:
     """The ration once an admitted message could not be sent: it and what it told of count again.
 
     Its place is not given back: whether it was sent after all nobody knows.
     """
-    again = _withhold(ration, ((kind, 1),), admission.since or now)
+    again = _withhold(rate_window, ((kind, 1),), admission.since or now)
     return replace(again, withheld=_add(again.withheld, admission.withheld))
 
 
-def digested(ration: Ration, told: Counts) -> Ration:
+def after_digest(rate_window: RateWindow, told: Counts) -> RateWindow:
     """The ration once a digest told of `told` (what `of_day` was when it was read)."""
-    left = dict(ration.of_day)
+    left = dict(rate_window.of_day)
     for kind, count in told:
         left[kind] = max(0, left.get(kind, 0) - count)
-    return replace(ration, of_day=_counts(left))
+    return replace(rate_window, of_day=_counts(left))
 
 
-def text_of(ration: Ration) -> str:
+def text_of(rate_window: RateWindow) -> str:
     """The ration as the ledger keeps it: JSON."""
     return json.dumps(
         {
-            "sent": [at.astimezone(UTC).isoformat() for at in ration.sent],
-            "withheld": dict(ration.withheld),
-            "since": None if ration.since is None else ration.since.astimezone(UTC).isoformat(),
-            "of_day": dict(ration.of_day),
+            "sent": [at.astimezone(UTC).isoformat() for at in rate_window.sent],
+            "withheld": dict(rate_window.withheld),
+            "since": None if rate_window.since is None else rate_window.since.astimezone(UTC).isoformat(),
+            "of_day": dict(rate_window.of_day),
         },
         sort_keys=True, separators=(",", ":"),
     )  # fmt: skip
 
 
-def ration_in(text: str) -> Ration:
+def parse_rate_window(text: str) -> RateWindow:
     """The ration in a text of `text_of`; a fresh one in an empty text. Raises ValueError."""
     if not text:
-        return Ration()
+        return RateWindow()
     plain = json.loads(text)
     if not isinstance(plain, Mapping):
         raise ValueError("no ration of messages")
     since = plain.get("since")
-    return Ration(
+    return RateWindow(
         sent=tuple(_instant(at) for at in plain.get("sent", ())),
         withheld=_counts(plain.get("withheld", {})),
         since=None if since is None else _instant(since),
@@ -126,12 +130,12 @@ def ration_in(text: str) -> Ration:
     )
 
 
-def _withhold(ration: Ration, counts: Counts, since: datetime) -> Ration:
+def _withhold(rate_window: RateWindow, counts: Counts, since: datetime) -> RateWindow:
     return replace(
-        ration,
-        withheld=_add(ration.withheld, counts),
-        since=since if ration.since is None else min(ration.since, since),
-        of_day=_add(ration.of_day, counts),
+        rate_window,
+        withheld=_add(rate_window.withheld, counts),
+        since=since if rate_window.since is None else min(rate_window.since, since),
+        of_day=_add(rate_window.of_day, counts),
     )
 
 

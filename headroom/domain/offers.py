@@ -15,7 +15,7 @@ from headroom.domain.resources import Configuration, PriceUnknown, ValidStorage,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Alternative:
     """The cheapest of one type that one change leads to; `target` is None where none does.
 
     Prices in USD per month, None where they are not known.
@@ -36,14 +36,14 @@ class Offer:
         return None if self.target is None else capability(self.target)
 
 
-def offers(
+def alternatives(
     origin: Configuration,
     *,
     iops: float,
     mibps: float,
     prices: PriceTable | None,
     valid: tuple[ValidStorage, ...] = (),
-) -> tuple[Offer, ...]:
+) -> tuple[Alternative, ...]:
     """One offer of each type for `iops` and `mibps` sustained, the cheapest first.
 
     What has no price comes after what has one, and a type that cannot do it comes last.
@@ -54,13 +54,13 @@ def offers(
 def _offers(
     origin: Configuration, iops: float, mibps: float, prices: PriceTable | None,
     valid: tuple[ValidStorage, ...],
-) -> Iterator[Offer]:  # fmt: skip
+) -> Iterator[Alternative]:  # fmt: skip
     before = _price(prices, origin)
     for kind in TARGETS:
         target = cheapest(origin, kind, iops=iops, mibps=mibps, valid=valid)
         monthly = None if target is None else _price(prices, target)
         known = monthly is not None and before is not None
-        yield Offer(
+        yield Alternative(
             volume_type=kind,
             target=target,
             monthly_usd=monthly,
@@ -79,8 +79,8 @@ def _price(prices: PriceTable | None, configuration: Configuration) -> Decimal |
         return None
 
 
-def _order(offer: Offer) -> tuple[bool, bool, Decimal]:
+def _order(offer: Alternative) -> tuple[bool, bool, Decimal]:
     return offer.target is None, offer.monthly_usd is None, offer.monthly_usd or Decimal(0)
 
 
-__all__ = ["Offer", "offers"]
+__all__ = ["Alternative", "alternatives"]

@@ -12,8 +12,8 @@ from datetime import datetime
 from itertools import accumulate
 from typing import NamedTuple
 
-from headroom.domain.busy_periods import Period
-from headroom.domain.past import Past
+from headroom.domain.busy_periods import BusyPeriod
+from headroom.domain.past import LoadHistory
 
 HOURS = 24
 LEAD_MIN = 10
@@ -52,7 +52,7 @@ NEW_TAIL, NEW_TAIL_DAYS = 1.0, 2.0
 this heavy on the first day, and gets lighter by one in so many days."""
 NEW_MIN, NEW_LOCKED_MIN = 20.0, 40.0
 """Minutes that such a load starves, and where a change in flight keeps a raise from it."""
-PAST_DAYS = 14
+HISTORY_DAYS = 14
 
 
 class Level(NamedTuple):
@@ -64,7 +64,7 @@ class Level(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class Forecast:
     """Expected starved minutes by hour from now and by level; `[hour][level]`.
 
     `reacting` while a raise can follow at once, `locked` while none can; `reaction_usd` is what
@@ -79,7 +79,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class PresentLoad:
     """What the present adds: minutes each hour starves at a level that fails the load there now.
 
     `fails` is how likely each level is to fail it.
@@ -92,18 +92,20 @@ class Present:
     mibps: float = 0.0
 
 
-def outlook(past: Past, levels: Sequence[Level], now: datetime, present: Present) -> Outlook:
+def demand_forecast(
+    load_history: LoadHistory, levels: Sequence[Level], now: datetime, present: PresentLoad
+) -> Forecast:
     """What the next 24 hours hold for each level."""
     top = max(levels, key=lambda level: level.usd_per_hour)
-    hours = _Hours(past, now)
-    columns = [_column(past, level, top) for level in levels]
+    hours = _Hours(load_history, now)
+    columns = [_column(load_history, level, top) for level in levels]
     same = [hours.of(column) for column in columns]
-    places, times = _alike(past, present, now)
+    places, times = _alike(load_history, present, now)
     trust = times / (times + ALIKE_PRIOR)
-    alike = [_after(past, column, places) for column in columns]
-    new_per_hour = 1.0 / (past.days + 1) / HOURS
+    alike = [_after(load_history, column, places) for column in columns]
+    new_per_hour = 1.0 / (load_history.days + 1) / HOURS
     reacting, locked, dollars, seen = [], [], [], [0.0] * len(levels)
-    unseen = [_unseen(past, level) * new_per_hour for level in levels]
+    unseen = [_unseen(load_history, level) * new_per_hour for level in levels]
     for hour in range(HOURS):
         now_min = present.minutes[hour]
         row_locked, row_reacting, row_usd = [], [], []
@@ -121,16 +123,16 @@ def outlook(past: Past, levels: Sequence[Level], now: datetime, present: Present
         locked.append(tuple(row_locked))
         reacting.append(tuple(row_reacting))
         dollars.append(tuple(row_usd))
-    return Outlook(
+    return Forecast(
         reacting=tuple(reacting), locked=tuple(locked), reaction_usd=tuple(dollars),
         seen=tuple(seen),
     )  # fmt: skip
 
 
-def _unseen(past: Past, level: Level) -> float:
+def _unseen(load_history: LoadHistory, level: Level) -> float:
     """How likely a load that was never seen so far is more than `level`."""
-    most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
-    return float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
+    most = max(load_history.most_iops / level.iops, load_history.most_mibps / level.mibps)
+    return float(min(1.0, most ** (NEW_TAIL + load_history.days / NEW_TAIL_DAYS)))
 
 
 class _Starved(NamedTuple):
@@ -142,18 +144,18 @@ class _Starved(NamedTuple):
     usd: float
 
 
-def _column(past: Past, level: Level, top: Level) -> list[_Starved]:
+def _column(load_history: LoadHistory, level: Level, top: Level) -> list[_Starved]:
     """Each busy period of the past at `level`, the backlog carried from one into the next."""
     found: list[_Starved] = []
-    iops, mibps, minutes = past.iops, past.mibps, past.period_s / 60
+    iops, mibps, minutes = load_history.iops, load_history.mibps, load_history.period_s / 60
     belief_iops, belief_mibps = (
-        _belief(past, level, by_iops=True),
-        _belief(past, level, by_iops=False),
+        _belief(load_history, level, by_iops=True),
+        _belief(load_history, level, by_iops=False),
     )
     hourly = top.usd_per_hour - level.usd_per_hour
     backlog, passed, last, last_overload = 0.0, 0.0, -10, -10
     drained_until = -1
-    for period in past.busy:
+    for period in load_history.busy:
         index = period.place
         if index <= drained_until:
             continue
@@ -196,7 +198,7 @@ def _column(past: Past, level: Level, top: Level) -> list[_Starved]:
     return found
 
 
-def _touched(period: Period, level: Level, by_iops: float, by_mibps: float) -> float:
+def _touched(period: BusyPeriod, level: Level, by_iops: float, by_mibps: float) -> float:
     """Minutes in which bursts that touched a limit want more than `level`, as far as believed."""
     if 0 < period.touched_iops <= level.iops * 1.0001:
         return _above(period, by_iops, level.iops / period.touched_iops)
@@ -205,29 +207,35 @@ def _touched(period: Period, level: Level, by_iops: float, by_mibps: float) -> f
     return 0.0
 
 
-def _above(period: Period, belief: float, times: float) -> float:
+def _above(period: BusyPeriod, belief: float, times: float) -> float:
     return period.pressed_minutes * belief * float(times**-TOUCHED_TAIL)
 
 
-def _belief(past: Past, level: Level, *, by_iops: bool) -> float:
+def _belief(load_history: LoadHistory, level: Level, *, by_iops: bool) -> float:
     """How far bursts above `level` are believed in: less for each day that ran clear.
 
     Days count that ran under a higher limit than the highest touched: whatever they did not touch
     there, they would not touch above it either.
     """
     own = level.iops if by_iops else level.mibps
-    most = max((p.touched_iops if by_iops else p.touched_mibps for p in past.busy), default=0.0)
+    most = max(
+        (p.touched_iops if by_iops else p.touched_mibps for p in load_history.busy), default=0.0
+    )
     if most >= own * 0.999:
         return 1.0
-    clear = sum(days for i, m, days in past.clear_days if (i if by_iops else m) > most * 1.001)
+    clear = sum(
+        days for i, m, days in load_history.clear_days if (i if by_iops else m) > most * 1.001
+    )
     return 1.0 / (1.0 + CLEAR_DAYS * clear)
 
 
-def _alike(past: Past, present: Present, now: datetime) -> tuple[list[int], float]:
+def _alike(
+    load_history: LoadHistory, present: PresentLoad, now: datetime
+) -> tuple[list[int], float]:
     """Periods that were as busy as the last minutes, and how many different times they were."""
     here = max(present.iops / BUSY_IOPS, present.mibps / BUSY_MIBPS)
-    newest = int((now - past.start).total_seconds() // past.period_s) - int(
-        ALIKE_HOURS * 3600 // past.period_s
+    newest = int((now - load_history.start).total_seconds() // load_history.period_s) - int(
+        ALIKE_HOURS * 3600 // load_history.period_s
     )
     if here < BUSY or newest <= 0:
         return [], 0.0
@@ -235,28 +243,28 @@ def _alike(past: Past, present: Present, now: datetime) -> tuple[list[int], floa
     places = [
         place
         for place, (iops, mibps) in enumerate(
-            zip(past.iops[:newest], past.mibps[:newest], strict=True)
+            zip(load_history.iops[:newest], load_history.mibps[:newest], strict=True)
         )
         if low <= (iops / BUSY_IOPS if iops * BUSY_MIBPS >= mibps * BUSY_IOPS
                    else mibps / BUSY_MIBPS) <= high
     ]  # fmt: skip
-    per_hour = 3600 // past.period_s
+    per_hour = 3600 // load_history.period_s
     return places, float(len({place // per_hour for place in places}))
 
 
 def _after(
-    past: Past, column: Sequence[_Starved], places: Sequence[int]
+    load_history: LoadHistory, column: Sequence[_Starved], places: Sequence[int]
 ) -> list[tuple[float, float]]:
     """Mean minutes, and minutes before a raise helps, in each hour after `places`."""
     if not places:
         return []
-    count = len(past.iops)
+    count = len(load_history.iops)
     every, first = [0.0] * (count + 1), [0.0] * (count + 1)
     for one in column:
         every[one.place + 1] += one.minutes
         first[one.place + 1] += one.before_raise
     every, first = list(accumulate(every)), list(accumulate(first))
-    lead, per_hour = int(LEAD_MIN * 60 // past.period_s), 3600 // past.period_s
+    lead, per_hour = int(LEAD_MIN * 60 // load_history.period_s), 3600 // load_history.period_s
     found = []
     for hour in range(ALIKE_HOURS):
         begin = lead + hour * per_hour
@@ -274,11 +282,11 @@ def _after(
 class _Hours:
     """Which hours from now a period of the past speaks for, and with what weight."""
 
-    def __init__(self, past: Past, now: datetime) -> None:
-        self._known_min = past.known * past.period_s / 60
-        self._ahead = (now - past.start).total_seconds() / 60 + LEAD_MIN
-        self._period_min = past.period_s / 60
-        self._measured = [0, *accumulate(past.measured)]
+    def __init__(self, load_history: LoadHistory, now: datetime) -> None:
+        self._known_min = load_history.known * load_history.period_s / 60
+        self._ahead = (now - load_history.start).total_seconds() / 60 + LEAD_MIN
+        self._period_min = load_history.period_s / 60
+        self._measured = [0, *accumulate(load_history.measured)]
         self._places: dict[int, tuple[tuple[int, float], ...]] = {}
         self._weights = [ANY_HOUR + self._days(hour) for hour in range(HOURS)]
 
@@ -329,7 +337,7 @@ class _Hours:
     def _days(self, hour: int) -> float:
         """Weight of the earlier days of which the same hour was measured, as far as it was."""
         last, found = len(self._measured) - 1, 0.0
-        for days in range(1, PAST_DAYS + 1):
+        for days in range(1, HISTORY_DAYS + 1):
             begin = int((self._ahead + 60 * hour - 1440 * days) // self._period_min)
             end = begin + max(1, int(60 // self._period_min))
             known = (
@@ -348,7 +356,7 @@ class _Hours:
         age = self._ahead - place * self._period_min  # from the period to when a change would help
         day = int(age // 1440)
         for days in (day, day + 1):
-            if not 1 <= days <= PAST_DAYS:
+            if not 1 <= days <= HISTORY_DAYS:
                 continue
             after = days * 1440 - age  # from then to when the load comes again
             for hour in range(int((after - AROUND_MIN) // 60), int((after + AROUND_MIN) // 60) + 1):

@@ -45,7 +45,7 @@ class CodeOwner:
     """One other owner, with the names its own files know the volume by; empty where untold."""
 
     tool: Tool
-    told_by: str
+    detected_from: str
     """The tag that says so, as it is written on the volume."""
     stack: str = ""
     logical_id: str = ""
@@ -62,7 +62,7 @@ class CodeOwner:
             case Tool.KUBERNETES:
                 return f"{self.tool} (cluster {self.cluster or 'unknown'})"
             case Tool.CODE:
-                return f"code (tag {self.told_by})"
+                return f"code (tag {self.detected_from})"
             case _:
                 return self.tool.value
 
@@ -81,22 +81,24 @@ def code_owner(
 
 def _cluster(tags: Mapping[str, str]) -> CodeOwner | None:
     of_cluster = next((key for key in sorted(tags) if key.startswith(CLUSTER)), "")
-    told_by = next((key for key in (CLAIM, PERSISTENT_VOLUME, CSI_CLUSTER) if key in tags), "")
-    if not told_by and not of_cluster:
+    detected_from = next(
+        (key for key in (CLAIM, PERSISTENT_VOLUME, CSI_CLUSTER) if key in tags), ""
+    )
+    if not detected_from and not of_cluster:
         return None
     return CodeOwner(
-        tool=Tool.KUBERNETES, told_by=told_by or of_cluster,
+        tool=Tool.KUBERNETES, detected_from=detected_from or of_cluster,
         cluster=of_cluster.removeprefix(CLUSTER), namespace=tags.get(NAMESPACE, ""),
         claim=tags.get(CLAIM, ""),
     )  # fmt: skip
 
 
 def _stack(tags: Mapping[str, str]) -> CodeOwner | None:
-    told_by = next((key for key in (STACK, STACK_ID, LOGICAL_ID) if key in tags), None)
-    if told_by is None:
+    detected_from = next((key for key in (STACK, STACK_ID, LOGICAL_ID) if key in tags), None)
+    if detected_from is None:
         return None
     return CodeOwner(
-        tool=Tool.CLOUDFORMATION, told_by=told_by, logical_id=tags.get(LOGICAL_ID, ""),
+        tool=Tool.CLOUDFORMATION, detected_from=detected_from, logical_id=tags.get(LOGICAL_ID, ""),
         stack=tags.get(STACK) or tags.get(STACK_ID, "").partition("stack/")[2].partition("/")[0],
     )  # fmt: skip
 
@@ -106,7 +108,7 @@ def _code(tags: Mapping[str, str], code_tags: Sequence[tuple[str, str]]) -> Code
     wanted = {(_plain(key), value.strip().casefold()) for key, value in code_tags}
     for key, value in sorted(tags.items()):
         if (_plain(key), value.strip().casefold()) in wanted:
-            return CodeOwner(tool=_tool(key, value), told_by=f"{key}={value}")
+            return CodeOwner(tool=_tool(key, value), detected_from=f"{key}={value}")
     return None
 
 

@@ -8,9 +8,15 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from math import ceil
 
-from headroom.domain.busy_periods import Period, burst_ratios, period_of, rows_of, served_late
+from headroom.domain.busy_periods import (
+    BusyPeriod,
+    burst_ratios,
+    period_of,
+    restore_censored,
+    rows_of,
+)
 from headroom.domain.catalogue import MIB, SSD_IO_BYTES
-from headroom.domain.limits_then import LimitsThen
+from headroom.domain.limits_then import LimitHistory
 from headroom.domain.observation import Observation, VolumeActivity
 from headroom.domain.standing import KnownModification
 
@@ -21,14 +27,14 @@ ABOVE_ALL = (1.0, 1.25, 1.5, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class LoadHistory:
     """Periods from `start` on; `iops` and `mibps` are means wanted, 0 where nothing is known."""
 
     start: datetime
     period_s: int
     iops: Sequence[float]
     mibps: Sequence[float]
-    busy: tuple[Period, ...]
+    busy: tuple[BusyPeriod, ...]
     measured: Sequence[bool]
     """Whether each period was: one that was not tells of no load and of no idleness either."""
     known: int
@@ -42,7 +48,7 @@ class Past:
     """Of those, periods in which an Exceeded check was published; None where none ever was."""
 
     @property
-    def telling_days(self) -> float:
+    def informative_days(self) -> float:
         """Days that tell of bursts as well: those with checks, where the volume has any.
 
         Checks are published under the pair of instance and volume: those of an instance that was
@@ -56,19 +62,19 @@ class Past:
         return self.known * self.period_s / 86_400
 
 
-NOTHING = Past(
+NOTHING = LoadHistory(
     start=datetime.min.replace(tzinfo=UTC), period_s=300, iops=(), mibps=(), busy=(), measured=(),
     known=0, most_iops=0.0, most_mibps=0.0, clear_days=(),
 )  # fmt: skip
 
 
-def past(
+def load_history(
     observation: Observation,
     modifications: Sequence[KnownModification],
     *,
     least_iops: float,
     least_mibps: float,
-) -> Past:
+) -> LoadHistory:
     """The past of `observation`; periods below `least_iops` and `least_mibps` are not busy.
 
     `modifications` tell which limits were in force when; before the first of them its origin's.
@@ -76,9 +82,9 @@ def past(
     history = observation.history
     if history is None:
         return NOTHING
-    limits = LimitsThen(observation, modifications)
+    limits = LimitHistory(observation, modifications)
     iops, mibps = _rates(history)
-    rows = served_late(
+    rows = restore_censored(
         rows_of(history, limits, iops, mibps, least=(least_iops, least_mibps)), len(iops)
     )
     by_iops, by_mibps = burst_ratios(rows)
@@ -91,7 +97,7 @@ def past(
     )
     pressed = {row.place for row in rows if row.pressed > 0}
     most_iops, most_mibps = max(iops, default=0.0), max(mibps, default=0.0)
-    return Past(
+    return LoadHistory(
         start=history.read_iops.start, period_s=history.read_iops.period_s, iops=iops, mibps=mibps,
         busy=tuple(
             p for p in periods
@@ -124,15 +130,17 @@ def _rates(history: VolumeActivity) -> tuple[list[float], list[float]]:
     return iops, mibps
 
 
-def wanted_levels(
-    past: Past, usd: Callable[[float, float], float]
+def demand_levels(
+    load_history: LoadHistory, usd: Callable[[float, float], float]
 ) -> tuple[tuple[float, float], ...]:
     """IOPS and MiB/s that would have been enough for growing shares of the busy periods.
 
     From nothing at all to more than was ever seen; `usd` orders levels by how dear they are.
     """
     found = {(0.0, 0.0)}
-    ordered = sorted((usd(p.peak_iops, p.peak_mibps), p.peak_iops, p.peak_mibps) for p in past.busy)
+    ordered = sorted(
+        (usd(p.peak_iops, p.peak_mibps), p.peak_iops, p.peak_mibps) for p in load_history.busy
+    )
     if ordered:
         iops = list(accumulate((i for _, i, _ in ordered), max))
         mibps = list(accumulate((m for _, _, m in ordered), max))
@@ -140,10 +148,10 @@ def wanted_levels(
             place = max(0, ceil(share * len(ordered)) - 1)
             found.add((iops[place], mibps[place]))
     for factor in ABOVE_ALL:
-        found.add((past.most_iops * factor, past.most_mibps))
-        found.add((past.most_iops, past.most_mibps * factor))
-        found.add((past.most_iops * factor, past.most_mibps * factor))
+        found.add((load_history.most_iops * factor, load_history.most_mibps))
+        found.add((load_history.most_iops, load_history.most_mibps * factor))
+        found.add((load_history.most_iops * factor, load_history.most_mibps * factor))
     return tuple(sorted(found))
 
 
-__all__ = ["NOTHING", "Past", "Period", "past", "wanted_levels"]
+__all__ = ["NOTHING", "BusyPeriod", "LoadHistory", "demand_levels", "load_history"]

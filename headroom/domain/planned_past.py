@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from headroom.domain.catalogue import capability
 from headroom.domain.choices import cheapest, included
-from headroom.domain.past import wanted_levels
-from headroom.domain.planning import for_the_record, plan_for, relieves
+from headroom.domain.past import demand_levels
+from headroom.domain.planning import plan_for, priced_only, relieves
 from headroom.domain.plans import Plan
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.situation import Situation
@@ -19,7 +19,7 @@ ALIKE = 0.97
 """Levels no further below another than this are not weighed beside it."""
 
 
-def of_past(situation: Situation) -> Iterator[Plan]:
+def plans_from_history(situation: Situation) -> Iterator[Plan]:
     """Plans for what earlier days wanted, and for what the volume can do today for less."""
     current, limits = situation.current, situation.limits
     if current.volume_type not in TARGETS:
@@ -32,10 +32,10 @@ def of_past(situation: Situation) -> Iterator[Plan]:
         limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, base[1])
     )
     wants = [(now.burst_iops, now.burst_mibps)]
-    if situation.past.known:
+    if situation.load_history.known:
         wants += [
             (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
-            for i, m in wanted_levels(situation.past, lambda i, m: _unit_usd(i, m, base))
+            for i, m in demand_levels(situation.load_history, lambda i, m: _unit_usd(i, m, base))
         ]
     least_iops = min(limits.min_iops, now.sustained_iops)
     least_mibps = min(limits.min_throughput_mibps, now.sustained_mibps)
@@ -50,7 +50,7 @@ def of_past(situation: Situation) -> Iterator[Plan]:
         base,
     )
     for volume_type in TARGETS:
-        if volume_type is VolumeType.GP2 or for_the_record(situation, volume_type):
+        if volume_type is VolumeType.GP2 or priced_only(situation, volume_type):
             continue
         for iops, mibps in wants:
             target = cheapest(

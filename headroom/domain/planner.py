@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from headroom.domain.catalogue import capability
 from headroom.domain.choices import cheapest, most
 from headroom.domain.demand import Binding
-from headroom.domain.planned_past import TARGETS, of_past
+from headroom.domain.planned_past import TARGETS, plans_from_history
 from headroom.domain.planning import (
     TIME_TO_EFFECT,
     capped,
-    for_the_record,
     plan_for,
     plan_to,
+    priced_only,
     relieves,
 )
 from headroom.domain.plans import Plan
@@ -42,15 +42,15 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
                 found.setdefault(plan.target, plan)
         for plan in _plain(situation):
             found.setdefault(plan.target, plan)
-    for plan in of_past(situation):
+    for plan in plans_from_history(situation):
         found.setdefault(plan.target, plan)
-    back = situation.lowered_from
+    back = situation.reduced_from
     if binding is not Binding.NOTHING and back is not None:
         plan_back = plan_for(situation, back, 1.0, capped_from=None)
         if plan_back is not None and relieves(situation, plan_back):
             found.setdefault(plan_back.target, plan_back)
-    if situation.also is not None:
-        plan_also = plan_for(situation, situation.also, 1.0, capped_from=None)
+    if situation.extra_target is not None:
+        plan_also = plan_for(situation, situation.extra_target, 1.0, capped_from=None)
         if plan_also is not None:
             found.setdefault(plan_also.target, plan_also)
     return tuple(found.values())
@@ -67,7 +67,7 @@ def _plain(situation: Situation) -> Iterator[Plan]:
 def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     """Plans of one type: one per level of demand, and the largest that the limits let through."""
     wanted = _levels(situation)
-    if for_the_record(situation, volume_type):
+    if priced_only(situation, volume_type):
         wanted = wanted[:1]  # not allowed: one is enough to see what it would cost
     blocked: Plan | None = None
     for step in wanted:

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from headroom.domain.catalogue import DURABILITY_PERCENT, Capability, capability
 from headroom.domain.choices import why_invalid
-from headroom.domain.copying import COPY_TIME
+from headroom.domain.copying import FULL_COPY_TIME
 from headroom.domain.demand import Binding
 from headroom.domain.plans import Plan
 from headroom.domain.rds_catalogue import full_copy
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 from headroom.domain.situation import Situation
-from headroom.domain.trades import only_unused
+from headroom.domain.trades import gives_up_only_unused
 
 TIME_TO_EFFECT = timedelta(minutes=30)
 """AWS says minutes to hours for new performance; the planner counts half an hour."""
@@ -41,15 +41,15 @@ def plan_for(
         origin=current,
         target=target,
         why=_why(current, target),
-        wanted_iops=round(demand.iops.floor * level, 3),
-        wanted_mibps=round(demand.mibps.floor * level, 3),
+        demand_iops=round(demand.iops.floor * level, 3),
+        demand_mibps=round(demand.mibps.floor * level, 3),
         meets_need=min(_reach(situation, then)) >= level,
         capability=then,
         monthly_usd=monthly,
         price_change_usd=monthly - before,
-        time_to_effect=COPY_TIME if full_copy(current, target) else TIME_TO_EFFECT,
+        time_to_effect=FULL_COPY_TIME if full_copy(current, target) else TIME_TO_EFFECT,
         reversible=target.size_gib == current.size_gib and not full_copy(current, target),
-        ended_minutes_per_day=0.0,
+        relieved_minutes_per_day=0.0,
         value_usd_per_day=0.0,
         capped_from=capped_from,
     )
@@ -63,7 +63,7 @@ def relieves(situation: Situation, plan: Plan) -> bool:
     if then.sustained_iops >= now.sustained_iops and then.sustained_mibps >= now.sustained_mibps:
         return True
     spare = 1 + situation.limits.headroom_percent / 100
-    return only_unused(plan, situation.demand, spare=spare)
+    return gives_up_only_unused(plan, situation.demand, spare=spare)
 
 
 def _raises(binding: Binding, now: Capability, then: Capability) -> bool:
@@ -119,7 +119,7 @@ def _why(current: Configuration, target: Configuration) -> str:
     return ", ".join(f"{way} {' and '.join(names)}" for way, names in changed.items())
 
 
-def for_the_record(situation: Situation, volume_type: VolumeType) -> bool:
+def priced_only(situation: Situation, volume_type: VolumeType) -> bool:
     """Whether a type is only priced beside the others: not allowed, or one there is no way back from.
 
     io2 keeps data more durably, which is never lowered: leaving gp3 for it cannot be given back.

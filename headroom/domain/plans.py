@@ -12,12 +12,12 @@ from headroom.domain.resources import LATER, Configuration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForSpace:
+class SpaceGrowth:
     """What a plan grows a database for when its free space is short. Sizes in GiB."""
 
     needed_gib: int
     """Size with which the owner's reserve stays free over the owner's horizon."""
-    enough_gib: int
+    target_size_gib: int
     """The smallest size RDS takes that is at least that."""
     free_gib: float
     """What was free when it was planned."""
@@ -31,25 +31,25 @@ class Plan:
 
     Prices in USD per month. `value_usd_per_day` is what waiting would cost over the next day, in
     dollars and in starved minutes at the owner's value, less what this plan and the best that can
-    follow it would; `ended_minutes_per_day` is negative where more minutes are expected to starve.
+    follow it would; `relieved_minutes_per_day` is negative where more minutes are expected to starve.
     """
 
     origin: Configuration
     target: Configuration
     why: str
-    wanted_iops: float
-    wanted_mibps: float
+    demand_iops: float
+    demand_mibps: float
     meets_need: bool
     capability: Capability
     monthly_usd: Decimal
     price_change_usd: Decimal
     time_to_effect: timedelta
     reversible: bool
-    ended_minutes_per_day: float
+    relieved_minutes_per_day: float
     value_usd_per_day: float
     capped_from: Configuration | None
     """The plan this one was cut down from by a ceiling, None if it was not."""
-    growth: ForSpace | None = field(default=None, metadata=LATER)
+    growth: SpaceGrowth | None = field(default=None, metadata=LATER)
     """Why the storage grows, where it is for free space; None where it is not."""
 
     @property

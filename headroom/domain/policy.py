@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from headroom.domain.daily import TimeOfDay
-from headroom.domain.enrolment import Reading
+from headroom.domain.enrolment import LimitsReader
 from headroom.domain.freezes import Freeze
 from headroom.domain.limits import Limits, Mode, TagsMay
 from headroom.domain.owners import DEFAULT_CODE_TAGS
 from headroom.domain.policy_fields import GROUP_TAG
 from headroom.domain.resources import Kind, Volume, VolumeType, spoken
-from headroom.domain.tags import MODE_TAG, followed
+from headroom.domain.tags import MODE_TAG, apply_tags
 from headroom.domain.traffic import BlastRadius
 
 
@@ -117,12 +117,12 @@ def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
 
     For a database only what names its kind allows anything; see enrolment.py.
     """
-    reading = Reading(kind=volume.ref.kind, limits=Limits())
+    reading = LimitsReader(kind=volume.ref.kind, limits=Limits())
     reading.defaults(policy.defaults)
     for number, rule in enumerate(policy.rules, start=1):
         if rule.selector.matches(volume):
             reading.rule(number, rule.settings, rule.selector.kind)
-    own = followed(reading.limits, volume.tags)
+    own = apply_tags(reading.limits, volume.tags)
     limits, origins = own.limits, reading.origins | dict(own.origins)
     if own.problem is not None:
         limits = replace(limits, mode=min(limits.mode, Mode.OBSERVE, key=list(Mode).index))
@@ -138,7 +138,7 @@ def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
     )
 
 
-def _mode_from(origins: Mapping[str, str], reading: Reading) -> str:
+def _mode_from(origins: Mapping[str, str], reading: LimitsReader) -> str:
     where = origins.get("mode", "defaults")
     if where.startswith("tag"):
         return "tag"

@@ -171,7 +171,7 @@ _QUOTAS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ScheduleSetting:
     """One of the settings: its field of Policy, reader, writer, schema and meaning."""
 
     field: str
@@ -181,21 +181,21 @@ class Told:
     meaning: str
 
 
-WHEN_AND_HOW_MANY: Mapping[str, Told] = MappingProxyType(
+SCHEDULE_AND_CONCURRENCY: Mapping[str, ScheduleSetting] = MappingProxyType(
     {
         **{
-            name: Told(
+            name: ScheduleSetting(
                 field=name, read=partial(_radius, name), write=_as_it_is,
                 schema={"type": "integer", "minimum": 1, "maximum": high}, meaning=meaning,
             )
             for name, (high, meaning) in RADIUS.items()
         },
-        "freezes": Told(
+        "freezes": ScheduleSetting(
             field="freezes", read=_freezes, write=_written_freezes,
             schema={"type": "array", "maxItems": MOST_FREEZES, "items": _FREEZE},
             meaning="Times in which nothing is changed.",
         ),
-        "calendars": Told(
+        "calendars": ScheduleSetting(
             field="calendars", read=_calendars, write=_written_list,
             schema={
                 "type": "array", "maxItems": MOST_CALENDARS,
@@ -204,7 +204,7 @@ WHEN_AND_HOW_MANY: Mapping[str, Told] = MappingProxyType(
             meaning="Change Calendars of AWS Systems Manager: nothing is changed while one of "
             "them is closed, or cannot be read.",
         ),
-        "regional_quotas": Told(
+        "regional_quotas": ScheduleSetting(
             field="quotas", read=_quotas, write=_written_quotas,
             schema={"type": "object", "additionalProperties": False, "properties": _QUOTAS},
             meaning="Your account's quotas for concurrent modifications, where AWS raised them; "

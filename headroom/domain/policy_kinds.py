@@ -7,7 +7,7 @@ from dataclasses import fields
 from types import MappingProxyType
 
 from headroom.domain.databases import STRIPES
-from headroom.domain.enrolment import at_most, must_be_named
+from headroom.domain.enrolment import at_most, requires_named_kind
 from headroom.domain.limits import MODES, Limits, Mode
 from headroom.domain.policy import Policy, Rule, Selector
 from headroom.domain.policy_fields import FRIENDLY
@@ -16,7 +16,7 @@ from headroom.domain.resources import GOVERNED, Kind, VolumeType
 from headroom.domain.tags import MODE_TAG
 
 NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
-DATABASES = tuple(kind for kind in GOVERNED if must_be_named(kind))
+DATABASES = tuple(kind for kind in GOVERNED if requires_named_kind(kind))
 ONLY_DATABASES = frozenset(
     name for name in FRIENDLY
     if name in ("grow_space", "free_space_percent", "space_horizon_days", "full_copy")
@@ -31,7 +31,7 @@ def overrides(later: Selector, rule: Selector) -> bool:
 
     What names no kind only narrows what was said of databases by name.
     """
-    named = rule.kind is not None and must_be_named(rule.kind)
+    named = rule.kind is not None and requires_named_kind(rule.kind)
     return not named or later.kind is rule.kind
 
 

@@ -9,7 +9,7 @@ MOST_MINUTES = 99_999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class QueueEntry:
     """A place in the queue. A stored one outlives the release that wrote it."""
 
     since: datetime

@@ -16,7 +16,7 @@ from headroom.domain.resources import Configuration, Modification, ModificationS
 
 SETTLES = timedelta(minutes=10)
 """How long after a change was accepted RDS may still show nothing of it."""
-ATTEMPT_LASTS = timedelta(hours=1)
+ATTEMPT_TTL = timedelta(hours=1)
 """How long after a call a change to its very target is taken for its effect."""
 
 
@@ -46,7 +46,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class LastObserved:
     """What the last look left behind: the settings then, the latest change, our last call."""
 
     identity: str
@@ -57,27 +57,27 @@ class Remembered:
     """When it was first seen under a name that another database had before; None where none had."""
 
 
-def remember(before: Remembered | None, seen: Seen, at: datetime) -> Remembered:
+def remember(before: LastObserved | None, seen: Seen, at: datetime) -> LastObserved:
     """What to remember after a look at `at`; the same look again changes nothing.
 
     Errs towards a change in flight: one that is not understood stops us, and counts as a slot.
     """
     if before is None or before.identity != seen.identity:
         change = _begun(seen, seen.configuration, at) if at_work(seen) else None
-        return Remembered(
+        return LastObserved(
             identity=seen.identity, configuration=seen.configuration, modification=change,
             named_at=None if before is None else at,
         )  # fmt: skip
     if before.configuration.database != seen.configuration.database:
         # Its owner made it Multi-AZ, or Single-AZ again: another price of the owner's own.
-        return Remembered(
+        return LastObserved(
             identity=seen.identity, configuration=seen.configuration,
             modification=_begun(seen, before.configuration, at), named_at=before.named_at,
         )  # fmt: skip
     attempt = before.attempt
-    if attempt is not None and at - attempt.at > ATTEMPT_LASTS:
+    if attempt is not None and at - attempt.at > ATTEMPT_TTL:
         attempt = None
-    return Remembered(
+    return LastObserved(
         identity=seen.identity,
         configuration=seen.configuration,
         modification=_latest(replace(before, attempt=attempt), seen, at),
@@ -86,20 +86,20 @@ def remember(before: Remembered | None, seen: Seen, at: datetime) -> Remembered:
     )
 
 
-def accepted(before: Remembered | None, seen: Seen, attempt: Attempt) -> Remembered:
+def accepted(before: LastObserved | None, seen: Seen, attempt: Attempt) -> LastObserved:
     """What to remember once RDS accepted `attempt`; `seen` is what it answered."""
     change = Modification(
         state=ModificationState.MODIFYING, started_at=attempt.at, ended_at=None,
         origin=attempt.origin, target=attempt.target, progress_percent=0,
     )  # fmt: skip
-    return Remembered(
+    return LastObserved(
         identity=seen.identity if before is None else before.identity,
         configuration=attempt.origin, modification=change, attempt=attempt,
         named_at=None if before is None else before.named_at,
     )  # fmt: skip
 
 
-def named(volume: Volume, noted: Remembered | None) -> Volume:
+def named(volume: Volume, noted: LastObserved | None) -> Volume:
     """The storage as begun when the database took its name over: what was published under that
     name before is another one's, as after the switchover of a blue/green deployment."""
     if noted is None or noted.named_at is None:
@@ -112,7 +112,7 @@ def at_work(seen: Seen) -> bool:
     return seen.working or (seen.target is not None and not seen.settled)
 
 
-def _latest(before: Remembered, seen: Seen, at: datetime) -> Modification | None:
+def _latest(before: LastObserved, seen: Seen, at: datetime) -> Modification | None:
     last = before.modification
     landed = seen.configuration != before.configuration
     heads_for = _pending_now(before, seen) or (seen.configuration if landed else None)
@@ -129,7 +129,7 @@ def _latest(before: Remembered, seen: Seen, at: datetime) -> Modification | None
     return _begun(seen, before.configuration, at)
 
 
-def _pending_now(before: Remembered, seen: Seen) -> Configuration | None:
+def _pending_now(before: LastObserved, seen: Seen) -> Configuration | None:
     """The pending storage if it is being applied; what waits for a maintenance window is not."""
     last, attempt = before.modification, before.attempt
     called_for = {attempt.target} if attempt is not None else set()
@@ -138,7 +138,7 @@ def _pending_now(before: Remembered, seen: Seen) -> Configuration | None:
     return seen.target if not seen.settled or seen.target in called_for else None
 
 
-def _which(before: Remembered, heads_for: Configuration, at: datetime) -> Modification:
+def _which(before: LastObserved, heads_for: Configuration, at: datetime) -> Modification:
     """The change that leads to `heads_for`: the one known, ours just called for, or a new one."""
     last, attempt = before.modification, before.attempt
     if last is not None and last.in_flight:

@@ -15,7 +15,7 @@ from statistics import mean, median
 
 from headroom.domain.pressure import Minute
 
-DEVICE_SHOWS = 1024.0
+MAX_VISIBLE_QUEUE = 1024.0
 """Most operations an EBS device shows as waiting; more of them wait unseen in the application."""
 FULL = 0.97
 """Share of that at which a queue is taken for cut off."""
@@ -37,7 +37,7 @@ ABOVE = 1.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class DemandRatio:
     """What one kind of evidence says: wanted over served.
 
     `least` is the lowest ratio consistent with it, `likely` what it points to, with a `weight`
@@ -51,7 +51,7 @@ class Reach:
     source: str = ""
 
 
-def by_growth(pressed: Sequence[Minute]) -> Reach | None:
+def ratio_from_queue_growth(pressed: Sequence[Minute]) -> DemandRatio | None:
     """Served plus growth of the queue is the arrival rate of an open load, while it can be seen.
 
     None when the queue does not grow, or is cut off in all but one minute of those saturated.
@@ -60,21 +60,21 @@ def by_growth(pressed: Sequence[Minute]) -> Reach | None:
     cut: list[float] = []
     seen = [m for m in pressed if m.saturated and m.queue is not None and m.ops > 0]
     for before, after in pairwise(seen):
-        if before.queue is None or after.queue is None or before.queue >= FULL * DEVICE_SHOWS:
+        if before.queue is None or after.queue is None or before.queue >= FULL * MAX_VISIBLE_QUEUE:
             continue
         seconds = (after.at - before.at).total_seconds()
         rate = 1 + (after.queue - before.queue) / seconds / after.ops
-        (cut if after.queue >= FULL * DEVICE_SHOWS else whole).append(rate)
+        (cut if after.queue >= FULL * MAX_VISIBLE_QUEUE else whole).append(rate)
     ratio = mean(whole or cut or [1.0])
     if ratio <= 1.0:
         return None
     if len(whole) < WHOLE_STEPS:  # it went on growing where nobody sees it
-        return Reach(least=ratio, likely=ratio, source="queue growth, cut off")
+        return DemandRatio(least=ratio, likely=ratio, source="queue growth, cut off")
     weight = CUT_WEIGHT if cut else GROWTH_WEIGHT
-    return Reach(least=ratio, likely=ratio, weight=weight, source="queue growth")
+    return DemandRatio(least=ratio, likely=ratio, weight=weight, source="queue growth")
 
 
-def by_earlier_days(levels: Sequence[float], served: float) -> Reach | None:
+def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRatio | None:
     """What the same hours of earlier days took, where that is more than `served`.
 
     The second highest day counts, so that one odd day is no rule; None if no day took more.
@@ -83,7 +83,7 @@ def by_earlier_days(levels: Sequence[float], served: float) -> Reach | None:
     if not higher or not served:
         return None
     likely = higher[min(1, len(higher) - 1)] / served
-    return Reach(
+    return DemandRatio(
         least=likely if len(higher) > 1 else 1.0,
         likely=likely,
         upper=max(NO_BOUND, higher[0] / served),
@@ -104,7 +104,9 @@ def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tu
     return tuple(levels[day] for day in sorted(levels))
 
 
-def by_burst(bursts: Sequence[Minute], calm: Sequence[Minute], *, by_iops: bool) -> Reach | None:
+def ratio_from_bursts(
+    bursts: Sequence[Minute], calm: Sequence[Minute], *, by_iops: bool
+) -> DemandRatio | None:
     """How far bursts inside the minute went above the limit, from their share and their queue.
 
     Busy at the limit for `b` seconds, a burst of `t` seconds left a backlog that drained in the
@@ -115,7 +117,7 @@ def by_burst(bursts: Sequence[Minute], calm: Sequence[Minute], *, by_iops: bool)
     if not found:
         return None
     place = ceil(MOST_OF_BURSTS * len(found)) - 1
-    return Reach(
+    return DemandRatio(
         likely=sorted(likely for likely, _ in found)[place],
         upper=min(NO_BOUND, max(upper for _, upper in found)),
         weight=BURST_WEIGHT,
@@ -138,7 +140,7 @@ def _burst(minute: Minute, calm: Sequence[Minute], *, by_iops: bool) -> tuple[fl
         return usual, upper  # without a calm minute, bursts and the rest cannot be told apart
     idle_queue = median([m.queue for m in calm if m.queue is not None] or [0.0])
     peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
-    if peak >= FULL * DEVICE_SHOWS:
+    if peak >= FULL * MAX_VISIBLE_QUEUE:
         return usual, upper
     drain_s = peak / (minute.ops / took * limit * (1 - rest)) if rest < 1 else 0.0
     burst_s = busy_s - drain_s
@@ -147,7 +149,7 @@ def _burst(minute: Minute, calm: Sequence[Minute], *, by_iops: bool) -> tuple[fl
     return min(upper, 1 + peak / (minute.ops / took * limit * burst_s)), upper
 
 
-def by_ended(runs_min: Sequence[float], rest: float) -> Reach | None:
+def ratio_from_ended_pressure(runs_min: Sequence[float], rest: float) -> DemandRatio | None:
     """Pressure that ended by itself: all that arrived in it was served before it ended.
 
     On average the load of such a run is what was served; how much of the run it took to arrive is
@@ -157,13 +159,13 @@ def by_ended(runs_min: Sequence[float], rest: float) -> Reach | None:
         return None
     usual = 2 - min(1.0, rest)
     upper = rest + (1 - rest) * max(runs_min) * 60
-    return Reach(
+    return DemandRatio(
         likely=usual, upper=min(NO_BOUND, max(usual, upper)), weight=BURST_WEIGHT,
         source="pressure that ended by itself",
     )  # fmt: skip
 
 
-def little_bound(free: Sequence[Minute], pressed: Sequence[Minute]) -> float:
+def littles_law_bound(free: Sequence[Minute], pressed: Sequence[Minute]) -> float:
     """Most the load could be over what it got, by Little's law; never a target.
 
     No bound where the queue is cut off: the rest of it waits unseen.
@@ -171,12 +173,12 @@ def little_bound(free: Sequence[Minute], pressed: Sequence[Minute]) -> float:
     queues = [m.queue for m in pressed if m.queue is not None]
     calm = [m.latency_ms for m in free if m.latency_ms and m.ops > 1]
     took = mean(m.ops for m in pressed) if pressed else 0.0
-    if not queues or not calm or not took or max(queues) >= FULL * DEVICE_SHOWS:
+    if not queues or not calm or not took or max(queues) >= FULL * MAX_VISIBLE_QUEUE:
         return NO_BOUND
     return min(NO_BOUND, max(1.0, median(queues) / (median(calm) / 1000) / took))
 
 
-def together(reaches: Sequence[Reach | None], bound: float) -> Reach:
+def combine_ratios(reaches: Sequence[DemandRatio | None], bound: float) -> DemandRatio:
     """All evidence as one: the highest of what is certain, and of what is pointed to.
 
     Without evidence the usual excess of a censored load, no higher than `bound`.
@@ -186,7 +188,7 @@ def together(reaches: Sequence[Reach | None], bound: float) -> Reach:
     telling = [r for r in known if r.weight > 0]
     upper = max(least, min(bound, max((r.upper for r in telling), default=NO_BOUND)))
     likely = max((r.likely for r in telling), default=min(USUAL, upper))
-    return Reach(
+    return DemandRatio(
         least=least,
         likely=max(least, likely),
         upper=max(least, likely, upper),

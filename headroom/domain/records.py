@@ -35,7 +35,7 @@ class Step(StrEnum):
     """A rollback landed: the volume has what it had before."""
     GONE = "gone"
     REJECTED_SIGNAL = "rejected_signal"
-    ROLLBACK_ASKED = "rollback_asked"
+    ROLLBACK_REQUESTED = "rollback_requested"
     PAUSED = "paused"
     RESUMED = "resumed"
     BREAKER_OPENED = "breaker_opened"
@@ -46,7 +46,7 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     None: frozenset(
         {
             Step.DECIDED, Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED,
-            Step.BREAKER_CLOSED, Step.ROLLBACK_ASKED,
+            Step.BREAKER_CLOSED, Step.ROLLBACK_REQUESTED,
         }
     ),
     Step.DECIDED: frozenset({Step.AWAITING, Step.INTENDED, Step.WITHDRAWN}),
@@ -91,7 +91,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glimpse:
+class RecordSummary:
     """What an index shows of a record: all but its body and its hashes."""
 
     decision_id: str

@@ -16,23 +16,23 @@ QUIET_AFTER_REJECTION = DAY
 """How long nothing like a rejected plan is asked for again."""
 QUIET_AFTER_ROLLBACK = DAY
 """How long a volume is left as it is after a rollback."""
-ROLLBACK_WAITS = DAY
+ROLLBACK_TTL = DAY
 """How long a rollback that is blocked for now waits for its turn."""
-ONE_BY_ITSELF = timedelta(days=14)
+AUTO_ROLLBACK_INTERVAL = timedelta(days=14)
 """No rollback happens by itself that soon after another one: no loop of raise and return."""
-MOST_UNANSWERED = 3
+MAX_UNANSWERED = 3
 """Requests that may be rejected or run out in 24 h before nothing more is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ApprovalRequest:
     """A request that waits for a person, or was approved and is not carried out yet.
 
     `price_change_usd` (USD per month) is what a person was asked for: no more is ever spent on it.
     """
 
     decision_id: str
-    asked_at: datetime
+    requested_at: datetime
     expires: datetime
     origin: Configuration
     target: Configuration
@@ -58,11 +58,11 @@ class Declined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackAsked:
+class RollbackRequest:
     """Somebody wants the change of `decision_id` undone; open until done, refused or expired."""
 
     decision_id: str
-    asked_at: datetime
+    requested_at: datetime
     expires: datetime
     who: str
     reason: str = ""

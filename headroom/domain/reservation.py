@@ -15,7 +15,7 @@ from headroom.domain.approval import unapproved, why_approval
 from headroom.domain.decision import Decision
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
-from headroom.domain.resource_state import ResourceState, micro_usd, usd
+from headroom.domain.resource_state import StoredState, micro_usd, usd
 from headroom.domain.verdicts import Guardrail
 
 
@@ -29,7 +29,7 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unfit:
+class IntentRefusal:
     """Why an intent is refused, in the words of ports.NotIntended."""
 
     why: str
@@ -37,8 +37,8 @@ class Unfit:
 
 
 def reservation(
-    state: ResourceState, decision: Decision, last: Step | None, now: datetime
-) -> Reservation | Unfit:
+    state: StoredState, decision: Decision, last: Step | None, now: datetime
+) -> Reservation | IntentRefusal:
     """What the intent of `decision` reserves, or why it may not be intended.
 
     `last` is the last step of the decision's chain. The account's limit is the one its chosen
@@ -46,58 +46,68 @@ def reservation(
     """
     answer = decision.answer
     if not isinstance(answer, Act) or last not in (Step.DECIDED, Step.APPROVED):
-        return Unfit(why="exists", detail=f"the chain of {decision.decision_id} is past `decided`")
+        return IntentRefusal(
+            why="exists", detail=f"the chain of {decision.decision_id} is past `decided`"
+        )
     if state.lease_until is not None and now < state.lease_until:
         holder = "" if state.chain is None else f" by {state.chain.decision_id}"
-        return Unfit(why="leased", detail=f"held{holder} until {state.lease_until.isoformat()}")
+        return IntentRefusal(
+            why="leased", detail=f"held{holder} until {state.lease_until.isoformat()}"
+        )
     if state.breaker_opened_at is not None:
         since = state.breaker_opened_at.isoformat()
-        return Unfit(why="breaker", detail=f"its breaker is open since {since}; a person closes it")
+        return IntentRefusal(
+            why="breaker", detail=f"its breaker is open since {since}; a person closes it"
+        )
     if last is Step.APPROVED:
         problem = unapproved(state, answer.plan, decision.decision_id, now)
         if problem is not None:
-            return Unfit(why="unapproved", detail=problem)
+            return IntentRefusal(why="unapproved", detail=problem)
     elif (why := answer.approval or _needs_a_person(state, decision, answer.plan)) is not None:
-        return Unfit(why="unapproved", detail=f"a person must agree: {why}")
+        return IntentRefusal(why="unapproved", detail=f"a person must agree: {why}")
     elif state.last_decision_id != decision.decision_id:
-        return Unfit(why="moved", detail=f"{state.last_decision_id} was decided since")
+        return IntentRefusal(why="moved", detail=f"{state.last_decision_id} was decided since")
     limit = account_limit(decision, answer.plan)
     if limit is None:
-        return Unfit(why="budget", detail="the decision names no limit for the account's increases")
+        return IntentRefusal(
+            why="budget", detail="the decision names no limit for the account's increases"
+        )
     if state.enrolment_usd is None:
-        return Unfit(why="budget", detail="no price at enrolment is known to count from")
+        return IntentRefusal(why="budget", detail="no price at enrolment is known to count from")
     planned = max(0, micro_usd(answer.plan.monthly_usd - _counted_from(state, decision)))
-    delta = max(0, planned - state.own_micro_usd)
+    delta = max(0, planned - state.resource_micro_usd)
     allowed = decision.effective.limits.price_increase_usd
     if delta > 0 and planned > micro_usd(allowed, ROUND_FLOOR):
         detail = f"${usd(planned)} above enrolment, ${allowed} allowed for this resource"
-        return Unfit(why="budget", detail=detail)
+        return IntentRefusal(why="budget", detail=detail)
     room = micro_usd(limit, ROUND_FLOOR) - delta
     if delta > 0 and room < 0:
         detail = f"needs ${usd(delta)} more, the account's limit is ${limit}"
-        return Unfit(why="budget", detail=detail)
+        return IntentRefusal(why="budget", detail=detail)
     return Reservation(planned=planned, delta=delta, room=room)
 
 
-def _counted_from(state: ResourceState, decision: Decision) -> Decimal:
+def _counted_from(state: StoredState, decision: Decision) -> Decimal:
     """The price that increases are counted from: at enrolment, of a cluster today's less our own.
 
     A cluster's bill moves with its load; see cluster_decision.counted_from. What it cost before
     our own change is no increase.
     """
-    if decision.cluster is not None and decision.rolls_back is not None:
+    if decision.cluster is not None and decision.rollback_of is not None:
         plan = decision.answer.plan if isinstance(decision.answer, Act) else None
         return Decimal(0) if plan is None else plan.monthly_usd
     if decision.cluster is not None and decision.current_usd is not None:
-        return decision.current_usd - usd(state.own_micro_usd)
+        return decision.current_usd - usd(state.resource_micro_usd)
     return Decimal(0) if state.enrolment_usd is None else state.enrolment_usd
 
 
-def whose(unfit: Unfit, decision: Decision, decisions: Sequence[Decision]) -> str:
+def whose(
+    why_not_recordable: IntentRefusal, decision: Decision, decisions: Sequence[Decision]
+) -> str:
     """Why an intent is refused, and for whose sake where several are made together."""
     if len(decisions) == 1:
-        return unfit.detail
-    return f"{decision.observation.volume.ref.resource_id}: {unfit.detail}"
+        return why_not_recordable.detail
+    return f"{decision.observation.volume.ref.resource_id}: {why_not_recordable.detail}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,20 +118,20 @@ class Together:
     room: int
 
 
-def together(fits: Sequence[Reservation]) -> Together | Unfit:
+def together(fits: Sequence[Reservation]) -> Together | IntentRefusal:
     """The reservations of several resources as one; the narrowest of their limits counts."""
     delta = sum(fit.delta for fit in fits)
     limit = min((fit.room + fit.delta for fit in fits if fit.delta > 0), default=0)
     if delta > limit:
         detail = f"needs ${usd(delta)} more together, the account's limit is ${usd(limit)}"
-        return Unfit(why="budget", detail=detail)
+        return IntentRefusal(why="budget", detail=detail)
     return Together(delta=delta, room=limit - delta)
 
 
-def _needs_a_person(state: ResourceState, decision: Decision, plan: Plan) -> str | None:
+def _needs_a_person(state: StoredState, decision: Decision, plan: Plan) -> str | None:
     """Why a person must agree whatever the decision says; a rollback they want is their word."""
     wanted = state.rollback
-    if wanted is not None and wanted.by_person and wanted.decision_id == decision.rolls_back:
+    if wanted is not None and wanted.by_person and wanted.decision_id == decision.rollback_of:
         return None
     return why_approval(decision.effective.limits, plan)
 
@@ -140,7 +150,7 @@ def account_limit(decision: Decision, plan: Plan) -> Decimal | None:
 
 
 def intended_body(
-    decision: Decision, plan: Plan, planned: Reservation, state: ResourceState
+    decision: Decision, plan: Plan, planned: Reservation, state: StoredState
 ) -> dict[str, object]:
     """What the `intended` record tells; `state` is the one after it.
 

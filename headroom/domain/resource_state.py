@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 
-from headroom.domain.queue_place import Waiting
-from headroom.domain.requests import Asked, Declined, RollbackAsked, RolledBack
+from headroom.domain.queue_place import QueueEntry
+from headroom.domain.requests import ApprovalRequest, Declined, RollbackRequest, RolledBack
 from headroom.domain.standing import KnownModification, OpenChain, Signature
 
 MICRO = 1_000_000
@@ -27,7 +27,7 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceState:
+class StoredState:
     """All that the ledger keeps about one resource. Money in micro-USD per month but enrolment."""
 
     enrolment_usd: Decimal | None = None
@@ -45,30 +45,30 @@ class ResourceState:
     retry_not_before: datetime | None = None
     """After a refusal: when AWS may be asked again; until a change was accepted."""
     last_act_at: datetime | None = None
-    last_looked_at: datetime | None = None
+    last_reconciled_at: datetime | None = None
     chain: OpenChain | None = None
     fencing: int = 0
     lease_until: datetime | None = None
     last_signature: Signature | None = None
     last_decision_id: str | None = None
-    pending_act: str | None = None
+    unstarted_act: str | None = None
     """The last decision if it is to act and no record followed its first one yet."""
     escalated_causes: tuple[str, ...] = ()
     failures_in_a_row: int = 0
     breaker_opened_at: datetime | None = None
     """Since when nothing is done after repeated failures; until a person closes it."""
     due_at: datetime | None = None
-    asking: Asked | None = None
+    approval_request: ApprovalRequest | None = None
     declined: tuple[Declined, ...] = ()
-    rollback: RollbackAsked | None = None
+    rollback: RollbackRequest | None = None
     rolled_back: RolledBack | None = None
-    called_at: datetime | None = None
+    last_request_at: datetime | None = None
     """When a person last asked or answered something; no look puts it off until it is taken in."""
-    waiting: Waiting | None = None
+    waiting: QueueEntry | None = None
     """Its place in the queue; None when it does not wait there."""
 
     @property
-    def own_micro_usd(self) -> int:
+    def resource_micro_usd(self) -> int:
         """This resource's part of the account's sum: the most that is or may come in force."""
         return max(self.in_force_micro_usd, *(r.micro_usd for r in self.reserved), 0)
 

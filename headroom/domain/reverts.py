@@ -10,7 +10,7 @@ from headroom.domain.catalogue import capability
 from headroom.domain.plans import Plan
 from headroom.domain.resources import Configuration
 from headroom.domain.standing import KnownModification
-from headroom.domain.way_back import OURS
+from headroom.domain.way_back import BY_HEADROOM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +19,9 @@ class Revert:
 
     at: datetime
     """When the other change started."""
-    ours: Configuration
+    our_configuration: Configuration
     """What we had made of the volume."""
-    theirs: Configuration
+    external_configuration: Configuration
     """What the other change made of it."""
     lowered: bool | None
     """Whether it took away what we had raised, or gave back what we took; None if only the type."""
@@ -32,7 +32,10 @@ class Revert:
         """Whether `plan` goes once more where the volume was taken back from."""
         now, then = capability(plan.origin), plan.capability
         kind = plan.target.volume_type
-        if self.type_undone and kind is self.ours.volume_type is not plan.origin.volume_type:
+        if (
+            self.type_undone
+            and kind is self.our_configuration.volume_type is not plan.origin.volume_type
+        ):
             return True
         if self.lowered is None:
             return False
@@ -54,24 +57,35 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     is undone any more.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
-    last_ours = max((i for i, m in enumerate(known) if m.by == OURS), default=None)
+    last_ours = max((i for i, m in enumerate(known) if m.by == BY_HEADROOM), default=None)
     if last_ours is None or last_ours == len(known) - 1:
         return None
-    ours, theirs = known[last_ours], known[-1]
-    if ours.origin is None or ours.target is None or theirs.target is None:
+    our_configuration, external_configuration = known[last_ours], known[-1]
+    if (
+        our_configuration.origin is None
+        or our_configuration.target is None
+        or external_configuration.target is None
+    ):
         return None
-    before, made, now = (_reach(c) for c in (ours.origin, ours.target, theirs.target))
+    before, made, now = (
+        _reach(c)
+        for c in (our_configuration.origin, our_configuration.target, external_configuration.target)
+    )
     moved = [
         (now_one - made_one) * (made_one - before_one) < 0
         for before_one, made_one, now_one in zip(before, made, now, strict=True)
     ]
-    kind = ours.target.volume_type
-    type_undone = ours.origin.volume_type is not kind is not theirs.target.volume_type
+    kind = our_configuration.target.volume_type
+    type_undone = (
+        our_configuration.origin.volume_type
+        is not kind
+        is not external_configuration.target.volume_type
+    )
     if not any(moved) and not type_undone:
         return None
     down = [n < m for n, m, undone in zip(now, made, moved, strict=True) if undone]
     return Revert(
-        at=theirs.started_at, ours=ours.target, theirs=theirs.target, lowered=any(down) if down else None,
+        at=external_configuration.started_at, our_configuration=our_configuration.target, external_configuration=external_configuration.target, lowered=any(down) if down else None,
         type_undone=type_undone,
     )  # fmt: skip
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.answers import Act, Answer, Escalate, Hold, Reason
-from headroom.domain.approval import Unanswerable, why_approval
+from headroom.domain.answers import Act, Action, Escalate, Hold, Reason
+from headroom.domain.approval import InvalidAnswer, why_approval
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import Decision, decide
 from headroom.domain.digest import digest
-from headroom.domain.evidence import NOTHING_ALLOWED, Evidence
+from headroom.domain.evidence import DENY_ALL_POLICY, DecisionInput
 from headroom.domain.guardrails import judge
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.observation import Observation
@@ -24,17 +24,17 @@ from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, Policy
 from headroom.domain.pressure import minutes
 from headroom.domain.records import Step
-from headroom.domain.requests import ROLLBACK_WAITS, RollbackAsked
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.requests import ROLLBACK_TTL, RollbackRequest
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import Configuration, PriceUnknown
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation
 
-NOT_ASKED = frozenset(
+EXEMPT_GUARDRAILS = frozenset(
     {
         # Whether it pays, and what is known of the load: a person, or proof, has decided that.
-        Guardrail.WORTH_IT, Guardrail.DATA, Guardrail.INSTANCE_LIMIT,
-        Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_CALM,
-        Guardrail.GIVE_BACK_SLOT, Guardrail.GIVE_BACK_WAY_BACK,
+        Guardrail.COST_BENEFIT, Guardrail.DATA, Guardrail.INSTANCE_LIMIT,
+        Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_STABILIZATION,
+        Guardrail.GIVE_BACK_SLOT, Guardrail.GIVE_BACK_REVERSIBLE,
         # It goes to what the volume had, not to something that was guessed.
         Guardrail.TYPES, Guardrail.LARGEST_STEP,
         # Quiet times keep Headroom from changing its mind, not people from changing theirs.
@@ -46,46 +46,48 @@ IN_USE_WITHIN = timedelta(hours=1)
 IN_USE_MINUTES = 2
 IN_USE = 1.05
 """Share of what a volume had before above which a minute needs what a raise added to it."""
-UNDONE_BY_NOBODY = frozenset({Step.FAILED, Step.GONE, Step.NOT_APPLIED})
+NOTHING_TO_UNDO = frozenset({Step.FAILED, Step.GONE, Step.NOT_APPLIED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class AcceptedRollback:
     """A wish that makes sense, and the state once it is recorded."""
 
-    wish: RollbackAsked
-    state: ResourceState
+    wish: RollbackRequest
+    state: StoredState
 
 
-def wanted(
-    state: ResourceState, decision_id: str, steps: Sequence[Step], *, at: datetime, who: str,
+def request_rollback(
+    state: StoredState, decision_id: str, steps: Sequence[Step], *, at: datetime, who: str,
     reason: str,
-) -> Wanted | Unanswerable:  # fmt: skip
+) -> AcceptedRollback | InvalidAnswer:  # fmt: skip
     """The state once somebody asked to undo the change of a chain, or why that makes no sense."""
     if not steps or steps[0] is not Step.DECIDED:
-        return Unanswerable(why="unknown", detail="there is no such decision")
-    if Step.APPLIED not in steps or steps[-1] in UNDONE_BY_NOBODY:
+        return InvalidAnswer(why="unknown", detail="there is no such decision")
+    if Step.APPLIED not in steps or steps[-1] in NOTHING_TO_UNDO:
         detail = f"it changed nothing: its last step is {steps[-1].value}"
-        return Unanswerable(why="not_applied", detail=detail)
+        return InvalidAnswer(why="not_applied", detail=detail)
     if state.rollback is not None:
         asked = state.rollback
         detail = f"{asked.who} asked for a rollback of {asked.decision_id} already; it waits"
-        return Unanswerable(
+        return InvalidAnswer(
             why="asked", detail=f"{detail} until {asked.expires:%Y-%m-%d %H:%M} UTC"
         )
     if state.rolled_back is not None and state.rolled_back.decision_id == decision_id:
         detail = f"it was undone at {state.rolled_back.at:%Y-%m-%d %H:%M} UTC"
-        return Unanswerable(why="undone", detail=detail)
-    mine = RollbackAsked(
-        decision_id=decision_id, asked_at=at, expires=at + ROLLBACK_WAITS, who=who, reason=reason
+        return InvalidAnswer(why="undone", detail=detail)
+    mine = RollbackRequest(
+        decision_id=decision_id, requested_at=at, expires=at + ROLLBACK_TTL, who=who, reason=reason
     )
     # While a change is open, the end of its chain takes the wish up at once.
-    called_at = at if state.chain is None else state.called_at
-    moved = replace(state, rollback=mine, called_at=called_at, due_at=min(at, state.due_at or at))
-    return Wanted(wish=mine, state=moved)
+    last_request_at = at if state.chain is None else state.last_request_at
+    moved = replace(
+        state, rollback=mine, last_request_at=last_request_at, due_at=min(at, state.due_at or at)
+    )
+    return AcceptedRollback(wish=mine, state=moved)
 
 
-def way_back(change: Plan, current: Configuration, noun: str = "volume") -> Configuration | str:
+def reversal(change: Plan, current: Configuration, noun: str = "volume") -> Configuration | str:
     """What `current` becomes when `change` is undone, or why that cannot be."""
     if _performance(current) != _performance(change.target):
         return f"the {noun} was changed since: it is {current}, the change made it {change.target}"
@@ -119,21 +121,23 @@ def _performance(configuration: Configuration) -> Configuration:
     return replace(configuration, size_gib=1)
 
 
-def decide_rollback(evidence: Evidence, asked: RollbackAsked, change: Plan) -> Decision:
+def decide_rollback(
+    decision_input: DecisionInput, asked: RollbackRequest, change: Plan
+) -> Decision:
     """Act, Hold or Escalate on the wish to undo `change`; pure, like decide()."""
-    base = decide(evidence)
-    at, limits = evidence.observation.at, base.effective.limits
-    noun = evidence.observation.volume.ref.noun
-    back = way_back(change, evidence.observation.volume.configuration, noun)
+    base = decide(decision_input)
+    at, limits = decision_input.observation.at, base.effective.limits
+    noun = decision_input.observation.volume.ref.noun
+    back = reversal(change, decision_input.observation.volume.configuration, noun)
     if isinstance(back, str):
         return _told(base, asked, (), refused(back, "rollback_has_no_way", None))
-    plan = _plan(evidence, asked, change, back)
+    plan = _plan(decision_input, asked, change, back)
     if plan is None:
         why = f"no price is known for what the {noun} had before"
         return _told(base, asked, (), refused(why, "price_unknown", None))
-    judgement = judge_rollback(base, evidence, plan, by_person=asked.by_person)
-    answer: Answer
-    in_use = None if asked.by_person else still_used(evidence.observation, back)
+    judgement = judge_rollback(base, decision_input, plan, by_person=asked.by_person)
+    answer: Action
+    in_use = None if asked.by_person else still_used(decision_input.observation, back)
     if judgement.allowed and at >= asked.expires:
         answer = refused("it expired before it could be done", "rollback_expired", plan)
     elif in_use is not None:
@@ -151,7 +155,7 @@ def decide_rollback(evidence: Evidence, asked: RollbackAsked, change: Plan) -> D
 
 
 def judge_rollback(
-    base: Decision, evidence: Evidence, plan: Plan, *, by_person: bool,
+    base: Decision, decision_input: DecisionInput, plan: Plan, *, by_person: bool,
     approved_usd: Decimal | None = None,
 ) -> PlanJudgement:  # fmt: skip
     """What every guardrail says about a rollback; those that have no say in it say so.
@@ -161,10 +165,12 @@ def judge_rollback(
     effective = base.effective
     if by_person:
         effective = replace(effective, limits=replace(effective.limits, slots_reserve=0))
-    return without_say(judge(case_of(base, evidence, plan, effective, approved_usd)), NOT_ASKED)
+    return with_exemptions(
+        judge(case_of(base, decision_input, plan, effective, approved_usd)), EXEMPT_GUARDRAILS
+    )
 
 
-def without_say(judged: PlanJudgement, not_asked: Set[Guardrail]) -> PlanJudgement:
+def with_exemptions(judged: PlanJudgement, not_asked: Set[Guardrail]) -> PlanJudgement:
     """The judgement of a rollback, in which `not_asked` have no say and tell so."""
     verdicts = tuple(
         verdict_of(
@@ -178,39 +184,39 @@ def without_say(judged: PlanJudgement, not_asked: Set[Guardrail]) -> PlanJudgeme
 
 
 def case_of(
-    base: Decision, evidence: Evidence, plan: Plan, effective: EffectiveLimits,
+    base: Decision, decision_input: DecisionInput, plan: Plan, effective: EffectiveLimits,
     approved_usd: Decimal | None,
 ) -> Case:  # fmt: skip
     """The case of one plan under what `base` concluded from the evidence."""
-    policy = evidence.policy
+    policy = decision_input.policy
     return Case(
         plan=plan, observation=base.observation, demand=base.demand, diagnosis=base.diagnosis,
-        standing=base.standing, effective=effective, approved_usd=approved_usd,
-        policy=policy if isinstance(policy, Policy) else NOTHING_ALLOWED, space=base.space,
+        resource_state=base.resource_state, effective=effective, approved_usd=approved_usd,
+        policy=policy if isinstance(policy, Policy) else DENY_ALL_POLICY, space=base.space,
     )  # fmt: skip
 
 
 def _plan(
-    evidence: Evidence, asked: RollbackAsked, change: Plan, back: Configuration
+    decision_input: DecisionInput, asked: RollbackRequest, change: Plan, back: Configuration
 ) -> Plan | None:
-    current = evidence.observation.volume.configuration
-    if evidence.prices is None:
+    current = decision_input.observation.volume.configuration
+    if decision_input.prices is None:
         return None
     try:
-        then, now = evidence.prices.monthly(back), evidence.prices.monthly(current)
+        then, now = decision_input.prices.monthly(back), decision_input.prices.monthly(current)
     except PriceUnknown:
         return None
     can = capability(back)
     return Plan(
         origin=current, target=back, why=f"undoes {asked.decision_id} ({change.why})",
-        wanted_iops=can.sustained_iops, wanted_mibps=can.sustained_mibps, meets_need=True,
+        demand_iops=can.sustained_iops, demand_mibps=can.sustained_mibps, meets_need=True,
         capability=can, monthly_usd=then, price_change_usd=then - now,
-        time_to_effect=TIME_TO_EFFECT, reversible=True, ended_minutes_per_day=0.0,
+        time_to_effect=TIME_TO_EFFECT, reversible=True, relieved_minutes_per_day=0.0,
         value_usd_per_day=0.0, capped_from=None,
     )  # fmt: skip
 
 
-def blocked(judgement: PlanJudgement, asked: RollbackAsked, at: datetime) -> Answer:
+def blocked(judgement: PlanJudgement, asked: RollbackRequest, at: datetime) -> Action:
     """Hold for what clears in time, else give it up and say so."""
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     lasting = [v for v in judgement.blocking if not v.temporary]
@@ -224,27 +230,29 @@ def blocked(judgement: PlanJudgement, asked: RollbackAsked, at: datetime) -> Ans
     until = max(known).astimezone(UTC) if len(known) == len(judgement.blocking) else None
     if until is not None and until >= asked.expires:
         until = asked.expires
-    return Hold(reason=Reason.BLOCKED_FOR_NOW, until=until, would_take=judgement.plan)
+    return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=judgement.plan)
 
 
 def refused(why: str, cause: str, plan: Plan | None) -> Escalate:
     remedy = f"nothing was rolled back: {why}; change the policy and ask again, or do it yourself"
-    return Escalate(reason=Reason.BLOCKED_FOR_GOOD, cause=cause, remedy=remedy, would_take=plan)
+    return Escalate(
+        reason=Reason.BLOCKED_PERMANENTLY, cause=cause, remedy=remedy, proposed_plan=plan
+    )
 
 
 def _told(
-    base: Decision, asked: RollbackAsked, judgements: tuple[PlanJudgement, ...], answer: Answer
+    base: Decision, asked: RollbackRequest, judgements: tuple[PlanJudgement, ...], answer: Action
 ) -> Decision:
     """`base` with what was concluded about the wish in place of what the load would ask for."""
     return replace(
         base,
         decision_id=digest(base.decision_id, "rollback", asked.decision_id)[:20],
         judgements=judgements, answer=answer, summary=_summary(base, asked, answer),
-        next_change_at=None, rolls_back=asked.decision_id,
+        next_change_at=None, rollback_of=asked.decision_id,
     )  # fmt: skip
 
 
-def _summary(base: Decision, asked: RollbackAsked, answer: Answer) -> str:
+def _summary(base: Decision, asked: RollbackRequest, answer: Action) -> str:
     name, who = base.observation.volume.ref.resource_id, f"asked for by {asked.who}"
     head = f"{name}: rollback of {asked.decision_id}, {who}"
     if asked.reason:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headroom.domain.outlook import HOURS, Level, Outlook
+from headroom.domain.outlook import HOURS, Forecast, Level
 
 CHANGE_USD = 0.1
 """What one modification is worth when nothing else is known: ties go to fewer changes."""
@@ -15,7 +15,7 @@ MOST_CHANGES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worth:
+class ScheduleCost:
     """What the best schedules of the next day cost in USD, all of them starting from now.
 
     `stay` keeps the present level for at least an hour, `change[i]` goes to level i now. `next_hour`
@@ -27,15 +27,15 @@ class Worth:
     next_hour: int | None
 
 
-def worth(
-    outlook: Outlook,
+def schedule_cost(
+    demand_forecast: Forecast,
     levels: Sequence[Level],
     *,
     current: int,
     reachable: Sequence[bool],
     free: Sequence[int],
     usd_per_minute: float,
-) -> Worth:
+) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
@@ -51,12 +51,16 @@ def worth(
     for hour in range(HOURS - 1, -1, -1):
         locked = [
             usd_per_minute * m + level.usd_per_hour
-            for m, level in zip(outlook.locked[hour], levels, strict=True)
+            for m, level in zip(demand_forecast.locked[hour], levels, strict=True)
         ]
         reacting = [  # a raise that is dearer than waiting would not follow
             min(waiting, usd_per_minute * m + usd + level.usd_per_hour)
             for waiting, m, usd, level in zip(
-                locked, outlook.reacting[hour], outlook.reaction_usd[hour], levels, strict=True
+                locked,
+                demand_forecast.reacting[hour],
+                demand_forecast.reaction_usd[hour],
+                levels,
+                strict=True,
             )
         ]
         now = []
@@ -82,4 +86,4 @@ def worth(
                     rows[0] = [min(value, best) for value in rows[0]]
             now.append(rows)
         after = now
-    return Worth(stay=stay, change=tuple(change), next_hour=next_hour)
+    return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)

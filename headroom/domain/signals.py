@@ -14,7 +14,7 @@ class Claim(StrEnum):
 
     PRESSURE = "pressure"
     """An alarm (or one contributor of it) went to ALARM for this volume."""
-    LOOK_AT_CONTRIBUTORS = "look_at_contributors"
+    CHECK_CONTRIBUTORS = "check_contributors"
     """An alarm-level transition: ask the alarm which contributors are in ALARM."""
     MODIFICATION = "modification"
     """A modification of this volume started, moved on, ended or failed."""

@@ -11,7 +11,7 @@ from headroom.domain.choices import included
 from headroom.domain.demand import Binding, Demand, Diagnosis
 from headroom.domain.limits import Limits
 from headroom.domain.observation import Observation
-from headroom.domain.past import Past
+from headroom.domain.past import LoadHistory
 from headroom.domain.plans import Plan
 from headroom.domain.pricing import PriceTable
 from headroom.domain.resources import Configuration
@@ -25,7 +25,7 @@ class Situation:
     """What the planner starts from; `baseline_usd` is the price at enrolment."""
 
     observation: Observation
-    past: Past
+    load_history: LoadHistory
     demand: Demand
     diagnosis: Diagnosis
     limits: Limits
@@ -35,9 +35,9 @@ class Situation:
     """What the account may still be raised by, this volume's own increase given back first."""
     starts: tuple[datetime, ...] = ()
     """Known starts of modifications in the last 24 hours."""
-    lowered_from: Configuration | None = None
+    reduced_from: Configuration | None = None
     """What the volume had before our own latest change lowered it."""
-    also: Configuration | None = None
+    extra_target: Configuration | None = None
     """A target that is weighed whatever the planner would find."""
 
     @property

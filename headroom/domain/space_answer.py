@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from headroom.domain.approval import asked_early
-from headroom.domain.blocking import clear_at, distance
+from headroom.domain.approval import requested_in_advance
+from headroom.domain.blocking import all_clear_at, distance
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.free_space import SpaceForecast
 from headroom.domain.limits import Limits
 from headroom.domain.plans import Plan
-from headroom.domain.space_plans import autoscaling_can_add, rds_grows_it
+from headroom.domain.space_plans import autoscaling_can_add, rds_autoscales
 from headroom.domain.verdicts import Guardrail, PlanJudgement, Verdict
 
 CAUSE = "space_"
@@ -20,7 +20,7 @@ CAUSE = "space_"
 NOBODY_AGREED = f"{CAUSE}approval_today"
 AVAILABLE = "available"
 STORAGE_FULL = "storage-full"
-TOLD_WITHIN = timedelta(days=3)
+NOTIFY_WITHIN = timedelta(days=3)
 """How near full a database must be for its owner to hear of it who never let it grow."""
 BEFORE_FULL = timedelta(hours=1)
 """Growth that is let through later than this before the storage is full comes too late."""
@@ -31,14 +31,14 @@ UNKNOWN_WAIT = timedelta(hours=6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grow:
+class GrowStorage:
     """Take this plan."""
 
     plan: Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class HoldForSpace:
     """Do nothing yet; `unclear` where it is not known whether space is short."""
 
     plan: Plan | None
@@ -49,7 +49,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tell:
+class NotifyOwner:
     """Only the owner can do something about it."""
 
     cause: str
@@ -59,24 +59,24 @@ class Tell:
     """When what stands in the way clears, should that be known and too late."""
 
 
-OnSpace = Grow | Wait | Tell
+SpaceAction = GrowStorage | HoldForSpace | NotifyOwner
 
 
-def for_this_owner(
+def space_forecast_for_owner(
     space: SpaceForecast | None, limits: Limits, at: datetime
 ) -> SpaceForecast | None:
     """The forecast as far as it concerns the owner: who lets nothing grow hears when it is near."""
     if space is None or limits.grow_space or not space.short:
         return space
-    if space.full_at is not None and space.full_at <= at + TOLD_WITHIN:
+    if space.full_at is not None and space.full_at <= at + NOTIFY_WITHIN:
         return space
     return replace(space, short=False, needed_gib=space.size_gib)
 
 
-def on_space(
+def decide_space(
     space: SpaceForecast | None, facts: DatabaseFacts | None, limits: Limits,
     judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
-) -> OnSpace | None:  # fmt: skip
+) -> SpaceAction | None:  # fmt: skip
     """What is to be done for want of space; None where there is enough or RDS sees to it."""
     for_space = [j for j in judgements if j.plan.growth is not None]
     if facts is not None and facts.status == STORAGE_FULL:
@@ -89,7 +89,7 @@ def on_space(
     if not space.short:
         return None
     found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)
-    if isinstance(found, Tell) and full_today(space, at):
+    if isinstance(found, NotifyOwner) and full_within_a_day(space, at):
         return replace(found, cause=f"{found.cause}_today")
     return found
 
@@ -97,23 +97,23 @@ def on_space(
 def _if_short(
     space: SpaceForecast, facts: DatabaseFacts | None, limits: Limits,
     for_space: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
-) -> OnSpace | None:  # fmt: skip
-    if facts is not None and facts.max_allocated_gib is not None and rds_grows_it(facts):
+) -> SpaceAction | None:  # fmt: skip
+    if facts is not None and facts.max_allocated_gib is not None and rds_autoscales(facts):
         return _autoscaling(space, facts.max_allocated_gib, at, busy=busy)
     if not for_space:
         why = "no size that RDS takes adds any" if priced else "no price is known for more"
-        return Tell(
+        return NotifyOwner(
             cause=f"{CAUSE}{'no_plan' if priced else 'price_unknown'}",
             remedy=f"{why}: make room, or grow it yourself", plan=None,
         )  # fmt: skip
-    best = next((j for j in for_space if j.allowed or asked_early(limits, j, at)), None)
+    best = next((j for j in for_space if j.allowed or requested_in_advance(limits, j, at)), None)
     if best is not None:
-        return Grow(plan=best.plan)
+        return GrowStorage(plan=best.plan)
     alone = [j for j in for_space if j.plan.only_for_space]
     return _blocked(space, min(alone or for_space, key=distance), at)
 
 
-def full_today(space: SpaceForecast | None, at: datetime) -> bool:
+def full_within_a_day(space: SpaceForecast | None, at: datetime) -> bool:
     """Whether it is a day or less from being full."""
     return space is not None and space.full_at is not None and space.full_at <= at + TODAY
 
@@ -124,55 +124,57 @@ def still_short(space: SpaceForecast | None, facts: DatabaseFacts | None) -> boo
     return full or (space is not None and not space.eased)
 
 
-def _unclear(space: SpaceForecast) -> OnSpace:
+def _unclear(space: SpaceForecast) -> SpaceAction:
     if not space.low:
-        return Wait(plan=None, until=None, unclear=True)
-    return Tell(
+        return HoldForSpace(plan=None, until=None, unclear=True)
+    return NotifyOwner(
         cause=f"{CAUSE}unclear", plan=None,
         remedy="nothing is grown for good on that: look at it yourself",
     )  # fmt: skip
 
 
-def _storage_full(for_space: Sequence[PlanJudgement]) -> Tell:
+def _storage_full(for_space: Sequence[PlanJudgement]) -> NotifyOwner:
     plan = for_space[0].plan if for_space else None
     size = "" if plan is None else f" of {plan.target.size_gib} GiB or more"
-    return Tell(
+    return NotifyOwner(
         cause=f"{CAUSE}storage_full", plan=plan,
         remedy="it is full and stands still, and in that state a person must act: "
         f"give it an AllocatedStorage{size}",
     )  # fmt: skip
 
 
-def _autoscaling(space: SpaceForecast, most_gib: int, at: datetime, *, busy: bool) -> Tell | None:
+def _autoscaling(
+    space: SpaceForecast, most_gib: int, at: datetime, *, busy: bool
+) -> NotifyOwner | None:
     if autoscaling_can_add(space.size_gib, most_gib):
         if not busy or space.full_at is None or space.full_at > at + UNKNOWN_WAIT:
             return None
-        return Tell(
+        return NotifyOwner(
             cause=f"{CAUSE}autoscaling_waits", plan=None,
             remedy="RDS grows it by itself, but not while the last change of its storage is being "
             "worked on: make room",
         )  # fmt: skip
-    return Tell(
+    return NotifyOwner(
         cause=f"{CAUSE}autoscaling_maximum", plan=None,
         remedy=f"RDS grows it by itself, but only up to {most_gib} GiB, which has no room for its "
         "next step: raise MaxAllocatedStorage, or make room",
     )  # fmt: skip
 
 
-def _blocked(space: SpaceForecast, nearest: PlanJudgement, at: datetime) -> OnSpace:
+def _blocked(space: SpaceForecast, nearest: PlanJudgement, at: datetime) -> SpaceAction:
     plan, blocking = nearest.plan, nearest.blocking
     others = [v for v in blocking if v.guardrail is not Guardrail.MODE]
     if len(others) < len(blocking):
-        return Wait(plan=plan, until=None, observed=True)
+        return HoldForSpace(plan=plan, until=None, observed=True)
     lasting = [v for v in others if not v.temporary]
     if lasting:
-        return Tell(cause=_cause(lasting), remedy=_remedy(plan, lasting), plan=plan)
-    until = clear_at(others)
+        return NotifyOwner(cause=_cause(lasting), remedy=_remedy(plan, lasting), plan=plan)
+    until = all_clear_at(others)
     if space.full_at is None or not _too_late(space.full_at, until, at):
-        return Wait(plan=plan, until=until)
+        return HoldForSpace(plan=plan, until=until)
     names = ", ".join(v.guardrail.value for v in others)
     when = "nobody knows when" if until is None else f"only at {until:%Y-%m-%d %H:%M} UTC"
-    return Tell(
+    return NotifyOwner(
         cause=_cause(others) + "_too_late", plan=plan, until=until,
         remedy=f"{names} would let it grow to {plan.target.size_gib} GiB {when}: grow it yourself, "
         "let it through, or make room",

@@ -12,7 +12,7 @@ from dataclasses import replace
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.free_space import SpaceForecast
 from headroom.domain.planning import plan_to
-from headroom.domain.plans import ForSpace, Plan
+from headroom.domain.plans import Plan, SpaceGrowth
 from headroom.domain.rds_catalogue import full_copy, least_size
 from headroom.domain.rds_cheapest import at_size
 from headroom.domain.resources import Configuration
@@ -24,7 +24,7 @@ AUTOSCALING_ADDS_GIB = 10
 """The least that RDS's autoscaling adds; a tenth of the size where that is more."""
 
 
-def with_space(
+def with_space_plans(
     situation: Situation, space: SpaceForecast, plans: Sequence[Plan]
 ) -> tuple[Plan, ...]:
     """`plans` and, before them, those that add the space that is short; all of them if none is.
@@ -32,7 +32,7 @@ def with_space(
     Of the plans for the load those worth taking are made larger by what space wants; behind them
     growth alone, as much as is needed and as much as the limits let through.
     """
-    if not space.short or rds_grows_it(situation.observation.volume.facts):
+    if not space.short or rds_autoscales(situation.observation.volume.facts):
         return tuple(plans)
     # What takes no full copy first: the copy can wait for the next growth, and a calmer hour.
     alone = tuple(sorted(_alone(situation, space), key=lambda plan: plan.full_copy))
@@ -40,18 +40,18 @@ def with_space(
         return tuple(plans)
     asked = tuple(_asked(situation, plans, alone[0]))
     others = tuple(plan for plan in plans if plan.target not in [one.target for one in asked])
-    worth_it = [
+    cost_benefit = [
         plan
         for plan in others
         if plan.value_usd_per_day > 0 and not plan.lowers and not plan.full_copy
     ][:TOGETHER]
     found: dict[Configuration, Plan] = {}
-    for plan in (*_together(situation, worth_it, alone), *asked, *alone, *others):
+    for plan in (*_together(situation, cost_benefit, alone), *asked, *alone, *others):
         found.setdefault(plan.target, plan)
     return tuple(found.values())
 
 
-def rds_grows_it(facts: DatabaseFacts | None) -> bool:
+def rds_autoscales(facts: DatabaseFacts | None) -> bool:
     """Whether RDS's own autoscaling owns the size."""
     return facts is not None and facts.grows_by_itself
 
@@ -139,25 +139,27 @@ def _together(situation: Situation, plans: Sequence[Plan], alone: Sequence[Plan]
                 continue
             yield replace(
                 larger, why=f"{plan.why}; {growth.why}", meets_need=plan.meets_need,
-                wanted_iops=plan.wanted_iops, wanted_mibps=plan.wanted_mibps,
-                ended_minutes_per_day=plan.ended_minutes_per_day,
+                demand_iops=plan.demand_iops, demand_mibps=plan.demand_mibps,
+                relieved_minutes_per_day=plan.relieved_minutes_per_day,
                 value_usd_per_day=plan.value_usd_per_day, capped_from=growth.capped_from,
                 growth=replace(growth.growth, alone=False),
             )  # fmt: skip
 
 
-def _for_space(plan: Plan, space: SpaceForecast, enough_gib: int, *, alone: bool) -> Plan:
-    cut = "" if plan.target.size_gib >= enough_gib else f" of the {enough_gib} GiB it needs"
+def _for_space(plan: Plan, space: SpaceForecast, target_size_gib: int, *, alone: bool) -> Plan:
+    cut = (
+        "" if plan.target.size_gib >= target_size_gib else f" of the {target_size_gib} GiB it needs"
+    )
     why = plan.why
     if not plan.full_copy:
         why = f"grow to {plan.target.size_gib} GiB{cut} for free space; cannot be undone"
     return replace(
         plan,
         why=why,
-        ended_minutes_per_day=0.0,
+        relieved_minutes_per_day=0.0,
         value_usd_per_day=0.0,
-        growth=ForSpace(
-            needed_gib=space.needed_gib, enough_gib=enough_gib, free_gib=space.free_gib,
+        growth=SpaceGrowth(
+            needed_gib=space.needed_gib, target_size_gib=target_size_gib, free_gib=space.free_gib,
             alone=alone,
         ),
     )  # fmt: skip
@@ -165,13 +167,15 @@ def _for_space(plan: Plan, space: SpaceForecast, enough_gib: int, *, alone: bool
 
 def _asked(situation: Situation, plans: Sequence[Plan], other: Plan) -> Iterator[Plan]:
     """The growth that a person agreed to, as one for space: what is needed may have moved since."""
-    also = situation.also
-    if also is None or also.size_gib <= situation.current.size_gib:
+    extra_target = situation.extra_target
+    if extra_target is None or extra_target.size_gib <= situation.current.size_gib:
         return
-    plan = next((p for p in plans if p.target == also), None) or plan_to(situation, also)
+    plan = next((p for p in plans if p.target == extra_target), None) or plan_to(
+        situation, extra_target
+    )
     if plan is None or plan.lowers:
         return
-    alone = also == _grown(situation, situation.current, also.size_gib)
+    alone = extra_target == _grown(situation, situation.current, extra_target.size_gib)
     yield replace(
         plan, value_usd_per_day=max(0.0, plan.value_usd_per_day),
         growth=None if other.growth is None else replace(other.growth, alone=alone),

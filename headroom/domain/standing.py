@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.requests import Asked, Declined, RollbackAsked, RolledBack
+from headroom.domain.requests import ApprovalRequest, Declined, RollbackRequest, RolledBack
 from headroom.domain.resources import Configuration
-from headroom.domain.traffic import Traffic
+from headroom.domain.traffic import ConcurrencyState
 
 WINDOW = timedelta(hours=24)
 KEPT = timedelta(days=15)
@@ -47,12 +47,12 @@ class OpenChain:
     """`intended`, `unknown`, `applied` or `already_there`."""
     since: datetime
     fencing: int
-    rolls_back: str | None = None
+    rollback_of: str | None = None
     """The chain whose change this one undoes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalendarSeen:
+class CalendarState:
     """What a Change Calendar of AWS Systems Manager said at one instant.
 
     `problem` is why it could not be read; it counts as closed then.
@@ -66,12 +66,12 @@ class CalendarSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ResourceState:
     """The ledger's side of a decision. Money in USD per month."""
 
     enrolment_usd: Decimal | None
     """Price at enrolment or at the owner's own last change; None when not seen before."""
-    own_increase_usd: Decimal
+    resource_increase_usd: Decimal
     """This resource's increase in force, already part of `account_increase_usd`."""
     account_increase_usd: Decimal
     modifications: tuple[KnownModification, ...]
@@ -94,27 +94,27 @@ class Standing:
     """Since when this resource's circuit breaker is open; only a person closes it."""
     account_breaker_opened_at: datetime | None = None
     """The same of the whole account's."""
-    asking: Asked | None = None
+    approval_request: ApprovalRequest | None = None
     """The request that waits for a person, or was approved and is not carried out yet."""
     declined: tuple[Declined, ...] = ()
     """Requests that were rejected or ran out lately."""
-    rollback: RollbackAsked | None = None
+    rollback: RollbackRequest | None = None
     """A rollback that somebody asked for and that is not done yet."""
     rolled_back: RolledBack | None = None
-    called_at: datetime | None = None
+    last_request_at: datetime | None = None
     """When a person last asked or answered something that no decision took in yet."""
-    traffic: Traffic = Traffic()  # noqa: RUF009 - immutable
+    concurrency: ConcurrencyState = ConcurrencyState()  # noqa: RUF009 - immutable
     """What is under way in the account and Region."""
-    calendars: tuple[CalendarSeen, ...] = ()
+    calendars: tuple[CalendarState, ...] = ()
     """What the Change Calendars said that the policy names."""
-    waiting_since: datetime | None = None
+    queued_since: datetime | None = None
     """Since when this resource waits in the queue; None when it does not."""
 
 
-def fresh_standing() -> Standing:
+def new_resource_state() -> ResourceState:
     """The standing of a resource the ledger has never seen, in an account without increases."""
-    return Standing(
-        enrolment_usd=None, own_increase_usd=Decimal(0), account_increase_usd=Decimal(0),
+    return ResourceState(
+        enrolment_usd=None, resource_increase_usd=Decimal(0), account_increase_usd=Decimal(0),
         modifications=(), slots_full_until=None, last_refusal_at=None, last_act_at=None,
         open_chain=None, last_signature=None, last_decision_id=None, escalated_causes=(),
         paused_until=None, failures_in_a_row=0,

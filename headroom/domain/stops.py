@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step
 
-ENDLESS = datetime.max.replace(tzinfo=UTC)
+INDEFINITE = datetime.max.replace(tzinfo=UTC)
 """Until when a pause without end lasts."""
 MAX_FAILURES = 5
 """Failures in a row that open the breaker of one resource."""
@@ -22,8 +22,8 @@ WAITS = frozenset(
     {Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED, Refusal.GATE}
 )
 """Refusals that time clears: no failure of ours."""
-FAILS = frozenset({Step.REFUSED, Step.FAILED, Step.NOT_APPLIED})
-WORKS = frozenset({Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE})
+FAILURE_STEPS = frozenset({Step.REFUSED, Step.FAILED, Step.NOT_APPLIED})
+SUCCESS_STEPS = frozenset({Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE})
 """Steps by which AWS did what was asked."""
 
 
@@ -49,7 +49,7 @@ class Breaker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountStops:
+class AccountStopState:
     """The account's side: its kill switch, its own breaker, and what it counts towards that."""
 
     pause: Pause | None = None
@@ -60,10 +60,10 @@ class AccountStops:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stops:
+class StopState:
     """Everything that stands in the way of acts in an account and Region."""
 
-    account: AccountStops
+    account: AccountStopState
     breakers: tuple[Breaker, ...]
     """Open breakers of single resources, the oldest first."""
 
@@ -72,18 +72,18 @@ def is_failure(step: Step, body: Mapping[str, object]) -> bool:
     """Whether a step is a failure that time alone does not clear."""
     outcome = body.get("outcome")
     waits = isinstance(outcome, Refused) and outcome.refusal in WAITS
-    return step in FAILS and not waits
+    return step in FAILURE_STEPS and not waits
 
 
-def account_after(
-    account: AccountStops,
+def account_state_after(
+    account: AccountStopState,
     key: str,
     step: Step,
     *,
     at: datetime,
     body: Mapping[str, object],
     why: str,
-) -> AccountStops:
+) -> AccountStopState:
     """The account's side once `step` of some resource is recorded; the same one if that is no news.
 
     An open breaker stays open whatever works afterwards.
@@ -94,12 +94,12 @@ def account_after(
         if breaker is None and count >= MAX_ACCOUNT_FAILURES:
             breaker = Breaker(resource=key, opened_at=at, failures=count, why=why)
         return replace(account, failures_in_a_row=count, breaker=breaker)
-    if step in WORKS and account.failures_in_a_row:
+    if step in SUCCESS_STEPS and account.failures_in_a_row:
         return replace(account, failures_in_a_row=0)
     return account
 
 
-def account_closed(account: AccountStops, at: datetime) -> AccountStops:
+def account_after_breaker_closed(account: AccountStopState, at: datetime) -> AccountStopState:
     """The account's side once a person closed its breaker; the same one if none was open."""
     if account.breaker is None:
         return account

@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class TagSetting:
     """One setting made by a tag: the field of Limits, its value, and the tag as it is written."""
 
     field: str
@@ -36,7 +36,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
+class TaggedLimits:
     """Limits with what tags made of them; `origins` are the fields they moved and by which tag."""
 
     limits: Limits
@@ -52,12 +52,12 @@ def key_of(name: str) -> str:
     return PREFIX + name.replace("_", "-")
 
 
-def said(tags: Iterable[tuple[str, str]]) -> tuple[Said, ...]:
+def said(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
     """Every setting that `tags` make, in the order of the policy's settings.
 
     Keys are understood in any case, with `-` or `_`. Raises PolicyError with one sentence.
     """
-    found: dict[str, Said] = {}
+    found: dict[str, TagSetting] = {}
     for key, text in tags:
         plain = key.strip().lower()
         if plain == GROUP_TAG or (plain != MODE_TAG and not plain.startswith(PREFIX)):
@@ -71,12 +71,12 @@ def said(tags: Iterable[tuple[str, str]]) -> tuple[Said, ...]:
     return tuple(sorted(found.values(), key=lambda one: order.index(one.field)))
 
 
-def _read(name: str, key: str, text: str) -> Said:
+def _read(name: str, key: str, text: str) -> TagSetting:
     if name == "preset":
         if text.strip().lower() not in PRESETS:
             raise refuse(NOBODY, key, f"is {text!r}; known are {', '.join(PRESETS)}")
         worth = PRESETS[text.strip().lower()]
-        return Said(field="relief_value_usd_per_minute", value=worth, tag=key)
+        return TagSetting(field="relief_value_usd_per_minute", value=worth, tag=key)
     if name not in BY_TAG:
         close = get_close_matches(name, (*BY_TAG, "preset"), n=1)
         hint = f"did you mean {key_of(close[0])}" if close else "docs/policy.md has the known ones"
@@ -84,7 +84,7 @@ def _read(name: str, key: str, text: str) -> Said:
     setting = FRIENDLY[name]
     told = _windows(text) if name == "change_windows" else _as_written(text, setting.schema)
     value = setting.read(told, NOBODY, key)
-    return Said(field=setting.name, value=value, tag=key)
+    return TagSetting(field=setting.name, value=value, tag=key)
 
 
 def _windows(text: str) -> object:
@@ -117,7 +117,7 @@ def _takes_numbers(schema: Mapping[str, object]) -> bool:
     return isinstance(kinds, list) and any(kind.get("type") == "number" for kind in kinds)
 
 
-def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:
+def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
     """`limits` as far as the tags may change them, which `limits.tags_may` says.
 
     A type list that would leave no type at all is a problem, as is a tag nobody understands.
@@ -125,7 +125,7 @@ def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:
     try:
         asked = said(tags)
     except PolicyError as error:
-        return Followed(limits=limits, origins=(), notes=(), problem=str(error).rstrip("."))
+        return TaggedLimits(limits=limits, origins=(), notes=(), problem=str(error).rstrip("."))
     gives_back = limits.give_back and all(o.value for o in asked if o.field == "give_back")
     moved: dict[str, object] = {}
     origins: list[tuple[str, str]] = []
@@ -135,7 +135,7 @@ def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:
         after = _allowed(one, before, limits.tags_may, gives_back)
         if one.field == "types" and after == ():
             problem = f"{NOBODY}: {one.tag} leaves none of the types the policy allows"
-            return Followed(limits=limits, origins=(), notes=(), problem=problem)
+            return TaggedLimits(limits=limits, origins=(), notes=(), problem=problem)
         if after != one.value:
             notes.append(
                 f"tag {one.tag} asks for {_shown(one.field, one.value)} where the policy allows "
@@ -145,7 +145,7 @@ def followed(limits: Limits, tags: Iterable[tuple[str, str]]) -> Followed:
         if after != before or after == one.value:
             moved[one.field] = after
             origins.append((one.field, f"tag {one.tag}"))
-    return Followed(
+    return TaggedLimits(
         limits=replace(limits, **moved),  # type: ignore[arg-type]
         origins=tuple(origins),
         notes=tuple(notes),
@@ -162,7 +162,7 @@ def _shown(field: str, value: object) -> str:
     return ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
 
 
-def _allowed(one: Said, before: object, tags_may: TagsMay, gives_back: bool) -> object:
+def _allowed(one: TagSetting, before: object, tags_may: TagsMay, gives_back: bool) -> object:
     free = tags_may is TagsMay.WIDEN or (tags_may is TagsMay.ENROL and one.field == "mode")
     if free:
         return one.value

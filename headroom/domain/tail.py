@@ -25,12 +25,12 @@ records than that are so close together, what comes late among them goes untold.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
+class PublishingCursor:
     """Where telling stands."""
 
     cursor: datetime | None = None
     """All up to here was told, but for what comes late; None before the first time."""
-    told: tuple[tuple[int, str], ...] = ()
+    published: tuple[tuple[int, str], ...] = ()
     """Records told within the overlap, oldest first: second of the epoch and key."""
     announced: tuple[str, ...] = ()
     """Keys of records that people heard of and that are not told to the bus yet."""
@@ -42,14 +42,14 @@ class Tail:
         Else the oldest would be told for ever, and nothing after them.
         """
         start = (self.cursor or now) - OVERLAP
-        if self.cursor is None or len(self.told) < MOST_KEPT:
+        if self.cursor is None or len(self.published) < MOST_KEPT:
             return start
-        known_from = datetime.fromtimestamp(self.told[0][0] + 1, UTC)
+        known_from = datetime.fromtimestamp(self.published[0][0] + 1, UTC)
         return max(start, min(self.cursor, known_from))
 
-    def knows(self, key: str) -> bool:
+    def has_published(self, key: str) -> bool:
         """Whether the record of that key was told."""
-        return any(key == known for _, known in self.told)
+        return any(key == known for _, known in self.published)
 
 
 def key_of(decision_id: str, sequence: int) -> str:
@@ -57,7 +57,7 @@ def key_of(decision_id: str, sequence: int) -> str:
     return hashlib.sha256(f"{decision_id}/{sequence}".encode()).hexdigest()[:12]
 
 
-def claimed(tail: Tail, now: datetime) -> Tail | None:
+def claimed(tail: PublishingCursor, now: datetime) -> PublishingCursor | None:
     """The tail with a lease on it; None while somebody else has one. The first one begins it."""
     if tail.lease_until is not None and now < tail.lease_until <= now + LEASE:
         return None
@@ -65,36 +65,36 @@ def claimed(tail: Tail, now: datetime) -> Tail | None:
 
 
 def settled(
-    tail: Tail,
+    tail: PublishingCursor,
     *,
-    told: Iterable[tuple[datetime, str]],
+    published: Iterable[tuple[datetime, str]],
     announced: Iterable[str],
     undone: datetime | None,
     now: datetime,
-) -> Tail:
+) -> PublishingCursor:
     """The tail once `told` were; `undone` is the instant of the first record that was not.
 
     The cursor never goes back, and not past what is undone.
     """
     reached = now if undone is None else min(undone, now)
     cursor = reached if tail.cursor is None else max(tail.cursor, reached)
-    keys = {key: second for second, key in tail.told}
-    keys |= {key: int(at.timestamp()) for at, key in told}
+    keys = {key: second for second, key in tail.published}
+    keys |= {key: int(at.timestamp()) for at, key in published}
     oldest = int((cursor - OVERLAP).timestamp())
     kept = sorted((second, key) for key, second in keys.items() if second >= oldest)
     heard = {*tail.announced, *announced} - keys.keys()
-    return Tail(
-        cursor=cursor, told=tuple(kept[-MOST_KEPT:]), announced=tuple(sorted(heard)),
+    return PublishingCursor(
+        cursor=cursor, published=tuple(kept[-MOST_KEPT:]), announced=tuple(sorted(heard)),
         lease_until=None,
     )  # fmt: skip
 
 
-def text_of(tail: Tail) -> str:
+def text_of(tail: PublishingCursor) -> str:
     """The tail as the ledger keeps it: JSON."""
     return json.dumps(
         {
             "cursor": _text(tail.cursor),
-            "told": [[second, key] for second, key in tail.told],
+            "published": [[second, key] for second, key in tail.published],
             "announced": list(tail.announced),
             "lease_until": _text(tail.lease_until),
         },
@@ -102,20 +102,20 @@ def text_of(tail: Tail) -> str:
     )  # fmt: skip
 
 
-def tail_in(text: str) -> Tail:
+def parse_publishing_cursor(text: str) -> PublishingCursor:
     """The tail in a text of `text_of`; a fresh one where there is none or it cannot be read."""
     try:
         plain = json.loads(text)
         if not isinstance(plain, Mapping):
-            return Tail()
-        return Tail(
+            return PublishingCursor()
+        return PublishingCursor(
             cursor=_instant(plain["cursor"]),
-            told=tuple((int(second), str(key)) for second, key in plain["told"]),
+            published=tuple((int(second), str(key)) for second, key in plain["published"]),
             announced=tuple(str(key) for key in plain["announced"]),
             lease_until=_instant(plain["lease_until"]),
         )
     except (ValueError, TypeError, KeyError):
-        return Tail()
+        return PublishingCursor()
 
 
 def _text(at: datetime | None) -> str | None:

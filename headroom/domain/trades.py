@@ -27,7 +27,7 @@ def plain_gp3(current: Configuration, valid: tuple[ValidStorage, ...] = ()) -> C
     return found
 
 
-def only_unused(plan: Plan, demand: Demand, *, spare: float) -> bool:
+def gives_up_only_unused(plan: Plan, demand: Demand, *, spare: float) -> bool:
     """Whether all that `plan` takes from a database's gp2 is throughput no load came near to.
 
     `spare` is how many times the highest throughput must be left. Neither the highest that was

@@ -72,7 +72,7 @@ class QuotaFull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class ConcurrencyState:
     """What is under way in an account and Region. A stored one outlives the release that wrote it:
     every field needs a default."""
 
@@ -105,34 +105,38 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class AvailableConcurrency:
     """Places that are free at an instant."""
 
     free: int
     full_zones: frozenset[str]
 
 
-def room(traffic: Traffic, limits: BlastRadius, now: datetime) -> Room:
+def available_concurrency(
+    concurrency: ConcurrencyState, limits: BlastRadius, now: datetime
+) -> AvailableConcurrency:
     """How many more changes may be begun now, and in which zones none."""
-    under_way = traffic.others("", now)
+    under_way = concurrency.others("", now)
     zones = [change.zone for change in under_way]
     free = min(
         limits.max_in_flight - len(under_way),
-        limits.max_changes_per_hour - len(traffic.begun(now)),
+        limits.max_changes_per_hour - len(concurrency.begun(now)),
     )
-    return Room(
+    return AvailableConcurrency(
         free=max(0, free),
         full_zones=frozenset(z for z in zones if zones.count(z) >= limits.max_in_flight_per_az),
     )
 
 
-def hour_frees_at(traffic: Traffic, limit: int, now: datetime) -> datetime | None:
+def hourly_limit_clears_at(
+    concurrency: ConcurrencyState, limit: int, now: datetime
+) -> datetime | None:
     """When the hour's limit allows one more change; None when it does at `now`."""
-    begun = sorted(traffic.begun(now))
+    begun = sorted(concurrency.begun(now))
     return None if len(begun) < limit else begun[len(begun) - limit] + HOUR
 
 
-def counted(origin: Configuration, target: Configuration) -> tuple[tuple[str, int], ...]:
+def quota_usage(origin: Configuration, target: Configuration) -> tuple[tuple[str, int], ...]:
     """What a change takes of AWS's regional quotas: GiB by type, and IOPS of io1 and io2.
 
     The larger of what is and what is asked for, under the old type and the new. AWS says that it
@@ -152,20 +156,20 @@ def counted(origin: Configuration, target: Configuration) -> tuple[tuple[str, in
     return tuple(sorted(found.items()))
 
 
-def after_begun(traffic: Traffic, change: InFlight) -> Traffic:
+def after_change_started(concurrency: ConcurrencyState, change: InFlight) -> ConcurrencyState:
     """The traffic once `change` has its place; what no longer counts is left out."""
     now = change.since
     return replace(
-        traffic,
-        in_flight=(*traffic.others(change.resource, now), change),
-        starts=tuple(sorted((*traffic.begun(now), now))),
-        settling=tuple(s for s in traffic.settling if s.until > now),
-        quota_full=tuple(q for q in traffic.quota_full if q.until > now),
+        concurrency,
+        in_flight=(*concurrency.others(change.resource, now), change),
+        starts=tuple(sorted((*concurrency.begun(now), now))),
+        settling=tuple(s for s in concurrency.settling if s.until > now),
+        quota_full=tuple(q for q in concurrency.quota_full if q.until > now),
     )
 
 
-def after_ended(
-    traffic: Traffic,
+def after_change_ended(
+    concurrency: ConcurrencyState,
     decision_id: str,
     at: datetime,
     *,
@@ -174,28 +178,28 @@ def after_ended(
     completed: bool,
     quota_full_until: datetime | None,
     types: Iterable[VolumeType],
-) -> Traffic:
+) -> ConcurrencyState:
     """The traffic once the chain of `decision_id` ended; the very same one if it had no place.
 
     A change that `landed` still takes of the quotas for a while unless AWS `completed` it; one by
     which `nothing_done` is taken off the hour's count. Where AWS refused for a quota, it is not
     asked again for these types before `quota_full_until`.
     """
-    mine = next((c for c in traffic.in_flight if c.decision_id == decision_id), None)
+    mine = next((c for c in concurrency.in_flight if c.decision_id == decision_id), None)
     if mine is None:
-        return traffic
-    starts = list(traffic.starts)
+        return concurrency
+    starts = list(concurrency.starts)
     if nothing_done and mine.since in starts:
         starts.remove(mine.since)
-    settling = tuple(s for s in traffic.settling if s.until > at)
+    settling = tuple(s for s in concurrency.settling if s.until > at)
     if landed and not completed:
         settling = _settled(settling, mine.counts, at)
-    full = tuple(q for q in traffic.quota_full if q.until > at)
+    full = tuple(q for q in concurrency.quota_full if q.until > at)
     if quota_full_until is not None:
         new = (QuotaFull(volume_type=t, until=quota_full_until) for t in sorted(set(types)))
         full = (*(q for q in full if q.volume_type not in set(types)), *new)
     return replace(
-        traffic, in_flight=tuple(c for c in traffic.in_flight if c is not mine),
+        concurrency, in_flight=tuple(c for c in concurrency.in_flight if c is not mine),
         starts=tuple(starts), settling=settling, quota_full=full,
     )  # fmt: skip
 

@@ -34,29 +34,29 @@ class Guardrail(StrEnum):
     PRICE_PER_ACCOUNT = "price_per_account"
     SLOTS = "slots"
     IN_FLIGHT = "in_flight"
-    BACK_OFF = "back_off"
+    RETRY_BACKOFF = "retry_backoff"
     COOLDOWN = "cooldown"
     ROLLED_BACK = "rolled_back"
-    OTHER_OWNER = "other_owner"
+    MANAGED_ELSEWHERE = "managed_elsewhere"
     MULTI_ATTACH = "multi_attach"
     INFRASTRUCTURE_AS_CODE = "infrastructure_as_code"
     REVERTED = "reverted"
     DATABASE_STATE = "database_state"
     PENDING_CHANGES = "pending_changes"
-    SIZE_OWNER = "size_owner"
+    STORAGE_AUTOSCALING = "storage_autoscaling"
     FREE_SPACE = "free_space"
     GROUP = "group"
     INSTANCE_LIMIT = "instance_limit"
     DATA = "data"
-    WORTH_IT = "worth_it"
+    COST_BENEFIT = "cost_benefit"
     FAILURES = "failures"
     BREAKER = "breaker"
     GIVE_BACK = "give_back"
     GIVE_BACK_DATA = "give_back_data"
-    GIVE_BACK_CALM = "give_back_calm"
+    GIVE_BACK_STABILIZATION = "give_back_stabilization"
     GIVE_BACK_SLOT = "give_back_slot"
     GIVE_BACK_FLOOR = "give_back_floor"
-    GIVE_BACK_WAY_BACK = "give_back_way_back"
+    GIVE_BACK_REVERSIBLE = "give_back_reversible"
     CHANGE_WINDOW = "change_window"
     FREEZE = "freeze"
     CALENDAR = "calendar"
@@ -64,10 +64,10 @@ class Guardrail(StrEnum):
     MAX_IN_FLIGHT_PER_AZ = "max_in_flight_per_az"
     MAX_CHANGES_PER_HOUR = "max_changes_per_hour"
     REGIONAL_QUOTA = "regional_quota"
-    WHOLE_DAYS = "whole_days"
+    USAGE_HISTORY = "usage_history"
     BILLED_IO = "billed_io"
-    MODE_GATE = "mode_gate"
-    MODE_WAY_BACK = "mode_way_back"
+    MODE_CHANGE_INTERVAL = "mode_change_interval"
+    MODE_REVERSIBLE = "mode_reversible"
     ENGINE_VERSION = "engine_version"
     RESTART = "restart"
     PARALLEL_QUERY = "parallel_query"
@@ -109,10 +109,10 @@ class Verdict:
     @property
     def allows(self) -> bool:
         """Yes or no, derived from the numbers."""
-        return stands(self.value, self.relation, self.limit)
+        return satisfies(self.value, self.relation, self.limit)
 
 
-def stands(value: Quantity, relation: Relation, limit: Quantity | tuple[str, ...]) -> bool:
+def satisfies(value: Quantity, relation: Relation, limit: Quantity | tuple[str, ...]) -> bool:
     """Whether `value` stands to `limit` as it must. Raises TypeError where they do not compare."""
     match relation:
         case Relation.AT_MOST:

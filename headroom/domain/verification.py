@@ -14,7 +14,7 @@ class Relieved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotMissed:
+class ReductionConfirmed:
     """The change landed, and the load does not touch the limits that it lowered."""
 
     detail: str
@@ -22,9 +22,9 @@ class NotMissed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """Too early to say; look again at `next_look`."""
+    """Too early to say; look again at `next_reconcile_at`."""
 
-    next_look: datetime
+    next_reconcile_at: datetime
     detail: str
 
 
@@ -36,7 +36,7 @@ class Ineffective:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaveTooMuch:
+class ReducedTooFar:
     """The change landed, and the load touches a limit that it lowered; `cause` says which."""
 
     cause: str
@@ -57,12 +57,19 @@ class FailedAtAws:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Returned:
+class RollbackConfirmed:
     """A rollback landed: the volume has what it had before; no relief was expected of it."""
 
     detail: str
 
 
 Verification = (
-    Relieved | NotMissed | Pending | Ineffective | GaveTooMuch | Diverged | FailedAtAws | Returned
+    Relieved
+    | ReductionConfirmed
+    | Pending
+    | Ineffective
+    | ReducedTooFar
+    | Diverged
+    | FailedAtAws
+    | RollbackConfirmed
 )

@@ -8,33 +8,35 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.blocking import PLACES, WAITED_FOR
+from headroom.domain.blocking import CONCURRENCY_GUARDRAILS, QUEUEABLE_GUARDRAILS
 from headroom.domain.decision import Decision
-from headroom.domain.queue_place import Waiting
-from headroom.domain.traffic import counted
+from headroom.domain.queue_place import QueueEntry
+from headroom.domain.traffic import quota_usage
 from headroom.domain.verdicts import Guardrail, Verdict
 
-SEEN_TO = PLACES | {Guardrail.FREEZE, Guardrail.CALENDAR}
+HANDLED_BY_QUEUE = CONCURRENCY_GUARDRAILS | {Guardrail.FREEZE, Guardrail.CALENDAR}
 """Guardrails that the sweep looks at itself before it gives anybody a turn."""
 NEARLY_FULL = timedelta(hours=24)
 
 
-def waiting_of(decision: Decision) -> Waiting | None:
+def queue_entry_of(decision: Decision) -> QueueEntry | None:
     """The place in the queue that a decision is given, None when it does not wait there."""
-    plan = getattr(decision.answer, "would_take", None)
+    plan = getattr(decision.answer, "proposed_plan", None)
     judged = next((j for j in decision.judgements if j.plan == plan), None)
     if plan is None or judged is None or not decision.effective.enrolled:
         return None
     blocking = judged.blocking
-    if not blocking or any(v.guardrail not in WAITED_FOR or not v.temporary for v in blocking):
+    if not blocking or any(
+        v.guardrail not in QUEUEABLE_GUARDRAILS or not v.temporary for v in blocking
+    ):
         return None
-    since = decision.standing.waiting_since
-    return Waiting(
+    since = decision.resource_state.queued_since
+    return QueueEntry(
         since=decision.at if since is None else since,
         starved_minutes=max(decision.demand.pressed_minutes, _short_of_space(decision)),
         zone=decision.observation.volume.availability_zone,
         not_before=_not_before(blocking),
-        counts=counted(plan.origin, plan.target),
+        counts=quota_usage(plan.origin, plan.target),
         places=1 if decision.group is None else max(1, len(decision.group.members)),
     )
 
@@ -49,5 +51,5 @@ def _short_of_space(decision: Decision) -> int:
 
 def _not_before(blocking: tuple[Verdict, ...]) -> datetime | None:
     """When everything has cleared that the sweep does not see to for all at once."""
-    found = [v.clears_at for v in blocking if v.guardrail not in SEEN_TO]
+    found = [v.clears_at for v in blocking if v.guardrail not in HANDLED_BY_QUEUE]
     return max((at for at in found if at is not None), default=None)

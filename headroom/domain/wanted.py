@@ -11,17 +11,17 @@ from headroom.domain.closed_loop import ClosedLoop, closed_loop
 from headroom.domain.demand import Estimate, Shape
 from headroom.domain.pressure import Minute
 from headroom.domain.reach import (
-    DEVICE_SHOWS,
     FULL,
+    MAX_VISIBLE_QUEUE,
     NO_BOUND,
-    Reach,
-    by_burst,
-    by_earlier_days,
-    by_ended,
-    by_growth,
-    little_bound,
+    DemandRatio,
+    combine_ratios,
+    littles_law_bound,
+    ratio_from_bursts,
+    ratio_from_earlier_days,
+    ratio_from_ended_pressure,
+    ratio_from_queue_growth,
     same_hours,
-    together,
 )
 
 CENSORED_TAIL = 1.2
@@ -34,7 +34,7 @@ RUN_GAP_MIN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DemandEstimate:
     """Rates that were wanted, in SSD operations/s and MiB/s, and what that rests on."""
 
     iops: Estimate
@@ -43,11 +43,11 @@ class Wanted:
     shape: Shape
     backlog_ops: float = 0.0
     weight: float = 1.0
-    evidence: str = ""
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class DemandSamples:
     """The minutes to tell it from. `telling` touched a limit: this episode's, or those of before.
 
     `ongoing` is the whole run of pressure that is not over, gaps included; empty without one.
@@ -60,39 +60,39 @@ class Evidence:
     telling: Sequence[Minute]
 
 
-def wanted(evidence: Evidence) -> Wanted:
+def estimate_demand(basis: DemandSamples) -> DemandEstimate:
     """What the load wanted: all that was served, unless a limit was touched.
 
     From the most certain to the least: seen free, a closed loop, evidence of how much more, and
     the usual excess of a load that nobody has seen free.
     """
-    free = [m for m in evidence.seen if not m.pressed]
+    free = [m for m in basis.seen if not m.pressed]
     peak = _most(free)
-    telling = evidence.telling
+    telling = basis.telling
     if not telling:
-        iops, mibps = (_known(most) for most in _most(_undrained(evidence.seen)))
-        return Wanted(iops=iops, mibps=mibps, tail=0.0, shape=_shape(evidence))
-    at = _reached(telling, evidence.ongoing)
+        iops, mibps = (_known(most) for most in _most(_undrained(basis.seen)))
+        return DemandEstimate(iops=iops, mibps=mibps, tail=0.0, shape=_shape(basis))
+    at = _reached(telling, basis.ongoing)
     if all(p >= SEEN_FREE * a for p, a in zip(peak, at, strict=True)):
         # The same load was seen running free: a bucket that ran dry, or a limit since lowered.
-        return Wanted(
+        return DemandEstimate(
             iops=_known(max(peak[0], at[0])), mibps=_known(max(peak[1], at[1])), tail=0.0,
-            shape=Shape.CENSORED, evidence="the same load seen free",
+            shape=Shape.CENSORED, basis="the same load seen free",
         )  # fmt: skip
     loop = closed_loop(free, telling)
     if loop is not None:
         return _of_loop(loop, at, peak, telling)
-    reach = _reach(evidence, free, at)
+    ratio = _reach(basis, free, at)
     binds = _binds(telling)
-    during = {m.at for m in evidence.ongoing}
-    peak = _most([m for m in evidence.seen if m.at not in during])
+    during = {m.at for m in basis.ongoing}
+    peak = _most([m for m in basis.seen if m.at not in during])
     iops, mibps = (
-        _censored(a, p, reach, bound) for a, p, bound in zip(at, peak, binds, strict=True)
+        _censored(a, p, ratio, bound) for a, p, bound in zip(at, peak, binds, strict=True)
     )
-    return Wanted(
+    return DemandEstimate(
         iops=iops, mibps=mibps, tail=CENSORED_TAIL, shape=Shape.CENSORED,
-        backlog_ops=_backlog(evidence.ongoing, iops.likely), weight=reach.weight,
-        evidence=reach.source,
+        backlog_ops=_backlog(basis.ongoing, iops.likely), weight=ratio.weight,
+        basis=ratio.source,
     )  # fmt: skip
 
 
@@ -124,22 +124,24 @@ def _binds(telling: Sequence[Minute]) -> tuple[bool, bool]:
     return any(m.iops_pressed for m in telling), any(m.mibps_pressed for m in telling)
 
 
-def _reach(evidence: Evidence, free: Sequence[Minute], at: tuple[float, float]) -> Reach:
-    telling = evidence.telling
+def _reach(basis: DemandSamples, free: Sequence[Minute], at: tuple[float, float]) -> DemandRatio:
+    telling = basis.telling
     by_iops = iops_share(telling) >= 0.5
     served = at[0] if by_iops else at[1]
     # Periods of earlier days are too long to see into.
-    lately = bool(evidence.seen) and telling[0].at >= evidence.seen[0].at
+    lately = bool(basis.seen) and telling[0].at >= basis.seen[0].at
     bursts = [m for m in telling if not m.saturated and lately]
     reaches = [
-        by_growth(telling) if evidence.ongoing else None,
-        by_earlier_days(same_hours(evidence.earlier, evidence.at, by_iops=by_iops), served),
-        by_burst(bursts, free, by_iops=by_iops) if 2 * len(bursts) >= len(telling) else None,
+        ratio_from_queue_growth(telling) if basis.ongoing else None,
+        ratio_from_earlier_days(same_hours(basis.earlier, basis.at, by_iops=by_iops), served),
+        ratio_from_bursts(bursts, free, by_iops=by_iops)
+        if 2 * len(bursts) >= len(telling)
+        else None,
         None
-        if evidence.ongoing or not lately
-        else by_ended(_runs(telling), _rest(free, telling, by_iops)),
+        if basis.ongoing or not lately
+        else ratio_from_ended_pressure(_runs(telling), _rest(free, telling, by_iops)),
     ]
-    found = together(reaches, little_bound(free, telling))
+    found = combine_ratios(reaches, littles_law_bound(free, telling))
     if any(m.iops_reached or m.mibps_reached for m in telling):
         return found
     return replace(found, least=1.0)  # an average near a limit is no proof that it was reached
@@ -229,7 +231,7 @@ def _arrived(ongoing: Sequence[Minute], most: float, *, by_iops: bool) -> float:
 
 def _of_loop(
     loop: ClosedLoop, at: tuple[float, float], peak: tuple[float, float], telling: Sequence[Minute]
-) -> Wanted:
+) -> DemandEstimate:
     """A loop is given what it has: only all that its workers could do would relieve it."""
     binds = _binds(telling)
     each = [
@@ -239,9 +241,9 @@ def _of_loop(
         )
         for a, p, bound in zip(at, peak, binds, strict=True)
     ]  # fmt: skip
-    return Wanted(
+    return DemandEstimate(
         iops=each[0], mibps=each[1], tail=LOOP_TAIL, shape=Shape.CLOSED_LOOP, weight=LOOP_WEIGHT,
-        evidence=f"{loop.outstanding:.0f} operations outstanding all the time",
+        basis=f"{loop.outstanding:.0f} operations outstanding all the time",
     )  # fmt: skip
 
 
@@ -259,7 +261,7 @@ def _backlog(ongoing: Sequence[Minute], likely_iops: float) -> float:
     if newest.queue is not None:
         shown = newest.queue * newest.ssd_iops / newest.ops
         # A queue that is not cut off is all there is.
-        waiting = shown if newest.queue < FULL * DEVICE_SHOWS else max(shown, waiting)
+        waiting = shown if newest.queue < FULL * MAX_VISIBLE_QUEUE else max(shown, waiting)
     return round(waiting, 1)
 
 
@@ -267,25 +269,33 @@ def _known(value: float) -> Estimate:
     return Estimate(floor=value, likely=value, upper=value, censored=False, least=value)
 
 
-def _censored(at: float, peak: float, reach: Reach, binds: bool) -> Estimate:
+def _censored(at: float, peak: float, ratio: DemandRatio, binds: bool) -> Estimate:
     floor = max(at, peak)
-    least = max(floor, at * reach.least)
-    likely = max(least, at * reach.likely)
+    least = max(floor, at * ratio.least)
+    likely = max(least, at * ratio.likely)
     return Estimate(
         floor=floor,
         least=least,
         likely=likely,
-        upper=max(likely, at * min(reach.upper, max(NO_BOUND, reach.likely))),
+        upper=max(likely, at * min(ratio.upper, max(NO_BOUND, ratio.likely))),
         censored=binds,
-        evident=at * reach.likely if reach.weight else 0.0,
-        weight=reach.weight,
+        evident=at * ratio.likely if ratio.weight else 0.0,
+        weight=ratio.weight,
     )
 
 
-def _shape(evidence: Evidence) -> Shape:
-    if not evidence.seen:
+def _shape(basis: DemandSamples) -> Shape:
+    if not basis.seen:
         return Shape.UNKNOWN
-    return Shape.IDLE if max(m.iops for m in evidence.seen) < 1 else Shape.UNCONSTRAINED
+    return Shape.IDLE if max(m.iops for m in basis.seen) < 1 else Shape.UNCONSTRAINED
 
 
-__all__ = ["CENSORED_TAIL", "LOOP_TAIL", "NO_BOUND", "Evidence", "Wanted", "iops_share", "wanted"]
+__all__ = [
+    "CENSORED_TAIL",
+    "LOOP_TAIL",
+    "NO_BOUND",
+    "DemandEstimate",
+    "DemandSamples",
+    "estimate_demand",
+    "iops_share",
+]

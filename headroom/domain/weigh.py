@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability
-from headroom.domain.copying import pressed_per_day, rests
+from headroom.domain.copying import calm_during_copy, pressed_minutes_per_day
 from headroom.domain.demand import Binding, Shape
-from headroom.domain.outlook import HOURS, Level, Outlook, Present, outlook
-from headroom.domain.past import Past
+from headroom.domain.outlook import HOURS, Forecast, Level, PresentLoad, demand_forecast
+from headroom.domain.past import LoadHistory
 from headroom.domain.planner import candidates
 from headroom.domain.planning import plan_to
 from headroom.domain.plans import Plan
 from headroom.domain.pressure import minutes
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.schedule import worth
+from headroom.domain.schedule import schedule_cost
 from headroom.domain.situation import Situation, within
 from headroom.domain.standing import WINDOW
 
@@ -35,7 +35,7 @@ NEGLIGIBLE_MIN = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
+class ValuedPlans:
     """Plans, best first, and when the best schedule that stays for now would change something."""
 
     plans: tuple[Plan, ...]
@@ -44,10 +44,10 @@ class Weighed:
     """Days of the past that were measured."""
 
 
-NOTHING_WEIGHED = Weighed(plans=(), next_change=None, known_days=0.0)
+NO_VALUED_PLANS = ValuedPlans(plans=(), next_change=None, known_days=0.0)
 
 
-def weigh(situation: Situation) -> Weighed:
+def value_plans(situation: Situation) -> ValuedPlans:
     """Every candidate with its worth per day; best first, then fewer changes, reversible, cheaper.
 
     A plan's worth is what staying would cost over the next 24 hours, in dollars and starved minutes
@@ -55,19 +55,19 @@ def weigh(situation: Situation) -> Weighed:
     """
     made = candidates(situation)
     if not made:
-        return replace(NOTHING_WEIGHED, known_days=situation.past.telling_days)
+        return replace(NO_VALUED_PLANS, known_days=situation.load_history.informative_days)
     found, seen, next_hour = _weighed(situation, made)
-    weighed = [_copied(situation, p) if p.full_copy and p.growth is None else p for p in found]
+    valued_plans = [_copied(situation, p) if p.full_copy and p.growth is None else p for p in found]
     at = situation.observation.at
-    kept = [p for p in weighed if _sensible(situation, seen, p, weighed)]
-    return Weighed(
-        plans=tuple(sorted((*kept, *_priced_beside(situation, weighed, kept)), key=_order)),
+    kept = [p for p in valued_plans if _sensible(situation, seen, p, valued_plans)]
+    return ValuedPlans(
+        plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
         next_change=None if next_hour is None else at + timedelta(hours=next_hour),
-        known_days=situation.past.telling_days,
+        known_days=situation.load_history.informative_days,
     )
 
 
-def weigh_targets(
+def value_targets(
     situation: Situation, targets: Sequence[Configuration]
 ) -> dict[Configuration, Plan]:
     """Plans to given targets, each with its worth; without those there can be no plan to."""
@@ -75,24 +75,26 @@ def weigh_targets(
     return {plan.target: plan for plan in _weighed(situation, made)[0]} if made else {}
 
 
-def _weighed(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], Outlook, int | None]:
+def _weighed(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], Forecast, int | None]:
     """The plans with their worth, what was foreseen, and the hour of the next change if they wait."""
     levels = [_level(situation, situation.current), *(_level(situation, p.target) for p in made)]
-    seen = outlook(situation.past, levels, situation.observation.at, _present(situation, levels))
+    seen = demand_forecast(
+        situation.load_history, levels, situation.observation.at, _present(situation, levels)
+    )
     reachable = [True, *(_reachable(situation, plan) for plan in made)]
-    found = worth(
+    found = schedule_cost(
         seen, levels, current=0, reachable=reachable, free=_free(situation),
         usd_per_minute=situation.limits.relief_value_usd_per_minute,
     )  # fmt: skip
-    weighed = [
+    valued_plans = [
         replace(
             plan,
-            ended_minutes_per_day=round(seen.seen[0] - seen.seen[i], 3),
+            relieved_minutes_per_day=round(seen.seen[0] - seen.seen[i], 3),
             value_usd_per_day=_value(situation, plan, found.stay - found.change[i]),
         )
         for i, plan in enumerate(made, start=1)
     ]
-    return weighed, seen, found.next_hour
+    return valued_plans, seen, found.next_hour
 
 
 def _value(situation: Situation, plan: Plan, usd: float) -> float:
@@ -101,20 +103,26 @@ def _value(situation: Situation, plan: Plan, usd: float) -> float:
     What a loop would do with more is no reason to buy; that it had more until we lowered it is.
     """
     demand = situation.demand
-    ours = plan.target == situation.lowered_from and demand.shape is Shape.CLOSED_LOOP
+    ours = plan.target == situation.reduced_from and demand.shape is Shape.CLOSED_LOOP
     return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
 
 
 def _copied(situation: Situation, plan: Plan) -> Plan:
     """A full copy in calm hours is worth what earlier days spent at the limit, if none of them did
     in the hours that it takes; elsewhere it stays priced as any plan, for people."""
-    limits, past = situation.limits, situation.past
+    limits, load_history = situation.limits, situation.load_history
     if not _may_copy_now(situation):
         return plan
-    ended = pressed_per_day(past) if rests(past, situation.observation.at) else 0.0
+    ended = (
+        pressed_minutes_per_day(load_history)
+        if calm_during_copy(load_history, situation.observation.at)
+        else 0.0
+    )
     usd = float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
     value = limits.relief_value_usd_per_minute * ended - usd
-    return replace(plan, ended_minutes_per_day=round(ended, 3), value_usd_per_day=round(value, 4))
+    return replace(
+        plan, relieved_minutes_per_day=round(ended, 3), value_usd_per_day=round(value, 4)
+    )
 
 
 def _may_copy_now(situation: Situation) -> bool:
@@ -129,7 +137,7 @@ def _one_way(plan: Plan) -> bool:
     )
 
 
-def _sensible(situation: Situation, seen: Outlook, plan: Plan, others: Sequence[Plan]) -> bool:
+def _sensible(situation: Situation, seen: Forecast, plan: Plan, others: Sequence[Plan]) -> bool:
     """Nothing is bought where nothing would starve, or for good where a way back is left.
 
     A full copy of a database stays among the plans though it is never taken by itself: it may be
@@ -144,17 +152,17 @@ def _sensible(situation: Situation, seen: Outlook, plan: Plan, others: Sequence[
     ):  # fmt: skip
         return False
     if plan.full_copy and _may_copy_now(situation):  # never to save money alone
-        return plan.ended_minutes_per_day > 0 and plan.value_usd_per_day > 0
+        return plan.relieved_minutes_per_day > 0 and plan.value_usd_per_day > 0
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
         return True
     if seen.seen[0] <= NEGLIGIBLE_MIN:
         return False
-    usd = situation.limits.relief_value_usd_per_minute * plan.ended_minutes_per_day
+    usd = situation.limits.relief_value_usd_per_minute * plan.relieved_minutes_per_day
     return usd > float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
 
 
 def _priced_beside(
-    situation: Situation, weighed: Sequence[Plan], kept: Sequence[Plan]
+    situation: Situation, valued_plans: Sequence[Plan], kept: Sequence[Plan]
 ) -> Iterator[Plan]:
     """Of each type that would have to grow, and that nothing else is left of, the cheapest plan.
 
@@ -163,10 +171,10 @@ def _priced_beside(
     """
     if situation.diagnosis.binding is Binding.NOTHING:
         return
-    for kind in {p.target.volume_type for p in weighed} - {p.target.volume_type for p in kept}:
+    for kind in {p.target.volume_type for p in valued_plans} - {p.target.volume_type for p in kept}:
         grown = [
             plan
-            for plan in weighed
+            for plan in valued_plans
             if plan.target.volume_type is kind
             and plan.grows
             and not (situation.limits.growth and _allowed(situation, plan))
@@ -233,14 +241,14 @@ def _free(situation: Situation) -> list[int]:
     ]
 
 
-def _present(situation: Situation, levels: Sequence[Level]) -> Present:
+def _present(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     """What is there now: pressure, a depletion that is near, or load that no level may go below."""
     demand, at = situation.demand, situation.observation.at
     iops, mibps = _load(situation)
-    fails = tuple(1 - demand.chance_within(iops=one.iops, mibps=one.mibps) for one in levels)
+    fails = tuple(1 - demand.probability_within(iops=one.iops, mibps=one.mibps) for one in levels)
     credits = demand.credits
     if demand.pressed_minutes >= PRESSED:
-        usual = _usual_episode_min(situation.past, levels[0])
+        usual = _usual_episode_min(situation.load_history, levels[0])
         lasts = usual + demand.pressed_minutes
         hours = [60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN) for hour in range(HOURS)]
     elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
@@ -259,18 +267,18 @@ def _present(situation: Situation, levels: Sequence[Level]) -> Present:
             60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
             for hour in range(HOURS)
         ]
-    return Present(minutes=tuple(hours), fails=fails, iops=iops, mibps=mibps)
+    return PresentLoad(minutes=tuple(hours), fails=fails, iops=iops, mibps=mibps)
 
 
-def _usual_episode_min(past: Past, level: Level) -> float:
+def _usual_episode_min(load_history: LoadHistory, level: Level) -> float:
     """How long load above `level` lasted at other times, and an hour for one more."""
     runs, total, last = 0, 0.0, -10
-    for period in past.busy:
+    for period in load_history.busy:
         if period.peak_iops <= level.iops and period.peak_mibps <= level.mibps:
             continue
         if period.place - last > 2:
             runs += 1
-        total += past.period_s / 60
+        total += load_history.period_s / 60
         last = period.place
     return (LASTS_MIN + total) / (1 + runs)
 
@@ -289,4 +297,4 @@ def _load(situation: Situation) -> tuple[float, float]:
     )
 
 
-__all__ = ["NOTHING_WEIGHED", "Weighed", "weigh", "weigh_targets"]
+__all__ = ["NO_VALUED_PLANS", "ValuedPlans", "value_plans", "value_targets"]

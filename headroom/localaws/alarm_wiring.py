@@ -5,40 +5,40 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from headroom.localaws.alarms.book import Act, AlarmBook, Emit
+from headroom.localaws.alarms.book import Act, AlarmStore, Emit
 from headroom.localaws.bus import put_event, send_to_target
-from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.databases import database_book
+from headroom.localaws.cloud import AccountRegion, Cloud
+from headroom.localaws.databases import database_store
 from headroom.localaws.metrics.insights import TagsOf
 from headroom.localaws.targets import Undeliverable, publish_to_topic
 
 
-def alarm_book(cloud: Cloud, place: Place) -> AlarmBook:
+def alarm_store(cloud: Cloud, account_region: AccountRegion) -> AlarmStore:
     """The alarms of a place."""
     return cloud.part(
-        AlarmBook,
-        place,
-        lambda: AlarmBook(
-            account=place.account,
-            region=place.region,
-            store=cloud.store(place),
+        AlarmStore,
+        account_region,
+        lambda: AlarmStore(
+            account=account_region.account,
+            region=account_region.region,
+            store=cloud.store(account_region),
             now=cloud.clock.now,
-            emit=_emitter(cloud, place),
-            act=_action(cloud, place),
-            tags=tags_of(cloud, place),
+            emit=_emitter(cloud, account_region),
+            act=_action(cloud, account_region),
+            tags=tags_of(cloud, account_region),
         ),
     )
 
 
-def tags_of(cloud: Cloud, place: Place) -> TagsOf:
+def tags_of(cloud: Cloud, account_region: AccountRegion) -> TagsOf:
     """Resource tags for Metrics Insights: a volume's before an instance's, a database's."""
     from moto.ec2 import ec2_backends
 
     def tags(namespace: str, dimensions: Mapping[str, str]) -> Mapping[str, str]:
-        of_database = database_book(cloud, place).tags(dimensions)
+        of_database = database_store(cloud, account_region).tags(dimensions)
         if of_database is not None:
             return of_database
-        backend = ec2_backends[place.account][place.region]
+        backend = ec2_backends[account_region.account][account_region.region]
         for name in ("VolumeId", "InstanceId"):
             if name in dimensions:
                 return dict(backend.tags.get(dimensions[name], {}))
@@ -47,28 +47,28 @@ def tags_of(cloud: Cloud, place: Place) -> TagsOf:
     return tags
 
 
-def _emitter(cloud: Cloud, place: Place) -> Emit:
+def _emitter(cloud: Cloud, account_region: AccountRegion) -> Emit:
     """Puts alarm events of a place on its bus."""
 
     def emit(detail_type: str, arn: str, detail: Mapping[str, object]) -> None:
         put_event(
-            cloud, place, source="aws.cloudwatch", detail_type=detail_type, resources=[arn],
+            cloud, account_region, source="aws.cloudwatch", detail_type=detail_type, resources=[arn],
             detail=detail,
         )  # fmt: skip
 
     return emit
 
 
-def _action(cloud: Cloud, place: Place) -> Act:
+def _action(cloud: Cloud, account_region: AccountRegion) -> Act:
     """Executes alarm actions: SNS topics and Lambda functions; others do nothing here."""
 
     def act(arn: str, subject: str, message: str) -> None:
         try:
             if arn.split(":")[2] == "sns":
-                publish_to_topic(place, arn, message, subject)
+                publish_to_topic(account_region, arn, message, subject)
             elif arn.split(":")[2] == "lambda":
                 send_to_target(
-                    cloud, place, arn, json.dumps({"alarmData": json.loads(message)}), {}
+                    cloud, account_region, arn, json.dumps({"alarmData": json.loads(message)}), {}
                 )
         except Undeliverable:
             return

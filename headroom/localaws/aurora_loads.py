@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headroom.domain.aurora import GATE, StorageMode
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 from headroom.localaws.database_names import cluster_of
-from headroom.localaws.databases import database_book
+from headroom.localaws.databases import database_store
 from headroom.localaws.load_requests import (
     LoadsByName,
     Request,
@@ -39,7 +39,7 @@ MOST_DAYS = 63
 class _Loaded:
     """A cluster with a load on it, published up to `until`."""
 
-    place: Place
+    account_region: AccountRegion
     name: str
     load: AuroraLoad
     published_when_optimized: bool
@@ -50,39 +50,42 @@ class AuroraLoads(LoadsByName[_Loaded]):
 
     def __init__(self, cloud: Cloud) -> None:
         super().__init__(cloud)
-        self._until: dict[tuple[Place, str], datetime] = {}
+        self._until: dict[tuple[AccountRegion, str], datetime] = {}
 
     def attach(self, request: Request) -> None:
         """Declare a cluster's load, in place of any other, with the days before now; raises BadInput."""
         check_request(request, known=KNOWN, needed=("cluster_id", "storage_gib"))
         block = Block(dict(request), source="load", path="", known=KNOWN)
-        place, name = place_of(request), block.text("cluster_id")
-        if name not in database_book(self._cloud, place).aurora_names():
-            raise BadInput(f"load: no Aurora cluster {name} in {place.region}")
+        account_region, name = place_of(request), block.text("cluster_id")
+        if name not in database_store(self._cloud, account_region).aurora_names():
+            raise BadInput(f"load: no Aurora cluster {name} in {account_region.region}")
         loaded = _Loaded(
-            place, name, _load(block, request), block.flag("io_published_when_optimized", True)
+            account_region,
+            name,
+            _load(block, request),
+            block.flag("io_published_when_optimized", True),
         )
         days = block.whole("days_before", DAYS_BEFORE, low=0, high=MOST_DAYS)
         now = self._cloud.clock.now()
-        key = (place, name)
+        key = (account_region, name)
         self._loaded[key] = loaded
         self._until[key] = max(
             _period(now - timedelta(days=days)), self._until.get(key, _period(EPOCH))
         )
-        database_book(self._cloud, place).was_there(name, self._until[key])
+        database_store(self._cloud, account_region).existed_since(name, self._until[key])
         self._publish(loaded, now)
 
     def publish(self, end: datetime) -> None:
         """Publish every five minutes that have ended by `end`, and only once."""
         for key, loaded in list(self._loaded.items()):
-            if loaded.name in database_book(self._cloud, loaded.place).aurora_names():
+            if loaded.name in database_store(self._cloud, loaded.account_region).aurora_names():
                 self._publish(loaded, end)
             else:
                 del self._loaded[key]
 
     def _publish(self, loaded: _Loaded, end: datetime) -> None:
-        key = (loaded.place, loaded.name)
-        cluster = cluster_of(self._cloud, loaded.place, loaded.name)
+        key = (loaded.account_region, loaded.name)
+        cluster = cluster_of(self._cloud, loaded.account_region, loaded.name)
         since = None if cluster.opens is None else cluster.opens - GATE
         at = self._until[key]
         while at + PERIOD <= end:
@@ -92,7 +95,7 @@ class AuroraLoads(LoadsByName[_Loaded]):
                 io_published=loaded.published_when_optimized or not optimized,
             )  # fmt: skip
             for point in points:
-                put_datapoints(self._cloud, loaded.place, point, ends=at + PERIOD)
+                put_datapoints(self._cloud, loaded.account_region, point, ends=at + PERIOD)
             at += PERIOD
         self._until[key] = at
 

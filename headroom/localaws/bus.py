@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 from headroom.localaws.targets import (
     Undeliverable,
     invoke_function,
@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
 
 def put_event(
     cloud: Cloud,
-    place: Place,
+    account_region: AccountRegion,
     *,
     source: str,
     detail_type: str,
@@ -39,61 +39,63 @@ def put_event(
         "id": cloud.ids.uuid("event"),
         "detail-type": detail_type,
         "source": source,
-        "account": place.account,
+        "account": account_region.account,
         "time": (at or cloud.clock.now()).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "region": place.region,
+        "region": account_region.region,
         "resources": list(resources),
         "detail": dict(detail),
     }
-    dispatch_event(cloud, place, event)
+    dispatch_event(cloud, account_region, event)
 
 
 def dispatch_event(
-    cloud: Cloud, place: Place, event: Mapping[str, Any], bus: str = "default"
+    cloud: Cloud, account_region: AccountRegion, event: Mapping[str, Any], bus: str = "default"
 ) -> None:
     """Hand an event to every enabled rule of the bus that matches it."""
     from moto.events.models import events_backends
 
-    backend = events_backends[place.account][place.region]
+    backend = events_backends[account_region.account][account_region.region]
     for rule in list(backend.event_buses[bus].rules.values()):
         if rule.event_pattern.get_pattern() and rule.state.startswith("ENABLED"):
-            send_if_matching(cloud, place, rule, event)
+            send_if_matching(cloud, account_region, rule, event)
 
 
-def send_if_matching(cloud: Cloud, place: Place, rule: Any, event: Mapping[str, Any]) -> None:
+def send_if_matching(
+    cloud: Cloud, account_region: AccountRegion, rule: Any, event: Mapping[str, Any]
+) -> None:
     """Deliver to the rule's targets if its pattern matches."""
     if rule.event_pattern.matches_event(event):
         for target in rule.targets:
-            deliver_event(cloud, place, target, event)
+            deliver_event(cloud, account_region, target, event)
 
 
 def deliver_event(
-    cloud: Cloud, place: Place, target: Mapping[str, Any], event: Mapping[str, Any]
+    cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], event: Mapping[str, Any]
 ) -> None:
     """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
     body = target_input(target, event)
     try:
-        send_to_target(cloud, place, str(target["Arn"]), body, target)
+        send_to_target(cloud, account_region, str(target["Arn"]), body, target)
     except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
         if dead:
-            send_dead_letter(place, dead, body, str(error))
+            send_dead_letter(account_region, dead, body, str(error))
 
 
 def send_to_target(
-    cloud: Cloud, place: Place, arn: str, body: str, target: Mapping[str, Any]
+    cloud: Cloud, account_region: AccountRegion, arn: str, body: str, target: Mapping[str, Any]
 ) -> None:
     """Send `body` to the target with this ARN; raises Undeliverable."""
     service = arn.split(":")[2]
     if service == "sqs":
         group = (target.get("SqsParameters") or {}).get("MessageGroupId")
-        send_message(place, arn, body, group)
+        send_message(account_region, arn, body, group)
     elif service == "sns":
-        publish_to_topic(place, arn, body, None)
+        publish_to_topic(account_region, arn, body, None)
     elif service == "lambda":
         invoke_function(cloud, arn, body)
     elif service == "logs":
-        write_log(cloud, place, arn, body)
+        write_log(cloud, account_region, arn, body)
     elif service == "events":
         _forward(cloud, arn, body)
     else:
@@ -102,7 +104,7 @@ def send_to_target(
 
 def _forward(cloud: Cloud, arn: str, body: str) -> None:
     region, account = arn.split(":")[3], arn.split(":")[4]
-    dispatch_event(cloud, Place(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
+    dispatch_event(cloud, AccountRegion(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
 
 
 def target_input(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
@@ -157,7 +159,7 @@ def apply_input_transformer(transformer: Mapping[str, Any], event: Mapping[str, 
 
 def put_volume_notification(
     cloud: Cloud,
-    place: Place,
+    account_region: AccountRegion,
     volume_id: str,
     *,
     event: str,
@@ -167,15 +169,15 @@ def put_volume_notification(
 ) -> None:
     """An `EBS Volume Notification`."""
     put_event(
-        cloud, place, source="aws.ec2", detail_type="EBS Volume Notification", at=at,
-        resources=[f"arn:aws:ec2:{place.region}:{place.account}:volume/{volume_id}"],
+        cloud, account_region, source="aws.ec2", detail_type="EBS Volume Notification", at=at,
+        resources=[f"arn:aws:ec2:{account_region.region}:{account_region.account}:volume/{volume_id}"],
         detail={"result": result, "cause": "", "event": event, "request-id": request_id},
     )  # fmt: skip
 
 
 def put_modify_volume_call(
     cloud: Cloud,
-    place: Place,
+    account_region: AccountRegion,
     volume_id: str,
     wanted: Mapping[str, Any],
     request_id: str,
@@ -196,7 +198,7 @@ def put_modify_volume_call(
         told = {key[0].lower() + key[1:]: _plain(value) for key, value in shape.items()}
         response = {"ModifyVolumeResponse": {"requestId": request_id, "volumeModification": told}}
     put_api_call(
-        cloud, place, "ec2", "ModifyVolume", {"ModifyVolumeRequest": request}, request_id,
+        cloud, account_region, "ec2", "ModifyVolume", {"ModifyVolumeRequest": request}, request_id,
         response=response, agent=agent,
         error=None if error is None else (f"Client.{error[0]}", error[1]),
     )  # fmt: skip
@@ -204,7 +206,7 @@ def put_modify_volume_call(
 
 def put_api_call(
     cloud: Cloud,
-    place: Place,
+    account_region: AccountRegion,
     service: str,
     operation: str,
     request: Any,
@@ -219,11 +221,15 @@ def put_api_call(
     now = cloud.clock.now()
     detail: dict[str, Any] = {
         "eventVersion": "1.11",
-        "userIdentity": {"type": "IAMUser", "accountId": place.account, "userName": "local"},
+        "userIdentity": {
+            "type": "IAMUser",
+            "accountId": account_region.account,
+            "userName": "local",
+        },
         "eventTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "eventSource": f"{service}.amazonaws.com",
         "eventName": operation,
-        "awsRegion": place.region,
+        "awsRegion": account_region.region,
         "sourceIPAddress": "127.0.0.1",
         "userAgent": _FEATURES.sub("", agent),
         "requestParameters": request,
@@ -233,13 +239,13 @@ def put_api_call(
         "readOnly": False,
         "eventType": "AwsApiCall",
         "managementEvent": True,
-        "recipientAccountId": place.account,
+        "recipientAccountId": account_region.account,
         **(more or {}),
     }
     if error is not None:
         detail |= {"errorCode": error[0], "errorMessage": error[1]}
     put_event(
-        cloud, place, source=f"aws.{service}", detail_type="AWS API Call via CloudTrail",
+        cloud, account_region, source=f"aws.{service}", detail_type="AWS API Call via CloudTrail",
         resources=[], detail=detail, at=now,
     )  # fmt: skip
 

@@ -54,7 +54,7 @@ class Clock:
             self._held = instant.astimezone(UTC)
         self._mirror()
 
-    def require_held(self) -> None:
+    def require_manual_clock(self) -> None:
         """Raise ClockRefused unless simulated time is in force."""
         if self._held is None:
             raise ClockRefused("The clock follows system time; set it before advancing it.")

@@ -18,7 +18,7 @@ _Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class AccountRegion:
     """An account and a Region."""
 
     account: str = DEFAULT_ACCOUNT
@@ -62,23 +62,25 @@ class Cloud:
     ids: Identifiers
     url: str = ""
     functions: FunctionInvoker | None = None
-    _parts: dict[type, dict[Place, Any]] = field(default_factory=dict)
+    _parts: dict[type, dict[AccountRegion, Any]] = field(default_factory=dict)
 
-    def part(self, kind: type[_Part], place: Place, make: Callable[[], _Part]) -> _Part:
+    def part(
+        self, kind: type[_Part], account_region: AccountRegion, make: Callable[[], _Part]
+    ) -> _Part:
         """The one `kind` of a place, made when it is first asked for."""
-        parts: dict[Place, _Part] = self._parts.setdefault(kind, {})
-        present = parts.get(place)
+        parts: dict[AccountRegion, _Part] = self._parts.setdefault(kind, {})
+        present = parts.get(account_region)
         if present is None:
-            present = parts[place] = make()
+            present = parts[account_region] = make()
         return present
 
-    def parts(self, kind: type[_Part]) -> list[tuple[Place, _Part]]:
+    def parts(self, kind: type[_Part]) -> list[tuple[AccountRegion, _Part]]:
         """Every `kind` that has been made, with its place, in the order they were made."""
         return list(self._parts.get(kind, {}).items())
 
-    def store(self, place: Place) -> MetricStore:
+    def store(self, account_region: AccountRegion) -> MetricStore:
         """The metrics of a place."""
-        return self.part(MetricStore, place, MetricStore)
+        return self.part(MetricStore, account_region, MetricStore)
 
 
 _current: list[Cloud] = []

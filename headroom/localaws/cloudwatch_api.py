@@ -12,12 +12,12 @@ from moto.cloudwatch.exceptions import InvalidParameterCombination, InvalidParam
 from moto.cloudwatch.responses import CloudWatchResponse
 from moto.core.responses import ActionResult, EmptyResult
 
-from headroom.localaws.alarm_wiring import alarm_book, tags_of
+from headroom.localaws.alarm_wiring import alarm_store, tags_of
 from headroom.localaws.alarms.alarm import AlarmInvalid
-from headroom.localaws.alarms.book import AlarmBook, UnknownAlarm
+from headroom.localaws.alarms.book import AlarmStore, UnknownAlarm
 from headroom.localaws.alarms.evaluation import State
 from headroom.localaws.aws_error import AwsError
-from headroom.localaws.cloud import Place, current_cloud
+from headroom.localaws.cloud import AccountRegion, current_cloud
 from headroom.localaws.cloudwatch_shapes import (
     alarm_shape,
     contributor_shape,
@@ -41,16 +41,16 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
     """Operations that moto lacks or approximates; dashboards and tags stay moto's."""
 
     @property
-    def _place(self) -> Place:
-        return Place(self.current_account, self.region)
+    def _account_region(self) -> AccountRegion:
+        return AccountRegion(self.current_account, self.region)
 
     @property
     def _store(self) -> MetricStore:
-        return current_cloud().store(self._place)
+        return current_cloud().store(self._account_region)
 
     @property
-    def _book(self) -> AlarmBook:
-        return alarm_book(current_cloud(), self._place)
+    def _book(self) -> AlarmStore:
+        return alarm_store(current_cloud(), self._account_region)
 
     # -- metrics ---------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         now = current_cloud().clock.now().timestamp()
         asked = QuerySet(
             self._store, queries, int(epoch(start)), int(epoch(end)), now,
-            tags_of(current_cloud(), self._place),
+            tags_of(current_cloud(), self._account_region),
         )  # fmt: skip
         try:
             return [

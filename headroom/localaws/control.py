@@ -10,14 +10,14 @@ from operator import itemgetter
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from headroom.localaws.alarms.book import AlarmBook
+from headroom.localaws.alarms.book import AlarmStore
 from headroom.localaws.clock import ClockRefused
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 from headroom.localaws.control_databases import DatabaseControl
 from headroom.localaws.load_requests import as_json
 from headroom.localaws.loads import Loads
-from headroom.localaws.lockstep import Pacer
-from headroom.localaws.volumes import volume_book
+from headroom.localaws.lockstep import MinuteLoop
+from headroom.localaws.volumes import volume_store
 from headroom.proving.errors import BadInput
 
 PREFIX = "/_headroom/"
@@ -28,10 +28,10 @@ MOST_MINUTES = 10_080
 class Control:
     """Answers requests under `PREFIX`."""
 
-    def __init__(self, cloud: Cloud, loads: Loads, pacer: Pacer) -> None:
+    def __init__(self, cloud: Cloud, loads: Loads, minute_loop: MinuteLoop) -> None:
         self._cloud = cloud
         self._loads = loads
-        self._pacer = pacer
+        self._minute_loop = minute_loop
         self._routes: Mapping[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("GET", "state"): self._state,
             ("GET", "clock"): self._tell_clock,
@@ -77,7 +77,7 @@ class Control:
         self._cloud.clock.set(instant)
         if "seed" in body:
             # moto names the volumes of its default images when EC2 is first used: before, not after.
-            volume_book(self._cloud, Place()).volumes()
+            volume_store(self._cloud, AccountRegion()).volumes()
             self._cloud.ids.seed(int(body["seed"]))
         return self._tell_clock({})
 
@@ -90,20 +90,21 @@ class Control:
 
     def _history(self, body: dict[str, Any]) -> dict[str, Any]:
         """Modifications of a volume from before anybody looked: they count as slots."""
-        place = Place(
-            str(body.get("account") or Place().account), str(body.get("region") or Place().region)
+        account_region = AccountRegion(
+            str(body.get("account") or AccountRegion().account),
+            str(body.get("region") or AccountRegion().region),
         )
-        if str(body["volume_id"]) not in volume_book(self._cloud, place).volumes():
-            raise BadInput(f"There is no volume {body['volume_id']} in {place.region}.")
+        if str(body["volume_id"]) not in volume_store(self._cloud, account_region).volumes():
+            raise BadInput(f"There is no volume {body['volume_id']} in {account_region.region}.")
         starts = [datetime.fromisoformat(str(at)) for at in body["starts"]]
-        volume_book(self._cloud, place).plan_history(str(body["volume_id"]), starts)
+        volume_store(self._cloud, account_region).plan_history(str(body["volume_id"]), starts)
         return {"volume_id": body["volume_id"], "starts": [at.isoformat() for at in starts]}
 
     def _tick(self, body: dict[str, Any]) -> dict[str, Any]:
         count = int(body.get("minutes", 1))
         if not 0 <= count <= MOST_MINUTES:
             raise ValueError(f"minutes is {count}; it must be 0 to {MOST_MINUTES}.")
-        played = self._pacer.tick(count)
+        played = self._minute_loop.tick(count)
         return {
             "now": self._cloud.clock.now().isoformat(),
             "minutes": [as_json(minute) for minute in played],
@@ -117,8 +118,8 @@ class Control:
             "state_dir": str(self._cloud.options.state_dir),
             "loads": self._loads.names,
             "alarms": {
-                f"{place.region}/{alarm.name}": alarm.state.value.value
-                for place, book in sorted(self._cloud.parts(AlarmBook), key=itemgetter(0))
+                f"{account_region.region}/{alarm.name}": alarm.state.value.value
+                for account_region, book in sorted(self._cloud.parts(AlarmStore), key=itemgetter(0))
                 for alarm in book.all()
             },
             "queues": _queue_depths(),

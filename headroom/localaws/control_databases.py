@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.databases import CLUSTER, DatabaseBook, database_book
+from headroom.localaws.cloud import AccountRegion, Cloud
+from headroom.localaws.databases import CLUSTER, DatabaseStore, database_store
 from headroom.localaws.rds_changes import PARALLEL_QUERY
 from headroom.localaws.rds_events import MESSAGES, put_database_event
 from headroom.proving.errors import BadInput
-from headroom.proving.rds_rules import STORAGE_FIELDS, DatabaseLife
+from headroom.proving.rds_rules import STORAGE_FIELDS, DatabaseRules
 from headroom.proving.rds_settings import DEFERRED_SETTINGS
 from headroom.proving.targets import ModificationRefused
 
@@ -43,16 +43,16 @@ class DatabaseControl:
             at = _instant(body["switched_at"])
             aurora = book.clusters[name].aurora
             assert aurora is not None
-            aurora.remember_switch(at)
+            aurora.record_past_switch(at)
             return {"database_id": name, "switched_at": at.isoformat()}
         starts = [_instant(at) for at in body["starts"]]
-        _life(book, name).lifecycle.remember(starts)
+        _storage_rules(book, name).lifecycle.remember(starts)
         return {"database_id": name, "starts": [at.isoformat() for at in starts]}
 
     def _pending(self, body: dict[str, Any]) -> Any:
         """Somebody's change that waits for its window, or that they take back."""
         book, name = self._book(body), str(body["database_id"])
-        life, now = _life(book, name), self._cloud.clock.now()
+        storage_rules, now = _storage_rules(book, name), self._cloud.clock.now()
         values = dict(body.get("values") or {})
         unknown = sorted(set(values) - {*STORAGE_FIELDS, *DEFERRED_SETTINGS})
         if unknown:
@@ -60,26 +60,26 @@ class DatabaseControl:
         storage = {key: value for key, value in values.items() if key in STORAGE_FIELDS}
         others = {key: value for key, value in values.items() if key in DEFERRED_SETTINGS}
         with book.lock:
-            life.withdraw(tuple(str(each) for each in body.get("withdraw") or ()))
+            storage_rules.withdraw(tuple(str(each) for each in body.get("withdraw") or ()))
             if values:
                 _refused_as_input(
-                    lambda: life.modify(now, storage=storage, others=others, at_once=False)
+                    lambda: storage_rules.modify(now, storage=storage, others=others, at_once=False)
                 )
-            return {"database_id": name, "pending": life.pending(now)}
+            return {"database_id": name, "pending": storage_rules.pending(now)}
 
     def _autoscale(self, body: dict[str, Any]) -> Any:
         """RDS's own autoscaling begins now, by default by a tenth and at least 10 GiB."""
         book, name = self._book(body), str(body["database_id"])
-        life, now = _life(book, name), self._cloud.clock.now()
-        size = life.lifecycle.described(now).size_gib
+        storage_rules, now = _storage_rules(book, name), self._cloud.clock.now()
+        size = storage_rules.lifecycle.described(now).size_gib
         to_gib = int(body.get("size_gib") or size + max(10, -(-size // 10)))
         with book.lock:
-            _refused_as_input(lambda: life.scale(now, to_gib))
+            _refused_as_input(lambda: storage_rules.scale(now, to_gib))
         return {"database_id": name, "size_gib": to_gib}
 
     def _free_space(self, body: dict[str, Any]) -> Any:
         book, name = self._book(body), str(body["database_id"])
-        _life(book, name)
+        _storage_rules(book, name)
         book.free_space(name, float(body["free_gib"]), float(body.get("gib_per_hour", 0.0)))
         return {"database_id": name}
 
@@ -88,7 +88,7 @@ class DatabaseControl:
         book, name = self._book(body), str(body["database_id"])
         known = {*book.instances, *(CLUSTER + cluster for cluster in book.clusters)}
         if name not in known:
-            raise BadInput(f"There is no database {name} in {book.place.region}.")
+            raise BadInput(f"There is no database {name} in {book.account_region.region}.")
         event_id = str(body["event_id"])
         if event_id not in MESSAGES:
             raise BadInput(f"{event_id} is not among the events that are told here.")
@@ -123,19 +123,20 @@ class DatabaseControl:
         self._book(body).parameters[str(body["group"]), PARALLEL_QUERY] = value
         return {"group": body["group"], PARALLEL_QUERY: value}
 
-    def _book(self, body: Mapping[str, Any]) -> DatabaseBook:
-        there = Place(
-            str(body.get("account") or Place().account), str(body.get("region") or Place().region)
+    def _book(self, body: Mapping[str, Any]) -> DatabaseStore:
+        there = AccountRegion(
+            str(body.get("account") or AccountRegion().account),
+            str(body.get("region") or AccountRegion().region),
         )
-        return database_book(self._cloud, there)
+        return database_store(self._cloud, there)
 
 
-def _life(book: DatabaseBook, name: str) -> DatabaseLife:
+def _storage_rules(book: DatabaseStore, name: str) -> DatabaseRules:
     try:
-        return book.life(name)
+        return book.storage_rules(name)
     except KeyError:
         raise BadInput(
-            f"There is no database {name} with storage of its own in {book.place.region}."
+            f"There is no database {name} with storage of its own in {book.account_region.region}."
         ) from None
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headroom.domain.resources import InstanceLimits
-from headroom.localaws.cloud import Place
+from headroom.localaws.cloud import AccountRegion
 from headroom.localaws.database_names import members_of
-from headroom.localaws.databases import database_book
+from headroom.localaws.databases import database_store
 from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
@@ -37,7 +37,7 @@ CREDITS_LOW_PERCENT = 10.0
 class _Loaded:
     """A database with a load on it; `instance_class` is the one whose limits hold now."""
 
-    place: Place
+    account_region: AccountRegion
     name: str
     physics: VolumePhysics
     filling: Filling | None
@@ -54,18 +54,18 @@ class DatabaseLoads(LoadsByName[_Loaded]):
     def attach(self, request: Request) -> None:
         """Put a load on a database's storage, in place of any other; raises BadInput."""
         check_request(request, known=KNOWN, needed=("database_id", "workload"))
-        place, name = place_of(request), str(request["database_id"])
-        book = database_book(self._cloud, place)
+        account_region, name = place_of(request), str(request["database_id"])
+        book = database_store(self._cloud, account_region)
         if name not in book.names():
-            raise BadInput(f"load: no database {name} in {place.region}")
+            raise BadInput(f"load: no database {name} in {account_region.region}")
         own, held = request.get("attachment"), book.instance_class(name)
         known = limits_of(held) is not BOUNDLESS
         usual = {"instance_type": held.removeprefix("db.")} if known else None
-        self._loaded[(place, name)] = _Loaded(
-            place=place,
+        self._loaded[(account_region, name)] = _Loaded(
+            account_region=account_region,
             name=name,
             physics=physics_of(self._cloud, request, usual if own is None else own),
-            filling=self._filling(place, name, request),
+            filling=self._filling(account_region, name, request),
             instance_class=held,
             follows_class=own is None,
         )
@@ -74,7 +74,7 @@ class DatabaseLoads(LoadsByName[_Loaded]):
         """Play the minute that begins at `start` on the storage of every loaded database."""
         played = []
         for key, loaded in list(self._loaded.items()):
-            book = database_book(self._cloud, loaded.place)
+            book = database_store(self._cloud, loaded.account_region)
             if loaded.name not in book.names():
                 del self._loaded[key]
                 continue
@@ -94,42 +94,44 @@ class DatabaseLoads(LoadsByName[_Loaded]):
             loaded = by_name.get(minute.resource_id)
             if loaded is None or minute.kind != "database":
                 continue
-            book = database_book(self._cloud, loaded.place)
+            book = database_store(self._cloud, loaded.account_region)
             if loaded.filling is not None and loaded.free_gib is not None:
                 book.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
             self._tell_of_credits(loaded, minute.facts.burst_balance_percent)
             attachment = loaded.physics.attachment
             points = database_datapoints(
                 minute.facts,
-                members=members_of(self._cloud, loaded.place, loaded.name),
+                members=members_of(self._cloud, loaded.account_region, loaded.name),
                 configuration=minute.configuration,
                 limits=BOUNDLESS if attachment is None else attachment.limits,
                 free_gib=loaded.free_gib,
             )
             for point in points:
-                put_datapoints(self._cloud, loaded.place, point, ends=end)
+                put_datapoints(self._cloud, loaded.account_region, point, ends=end)
 
     def _tell_of_credits(self, loaded: _Loaded, percent: float | None) -> None:
         """An event of RDS when gp2's credits get low, one until they are not."""
         low = percent is not None and percent < CREDITS_LOW_PERCENT
         if low and not loaded.credits_low:
-            book = database_book(self._cloud, loaded.place)
+            book = database_store(self._cloud, loaded.account_region)
             put_database_event(book, loaded.name, "RDS-EVENT-0189")
         loaded.credits_low = low
 
     def _follow_class(self, loaded: _Loaded, held: str) -> None:
         """A class that was changed brings its own limits, and full balances."""
         if held != loaded.instance_class and loaded.follows_class:
-            loaded.physics.hang_on(Attachment(limits=limits_of(held)))
+            loaded.physics.attach_to(Attachment(limits=limits_of(held)))
         loaded.instance_class = held
 
-    def _filling(self, place: Place, name: str, request: Request) -> Filling | None:
+    def _filling(
+        self, account_region: AccountRegion, name: str, request: Request
+    ) -> Filling | None:
         """What of the storage is used; None where the request does not say."""
         if request.get("free_storage_gib") is None:
             if request.get("fill_gib_per_hour") is not None:
                 raise BadInput("load: fill_gib_per_hour is given without free_storage_gib")
             return None
-        lifecycle = database_book(self._cloud, place).lifecycle(name)
+        lifecycle = database_store(self._cloud, account_region).lifecycle(name)
         size = lifecycle.usable_size_gib(self._cloud.clock.now())
         free, rate = (_number(request, key) for key in FILLING)
         if not 0 <= free <= size:

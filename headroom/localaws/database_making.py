@@ -23,12 +23,12 @@ from headroom.localaws.database_requests import (
     settings_of,
     tags_of,
 )
-from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
+from headroom.localaws.databases import DatabaseStore, DbCluster, DbInstance
 from headroom.localaws.rds_events import put_cluster_event, put_instance_event
-from headroom.proving.aurora_rules import AuroraLife
+from headroom.proving.aurora_rules import AuroraRules
 from headroom.proving.rds_creation import max_allocated_storage, storage_made
 from headroom.proving.rds_engines import AURORA_ENGINES, OTHER_ENGINES, engine_of
-from headroom.proving.rds_rules import DatabaseLife
+from headroom.proving.rds_rules import DatabaseRules
 from headroom.proving.rds_settings import Settings
 from headroom.proving.targets import ModificationRefused
 
@@ -36,7 +36,7 @@ _MEMBERS = 3
 """DB instances of a Multi-AZ DB cluster."""
 
 
-def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
+def make_instance(book: DatabaseStore, request: Mapping[str, Any]) -> DbInstance:
     """One CreateDBInstance, or CreateDBInstanceReadReplica where a source is named; AwsError."""
     refuse_unknown(request, OF_INSTANCE)
     source = request.get("SourceDBInstanceIdentifier")
@@ -51,7 +51,7 @@ def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
     made = DbInstance(
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
         resource_id=_resource_id(book, "db"), tags=tags_of(request), told=api_fields_of(request),
-        life=None if cluster else _life(book, request, engine, settings),
+        storage_rules=None if cluster else _storage_rules(book, request, engine, settings),
         cluster=_joined(book, str(cluster).lower(), engine) if cluster else None,
     )  # fmt: skip
     made.told |= _where(book, request, len(book.instances))
@@ -65,7 +65,7 @@ def make_instance(book: DatabaseBook, request: Mapping[str, Any]) -> DbInstance:
     return made
 
 
-def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
+def make_cluster(book: DatabaseStore, request: Mapping[str, Any]) -> DbCluster:
     """One CreateDBCluster; a Multi-AZ DB cluster comes with its three members. Raises AwsError."""
     refuse_unknown(request, OF_CLUSTER)
     name = new_name(request, "DBClusterIdentifier", book.clusters, "DBClusterAlreadyExistsFault")
@@ -79,8 +79,8 @@ def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
         name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
         resource_id=_resource_id(book, "cluster"), tags=tags_of(request), told=api_fields_of(request),
         parameter_group=str(request.get("DBClusterParameterGroupName") or group),
-        aurora=AuroraLife(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA_ENGINES else None,
-        life=_life(book, request, engine, settings, cluster=True) if own_storage else None,
+        aurora=AuroraRules(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA_ENGINES else None,
+        storage_rules=_storage_rules(book, request, engine, settings, cluster=True) if own_storage else None,
     )  # fmt: skip
     with book.lock:
         book.clusters[name] = made
@@ -90,7 +90,7 @@ def make_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> DbCluster:
     return made
 
 
-def delete_instance(book: DatabaseBook, name: str) -> DbInstance:
+def delete_instance(book: DatabaseStore, name: str) -> DbInstance:
     """Gone at once; raises AwsError for what is protected or a member of a Multi-AZ DB cluster."""
     found = instance_of(book, name)
     if found.told.get("DeletionProtection"):
@@ -105,14 +105,14 @@ def delete_instance(book: DatabaseBook, name: str) -> DbInstance:
     return found
 
 
-def delete_cluster(book: DatabaseBook, name: str) -> DbCluster:
+def delete_cluster(book: DatabaseStore, name: str) -> DbCluster:
     """Gone at once; refused while an Aurora cluster has members."""
     found = cluster_of(book, name)
     if found.told.get("DeletionProtection"):
         raise _combination(
             "Cannot delete protected Cluster, please disable deletion protection and try again."
         )
-    if found.life is None and found.members:
+    if found.storage_rules is None and found.members:
         raise AwsError(
             "InvalidDBClusterStateFault",
             "Cluster cannot be deleted, it still contains DB instances.",
@@ -125,7 +125,7 @@ def delete_cluster(book: DatabaseBook, name: str) -> DbCluster:
     return found
 
 
-def instance_of(book: DatabaseBook, name: str) -> DbInstance:
+def instance_of(book: DatabaseStore, name: str) -> DbInstance:
     """By name, however it is spelled; raises AwsError DBInstanceNotFound."""
     found = book.instances.get(name.lower())
     if found is None:
@@ -133,7 +133,7 @@ def instance_of(book: DatabaseBook, name: str) -> DbInstance:
     return found
 
 
-def cluster_of(book: DatabaseBook, name: str) -> DbCluster:
+def cluster_of(book: DatabaseStore, name: str) -> DbCluster:
     """By name, however it is spelled; raises AwsError DBClusterNotFoundFault."""
     found = book.clusters.get(name.lower())
     if found is None:
@@ -141,10 +141,10 @@ def cluster_of(book: DatabaseBook, name: str) -> DbCluster:
     return found
 
 
-def _life(
-    book: DatabaseBook, request: Mapping[str, Any], engine: str, settings: Settings,
+def _storage_rules(
+    book: DatabaseStore, request: Mapping[str, Any], engine: str, settings: Settings,
     *, cluster: bool = False,
-) -> DatabaseLife:  # fmt: skip
+) -> DatabaseRules:  # fmt: skip
     known = engine_of(engine)
     if known is None:
         raise AwsError("InvalidParameterValue", f"Invalid DB engine: {engine}")
@@ -157,17 +157,17 @@ def _life(
     except ModificationRefused as refused:
         raise AwsError(refused.code, refused.message) from refused
     code = "InvalidDBClusterStateFault" if cluster else "InvalidDBInstanceState"
-    return DatabaseLife(
+    return DatabaseRules(
         storage, created_at=book.cloud.clock.now(), settings=settings, state_code=code,
         max_allocated_gib=most, delays=book.delays,
     )  # fmt: skip
 
 
-def _with_members(book: DatabaseBook, cluster: DbCluster) -> None:
+def _with_members(book: DatabaseStore, cluster: DbCluster) -> None:
     for number in range(1, _MEMBERS + 1):
         name = f"{cluster.name}-instance-{number}"
         member = DbInstance(
-            name=name, engine=cluster.engine, created_at=cluster.created_at, life=None,
+            name=name, engine=cluster.engine, created_at=cluster.created_at, storage_rules=None,
             settings=cluster.settings, resource_id=_resource_id(book, "db"), cluster=cluster.name,
             tags=dict(cluster.tags), told=_where(book, {}, number - 1),
         )  # fmt: skip
@@ -175,20 +175,20 @@ def _with_members(book: DatabaseBook, cluster: DbCluster) -> None:
         cluster.members.append(name)
 
 
-def _joined(book: DatabaseBook, name: str, engine: str) -> str:
+def _joined(book: DatabaseStore, name: str, engine: str) -> str:
     cluster = cluster_of(book, name)
-    if cluster.life is not None or cluster.engine != engine:
+    if cluster.storage_rules is not None or cluster.engine != engine:
         raise _combination(f"An instance of engine {engine} cannot be made in cluster {name}.")
     return cluster.name
 
 
-def _as_source(book: DatabaseBook, source: str, request: Mapping[str, Any]) -> dict[str, Any]:
+def _as_source(book: DatabaseStore, source: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """A read replica begins as its source is."""
     found = instance_of(book, source)
-    if found.life is None:
+    if found.storage_rules is None:
         raise _combination(f"{source} is a member of a cluster.")
     now = book.cloud.clock.now()
-    storage = found.life.lifecycle.described(now)
+    storage = found.storage_rules.lifecycle.described(now)
     given = {
         "AllocatedStorage": storage.size_gib, "StorageType": storage.volume_type.value,
         "Iops": storage.iops, "StorageThroughput": storage.throughput_mibps,
@@ -197,12 +197,12 @@ def _as_source(book: DatabaseBook, source: str, request: Mapping[str, Any]) -> d
     return {k: v for k, v in given.items() if v is not None} | dict(request)
 
 
-def _where(book: DatabaseBook, request: Mapping[str, Any], number: int) -> dict[str, object]:
-    zone = request.get("AvailabilityZone") or f"{book.place.region}{'abc'[number % 3]}"
+def _where(book: DatabaseStore, request: Mapping[str, Any], number: int) -> dict[str, object]:
+    zone = request.get("AvailabilityZone") or f"{book.account_region.region}{'abc'[number % 3]}"
     return {"AvailabilityZone": zone}
 
 
-def _resource_id(book: DatabaseBook, kind: str) -> str:
+def _resource_id(book: DatabaseStore, kind: str) -> str:
     return f"{kind}-{book.cloud.ids.hexadecimal(kind, 26).upper()}"
 
 

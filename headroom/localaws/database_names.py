@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headroom.domain.aurora import StorageMode
-from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.databases import database_book
+from headroom.localaws.cloud import AccountRegion, Cloud
+from headroom.localaws.databases import database_store
 from headroom.proving.publish_aurora import AuroraMembers
 from headroom.proving.publish_rds import DbMember
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedCluster:
+class ClusterMembers:
     """An Aurora cluster as its metrics name it, its mode, and when I/O-Optimized opens again."""
 
     named: AuroraMembers
@@ -21,9 +21,9 @@ class NamedCluster:
     opens: datetime | None
 
 
-def members_of(cloud: Cloud, place: Place, name: str) -> list[DbMember]:
+def members_of(cloud: Cloud, account_region: AccountRegion, name: str) -> list[DbMember]:
     """The DB instances that a database's metrics are published of."""
-    book = database_book(cloud, place)
+    book = database_store(cloud, account_region)
     engine = book.engine(name)
     held = book.instance_class(name)
     return [
@@ -31,15 +31,15 @@ def members_of(cloud: Cloud, place: Place, name: str) -> list[DbMember]:
     ]
 
 
-def cluster_of(cloud: Cloud, place: Place, name: str) -> NamedCluster:
+def cluster_of(cloud: Cloud, account_region: AccountRegion, name: str) -> ClusterMembers:
     """An Aurora cluster with its members."""
-    book = database_book(cloud, place)
+    book = database_store(cloud, account_region)
     found = book.aurora(name)
     members = [
         DbMember(identifier=each.name, instance_class=each.instance_class, engine=found.engine)
         for each in found.members
     ]
-    return NamedCluster(
+    return ClusterMembers(
         named=AuroraMembers(cluster=name, engine=found.engine, members=members),
         mode=found.mode,
         opens=found.next_allowed_at,

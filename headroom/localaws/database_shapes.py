@@ -13,19 +13,19 @@ from headroom.domain.aurora import NVME_FAMILIES, StorageMode, family
 from headroom.domain.databases import Database, Deployment
 from headroom.domain.rds_catalogue import Band, bands, least_size
 from headroom.domain.resources import Configuration, Span, VolumeType
-from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
+from headroom.localaws.databases import DatabaseStore, DbCluster, DbInstance
 from headroom.localaws.rds_events import arn
-from headroom.proving.rds_rules import DatabaseLife
+from headroom.proving.rds_rules import DatabaseRules
 
 _OF_A_STRIPE = (3_000, 125)
 """IOPS and MiB/s that RDS tells of gp3 for each volume under storage that has neither set."""
 _FARTHEST = 1e8
 
 
-def instance_shape(book: DatabaseBook, one: DbInstance) -> dict[str, Any]:
+def instance_shape(book: DatabaseStore, one: DbInstance) -> dict[str, Any]:
     """A DBInstance now."""
     now = book.cloud.clock.now()
-    region = book.place.region
+    region = book.account_region.region
     address = f"{one.name}.headroomlocal.{region}.rds.amazonaws.com"
     shape: dict[str, Any] = {
         "DBInstanceIdentifier": one.name,
@@ -45,18 +45,18 @@ def instance_shape(book: DatabaseBook, one: DbInstance) -> dict[str, Any]:
     }
     for name in ("DBInstanceClass", "EngineVersion", "BackupRetentionPeriod"):
         shape[name] = one.settings.value(name, now)
-    if one.life is not None:
-        return shape | _own_storage(one.life, now)
+    if one.storage_rules is not None:
+        return shape | _own_storage(one.storage_rules, now)
     assert one.cluster is not None
     pending = {"PendingModifiedValues": one.settings.pending(now)}
     return shape | _of_cluster(book.clusters[one.cluster], now) | pending
 
 
-def instance_status(book: DatabaseBook, one: DbInstance, now: datetime) -> str:
+def instance_status(book: DatabaseStore, one: DbInstance, now: datetime) -> str:
     """DBInstanceStatus: a member's is its cluster's while that is at work on it."""
     cluster = book.clusters[one.cluster] if one.cluster else None
-    if cluster is not None and cluster.life is not None:
-        return cluster.life.status(now)
+    if cluster is not None and cluster.storage_rules is not None:
+        return cluster.storage_rules.status(now)
     if cluster is not None and cluster.aurora is not None and cluster.aurora.restarts(now):
         name = str(one.settings.value("DBInstanceClass", now))
         if family(name) in NVME_FAMILIES:
@@ -64,9 +64,9 @@ def instance_status(book: DatabaseBook, one: DbInstance, now: datetime) -> str:
     return one.status(now)
 
 
-def cluster_shape(book: DatabaseBook, one: DbCluster) -> dict[str, Any]:
+def cluster_shape(book: DatabaseStore, one: DbCluster) -> dict[str, Any]:
     """A DBCluster now."""
-    now, region = book.cloud.clock.now(), book.place.region
+    now, region = book.cloud.clock.now(), book.account_region.region
     told = {k: v for k, v in one.told.items() if k != "PromotionTier"}
     shape: dict[str, Any] = {
         "DBClusterIdentifier": one.name,
@@ -93,8 +93,8 @@ def cluster_shape(book: DatabaseBook, one: DbCluster) -> dict[str, Any]:
         "DeletionProtection": False,
         **told,
     }  # fmt: skip
-    if one.life is not None:
-        storage = _own_storage(one.life, now)
+    if one.storage_rules is not None:
+        storage = _own_storage(one.storage_rules, now)
         for name in ("MultiAZ", "DBInstanceClass"):
             storage.pop(name, None)
         shape |= storage
@@ -104,9 +104,9 @@ def cluster_shape(book: DatabaseBook, one: DbCluster) -> dict[str, Any]:
     return shape
 
 
-def valid_modifications(life: DatabaseLife, now: datetime) -> dict[str, Any]:
+def valid_modifications(storage_rules: DatabaseRules, now: datetime) -> dict[str, Any]:
     """ValidDBInstanceModificationsMessage: what this very instance takes."""
-    here = life.lifecycle.described(now)
+    here = storage_rules.lifecycle.described(now)
     assert here.database is not None
     return {
         "Storage": [
@@ -124,24 +124,27 @@ def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
-def _own_storage(life: DatabaseLife, now: datetime) -> dict[str, Any]:
-    here = life.lifecycle.described(now)
+def _own_storage(storage_rules: DatabaseRules, now: datetime) -> dict[str, Any]:
+    here = storage_rules.lifecycle.described(now)
     assert here.database is not None
     shape: dict[str, Any] = {
         "StorageType": here.volume_type.value,
         "AllocatedStorage": here.size_gib,
         "StorageThroughput": here.throughput_mibps or 0,
         "MultiAZ": here.database.deployment is not Deployment.SINGLE_AZ,
-        "PendingModifiedValues": life.pending(now),
+        "PendingModifiedValues": storage_rules.pending(now),
     }
     if here.iops is not None:
         shape["Iops"] = here.iops
     if here.volume_type is VolumeType.GP3 and here.iops is None:
         stripes = here.database.stripes(here.size_gib)
         shape |= {"Iops": _OF_A_STRIPE[0] * stripes, "StorageThroughput": _OF_A_STRIPE[1] * stripes}
-    if life.max_allocated_gib is not None and life.max_allocated_gib > here.size_gib:
-        shape["MaxAllocatedStorage"] = life.max_allocated_gib
-    working = life.operation(now)
+    if (
+        storage_rules.max_allocated_gib is not None
+        and storage_rules.max_allocated_gib > here.size_gib
+    ):
+        shape["MaxAllocatedStorage"] = storage_rules.max_allocated_gib
+    working = storage_rules.operation(now)
     if working is not None:
         shape["StorageOperationStatus"], shape["StorageOperationPercentProgress"] = working
     return shape
@@ -150,8 +153,8 @@ def _own_storage(life: DatabaseLife, now: datetime) -> dict[str, Any]:
 def _of_cluster(one: DbCluster, now: datetime) -> dict[str, Any]:
     """What a member tells of the storage that it has from its cluster."""
     shape: dict[str, Any] = {"DBClusterIdentifier": one.name, "AllocatedStorage": 1}
-    if one.life is not None:
-        shape |= _own_storage(one.life, now)
+    if one.storage_rules is not None:
+        shape |= _own_storage(one.storage_rules, now)
         shape |= {"DBInstanceClass": one.settings.value("DBClusterInstanceClass", now),
                   "MultiAZ": False}  # fmt: skip
     elif one.aurora is not None:
@@ -163,8 +166,8 @@ def _mode(one: DbCluster, now: datetime) -> dict[str, Any]:
     aurora = one.aurora
     assert aurora is not None
     pending = aurora.settings.pending(now)
-    if aurora.pending_mode(now) is not None:
-        pending["StorageType"] = aurora.pending_mode(now)
+    if aurora.pending_storage_mode(now) is not None:
+        pending["StorageType"] = aurora.pending_storage_mode(now)
     shape: dict[str, Any] = {"PendingModifiedValues": pending}
     if aurora.mode(now) is not StorageMode.STANDARD:
         shape["StorageType"] = aurora.mode(now).value

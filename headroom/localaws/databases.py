@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from headroom.domain.aurora import StorageMode
-from headroom.localaws.cloud import Cloud, Place
-from headroom.proving.aurora_rules import AuroraLife
-from headroom.proving.rds_rules import DATABASE_DELAYS, DatabaseLife, Happening
+from headroom.localaws.cloud import AccountRegion, Cloud
+from headroom.proving.aurora_rules import AuroraRules
+from headroom.proving.rds_rules import DATABASE_DELAYS, DatabaseEvent, DatabaseRules
 from headroom.proving.rds_settings import Settings
 from headroom.proving.rules import Delays, VolumeLifecycle
 
@@ -27,7 +27,7 @@ class DbInstance:
     created_at: datetime
     resource_id: str
     settings: Settings
-    life: DatabaseLife | None
+    storage_rules: DatabaseRules | None
     cluster: str | None = None
     tags: dict[str, str] = field(default_factory=dict)
     told: dict[str, object] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class DbInstance:
     def status(self, now: datetime) -> str:
         """DBInstanceStatus, as far as the instance itself is concerned."""
         own = self.settings.busy(now) or "available"
-        return own if self.life is None else self.life.status(now)
+        return own if self.storage_rules is None else self.storage_rules.status(now)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,8 +48,8 @@ class DbCluster:
     created_at: datetime
     resource_id: str
     settings: Settings
-    life: DatabaseLife | None = None
-    aurora: AuroraLife | None = None
+    storage_rules: DatabaseRules | None = None
+    aurora: AuroraRules | None = None
     members: list[str] = field(default_factory=list)
     """DB instances of it, the writer first."""
     parameter_group: str = ""
@@ -58,8 +58,8 @@ class DbCluster:
 
     def status(self, now: datetime) -> str:
         """Status of the cluster."""
-        if self.life is not None:
-            return self.life.status(now)
+        if self.storage_rules is not None:
+            return self.storage_rules.status(now)
         return self.aurora.status(now) if self.aurora is not None else "available"
 
 
@@ -72,7 +72,7 @@ class AuroraMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuroraShown:
+class AuroraView:
     """An Aurora cluster at one instant; the writer is the first member."""
 
     name: str
@@ -82,12 +82,12 @@ class AuroraShown:
     next_allowed_at: datetime | None
 
 
-class DatabaseBook:
+class DatabaseStore:
     """Every DB instance and cluster of a place. Names are in lower case, as RDS keeps them."""
 
-    def __init__(self, cloud: Cloud, place: Place) -> None:
+    def __init__(self, cloud: Cloud, account_region: AccountRegion) -> None:
         self.cloud = cloud
-        self.place = place
+        self.account_region = account_region
         self.lock = threading.RLock()
         self.instances: dict[str, DbInstance] = {}
         self.clusters: dict[str, DbCluster] = {}
@@ -106,34 +106,38 @@ class DatabaseBook:
     def names(self) -> list[str]:
         """Databases with storage of their own: instances by id, Multi-AZ DB clusters `cluster:NAME`."""
         with self.lock:
-            single = [name for name, one in self.instances.items() if one.life is not None]
-            threes = [CLUSTER + name for name, one in self.clusters.items() if one.life is not None]
+            single = [name for name, one in self.instances.items() if one.storage_rules is not None]
+            threes = [
+                CLUSTER + name
+                for name, one in self.clusters.items()
+                if one.storage_rules is not None
+            ]
             return single + threes
 
-    def life(self, name: str) -> DatabaseLife:
+    def storage_rules(self, name: str) -> DatabaseRules:
         """A database with storage of its own, by a name of `names`; raises KeyError."""
         found: DbInstance | DbCluster = (
             self.clusters[name.removeprefix(CLUSTER)]
             if name.startswith(CLUSTER)
             else self.instances[name]
         )
-        if found.life is None:
+        if found.storage_rules is None:
             raise KeyError(name)
-        return found.life
+        return found.storage_rules
 
     def lifecycle(self, name: str) -> VolumeLifecycle:
         """The storage of a database; raises KeyError."""
-        return self.life(name).lifecycle
+        return self.storage_rules(name).lifecycle
 
     def instance_class(self, name: str) -> str:
         """The class in force, for example `db.r6g.large`; raises KeyError."""
-        life, now = self.life(name), self.cloud.clock.now()
+        storage_rules, now = self.storage_rules(name), self.cloud.clock.now()
         of = "DBClusterInstanceClass" if name.startswith(CLUSTER) else "DBInstanceClass"
-        return str(life.settings.value(of, now))
+        return str(storage_rules.settings.value(of, now))
 
     def engine(self, name: str) -> str:
         """The engine as the API spells it, for example `oracle-ee`; raises KeyError."""
-        self.life(name)
+        self.storage_rules(name)
         if name.startswith(CLUSTER):
             return self.clusters[name.removeprefix(CLUSTER)].engine
         return self.instances[name].engine
@@ -149,19 +153,19 @@ class DatabaseBook:
         with self.lock:
             return [name for name, one in self.clusters.items() if one.aurora is not None]
 
-    def was_there(self, name: str, since: datetime) -> None:
+    def existed_since(self, name: str, since: datetime) -> None:
         """A cluster of which something was published from `since` on was made by then."""
         with self.lock:
             cluster = self.clusters[name]
             cluster.created_at = min(cluster.created_at, since)
 
-    def aurora(self, name: str) -> AuroraShown:
+    def aurora(self, name: str) -> AuroraView:
         """An Aurora cluster now; raises KeyError."""
         with self.lock:
             now, cluster = self.cloud.clock.now(), self.clusters[name]
             if cluster.aurora is None:
                 raise KeyError(name)
-            return AuroraShown(
+            return AuroraView(
                 name=name,
                 engine=cluster.engine,
                 mode=cluster.aurora.mode(now),
@@ -172,7 +176,7 @@ class DatabaseBook:
     def free_space(self, name: str, free_gib: float, gib_per_hour: float = 0.0) -> None:
         """Tell what is left on a database's storage now; raises KeyError."""
         with self.lock:
-            self.life(name).free_space(self.cloud.clock.now(), free_gib, gib_per_hour)
+            self.storage_rules(name).free_space(self.cloud.clock.now(), free_gib, gib_per_hour)
 
     def tags(self, dimensions: Mapping[str, str]) -> Mapping[str, str] | None:
         """Tags of the database that a metric of AWS/RDS is of; None where it is of none here."""
@@ -184,21 +188,23 @@ class DatabaseBook:
                 return self.clusters[value].tags
         return None
 
-    def move_on(self) -> None:
+    def apply_due_changes(self) -> None:
         """Apply what waited for a maintenance window that has begun."""
         now = self.cloud.clock.now()
         with self.lock:
             for name in self.names():
-                self.life(name).move_on(now)
+                self.storage_rules(name).apply_due_changes(now)
             for cluster in self.clusters.values():
                 if cluster.aurora is not None:
-                    cluster.aurora.move_on(now)
+                    cluster.aurora.apply_due_changes(now)
 
-    def happenings(self, until: datetime) -> list[tuple[Happening, str]]:
+    def events_due(self, until: datetime) -> list[tuple[DatabaseEvent, str]]:
         """Events due by `until` with the database's name, in order of instant."""
         with self.lock:
             found = [
-                (each, name) for name in self.names() for each in self.life(name).happenings(until)
+                (each, name)
+                for name in self.names()
+                for each in self.storage_rules(name).events_due(until)
             ]
         return sorted(found)
 
@@ -207,6 +213,6 @@ class DatabaseBook:
         return AuroraMember(name=name, instance_class=str(settings.value("DBInstanceClass", now)))
 
 
-def database_book(cloud: Cloud, place: Place) -> DatabaseBook:
+def database_store(cloud: Cloud, account_region: AccountRegion) -> DatabaseStore:
     """The databases of a place and what RDS's rules know of them."""
-    return cloud.part(DatabaseBook, place, lambda: DatabaseBook(cloud, place))
+    return cloud.part(DatabaseStore, account_region, lambda: DatabaseStore(cloud, account_region))

@@ -16,9 +16,9 @@ from moto.ec2.responses import EC2Response
 from headroom.domain.resources import Modification
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.bus import put_modify_volume_call
-from headroom.localaws.cloud import Place, current_cloud
+from headroom.localaws.cloud import AccountRegion, current_cloud
 from headroom.localaws.volume_making import delete_volume, make_volume
-from headroom.localaws.volumes import VolumeBook, volume_book
+from headroom.localaws.volumes import VolumeStore, volume_store
 from headroom.proving.targets import ModificationRefused
 
 MOST_MODIFICATIONS = 500
@@ -51,18 +51,18 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
     """Volumes: create, modify, delete and describe, and their modifications."""
 
     @property
-    def _place(self) -> Place:
-        return Place(self.current_account, self.region)
+    def _account_region(self) -> AccountRegion:
+        return AccountRegion(self.current_account, self.region)
 
     @property
-    def _book(self) -> VolumeBook:
-        return volume_book(current_cloud(), self._place)
+    def _book(self) -> VolumeStore:
+        return volume_store(current_cloud(), self._account_region)
 
     def create_volume(self) -> ActionResult:
         """Ranges and ratios are those of the type; gp3 without values gets 3,000 and 125."""
         request = {name: self._get_param(name) for name in _CREATED_WITH}
         volume = make_volume(
-            current_cloud(), self._place, request,
+            current_cloud(), self._account_region, request,
             tags=self._parse_tag_specification().get("volume", {}),
             dry_run=bool(self._get_param("DryRun", False)),
         )  # fmt: skip
@@ -71,7 +71,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
     def delete_volume(self) -> ActionResult:
         """Gone at once; refused while attached."""
         self.error_on_dryrun()
-        delete_volume(current_cloud(), self._place, self._get_param("VolumeId"))
+        delete_volume(current_cloud(), self._account_region, self._get_param("VolumeId"))
         return EmptyResult()
 
     def modify_volume(self) -> ActionResult:
@@ -173,7 +173,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
     ) -> None:
         if current_cloud().options.cloudtrail:
             put_modify_volume_call(
-                current_cloud(), self._place, volume_id, wanted, request_id,
+                current_cloud(), self._account_region, volume_id, wanted, request_id,
                 agent=self.headers.get("User-Agent", ""), shape=shape,
                 error=(refused.code, refused.message) if refused else None,
             )  # fmt: skip

@@ -22,7 +22,7 @@ from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.http_server import HttpServer
 from headroom.localaws.ids import Identifiers
 from headroom.localaws.loads import Loads
-from headroom.localaws.lockstep import Pacer
+from headroom.localaws.lockstep import MinuteLoop
 from headroom.localaws.price_list_api import PRICE_LIST_TARGET, answer_price_list
 
 _DIRECT = frozenset({"cloudwatch", "dynamodb", "ec2", "events", "rds", "sns", "sqs", "ssm", "sts"})
@@ -107,14 +107,14 @@ class RunningEndpoint:
         moto_parts.install(self.cloud)
         self.cloud.functions = fleet_of(self.cloud)
         self._loads = Loads(self.cloud)
-        self._pacer = Pacer(self.cloud, self._loads)
-        self._control = Control(self.cloud, self._loads, self._pacer)
+        self._minute_loop = MinuteLoop(self.cloud, self._loads)
+        self._control = Control(self.cloud, self._loads, self._minute_loop)
         self._moto = _Moto()
         self._server = HttpServer(self._serve, port)
         self.cloud.url = f"http://127.0.0.1:{self._server.port}"
         self._stopping = threading.Event()
         self._follower = threading.Thread(
-            target=self._pacer.follow_real_time, args=(self._stopping,), daemon=True
+            target=self._minute_loop.follow_real_time, args=(self._stopping,), daemon=True
         )
 
     @property

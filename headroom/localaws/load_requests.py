@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 from headroom.domain.resources import Configuration
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 from headroom.localaws.metrics.store import MetricKey, minutes
 from headroom.proving.errors import BadInput
 from headroom.proving.facts import MinuteFacts
@@ -43,7 +43,7 @@ class LoadsByName(Generic[_Loaded]):
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._loaded: dict[tuple[Place, str], _Loaded] = {}
+        self._loaded: dict[tuple[AccountRegion, str], _Loaded] = {}
 
     @property
     def names(self) -> list[str]:
@@ -68,10 +68,11 @@ def check_request(request: Request, *, known: Sequence[str], needed: Iterable[st
             raise BadInput(f"load: {name} is missing")
 
 
-def place_of(request: Request) -> Place:
+def place_of(request: Request) -> AccountRegion:
     """The account and Region of a request, the usual ones where it names none."""
-    return Place(
-        str(request.get("account") or Place().account), str(request.get("region") or Place().region)
+    return AccountRegion(
+        str(request.get("account") or AccountRegion().account),
+        str(request.get("region") or AccountRegion().region),
     )
 
 
@@ -83,7 +84,7 @@ def start_of(request: Request) -> datetime | None:
 
 def physics_of(cloud: Cloud, request: Request, attachment: object) -> VolumePhysics:
     """The physics that play the request's workload; raises BadInput."""
-    hung = parse_attachment(attachment, source="load")
+    attachment_settings = parse_attachment(attachment, source="load")
     workload = parse_workload(
         request["workload"], source="load", base=Path(str(request.get("base") or ".")),
         start=start_of(request) or minute_floor(cloud.clock.now()),
@@ -91,15 +92,17 @@ def physics_of(cloud: Cloud, request: Request, attachment: object) -> VolumePhys
     return VolumePhysics(
         workload,
         burst_balance_percent=float(request.get("burst_balance_percent", 100)),
-        queue_limit=hung.queue_limit,
-        attachment=hung.attachment,
+        queue_limit=attachment_settings.queue_limit,
+        attachment=attachment_settings.attachment,
         idle_outside=bool(request.get("idle_outside", True)),
     )
 
 
-def put_datapoints(cloud: Cloud, place: Place, point: Datapoint, *, ends: datetime) -> None:
+def put_datapoints(
+    cloud: Cloud, account_region: AccountRegion, point: Datapoint, *, ends: datetime
+) -> None:
     """Publish a datapoint, readable once the metric delay has passed since its period ended."""
-    cloud.store(place).put(
+    cloud.store(account_region).put(
         load_key(point), point.timestamp, total=point.sum, samples=point.samples,
         minimum=point.minimum, maximum=point.maximum,
         visible_at=ends + minutes(cloud.options.metric_delay_minutes),

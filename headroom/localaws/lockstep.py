@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from headroom.localaws.alarms.book import AlarmBook
+from headroom.localaws.alarms.book import AlarmStore
 from headroom.localaws.bus import put_volume_notification
 from headroom.localaws.cloud import Cloud
-from headroom.localaws.databases import DatabaseBook
+from headroom.localaws.databases import DatabaseStore
 from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.functions.mappings import MappingPoller
 from headroom.localaws.load_requests import LoadedMinute
@@ -19,15 +19,15 @@ from headroom.localaws.loads import Loads
 from headroom.localaws.queue_metrics import publish_queue_metrics
 from headroom.localaws.rds_events import put_database_event
 from headroom.localaws.schedule_expressions import whole_minute
-from headroom.localaws.schedules import fire_due
-from headroom.localaws.volumes import VolumeBook
+from headroom.localaws.schedules import start_due_schedules
+from headroom.localaws.volumes import VolumeStore
 
 MINUTE = timedelta(minutes=1)
 POLL_EVERY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Pacer:
+class MinuteLoop:
     """Moves the endpoint through time, one minute after the other."""
 
     def __init__(self, cloud: Cloud, loads: Loads) -> None:
@@ -43,7 +43,7 @@ class Pacer:
         played: list[LoadedMinute] = []
         with self._lock:
             if count:
-                self._cloud.clock.require_held()
+                self._cloud.clock.require_manual_clock()
             if count == 0:
                 self.drain()
             for _ in range(count):
@@ -71,20 +71,20 @@ class Pacer:
         end = whole_minute(self._cloud.clock.now())
         self._loads.publish(played, end)
         publish_queue_metrics(self._cloud)
-        for place, book in self._cloud.parts(VolumeBook):
+        for account_region, book in self._cloud.parts(VolumeStore):
             for at, volume_id, result, request_id in book.transitions(end):
                 put_volume_notification(
-                    self._cloud, place, volume_id, event="modifyVolume", result=result,
+                    self._cloud, account_region, volume_id, event="modifyVolume", result=result,
                     request_id=request_id, at=at,
                 )  # fmt: skip
-        for _, databases in self._cloud.parts(DatabaseBook):
-            databases.move_on()
-            for happening, name in databases.happenings(end):
-                put_database_event(databases, name, happening.event_id, happening.at)
-        for _, alarms in self._cloud.parts(AlarmBook):
+        for _, databases in self._cloud.parts(DatabaseStore):
+            databases.apply_due_changes()
+            for database_event, name in databases.events_due(end):
+                put_database_event(databases, name, database_event.event_id, database_event.at)
+        for _, alarms in self._cloud.parts(AlarmStore):
             alarms.evaluate_all()
         self.drain()
-        fire_due(self._cloud, end)
+        start_due_schedules(self._cloud, end)
         self.drain()
 
     def follow_real_time(self, stopping: threading.Event) -> None:

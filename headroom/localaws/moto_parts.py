@@ -29,7 +29,7 @@ from moto.sqs import urls as sqs_urls
 from headroom.localaws import quick_answers
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.bus import send_if_matching
-from headroom.localaws.cloud import Cloud, Place, current_cloud
+from headroom.localaws.cloud import AccountRegion, Cloud, current_cloud
 from headroom.localaws.cloudformation.api import CloudFormationApi
 from headroom.localaws.cloudformation.backend import LocalCloudFormation
 from headroom.localaws.cloudformation.registry import register_all
@@ -169,7 +169,9 @@ def _send_to_targets(rule: Any, original_event: dict[str, Any], _transform: bool
     elif isinstance(stamp, str) and stamp.replace(".", "").isdigit():
         event["time"] = datetime.fromtimestamp(float(stamp), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if rule.state.startswith("ENABLED") and rule.event_pattern.get_pattern():
-        send_if_matching(current_cloud(), Place(rule.account_id, rule.region_name), rule, event)
+        send_if_matching(
+            current_cloud(), AccountRegion(rule.account_id, rule.region_name), rule, event
+        )
 
 
 def _visible(message: Any) -> bool:

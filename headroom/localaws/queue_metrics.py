@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 from headroom.localaws.metrics.store import MetricKey
 
 
@@ -14,7 +14,7 @@ def publish_queue_metrics(cloud: Cloud) -> None:
 
     now = cloud.clock.now()
     for account, region, backend in sqs_backends.iter_backends():
-        store = cloud.store(Place(account, region))
+        store = cloud.store(AccountRegion(account, region))
         for queue in list(backend.queues.values()):
             for name, value, unit in _measures(queue, now.timestamp()):
                 key = MetricKey.of("AWS/SQS", name, [("QueueName", queue.name)])

@@ -13,7 +13,7 @@ from moto.rds.responses import RDSResponse
 
 from headroom.localaws import rds_changes
 from headroom.localaws.aws_error import AwsError
-from headroom.localaws.cloud import Place, current_cloud
+from headroom.localaws.cloud import AccountRegion, current_cloud
 from headroom.localaws.database_making import (
     cluster_of,
     delete_cluster,
@@ -28,7 +28,7 @@ from headroom.localaws.database_shapes import (
     tag_list,
     valid_modifications,
 )
-from headroom.localaws.databases import DatabaseBook, database_book
+from headroom.localaws.databases import DatabaseStore, database_store
 from headroom.localaws.rds_events import put_rds_call
 
 MOST, LEAST = 100, 20
@@ -50,9 +50,9 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
     """Databases: create, modify, delete and describe."""
 
     @property
-    def _book(self) -> DatabaseBook:
-        book = database_book(current_cloud(), Place(self.current_account, self.region))
-        book.move_on()
+    def _book(self) -> DatabaseStore:
+        book = database_store(current_cloud(), AccountRegion(self.current_account, self.region))
+        book.apply_due_changes()
         return book
 
     @property
@@ -118,16 +118,16 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         """What an instance at rest takes."""
         book, now = self._book, current_cloud().clock.now()
         found = instance_of(book, str(self.params.get("DBInstanceIdentifier")))
-        if found.life is None:
+        if found.storage_rules is None:
             raise AwsError(
                 "InvalidParameterCombination",
                 f"{found.name} is a member of a cluster, which is what may be modified.",
             )
-        if found.life.status(now) != "available":
+        if found.storage_rules.status(now) != "available":
             raise AwsError(
                 "InvalidDBInstanceState", f"DB instance {found.name} is not in available state."
             )
-        told = valid_modifications(found.life, now)
+        told = valid_modifications(found.storage_rules, now)
         return ActionResult({"ValidDBInstanceModificationsMessage": told})
 
     def describe_reserved_db_instances(self) -> ActionResult:
@@ -167,7 +167,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
 
     def _modify(
         self, operation: str, key: str,
-        change: Callable[[DatabaseBook, Mapping[str, Any]], dict[str, Any]],
+        change: Callable[[DatabaseStore, Mapping[str, Any]], dict[str, Any]],
     ) -> ActionResult:  # fmt: skip
         book, request = self._book, self._request
         agent = self.headers.get("User-Agent", "")

@@ -9,7 +9,7 @@ from headroom.localaws.aws_error import AwsError
 from headroom.localaws.database_making import cluster_of, instance_of
 from headroom.localaws.database_requests import mode_of, refuse_unknown, window_of
 from headroom.localaws.database_shapes import cluster_shape, instance_shape, instance_status
-from headroom.localaws.databases import DatabaseBook, DbCluster, DbInstance
+from headroom.localaws.databases import DatabaseStore, DbCluster, DbInstance
 from headroom.proving.rds_creation import max_allocated_storage
 from headroom.proving.rds_rules import STORAGE_FIELDS
 from headroom.proving.rds_settings import DEFERRED_SETTINGS
@@ -25,14 +25,14 @@ _COMMON = (*STORAGE_FIELDS, *DEFERRED_SETTINGS, *_AT_ONCE_ALWAYS, "ApplyImmediat
 PARALLEL_QUERY = "aurora_parallel_query"
 
 
-def modify_instance(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, Any]:
+def modify_instance(book: DatabaseStore, request: Mapping[str, Any]) -> dict[str, Any]:
     """One ModifyDBInstance, answering its DBInstance; raises AwsError and then changes nothing."""
     refuse_unknown(request, (*_COMMON, "DBInstanceIdentifier", "MaxAllocatedStorage"))
     one = instance_of(book, str(request.get("DBInstanceIdentifier")))
     window_of(request)  # nothing is changed by a request that is wrong in any part
     with book.lock:
         try:
-            if one.life is None:
+            if one.storage_rules is None:
                 _modify_member(book, one, request)
             else:
                 _modify_own(book, one, request)
@@ -42,7 +42,7 @@ def modify_instance(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str,
         return instance_shape(book, one)
 
 
-def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, Any]:
+def modify_cluster(book: DatabaseStore, request: Mapping[str, Any]) -> dict[str, Any]:
     """One ModifyDBCluster, answering its DBCluster; raises AwsError and then changes nothing."""
     refuse_unknown(request, (*_COMMON, "DBClusterIdentifier"))
     one = cluster_of(book, str(request.get("DBClusterIdentifier")))
@@ -51,8 +51,8 @@ def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, 
     window_of(request)
     with book.lock:
         try:
-            if one.life is not None:
-                one.life.modify(now, storage=storage, others=others, at_once=at_once)
+            if one.storage_rules is not None:
+                one.storage_rules.modify(now, storage=storage, others=others, at_once=at_once)
             elif one.aurora is not None:
                 _refuse_sizes(storage)
                 mode = mode_of(storage)
@@ -67,7 +67,7 @@ def modify_cluster(book: DatabaseBook, request: Mapping[str, Any]) -> dict[str, 
         return cluster_shape(book, one)
 
 
-def cluster_parameters(book: DatabaseBook, backend: Any, group: str) -> list[dict[str, Any]]:
+def cluster_parameters(book: DatabaseStore, backend: Any, group: str) -> list[dict[str, Any]]:
     """Parameters of a cluster parameter group that bear on storage; raises AwsError."""
     engines = {one.engine for one in book.clusters.values() if one.parameter_group == group}
     own = getattr(backend, "db_cluster_parameter_groups", {}).get(group)
@@ -88,25 +88,27 @@ def cluster_parameters(book: DatabaseBook, backend: Any, group: str) -> list[dic
     ]  # fmt: skip
 
 
-def _modify_own(book: DatabaseBook, one: DbInstance, request: Mapping[str, Any]) -> None:
-    assert one.life is not None
+def _modify_own(book: DatabaseStore, one: DbInstance, request: Mapping[str, Any]) -> None:
+    assert one.storage_rules is not None
     storage, others = _parts(request)
-    now, life = book.cloud.clock.now(), one.life
+    now, storage_rules = book.cloud.clock.now(), one.storage_rules
     most = request.get("MaxAllocatedStorage")
-    size = max(int(storage.get("AllocatedStorage", 0)), life.lifecycle.described(now).size_gib)
+    size = max(
+        int(storage.get("AllocatedStorage", 0)), storage_rules.lifecycle.described(now).size_gib
+    )
     found = max_allocated_storage(most, size)
     at_once = bool(request.get("ApplyImmediately"))
     if storage or others or at_once:
-        life.modify(now, storage=storage, others=others, at_once=at_once)
+        storage_rules.modify(now, storage=storage, others=others, at_once=at_once)
     if most is not None:
-        life.max_allocated_gib = found
+        storage_rules.max_allocated_gib = found
 
 
-def _modify_member(book: DatabaseBook, one: DbInstance, request: Mapping[str, Any]) -> None:
+def _modify_member(book: DatabaseStore, one: DbInstance, request: Mapping[str, Any]) -> None:
     storage, others = _parts(request)
     now = book.cloud.clock.now()
     cluster = book.clusters[str(one.cluster)]
-    if storage or cluster.life is not None:
+    if storage or cluster.storage_rules is not None:
         raise ModificationRefused(
             COMBINATION,
             "The specified DB Instance is a member of a cluster. Modify the DB cluster instead of "

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headroom.localaws.bus import put_api_call, put_event
-from headroom.localaws.databases import CLUSTER, DatabaseBook
+from headroom.localaws.databases import CLUSTER, DatabaseStore
 
 _CONFIGURATION = "configuration change"
 MESSAGES: Mapping[str, tuple[str, str]] = {
@@ -45,7 +45,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
 
 
 def put_database_event(
-    book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
+    book: DatabaseStore, name: str, event_id: str, at: datetime | None = None
 ) -> None:
     """An event about a database by a name of the book's, `cluster:NAME` for a cluster."""
     if name.startswith(CLUSTER):
@@ -55,7 +55,7 @@ def put_database_event(
 
 
 def put_instance_event(
-    book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
+    book: DatabaseStore, name: str, event_id: str, at: datetime | None = None
 ) -> None:
     """An `RDS DB Instance Event`."""
     one = book.instances.get(name)
@@ -64,7 +64,7 @@ def put_instance_event(
 
 
 def put_cluster_event(
-    book: DatabaseBook, name: str, event_id: str, at: datetime | None = None
+    book: DatabaseStore, name: str, event_id: str, at: datetime | None = None
 ) -> None:
     """An `RDS DB Cluster Event`."""
     one = book.clusters.get(name)
@@ -72,13 +72,13 @@ def put_cluster_event(
     _put(book, "cluster", name, event_id, tags, "RDS DB Cluster Event", "CLUSTER", at)
 
 
-def arn(book: DatabaseBook, kind: str, name: str) -> str:
+def arn(book: DatabaseStore, kind: str, name: str) -> str:
     """ARN of a `db` or a `cluster`."""
-    return f"arn:aws:rds:{book.place.region}:{book.place.account}:{kind}:{name}"
+    return f"arn:aws:rds:{book.account_region.region}:{book.account_region.account}:{kind}:{name}"
 
 
 def _put(
-    book: DatabaseBook, kind: str, name: str, event_id: str, tags: Mapping[str, str],
+    book: DatabaseStore, kind: str, name: str, event_id: str, tags: Mapping[str, str],
     detail_type: str, source_type: str, at: datetime | None,
 ) -> None:  # fmt: skip
     category, message = MESSAGES[event_id]
@@ -94,13 +94,13 @@ def _put(
         "Tags": dict(tags),
     }
     put_event(
-        book.cloud, book.place, source="aws.rds", detail_type=detail_type,
+        book.cloud, book.account_region, source="aws.rds", detail_type=detail_type,
         resources=[detail["SourceArn"]], detail=detail, at=at,
     )  # fmt: skip
 
 
 def put_rds_call(
-    book: DatabaseBook,
+    book: DatabaseStore,
     operation: str,
     request: Mapping[str, Any],
     *,
@@ -112,7 +112,7 @@ def put_rds_call(
     if not book.cloud.options.cloudtrail:
         return
     put_api_call(
-        book.cloud, book.place, "rds", operation, _plain(request), book.cloud.ids.uuid("request"),
+        book.cloud, book.account_region, "rds", operation, _plain(request), book.cloud.ids.uuid("request"),
         response=None if answer is None else _plain(answer), agent=agent, error=error,
         more={"eventCategory": "Management"},
     )  # fmt: skip

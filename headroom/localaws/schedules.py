@@ -10,17 +10,23 @@ from functools import wraps
 from typing import Any
 
 from headroom.localaws.bus import deliver_event, send_to_target
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 from headroom.localaws.schedule_expressions import BadSchedule, fires
 from headroom.localaws.targets import Undeliverable, send_dead_letter
 
 _log = logging.getLogger(__name__)
 
 
-def fire_due(cloud: Cloud, minute: datetime) -> int:
+def start_due_schedules(cloud: Cloud, minute: datetime) -> int:
     """Start everything that is due in this minute; tells how many started."""
-    started = [_fired(cloud, place, schedule, minute) for place, schedule in list(_schedules())]
-    started += [_rule_fired(cloud, place, rule, minute) for place, rule in list(_scheduled_rules())]
+    started = [
+        _fired(cloud, account_region, schedule, minute)
+        for account_region, schedule in list(_schedules())
+    ]
+    started += [
+        _rule_fired(cloud, account_region, rule, minute)
+        for account_region, rule in list(_scheduled_rules())
+    ]
     return sum(started)
 
 
@@ -28,9 +34,9 @@ def _harmless(fire: Callable[..., bool]) -> Callable[..., bool]:
     """One schedule that goes wrong is logged; it keeps no other from firing and no clock still."""
 
     @wraps(fire)
-    def guarded(cloud: Cloud, place: Place, what: Any, minute: datetime) -> bool:
+    def guarded(cloud: Cloud, account_region: AccountRegion, what: Any, minute: datetime) -> bool:
         try:
-            return fire(cloud, place, what, minute)
+            return fire(cloud, account_region, what, minute)
         except Exception:
             _log.exception("%s could not fire at %s", what.arn, minute)
             return False
@@ -39,22 +45,22 @@ def _harmless(fire: Callable[..., bool]) -> Callable[..., bool]:
 
 
 @_harmless
-def _fired(cloud: Cloud, place: Place, schedule: Any, minute: datetime) -> bool:
+def _fired(cloud: Cloud, account_region: AccountRegion, schedule: Any, minute: datetime) -> bool:
     due = _due(schedule, minute)
     if due:
-        _start(cloud, place, schedule, minute)
+        _start(cloud, account_region, schedule, minute)
     if schedule.action_after_completion == "DELETE" and _completed(schedule, minute, due):
-        _forget(place, schedule)
+        _forget(account_region, schedule)
     return due
 
 
 @_harmless
-def _rule_fired(cloud: Cloud, place: Place, rule: Any, minute: datetime) -> bool:
+def _rule_fired(cloud: Cloud, account_region: AccountRegion, rule: Any, minute: datetime) -> bool:
     if not _fires(rule.scheduled_expression, minute, "UTC"):
         return False
-    event = _scheduled_event(cloud, place, rule, minute)
+    event = _scheduled_event(cloud, account_region, rule, minute)
     for target in rule.targets:
-        deliver_event(cloud, place, target, event)
+        deliver_event(cloud, account_region, target, event)
     return True
 
 
@@ -66,32 +72,32 @@ def _completed(schedule: Any, minute: datetime, fired: bool) -> bool:
     return end is not None and minute >= end
 
 
-def _forget(place: Place, schedule: Any) -> None:
+def _forget(account_region: AccountRegion, schedule: Any) -> None:
     from moto.scheduler.models import scheduler_backends
 
-    groups = scheduler_backends[place.account][place.region].schedule_groups
+    groups = scheduler_backends[account_region.account][account_region.region].schedule_groups
     for group in groups.values():
         if group.schedules.get(schedule.name) is schedule:
             del group.schedules[schedule.name]
 
 
-def _schedules() -> Iterator[tuple[Place, Any]]:
+def _schedules() -> Iterator[tuple[AccountRegion, Any]]:
     from moto.scheduler.models import scheduler_backends
 
     for account, region, backend in scheduler_backends.iter_backends():
         for group in list(backend.schedule_groups.values()):
             for schedule in list(group.schedules.values()):
                 if schedule.state == "ENABLED":
-                    yield Place(account, region), schedule
+                    yield AccountRegion(account, region), schedule
 
 
-def _scheduled_rules() -> Iterator[tuple[Place, Any]]:
+def _scheduled_rules() -> Iterator[tuple[AccountRegion, Any]]:
     from moto.events.models import events_backends
 
     for account, region, backend in events_backends.iter_backends():
         for rule in list(backend.event_buses["default"].rules.values()):
             if rule.scheduled_expression and rule.state.startswith("ENABLED"):
-                yield Place(account, region), rule
+                yield AccountRegion(account, region), rule
 
 
 def _due(schedule: Any, minute: datetime) -> bool:
@@ -108,7 +114,7 @@ def _fires(expression: str, minute: datetime, zone: str) -> bool:
         return False
 
 
-def _start(cloud: Cloud, place: Place, schedule: Any, minute: datetime) -> None:
+def _start(cloud: Cloud, account_region: AccountRegion, schedule: Any, minute: datetime) -> None:
     target: Mapping[str, Any] = schedule.target
     body = str(target.get("Input") or "{}")
     for name, value in (
@@ -119,22 +125,24 @@ def _start(cloud: Cloud, place: Place, schedule: Any, minute: datetime) -> None:
     ):
         body = body.replace(f"<aws.scheduler.{name}>", value)
     try:
-        send_to_target(cloud, place, str(target["Arn"]), body, target)
+        send_to_target(cloud, account_region, str(target["Arn"]), body, target)
     except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
         if dead:
-            send_dead_letter(place, dead, body, str(error))
+            send_dead_letter(account_region, dead, body, str(error))
 
 
-def _scheduled_event(cloud: Cloud, place: Place, rule: Any, minute: datetime) -> dict[str, Any]:
+def _scheduled_event(
+    cloud: Cloud, account_region: AccountRegion, rule: Any, minute: datetime
+) -> dict[str, Any]:
     return {
         "version": "0",
         "id": cloud.ids.uuid("event"),
         "detail-type": "Scheduled Event",
         "source": "aws.events",
-        "account": place.account,
+        "account": account_region.account,
         "time": minute.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "region": place.region,
+        "region": account_region.region,
         "resources": [rule.arn],
         "detail": {},
     }

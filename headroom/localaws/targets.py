@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 
 
 class Undeliverable(RuntimeError):
     """The target does not exist or takes nothing."""
 
 
-def send_message(place: Place, arn: str, body: str, group: str | None = None) -> None:
+def send_message(
+    account_region: AccountRegion, arn: str, body: str, group: str | None = None
+) -> None:
     """SendMessage; raises Undeliverable when the queue does not exist."""
     from moto.sqs import sqs_backends
     from moto.sqs.exceptions import QueueDoesNotExist
 
     _, _, _, region, account, name = arn.split(":")
     try:
-        sqs_backends[account][region or place.region].send_message(
+        sqs_backends[account][region or account_region.region].send_message(
             queue_name=name, message_body=body, group_id=group
         )
     except QueueDoesNotExist as error:
         raise Undeliverable(f"No queue {arn}") from error
 
 
-def send_dead_letter(place: Place, arn: str, body: str, why: str) -> None:
+def send_dead_letter(account_region: AccountRegion, arn: str, body: str, why: str) -> None:
     """Park what could not be delivered, with the reason as message attributes."""
     from moto.sqs import sqs_backends
 
@@ -37,7 +39,9 @@ def send_dead_letter(place: Place, arn: str, body: str, why: str) -> None:
     )
 
 
-def publish_to_topic(place: Place, arn: str, message: str, subject: str | None) -> None:
+def publish_to_topic(
+    account_region: AccountRegion, arn: str, message: str, subject: str | None
+) -> None:
     """Publish to a topic; raises Undeliverable when it does not exist."""
     from moto.core.exceptions import ServiceException
     from moto.sns import sns_backends
@@ -58,12 +62,12 @@ def invoke_function(cloud: Cloud, arn: str, body: str) -> None:
     cloud.functions.invoke_later(arn, body.encode())
 
 
-def write_log(cloud: Cloud, place: Place, arn: str, body: str) -> None:
+def write_log(cloud: Cloud, account_region: AccountRegion, arn: str, body: str) -> None:
     """Write to a log group; raises Undeliverable when it does not exist."""
     from moto.logs import logs_backends
 
     group = arn.split(":log-group:")[1].removesuffix(":*")
-    backend = logs_backends[place.account][place.region]
+    backend = logs_backends[account_region.account][account_region.region]
     if group not in backend.groups:
         raise Undeliverable(f"No log group {group}")
     stream = cloud.ids.uuid("log-stream")

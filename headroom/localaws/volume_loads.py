@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from headroom.localaws.cloud import Place
+from headroom.localaws.cloud import AccountRegion
 from headroom.localaws.load_requests import (
     PHYSICS,
     LoadedMinute,
@@ -19,7 +19,7 @@ from headroom.localaws.load_requests import (
     put_datapoints,
 )
 from headroom.localaws.metrics.store import MetricKey
-from headroom.localaws.volumes import volume_book
+from headroom.localaws.volumes import volume_store
 from headroom.proving.errors import BadInput
 from headroom.proving.instances import instance_limits
 from headroom.proving.physics import VolumePhysics
@@ -32,7 +32,7 @@ KNOWN = ("volume_id", *PHYSICS)
 class _Loaded:
     """A volume with a load on it."""
 
-    place: Place
+    account_region: AccountRegion
     volume_id: str
     physics: VolumePhysics
 
@@ -43,17 +43,17 @@ class VolumeLoads(LoadsByName[_Loaded]):
     def attach(self, request: Request) -> None:
         """Put a load on a volume, in place of any other; raises BadInput."""
         check_request(request, known=KNOWN, needed=("volume_id", "workload"))
-        place, volume_id = place_of(request), str(request["volume_id"])
-        if volume_id not in volume_book(self._cloud, place).volumes():
-            raise BadInput(f"load: no volume {volume_id} in {place.region}")
-        physics = physics_of(self._cloud, request, self._attachment(place, request))
-        self._loaded[(place, volume_id)] = _Loaded(place, volume_id, physics)
+        account_region, volume_id = place_of(request), str(request["volume_id"])
+        if volume_id not in volume_store(self._cloud, account_region).volumes():
+            raise BadInput(f"load: no volume {volume_id} in {account_region.region}")
+        physics = physics_of(self._cloud, request, self._attachment(account_region, request))
+        self._loaded[(account_region, volume_id)] = _Loaded(account_region, volume_id, physics)
 
     def run(self, start: datetime) -> list[LoadedMinute]:
         """Play the minute that begins at `start` on every loaded volume."""
         played = []
         for key, loaded in list(self._loaded.items()):
-            book = volume_book(self._cloud, loaded.place)
+            book = volume_store(self._cloud, loaded.account_region)
             if loaded.volume_id not in book.volumes():
                 del self._loaded[key]
                 continue
@@ -65,12 +65,12 @@ class VolumeLoads(LoadsByName[_Loaded]):
     def publish(self, played: Iterable[LoadedMinute], end: datetime) -> None:
         """Put what CloudWatch would publish into the metrics, readable after the metric delay."""
         by_id = {loaded.volume_id: loaded for loaded in self._loaded.values()}
-        instances: dict[tuple[Place, MetricKey], Datapoint] = {}
+        instances: dict[tuple[AccountRegion, MetricKey], Datapoint] = {}
         for minute in played:
             loaded = by_id.get(minute.resource_id)
             if loaded is None or minute.kind != "volume":
                 continue
-            volume = volume_book(self._cloud, loaded.place).volumes()[minute.resource_id]
+            volume = volume_store(self._cloud, loaded.account_region).volumes()[minute.resource_id]
             instance = volume.attachment.instance.id if volume.attachment else None
             attachment = loaded.physics.attachment
             points = datapoints(
@@ -80,25 +80,33 @@ class VolumeLoads(LoadsByName[_Loaded]):
                 multi_attach=bool(volume.multi_attach_enabled),
             )  # fmt: skip
             for point in points:
-                put_datapoints(self._cloud, loaded.place, point, ends=end)
+                put_datapoints(self._cloud, loaded.account_region, point, ends=end)
             if instance is not None and attachment is not None:
                 for point in instance_datapoints(
                     minute.facts, instance_id=instance, limits=attachment.limits
                 ):
-                    key = (loaded.place, load_key(point))
+                    key = (loaded.account_region, load_key(point))
                     if key not in instances or instances[key].maximum < point.maximum:
                         instances[key] = point
-        for (place, _), point in instances.items():
-            put_datapoints(self._cloud, place, point, ends=end)
+        for (account_region, _), point in instances.items():
+            put_datapoints(self._cloud, account_region, point, ends=end)
 
-    def _attachment(self, place: Place, request: Request) -> object:
+    def _attachment(self, account_region: AccountRegion, request: Request) -> object:
         """The attachment asked for; else the type of the instance it hangs on, when it is known."""
         if request.get("attachment") is not None:
             return request["attachment"]
-        hung = volume_book(self._cloud, place).volumes()[str(request["volume_id"])].attachment
-        if hung is None:
+        attachment_settings = (
+            volume_store(self._cloud, account_region)
+            .volumes()[str(request["volume_id"])]
+            .attachment
+        )
+        if attachment_settings is None:
             return None
         try:
-            return {"instance_type": instance_limits(hung.instance.instance_type).instance_type}
+            return {
+                "instance_type": instance_limits(
+                    attachment_settings.instance.instance_type
+                ).instance_type
+            }
         except BadInput:
             return None

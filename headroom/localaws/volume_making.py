@@ -14,26 +14,26 @@ from moto.ec2.exceptions import DryRunClientError
 
 from headroom.localaws.aws_error import AwsError
 from headroom.localaws.bus import put_volume_notification
-from headroom.localaws.cloud import Cloud, Place
-from headroom.localaws.volumes import copy_configuration_to, volume_book, wanted_at_creation
+from headroom.localaws.cloud import AccountRegion, Cloud
+from headroom.localaws.volumes import copy_configuration_to, volume_store, wanted_at_creation
 from headroom.proving.targets import ModificationRefused
 
 
 def make_volume(
     cloud: Cloud,
-    place: Place,
+    account_region: AccountRegion,
     request: Mapping[str, Any],
     *,
     tags: Mapping[str, str],
     dry_run: bool = False,
 ) -> Any:
     """One CreateVolume, `request` under the API's names; raises AwsError and then makes nothing."""
-    backend = ec2_backends[place.account][place.region]
+    backend = ec2_backends[account_region.account][account_region.region]
     snapshot, size = request.get("SnapshotId"), request.get("Size")
-    zone = _zone(backend, place, request)
+    zone = _zone(backend, account_region, request)
     if size is None and snapshot:
         source = backend.get_snapshot(snapshot).volume
-        volume_book(cloud, place).shown(source)
+        volume_store(cloud, account_region).shown(source)
         size = source.size
     if size is None:
         raise AwsError("MissingParameter", "The request must contain the parameter size/snapshot")
@@ -60,15 +60,15 @@ def make_volume(
     volume.add_tags(dict(tags))
     copy_configuration_to(volume, configuration)
     volume.availability_zone_id = volume.zone.zone_id
-    volume_book(cloud, place).tracked(volume)
-    _notify(cloud, place, volume.id, "createVolume", "available")
+    volume_store(cloud, account_region).tracked(volume)
+    _notify(cloud, account_region, volume.id, "createVolume", "available")
     return volume
 
 
-def delete_volume(cloud: Cloud, place: Place, volume_id: str) -> None:
+def delete_volume(cloud: Cloud, account_region: AccountRegion, volume_id: str) -> None:
     """One DeleteVolume; raises moto's error while the volume is attached or unknown."""
-    ec2_backends[place.account][place.region].delete_volume(volume_id)
-    _notify(cloud, place, volume_id, "deleteVolume", "deleted")
+    ec2_backends[account_region.account][account_region.region].delete_volume(volume_id)
+    _notify(cloud, account_region, volume_id, "deleteVolume", "deleted")
 
 
 def parse_bool(value: Any) -> bool:
@@ -86,11 +86,11 @@ def _whole(request: Mapping[str, Any], name: str) -> int | None:
         ) from None
 
 
-def _zone(backend: Any, place: Place, request: Mapping[str, Any]) -> str:
+def _zone(backend: Any, account_region: AccountRegion, request: Mapping[str, Any]) -> str:
     name, zone_id = request.get("AvailabilityZone"), request.get("AvailabilityZoneId")
     zones = backend.describe_availability_zones()
     if name or not zone_id:
-        name = str(name or f"{place.region}a")
+        name = str(name or f"{account_region.region}a")
         if not any(zone.name == name for zone in zones):
             raise AwsError("InvalidZone.NotFound", f"The zone '{name}' does not exist.")
         return name
@@ -100,8 +100,10 @@ def _zone(backend: Any, place: Place, request: Mapping[str, Any]) -> str:
     raise AwsError("InvalidParameterValue", f"Invalid availability zone: [{zone_id}]")
 
 
-def _notify(cloud: Cloud, place: Place, volume_id: str, event: str, result: str) -> None:
+def _notify(
+    cloud: Cloud, account_region: AccountRegion, volume_id: str, event: str, result: str
+) -> None:
     put_volume_notification(
-        cloud, place, volume_id, event=event, result=result,
+        cloud, account_region, volume_id, event=event, result=result,
         request_id=cloud.ids.uuid("request"), at=cloud.clock.now(),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 from headroom.domain.catalogue import capability
 from headroom.domain.resources import Configuration, Modification, VolumeType
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 from headroom.proving.rules import Delays, VolumeLifecycle
 from headroom.proving.targets import ModificationRefused, refuse_out_of_range
 
@@ -29,15 +29,15 @@ class TrackedVolume:
 
     lifecycle: VolumeLifecycle
     request_ids: dict[datetime, str] = field(default_factory=dict)
-    told_until: datetime = _LONG_AGO
+    reported_until: datetime = _LONG_AGO
 
 
-class VolumeBook:
+class VolumeStore:
     """Lifecycles beside moto's volumes; a volume moto made otherwise is taken in when met."""
 
-    def __init__(self, cloud: Cloud, place: Place) -> None:
+    def __init__(self, cloud: Cloud, account_region: AccountRegion) -> None:
         self._cloud = cloud
-        self._place = place
+        self._account_region = account_region
         self._tracked: dict[str, TrackedVolume] = {}
         self._lock = threading.RLock()
 
@@ -61,7 +61,9 @@ class VolumeBook:
         """moto's volumes by id."""
         from moto.ec2 import ec2_backends
 
-        found: Mapping[str, Any] = ec2_backends[self._place.account][self._place.region].volumes
+        found: Mapping[str, Any] = ec2_backends[self._account_region.account][
+            self._account_region.region
+        ].volumes
         return found
 
     def modify(self, volume: Any, request_id: str, **wanted: Any) -> Modification:
@@ -100,9 +102,9 @@ class VolumeBook:
                         ("optimizing", delays.modifying),
                         ("completed", delays.completed),
                     ):
-                        if tracked.told_until < start + delay <= until:
+                        if tracked.reported_until < start + delay <= until:
                             found.append((start + delay, volume_id, result, request_id))
-                tracked.told_until = until
+                tracked.reported_until = until
         yield from sorted(found)
 
     def plan_history(self, volume_id: str, starts: list[datetime]) -> None:
@@ -112,14 +114,14 @@ class VolumeBook:
             lifecycle = self.tracked(volume).lifecycle
             if lifecycle.starts:
                 raise ValueError(f"{volume_id} has modifications already.")
-            self._tracked[volume_id] = TrackedVolume(self._life(volume, starts))
+            self._tracked[volume_id] = TrackedVolume(self._storage_rules(volume, starts))
 
     def _take_in(self, volume: Any) -> TrackedVolume:
         configuration = configuration_of(volume)
         copy_configuration_to(volume, configuration)
-        return TrackedVolume(self._life(volume, []))
+        return TrackedVolume(self._storage_rules(volume, []))
 
-    def _life(self, volume: Any, history: list[datetime]) -> VolumeLifecycle:
+    def _storage_rules(self, volume: Any, history: list[datetime]) -> VolumeLifecycle:
         return VolumeLifecycle(
             configuration_of(volume),
             created_at=volume.create_time.replace(tzinfo=UTC),
@@ -132,9 +134,9 @@ class VolumeBook:
         )
 
 
-def volume_book(cloud: Cloud, place: Place) -> VolumeBook:
+def volume_store(cloud: Cloud, account_region: AccountRegion) -> VolumeStore:
     """The volumes of a place and what AWS's rules know of them."""
-    return cloud.part(VolumeBook, place, lambda: VolumeBook(cloud, place))
+    return cloud.part(VolumeStore, account_region, lambda: VolumeStore(cloud, account_region))
 
 
 def configuration_of(volume: Any) -> Configuration:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headroom.domain.standing import Signature
-from headroom.ports.archive import Archive, Glimpses
+from headroom.ports.archive import Archive, RecordIndex
 from headroom.ports.clusters import Clusters
 from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
 from headroom.ports.metrics import Glance, Metrics
 from headroom.ports.owners import Calendars, NoCalendars, Policies, Prices
-from headroom.ports.people import NotAnswered, Requests, Switches
-from headroom.ports.standings import Due, FleetScan, InQueue, Queue, Scan, Standings
+from headroom.ports.people import AnswerRejected, Requests, Switches
+from headroom.ports.standings import Due, FleetScan, Queue, QueuedResource, Scan, StateStore
 from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
-from headroom.ports.telling import Announcer, Delivery, Events, Notes, Notifier, Recorded, Telling
+from headroom.ports.telling import Announcer, Delivery, Events, Notes, Notifier, Recorded, Reporting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Ports:
     storage: Storage
     metrics: Metrics
     ledger: Ledger
-    standings: Standings
+    state_store: StateStore
     scan: FleetScan
     archive: Archive
     policies: Policies
@@ -39,9 +39,40 @@ class Ports:
 
 
 __all__ = [
-    "Announcer", "Archive", "Calendars", "Clusters", "Delivery", "Due", "Events", "FleetScan", "Glance",
-    "Glimpses", "IllegalStep", "InQueue", "Intent", "Ledger", "LostLease", "Metrics", "NoCalendars",
-    "NotAnswered", "NotIntended", "Notes", "Notifier", "Policies", "Ports", "Prices", "Queue",
-    "ReadFailed", "Recorded", "Requests", "ResourceGone", "Scan", "Signature", "Standings",
-    "Storage", "StorageView", "Switches", "Telling",
+    "Announcer",
+    "AnswerRejected",
+    "Archive",
+    "Calendars",
+    "Clusters",
+    "Delivery",
+    "Due",
+    "Events",
+    "FleetScan",
+    "Glance",
+    "IllegalStep",
+    "Intent",
+    "Ledger",
+    "LostLease",
+    "Metrics",
+    "NoCalendars",
+    "NotIntended",
+    "Notes",
+    "Notifier",
+    "Policies",
+    "Ports",
+    "Prices",
+    "Queue",
+    "QueuedResource",
+    "ReadFailed",
+    "RecordIndex",
+    "Recorded",
+    "Reporting",
+    "Requests",
+    "ResourceGone",
+    "Scan",
+    "Signature",
+    "StateStore",
+    "Storage",
+    "StorageView",
+    "Switches",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from headroom.domain.records import Glimpse, Record
+from headroom.domain.records import Record, RecordSummary
 
 
 class Archive(Protocol):
@@ -25,13 +25,13 @@ class Archive(Protocol):
         """Record an event nobody understood, once per event id."""
 
 
-class Glimpses(Protocol):
+class RecordIndex(Protocol):
     """The record in passing: what its indexes show, and whole records by key."""
 
-    def glimpses(
+    def record_summaries(
         self, *, since: datetime, until: datetime, outcome: str | None = None,
         oldest_first: bool = False,
-    ) -> Iterable[Glimpse]:  # fmt: skip
+    ) -> Iterable[RecordSummary]:  # fmt: skip
         """Records in [since, until], of one outcome if it is given, newest first unless told.
 
         Read from an index that is a moment late.

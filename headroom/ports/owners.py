@@ -9,7 +9,7 @@ from typing import Protocol
 from headroom.domain.freezes import unread
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceTable
-from headroom.domain.standing import CalendarSeen
+from headroom.domain.standing import CalendarState
 
 
 class Policies(Protocol):
@@ -22,14 +22,14 @@ class Policies(Protocol):
 class Calendars(Protocol):
     """Where the Change Calendars are that a policy names."""
 
-    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarSeen, ...]:
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:
         """What each of them says at `now`; never raises: one that cannot be read is closed."""
 
 
 class NoCalendars:
     """Reads none: every calendar that a policy names counts as closed."""
 
-    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarSeen, ...]:
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:
         """All of them unread."""
         return unread(names, "no calendars can be read here")
 

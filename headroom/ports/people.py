@@ -9,7 +9,7 @@ from typing import Protocol
 from headroom.domain.decision import Decision
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import ResourceRef
-from headroom.domain.stops import Stops
+from headroom.domain.stops import StopState
 
 
 class Switches(Protocol):
@@ -29,12 +29,12 @@ class Switches(Protocol):
     ) -> bool:
         """Close the breaker of a resource, or of the account (None); False if none was open."""
 
-    def stops(self) -> Stops:
+    def stop_state(self) -> StopState:
         """All that is paused (even if its time is over) or open now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotAnswered:
+class AnswerRejected:
     """A person's answer or wish came to nothing, and nothing was recorded.
 
     `why` of an answer is `unknown`, `not_awaiting`, `expired`, `approved` or `rejected` (it was
@@ -50,15 +50,15 @@ class Requests(Protocol):
 
     def answer(
         self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
-    ) -> Record | NotAnswered:
+    ) -> Record | AnswerRejected:
         """APPROVED or REJECTED for a request that waits, in one transaction with the state.
 
         Of several answers exactly one is recorded. The resource is due at once.
         """
 
-    def ask_rollback(
+    def request_rollback(
         self, decision_id: str, *, at: datetime, who: str, reason: str = ""
-    ) -> Record | NotAnswered:
+    ) -> Record | AnswerRejected:
         """Ask for the change of a chain to be undone; the resource is due at once."""
 
     def waiting(self, now: datetime) -> tuple[Decision, ...]:

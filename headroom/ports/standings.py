@@ -9,10 +9,10 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Protocol
 
-from headroom.domain.queue_place import Waiting
+from headroom.domain.queue_place import QueueEntry
 from headroom.domain.resources import ResourceRef
-from headroom.domain.standing import KnownModification, Standing
-from headroom.domain.traffic import Traffic
+from headroom.domain.standing import KnownModification, ResourceState
+from headroom.domain.traffic import ConcurrencyState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,39 +24,39 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InQueue:
+class QueuedResource:
     """A resource that waits for a place or an hour, see domain/waiting.py."""
 
     ref: ResourceRef
-    waiting: Waiting
+    waiting: QueueEntry
 
 
 class Queue(Protocol):
     """What is under way in the account and Region, and what waits for its turn."""
 
-    def traffic(self) -> Traffic:
+    def concurrency(self) -> ConcurrencyState:
         """The changes under way, read consistently."""
 
-    def queue(self, limit: int) -> tuple[InQueue, ...]:
+    def queue(self, limit: int) -> tuple[QueuedResource, ...]:
         """Who waits: the most starved first, then the longest waiting (a sparse index)."""
 
 
-class Standings(Queue, Protocol):
+class StateStore(Queue, Protocol):
     """The mutable side of the ledger: one item per resource, one per account."""
 
-    def standing(self, ref: ResourceRef, now: datetime) -> Standing:
+    def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
         """What is known about a resource; a fresh standing when it was never seen."""
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
         """Resources due at or before `now`, longest overdue first (a sparse index)."""
 
-    def looked(
+    def reconciled(
         self,
         ref: ResourceRef,
         *,
         at: datetime,
         due_at: datetime | None,
-        waiting: Waiting | None = None,
+        waiting: QueueEntry | None = None,
     ) -> None:
         """Remember a look that was no news, and when the next one is due (None: never).
 
@@ -78,7 +78,7 @@ class Standings(Queue, Protocol):
         due. Saying it again, or of a resource never seen, writes nothing.
         """
 
-    def saw_modifications(
+    def save_modifications(
         self,
         ref: ResourceRef,
         seen: Sequence[KnownModification],

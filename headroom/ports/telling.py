@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from headroom.domain.day import Day
+from headroom.domain.day import DailyDigest
 from headroom.domain.decision import Decision
 from headroom.domain.records import Record, Step
-from headroom.ports.archive import Glimpses
+from headroom.ports.archive import RecordIndex
 from headroom.ports.ledger import Ledger
 from headroom.ports.owners import Policies
 from headroom.ports.people import Switches
-from headroom.ports.standings import Standings
+from headroom.ports.standings import StateStore
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Announcer(Protocol):
     def announce(self, record: Record) -> None:
         """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
 
-    def report(self, day: Day) -> None:
+    def report(self, day: DailyDigest) -> None:
         """Send the one message a day, outside the rate; raises when it could not be sent."""
 
 
@@ -78,13 +78,13 @@ class Events(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class Reporting:
     """What telling others takes, wired."""
 
     notes: Notes
-    glimpses: Glimpses
+    record_summaries: RecordIndex
     ledger: Ledger
-    standings: Standings
+    state_store: StateStore
     switches: Switches
     policies: Policies
     events: Events

@@ -11,7 +11,7 @@ from datetime import datetime
 from headroom.proving.published import PublishedVolume
 
 LOW_BALANCE_PERCENT = 70.0
-LOOKED_AT_MIN, BREACHING_MIN = 3, 2
+EVALUATED_MIN, BREACHING_MIN = 3, 2
 CHECKS = ("iops_exceeded", "throughput_exceeded")
 
 
@@ -32,10 +32,10 @@ class VolumeAlarms:
 
 
 def _breaching(published: PublishedVolume, now: datetime) -> list[tuple[str, bool]]:
-    balance = published.recent("burst_balance_percent", now, LOOKED_AT_MIN)
+    balance = published.recent("burst_balance_percent", now, EVALUATED_MIN)
     low = sum(v is not None and v < LOW_BALANCE_PERCENT for v in balance)
     found = [("burst_balance", low >= BREACHING_MIN)]
     for check in CHECKS:
-        values = published.recent(check, now, LOOKED_AT_MIN)
+        values = published.recent(check, now, EVALUATED_MIN)
         found.append((check, sum((v or 0.0) >= 1 for v in values) >= BREACHING_MIN))
     return found

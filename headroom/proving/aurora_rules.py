@@ -21,7 +21,7 @@ TAKES = timedelta(minutes=5)
 """How long a cluster is `modifying`; the new mode is in force after it."""
 
 
-class AuroraLife:
+class AuroraRules:
     """The mode of one cluster; the instants asked never go back.
 
     `switched_at` is when it last went to I/O-Optimized: the way there is shut for 30 days.
@@ -42,7 +42,7 @@ class AuroraLife:
         at_once: bool,
     ) -> bool:  # fmt: skip
         """One call; whether a change of mode began. Raises ModificationRefused, changing nothing."""
-        self.move_on(now)
+        self.apply_due_changes(now)
         if self.status(now) != "available":
             raise ModificationRefused(
                 "InvalidDBClusterStateFault",
@@ -62,7 +62,7 @@ class AuroraLife:
         done = [mode for at, mode in self._changes if at + TAKES <= now]
         return done[-1] if done else self._mode
 
-    def pending_mode(self, now: datetime) -> StorageMode | None:
+    def pending_storage_mode(self, now: datetime) -> StorageMode | None:
         """The mode that is being gone to, or that waits for a window."""
         under_way = [mode for at, mode in self._changes if at <= now < at + TAKES]
         return under_way[-1] if under_way else self._waiting
@@ -82,11 +82,11 @@ class AuroraLife:
         last = TAKES - timedelta(minutes=1)
         return any(at + last <= now < at + TAKES for at, _ in self._changes)
 
-    def remember_switch(self, at: datetime) -> None:
+    def record_past_switch(self, at: datetime) -> None:
         """It went to I/O-Optimized at `at`, before anybody looked."""
         self._switched_at = at
 
-    def move_on(self, now: datetime) -> None:
+    def apply_due_changes(self, now: datetime) -> None:
         """Apply what waits where its maintenance window has begun."""
         since = self._waiting_since
         if since is None or next_maintenance_window(self.settings.window, since) > now:

@@ -20,7 +20,7 @@ from headroom.domain.aurora import (
 )
 from headroom.domain.aurora_bill import HOURS_PER_MONTH, Bills, bills
 from headroom.domain.aurora_decision import AuroraAct, AuroraDecision, decide
-from headroom.domain.aurora_demand import GIB, LOOK_BACK
+from headroom.domain.aurora_demand import GIB, LOOKBACK_WINDOW
 from headroom.domain.observation import Series
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.proving.aurora_load import PERIOD, READ_SHARE, traced_ios
@@ -173,7 +173,7 @@ class _Cluster:
         self.mode, self.opens = scenario.mode, scenario.next_allowed_at
         if self.mode is StorageMode.IO_OPTIMIZED:
             gone = None if self.opens is None else self.opens - GATE
-            self.since = scenario.start - LOOK_BACK if gone is None else gone
+            self.since = scenario.start - LOOKBACK_WINDOW if gone is None else gone
         self.counts = list(_counts(scenario))
         self.log = [(datetime.min.replace(tzinfo=UTC), self.mode)]
 
@@ -190,7 +190,7 @@ class _Cluster:
     def observed(self, at: datetime) -> AuroraObservation:
         """What Headroom reads at `at`: the cluster, and the last 16 days as they were published."""
         scenario = self.scenario
-        first = -(LOOK_BACK // PERIOD) + (at - scenario.start) // PERIOD
+        first = -(LOOKBACK_WINDOW // PERIOD) + (at - scenario.start) // PERIOD
         last = (at - scenario.start) // PERIOD
         start = scenario.start + first * PERIOD
         ios = self._published(first, last)
@@ -243,7 +243,7 @@ class _Cluster:
                 resource_id="cluster-1",
             ),
             engine=scenario.engine, engine_version=scenario.engine_version, status="available",
-            mode=self.mode, mode_since=self.since, pending_mode=None, next_allowed_at=self.opens,
+            mode=self.mode, mode_since=self.since, pending_storage_mode=None, next_allowed_at=self.opens,
             members=scenario.members, reserved=scenario.reserved,
             parallel_query=scenario.parallel_query, tags=(),
         )  # fmt: skip

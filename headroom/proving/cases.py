@@ -134,13 +134,13 @@ def _case_b() -> Iterator[ReferenceFigure]:
         (6_000, 250, 6_033, 42.4, 251.5, 254.4),
     ):
         resource = {"type": "gp3", "size_gib": 50, "iops": iops, "throughput_mibps": mibps}
-        hung = {"attachment": {"instance_type": "c7i.2xlarge"}}
+        attachment_settings = {"attachment": {"instance_type": "c7i.2xlarge"}}
         name = f"gp3 {iops:,}/{mibps}"
         for loop, unit, ops, latency, ms in (
             (random, "IOPS", total, wait, "4 KiB random"),
             (sequential, "MiB/s", moved, slow, "1 MiB sequential"),
         ):
-            result = _played(resource, loop, **hung)
+            result = _played(resource, loop, **attachment_settings)
             served = result.to_json()["served"]
             assert isinstance(served, dict)
             ours = (

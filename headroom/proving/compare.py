@@ -16,16 +16,16 @@ import numpy as np
 from headroom.domain.policy_fields import PRESETS
 from headroom.domain.resources import Configuration
 from headroom.proving.conditions import STARTS, Conditions
-from headroom.proving.course import LEAST_DAYS, Course, auto_scale, read_course
+from headroom.proving.course import LEAST_DAYS, LoadSeries, auto_scale, read_load_series
 from headroom.proving.errors import BadInput
 from headroom.proving.fast_engine import run_engine
-from headroom.proving.ground import Ground, StaticStarvation
+from headroom.proving.ground import StaticStarvation, UncontrolledVolume
 from headroom.proving.measures import measures_of
 from headroom.proving.oracle import Foresight
 from headroom.proving.peers import RULES
 from headroom.proving.reuse import OURS, Case, joined
 from headroom.proving.rows import ComparisonRow, ControllerKind, half_of
-from headroom.proving.samples import SAMPLES, sample_course
+from headroom.proving.samples import SAMPLES, sample_load_series
 from headroom.proving.statics import BestStatic, static_peak
 from headroom.proving.trial import TrialRun, run_rule, run_schedule
 
@@ -45,7 +45,7 @@ CONTROLLERS: Mapping[str, ControllerKind] = {
 class Job:
     """One course under the scale labels that give it, with every start and preset asked for."""
 
-    course: Course
+    load_series: LoadSeries
     file_name: str
     scales: tuple[str, ...]
     starts: tuple[str, ...]
@@ -56,16 +56,16 @@ class Job:
     @property
     def weight(self) -> int:
         """Minutes to be simulated, for progress and for beginning with the longest."""
-        return self.course.minutes * len(self.starts)
+        return self.load_series.minutes * len(self.starts)
 
     @property
     def said(self) -> str:
         """The load with its scales and starts, for progress."""
         scales, starts = " and ".join(self.scales), ", ".join(self.starts)
-        return f"{self.course.name}, scale {scales}, from {starts}"
+        return f"{self.load_series.name}, scale {scales}, from {starts}"
 
 
-def courses_in(directory: Path) -> list[tuple[str, Course]]:
+def load_series_in(directory: Path) -> list[tuple[str, LoadSeries]]:
     """File name and course of every trace in a directory; raises BadInput in one sentence."""
     if not directory.is_dir():
         raise BadInput(f"{directory} is no directory; give one that holds traces (*.csv).")
@@ -76,16 +76,16 @@ def courses_in(directory: Path) -> list[tuple[str, Course]]:
     double = next((stem for stem, count in stems.items() if count > 1), None)
     if double is not None:
         raise BadInput(f"{directory} holds two traces named {double}; rename one of them.")
-    return [(path.name, read_course(path, scale="1")) for path in paths]
+    return [(path.name, read_load_series(path, scale="1")) for path in paths]
 
 
-def sample_courses() -> list[tuple[str, Course]]:
+def sample_load_series_list() -> list[tuple[str, LoadSeries]]:
     """The made-up loads, for when there are no traces."""
-    return [(f"{name}.csv", sample_course(name)) for name in SAMPLES]
+    return [(f"{name}.csv", sample_load_series(name)) for name in SAMPLES]
 
 
 def comparison_jobs(
-    courses: Sequence[tuple[str, Course]],
+    courses: Sequence[tuple[str, LoadSeries]],
     *,
     scales: Sequence[str] = SCALES,
     starts: Sequence[str] = tuple(STARTS),
@@ -94,15 +94,15 @@ def comparison_jobs(
 ) -> list[Job]:
     """What there is to do, the longest first; split by start where the courses are few."""
     found = []
-    for file_name, course in courses:
+    for file_name, load_series in courses:
         by_factor: dict[float, list[str]] = {}
         for scale in scales:
-            factor = 1.0 if scale == "1" else auto_scale(course)
+            factor = 1.0 if scale == "1" else auto_scale(load_series)
             by_factor.setdefault(factor, []).append(scale)
         for factor, labels in by_factor.items():
             found.append(
                 Job(
-                    course=course if factor == 1.0 else course.scaled(factor),
+                    load_series=load_series if factor == 1.0 else load_series.scaled(factor),
                     file_name=file_name,
                     scales=tuple(labels),
                     starts=tuple(starts),
@@ -172,56 +172,66 @@ def _uninterrupted() -> None:
 
 def run_controller(job: Job) -> list[ComparisonRow]:
     """Every controller on one job's course: from every start, at every preset."""
-    starved_as, foresight = StaticStarvation(job.course), Foresight(job.course)
+    starved_as, foresight = StaticStarvation(job.load_series), Foresight(job.load_series)
     rows: list[ComparisonRow] = []
     for name in job.starts:
         known = _known(job, name)
-        ground = Ground(starved_as, STARTS[name], Conditions())
-        made = _from_start(job, ground, foresight) if known is None else _again(job, ground, known)
+        uncontrolled = UncontrolledVolume(starved_as, STARTS[name], Conditions())
+        made = (
+            _from_start(job, uncontrolled, foresight)
+            if known is None
+            else _again(job, uncontrolled, known)
+        )
         rows += [replace(row, start=name, scale=scale) for row in made for scale in job.scales]
     return rows
 
 
 def _known(job: Job, start: str) -> dict[str, tuple[ComparisonRow, ...]] | None:
     """What is known of a start at every preset; None unless everybody else's runs are there."""
-    cases = {p: (job.course.name, job.scales[0], start, p) for p in job.presets}
+    cases = {p: (job.load_series.name, job.scales[0], start, p) for p in job.presets}
     known = {preset: job.earlier.get(case, ()) for preset, case in cases.items()}
     wanted = set(CONTROLLERS) - {OURS}
     same = (
         {row.controller for row in rows} == wanted
-        and all(abs(row.scale_factor - job.course.scale) < 1e-3 for row in rows)
+        and all(abs(row.scale_factor - job.load_series.scale) < 1e-3 for row in rows)
         for rows in known.values()
     )
     return known if all(same) else None
 
 
 def _again(
-    job: Job, ground: Ground, known: Mapping[str, tuple[ComparisonRow, ...]]
+    job: Job, uncontrolled: UncontrolledVolume, known: Mapping[str, tuple[ComparisonRow, ...]]
 ) -> Iterator[ComparisonRow]:
     """Headroom's runs anew, beside everybody else's earlier ones."""
     for preset, others in known.items():
         conditions = Conditions(preset=preset)
-        run = run_engine(ground.course, ground.start, conditions)
-        own = _row(job, ground, conditions, OURS, run)
+        run = run_engine(uncontrolled.load_series, uncontrolled.start, conditions)
+        own = _row(job, uncontrolled, conditions, OURS, run)
         yield from joined(others, own)
 
 
-def _from_start(job: Job, ground: Ground, foresight: Foresight) -> Iterator[ComparisonRow]:
-    course, start, first = ground.course, ground.start, Conditions(preset=job.presets[0])
-    best = BestStatic(ground, first)
-    shared = {"none": run_schedule(course, start, [], first)}
-    shared |= {name: run_rule(course, start, rule(), first) for name, rule in RULES.items()}
-    shared["static-peak"] = static_peak(ground, first)
+def _from_start(
+    job: Job, uncontrolled: UncontrolledVolume, foresight: Foresight
+) -> Iterator[ComparisonRow]:
+    load_series, start, first = (
+        uncontrolled.load_series,
+        uncontrolled.start,
+        Conditions(preset=job.presets[0]),
+    )
+    best = BestStatic(uncontrolled, first)
+    shared = {"none": run_schedule(load_series, start, [], first)}
+    shared |= {name: run_rule(load_series, start, rule(), first) for name, rule in RULES.items()}
+    shared["static-peak"] = static_peak(uncontrolled, first)
     for preset in job.presets:
         conditions = Conditions(preset=preset)
         runs = dict(shared)
-        runs[OURS] = run_engine(course, start, conditions)
+        runs[OURS] = run_engine(load_series, start, conditions)
         runs["best-static"] = best.run(conditions)
         schedules = [_schedule(run) for run in runs.values() if not run.guardrail_violations]
         found = foresight.oracle(start, conditions, schedules)
         runs["oracle"] = found.run
         for name in CONTROLLERS:
-            row = _row(job, ground, conditions, name, runs[name])
+            row = _row(job, uncontrolled, conditions, name, runs[name])
             yield replace(
                 row, regret=row.score - found.score, oracle_bound=found.bound,
                 oracle_exact=found.exact,
@@ -229,22 +239,22 @@ def _from_start(job: Job, ground: Ground, foresight: Foresight) -> Iterator[Comp
 
 
 def _row(
-    job: Job, ground: Ground, conditions: Conditions, name: str, run: TrialRun
+    job: Job, uncontrolled: UncontrolledVolume, conditions: Conditions, name: str, run: TrialRun
 ) -> ComparisonRow:
     """The row of one run, its regret not yet known."""
-    course, kind = ground.course, CONTROLLERS[name]
-    starved = int(np.count_nonzero(run.starved & ~ground.unsavable))
+    load_series, kind = uncontrolled.load_series, CONTROLLERS[name]
+    starved = int(np.count_nonzero(run.starved & ~uncontrolled.unavoidable))
     return ComparisonRow(
-        trace=course.name, scale="", start="", preset=conditions.preset, controller=name,
+        trace=load_series.name, scale="", start="", preset=conditions.preset, controller=name,
         kind=kind, score=run.storage_usd + conditions.value_usd * starved, regret=0.0,
         storage_usd=run.storage_usd, starved_minutes=starved,
         modifications=len(run.changes), aws_refusals=run.aws_refusals,
         guardrail_violations=run.guardrail_violations,
-        unsavable_minutes=int(np.count_nonzero(run.starved & ground.unsavable)),
-        held=run.held, scale_factor=course.scale, days=course.minutes / 1_440,
-        trace_days=course.trace_days, half=half_of(job.file_name),
+        unsavable_minutes=int(np.count_nonzero(run.starved & uncontrolled.unavoidable)),
+        held=run.held, scale_factor=load_series.scale, days=load_series.minutes / 1_440,
+        trace_days=load_series.trace_days, half=half_of(job.file_name),
         value_usd=conditions.value_usd, oracle_bound=0.0, oracle_exact=False,
-        measures=measures_of(run, ground, whole=kind == "headroom"),
+        measures=measures_of(run, uncontrolled, whole=kind == "headroom"),
     )  # fmt: skip
 
 

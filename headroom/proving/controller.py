@@ -20,7 +20,7 @@ class ControllerLog:
     notes: tuple[str, ...]
 
 
-class Hands:
+class SimulationController:
     """A controller that does nothing; others override what it is told each minute."""
 
     def minute(self, now: datetime, signals: Iterator[Signal]) -> None:

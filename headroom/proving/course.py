@@ -52,7 +52,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Course:
+class LoadSeries:
     """A load on a regular grid that begins at a clock minute and covers whole minutes.
 
     Arrays have one value per step: `ops` and `ebs_ops` in operations/s (the application's, and
@@ -101,7 +101,7 @@ class Course:
         """Whether each step was measured."""
         return ~np.isnan(self.ops)
 
-    def scaled(self, factor: float) -> Course:
+    def scaled(self, factor: float) -> LoadSeries:
         """The same course with `factor` times the operations and bytes."""
         return replace(
             self,
@@ -113,7 +113,7 @@ class Course:
         )
 
 
-def read_course(path: Path, *, scale: Literal["1", "auto"]) -> Course:
+def read_load_series(path: Path, *, scale: Literal["1", "auto"]) -> LoadSeries:
     """The trace in `path` as a course of at least 7 days; raises BadInput in one sentence.
 
     A shorter trace is repeated whole; `auto` is the constant of at least 1 that brings the 99th
@@ -128,7 +128,7 @@ def read_course(path: Path, *, scale: Literal["1", "auto"]) -> Course:
         raise BadInput(f"{path.name} lasts {once} s; at least one minute is needed.")
     repeat = max(1, ceil(LEAST_DAYS * DAY_S / once - 1e-9))
     ops, ebs, size, read_share, read_bytes = (np.tile(column, repeat) for column in columns)
-    course = Course(
+    load_series = LoadSeries(
         name=path.stem,
         start=minute_floor(trace.start),
         step_s=step_s,
@@ -139,13 +139,13 @@ def read_course(path: Path, *, scale: Literal["1", "auto"]) -> Course:
         read_bytes=read_bytes,
         trace_days=once / DAY_S,
     )
-    return course if scale == "1" else course.scaled(auto_scale(course))
+    return load_series if scale == "1" else load_series.scaled(auto_scale(load_series))
 
 
-def auto_scale(course: Course) -> float:
+def auto_scale(load_series: LoadSeries) -> float:
     """The constant that `auto` multiplies the load by; 1 where there is next to no demand."""
-    known = course.measured()
-    demand = np.maximum(course.ebs_ops[known] / GP3_IOPS, course.bytes[known] / GP3_BYTES)
+    known = load_series.measured()
+    demand = np.maximum(load_series.ebs_ops[known] / GP3_IOPS, load_series.bytes[known] / GP3_BYTES)
     level = float(np.percentile(demand, PERCENTILE)) if demand.size else 0.0
     factor = MULTIPLE / level if level > 0 else 1.0
     return max(1.0, factor) if isfinite(factor) else 1.0
@@ -198,8 +198,8 @@ def _by_the_second(columns: Columns, interval_s: float) -> Columns:
     return tuple(np.where(missing, np.nan, column) for column in found)  # type: ignore[return-value]
 
 
-def _totals(course: Course) -> Totals:
-    step = float(course.step_s)
+def _totals(load_series: LoadSeries) -> Totals:
+    step = float(load_series.step_s)
 
     def summed(values: Floats) -> Floats:
         sums = np.empty(len(values) + 1)
@@ -208,14 +208,14 @@ def _totals(course: Course) -> Totals:
         return sums
 
     return Totals(
-        edges=np.arange(len(course.ops) + 1, dtype=np.float64) * step,
-        ops=summed(course.ops),
-        ebs=summed(course.ebs_ops),
-        mib=summed(course.bytes / MIB),
-        reads=summed(course.ops * course.read_share),
-        read_mib=summed(course.read_bytes / MIB),
-        measured=summed(course.measured().astype(np.float64)),
+        edges=np.arange(len(load_series.ops) + 1, dtype=np.float64) * step,
+        ops=summed(load_series.ops),
+        ebs=summed(load_series.ebs_ops),
+        mib=summed(load_series.bytes / MIB),
+        reads=summed(load_series.ops * load_series.read_share),
+        read_mib=summed(load_series.read_bytes / MIB),
+        measured=summed(load_series.measured().astype(np.float64)),
     )
 
 
-__all__ = ["Bools", "Course", "Floats", "Totals", "auto_scale", "read_course"]
+__all__ = ["Bools", "Floats", "LoadSeries", "Totals", "auto_scale", "read_load_series"]

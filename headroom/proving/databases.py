@@ -8,7 +8,7 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.disk import CONTENTS_KEYS
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, as_quoted
-from headroom.proving.loads import Hung, parse_attachment
+from headroom.proving.loads import AttachmentSettings, parse_attachment
 
 DATABASE = (
     "kind", "engine", "instance_class", "multi_az", "allocated_storage_gib", "storage_type",
@@ -56,7 +56,7 @@ def storage_of(block: Block) -> Configuration:
     return found
 
 
-def hung_on(block: Block, attachment: object) -> Hung:
+def database_attachment(block: Block, attachment: object) -> AttachmentSettings:
     """What the instance class can take; without one it is never the limit."""
     if attachment is not None:
         raise block.wrong(

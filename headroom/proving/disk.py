@@ -43,7 +43,7 @@ class Contents:
         raise AssertionError("what is left of a whole is less than the whole")
 
 
-def contents_of(block: Block, configuration: Configuration) -> Contents | None:
+def parse_contents(block: Block, configuration: Configuration) -> Contents | None:
     """The data that the block describes; None where it says nothing of free space."""
     for key in CONTENTS_KEYS[1:]:
         if block.has(key) and not block.has("free_storage_gib"):
@@ -78,7 +78,7 @@ def _stretches(block: Block) -> Iterator[tuple[timedelta, float]]:
         yield length, one.number("gib_per_hour", low=-MOST_GIB, high=MOST_GIB)
 
 
-def earlier_free(contents: Contents, size_gib: int, minutes: int) -> Sequence[float]:
+def free_space_history(contents: Contents, size_gib: int, minutes: int) -> Sequence[float]:
     """Free GiB of the minutes before the start, oldest first, told back from what is free then."""
     used, found = size_gib - contents.free_gib, []
     for minute in range(1, minutes + 1):
@@ -144,7 +144,7 @@ class Disk:
     def autoscale(self, now: datetime, lifecycle: VolumeLifecycle) -> None:
         """Do what RDS's storage autoscaling would, where it is on: within its maximum, if it may."""
         most, found = self.contents.max_allocated_gib, lifecycle.described(now)
-        if most is None or most <= found.size_gib or not self.space.calls_for_growth(now):
+        if most is None or most <= found.size_gib or not self.space.needs_autoscaling(now):
             return
         rate = max(0.0, self.filling.gib_per_hour)
         size = autoscaled_size(found.size_gib, most_gib=most, gib_per_hour=rate)

@@ -12,9 +12,9 @@ from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef
 from headroom.domain.signals import Signal
 from headroom.domain.standing import KnownModification
-from headroom.proving.controller import ControllerLog, Hands
+from headroom.proving.controller import ControllerLog, SimulationController
 from headroom.proving.fixed_ports import ports_in_memory
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from headroom.proving.published import GLANCE_MIN
 from headroom.proving.scenario import Scenario
 from headroom.proving.world import MINUTE, World
@@ -22,13 +22,13 @@ from headroom.proving.world import MINUTE, World
 SCAN_EVERY_S = 15 * 60
 
 
-class EngineHands(Hands):
+class EngineController(SimulationController):
     """Alarms wake it, and its sweep runs every minute, as deployed."""
 
     def __init__(self, scenario: Scenario, world: World, ref: ResourceRef) -> None:
         self._since = world.now
         self._metric_delay = scenario.aws.metric_delay
-        self._ledger = MemoryLedger(account_id=ref.account_id, region=ref.region)
+        self._ledger = InMemoryLedger(account_id=ref.account_id, region=ref.region)
         self._errors: list[str] = []
         self._ports = ports_in_memory(
             world, self._ledger, policy=scenario.policy, prices=scenario.aws.prices
@@ -36,7 +36,7 @@ class EngineHands(Hands):
         past = [at for at in scenario.aws.modified_at if at < scenario.start]
         if scenario.aws.known_to_ledger and past:
             known = [KnownModification(started_at=at, by="other") for at in past]
-            self._ledger.saw_modifications(ref, known, now=world.now)
+            self._ledger.save_modifications(ref, known, now=world.now)
 
     def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
         """Follow the minute's signals, then sweep."""
@@ -65,7 +65,7 @@ class EngineHands(Hands):
         """The sentence that says that nothing could be judged, if so."""
         reasons = {decision.answer.reason for decision in decisions}
         late = self._metric_delay >= timedelta(minutes=GLANCE_MIN)
-        if reasons == {Reason.DATA_TOO_THIN} or (late and not reasons):
+        if reasons == {Reason.NOT_ENOUGH_DATA} or (late and not reasons):
             yield (
                 "The engine never had enough metrics to judge the volume by; a minute's could be read "
                 f"{self._metric_delay} (metric_delay) after its end."

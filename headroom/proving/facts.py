@@ -93,7 +93,7 @@ class MinuteFacts:
         return sum(w.ops * (w.low_ms + w.high_ms) / 2 for w in self.latencies) / ops
 
 
-class Tally:
+class MinuteTally:
     """Adds up the pieces of one minute."""
 
     def __init__(self, queue_limit: float) -> None:

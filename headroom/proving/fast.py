@@ -12,9 +12,9 @@ import numpy as np
 
 from headroom.domain.catalogue import gp2_baseline
 from headroom.domain.resources import Configuration, Modification, VolumeType
-from headroom.proving.course import Bools, Course, Floats
-from headroom.proving.fluid import Fluid, Pieces
-from headroom.proving.minutes import Minutes, measured_seconds, summed_up
+from headroom.proving.course import Bools, Floats, LoadSeries
+from headroom.proving.fluid import ArrayQueue, Pieces
+from headroom.proving.minutes import Minutes, measured_seconds, sum_minutes
 from headroom.proving.rds_rules import FULL_COPY_DELAYS
 from headroom.proving.rules import Delays, VolumeLifecycle
 from headroom.proving.station import volume_limits
@@ -28,7 +28,7 @@ DIGITS = 6
 SSD = (VolumeType.GP2, VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 
 
-class FastVolume:
+class VectorizedVolume:
     """One SSD volume, on an instance that never binds, under the open load of a course.
 
     Arrays have one value per minute of the whole course; those from `minute` on are not there
@@ -37,23 +37,23 @@ class FastVolume:
 
     def __init__(
         self,
-        course: Course,
+        load_series: LoadSeries,
         configuration: Configuration,
         *,
         delays: Delays | None = None,
         burst_balance_percent: float = 100.0,
     ) -> None:
         _refuse_hdd(configuration)
-        self.course = course
+        self.load_series = load_series
         self.lifecycle = VolumeLifecycle(
             configuration,
-            created_at=course.start - AGE,
+            created_at=load_series.start - AGE,
             delays=delays or Delays(),
             copying=FULL_COPY_DELAYS,
         )
         self.minute = 0
-        count = course.minutes
-        seconds = measured_seconds(course)
+        count = load_series.minutes
+        seconds = measured_seconds(load_series)
         self.measured: Bools = seconds >= 30.0
         """Whether half of the minute was measured: only such a minute can be starved."""
         self.published: Bools = seconds >= 60.0 - 1e-6
@@ -74,7 +74,7 @@ class FastVolume:
         self._told: tuple[Floats, ...] = tuple(np.full(count, np.nan) for _ in range(10))
         self.limit_iops: Floats = np.zeros(count)
         """EBS operations/s that the volume sustains or bursts to at the minute's end."""
-        self._fluid = Fluid(course)
+        self._fluid = ArrayQueue(load_series)
         self._plan: list[tuple[float, Configuration]] = []
         self._known = 0
         self._block = BLOCK_MIN
@@ -87,20 +87,22 @@ class FastVolume:
     @property
     def now(self) -> datetime:
         """The end of the last minute that has passed."""
-        return self.course.start + timedelta(minutes=self.minute)
+        return self.load_series.start + timedelta(minutes=self.minute)
 
     def run(self, until: int) -> None:
         """Let time pass up to minute `until` of the course."""
-        if not self.minute <= until <= self.course.minutes:
-            raise ValueError(f"minute {until} is not in {self.minute} to {self.course.minutes}.")
-        self.foresee(until)
+        if not self.minute <= until <= self.load_series.minutes:
+            raise ValueError(
+                f"minute {until} is not in {self.minute} to {self.load_series.minutes}."
+            )
+        self.decide_dry_run(until)
         self.minute = until
 
-    def foresee(self, until: int) -> None:
+    def decide_dry_run(self, until: int) -> None:
         """Fill the arrays up to minute `until`, as they will be if nobody changes the volume."""
-        until = min(until, self.course.minutes)
+        until = min(until, self.load_series.minutes)
         while self._known < until:
-            self._extend(min(self.course.minutes, max(until, self._known + self._block)))
+            self._extend(min(self.load_series.minutes, max(until, self._known + self._block)))
 
     def modify(self, target: Configuration) -> Modification:
         """Ask AWS for `target` now; raises ModificationRefused and changes nothing then."""
@@ -123,7 +125,7 @@ class FastVolume:
         self._block = BLOCK_MIN
         return change
 
-    def published_arrays(self) -> tuple[Floats, ...]:
+    def published_series(self) -> tuple[Floats, ...]:
         """What CloudWatch publishes per minute, NaN where it publishes nothing.
 
         In this order: read and write IOPS, read and write MiB/s, queue length, BurstBalance in
@@ -182,7 +184,7 @@ class FastVolume:
     def _note(self, pieces: Pieces, first: int, last: int) -> None:
         """Add up minutes `first` to `last` under the limits now in force."""
         limits = self._limits
-        found = summed_up(self.course, pieces, first, last, limits.credits)
+        found = sum_minutes(self.load_series, pieces, first, last, limits.credits)
         place = slice(first, last)
         for array, values in (
             (self.served_iops, found.served_ops),
@@ -233,10 +235,10 @@ class FastVolume:
         self._told[5][place] = np.where(there, balance, np.nan)
 
 
-def static_starved(course: Course, configuration: Configuration) -> Bools:
+def starved_if_static(load_series: LoadSeries, configuration: Configuration) -> Bools:
     """Whether each minute is starved with `configuration` in force from minute 0 on."""
-    volume = FastVolume(course, configuration)
-    volume.run(course.minutes)
+    volume = VectorizedVolume(load_series, configuration)
+    volume.run(load_series.minutes)
     return volume.starved
 
 
@@ -250,4 +252,4 @@ def _shows_balance(configuration: Configuration) -> bool:
     return gp2 and gp2_baseline(configuration.size_gib) < 3000
 
 
-__all__ = ["FastVolume", "static_starved"]
+__all__ = ["VectorizedVolume", "starved_if_static"]

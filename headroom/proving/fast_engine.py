@@ -15,11 +15,11 @@ from headroom.domain.policy import Policy
 from headroom.domain.records import Record
 from headroom.domain.resources import Configuration, Kind, ResourceRef
 from headroom.proving.conditions import Conditions
-from headroom.proving.course import Course
+from headroom.proving.course import LoadSeries
 from headroom.proving.engine import SCAN_EVERY_S
-from headroom.proving.fast_world import FastWorld
+from headroom.proving.fast_world import VectorizedWorld
 from headroom.proving.fixed_ports import ports_in_memory
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from headroom.proving.published import minute_number
 from headroom.proving.simulate import ACCOUNT, VOLUME_ID
 from headroom.proving.trial import Trial, TrialChange, TrialRun
@@ -28,7 +28,7 @@ from headroom.serialization import stored
 SCAN_MIN = SCAN_EVERY_S // 60
 
 
-class Notebook(MemoryLedger):
+class RecordingLedger(InMemoryLedger):
     """A ledger that keeps decisions as they are stored, in the order they were made."""
 
     def __init__(self, account_id: str, region: str) -> None:
@@ -44,7 +44,7 @@ class Notebook(MemoryLedger):
         return new
 
 
-class EngineTrial:
+class EngineTrialRun:
     """Headroom as the controller of a trial."""
 
     def __init__(self, trial: Trial, conditions: Conditions, policy: Policy) -> None:
@@ -53,10 +53,10 @@ class EngineTrial:
         self._ref = ResourceRef(
             kind=Kind.EBS, account_id=ACCOUNT, region=conditions.region, resource_id=VOLUME_ID
         )
-        self.world = FastWorld(self._volume, self._ref, metric_delay=conditions.metric_delay)
-        self.ledger = Notebook(ACCOUNT, conditions.region)
+        self.world = VectorizedWorld(self._volume, self._ref, metric_delay=conditions.metric_delay)
+        self.ledger = RecordingLedger(ACCOUNT, conditions.region)
         self._monthly = conditions.monthly
-        self._first = minute_number(self._volume.course.start)
+        self._first = minute_number(self._volume.load_series.start)
         self._begin = 0
         self._ports = ports_in_memory(
             self.world, self.ledger, policy=policy, prices=conditions.prices
@@ -67,7 +67,7 @@ class EngineTrial:
 
         Raises RuntimeError if the engine fails on the way.
         """
-        last, minute = self._volume.course.minutes, since
+        last, minute = self._volume.load_series.minutes, since
         self._begin = since
         self._volume.run(since)
         while minute < last:
@@ -95,7 +95,7 @@ class EngineTrial:
         until = min(last, scan if minute > self._begin else minute + 1)
         due = self.ledger.next_due()
         if due is not None:
-            seconds = (due - self._volume.course.start).total_seconds()
+            seconds = (due - self._volume.load_series.start).total_seconds()
             until = min(until, max(minute + 1, -int(-seconds // 60)))
         return self.world.next_event(until)
 
@@ -108,19 +108,19 @@ class EngineTrial:
             raise RuntimeError(f"The engine failed at {now.isoformat()}: {report.errors[0]}")
 
     def _instant(self, minute: int) -> datetime:
-        return self._volume.course.start + timedelta(minutes=minute)
+        return self._volume.load_series.start + timedelta(minutes=minute)
 
 
 def run_engine(
-    course: Course, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
+    load_series: LoadSeries, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
     with_records: bool = False, since: int = 0,
 ) -> TrialRun:  # fmt: skip
     """Headroom on `course` from minute `since` on, under `policy` or the conditions' own.
 
     Records are written out only `with_records`: that takes longer than everything else.
     """
-    trial = Trial(course, start, conditions)
-    engine = EngineTrial(trial, conditions, policy or conditions.policy)
+    trial = Trial(load_series, start, conditions)
+    engine = EngineTrialRun(trial, conditions, policy or conditions.policy)
     engine.run(since)
     trial.changes.extend(engine.changes())
     trial.aws_refusals = engine.world.refusals
@@ -135,4 +135,4 @@ def _acts(decision: Decision) -> bool:
     return isinstance(decision.answer, Act)
 
 
-__all__ = ["EngineTrial", "run_engine"]
+__all__ = ["EngineTrialRun", "run_engine"]

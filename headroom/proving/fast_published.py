@@ -8,7 +8,7 @@ import numpy as np
 
 from headroom.ports.metrics import Glance
 from headroom.proving.course import Bools, Floats
-from headroom.proving.fast import FastVolume
+from headroom.proving.fast import VectorizedVolume
 from headroom.proving.published import (
     BUSIEST,
     GLANCE_MIN,
@@ -29,17 +29,17 @@ NOTHING_PUBLISHED = Glance(
 )
 
 
-class FastPublished(PublishedVolume):
+class VectorizedMetrics(PublishedVolume):
     """The datapoints of a FastVolume on an instance that never binds and carries nothing else."""
 
-    def __init__(self, volume: FastVolume, *, delay: timedelta) -> None:
+    def __init__(self, volume: VectorizedVolume, *, delay: timedelta) -> None:
         super().__init__(delay=delay, other_iops=0.0, other_mibps=0.0)
         self._source = volume
-        self._first = minute_number(volume.course.start)
+        self._first = minute_number(volume.load_series.start)
         self._filled = 0
         self._periods = 0
 
-    def catch_up(self) -> None:
+    def publish_until(self) -> None:
         """Take in the minutes that have passed."""
         first, last = self._filled, self._source.minute
         if last == first:
@@ -63,7 +63,7 @@ class FastPublished(PublishedVolume):
         last = self.visible(now) - self._first
         place = slice(max(0, first), max(0, last))
         queue, balance, iops, throughput = (
-            self._source.published_arrays()[column][place] for column in (4, 5, 6, 7)
+            self._source.published_series()[column][place] for column in (4, 5, 6, 7)
         )
         known = queue == queue
         if not known.any():
@@ -94,7 +94,7 @@ class FastPublished(PublishedVolume):
 
     def _series(self, first: int, last: int) -> dict[str, Floats]:
         """The volume's series over minutes of the course."""
-        told = [array[first:last] for array in self._source.published_arrays()]
+        told = [array[first:last] for array in self._source.published_series()]
         reads, writes, read_mibps, write_mibps, queue, balance, iops, throughput, both, _ = told
         latency, waiting = np.full(last - first, np.nan), self._source.queue[first:last]
         served = self._source.served_iops[first:last]
@@ -148,4 +148,4 @@ def _column(values: Floats) -> Column:
     return found
 
 
-__all__ = ["FastPublished"]
+__all__ = ["VectorizedMetrics"]

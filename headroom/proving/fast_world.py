@@ -23,10 +23,10 @@ from headroom.domain.resources import (
 from headroom.domain.signals import Claim, Signal
 from headroom.ports.metrics import Glance
 from headroom.ports.storage import ResourceGone, StorageView
-from headroom.proving.alarms import BREACHING_MIN, CHECKS, LOOKED_AT_MIN, LOW_BALANCE_PERCENT
+from headroom.proving.alarms import BREACHING_MIN, CHECKS, EVALUATED_MIN, LOW_BALANCE_PERCENT
 from headroom.proving.course import Bools
-from headroom.proving.fast import FastVolume
-from headroom.proving.fast_published import FastPublished
+from headroom.proving.fast import VectorizedVolume
+from headroom.proving.fast_published import VectorizedMetrics
 from headroom.proving.instances import BOUNDLESS
 from headroom.proving.simulated_storage import (
     SimulatedStorage,
@@ -38,24 +38,26 @@ from headroom.proving.targets import ModificationRefused
 
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"
 ALARMS = ("burst_balance", *CHECKS)
-FORESEEN_MIN = 1_440
+ALARM_HORIZON_MIN = 1_440
 """How far ahead alarms are looked for at once."""
 
 
-class FastWorld(SimulatedStorage):
+class VectorizedWorld(SimulatedStorage):
     """Storage and Metrics of an account that has one volume, `now` being the volume's."""
 
-    def __init__(self, volume: FastVolume, ref: ResourceRef, *, metric_delay: timedelta) -> None:
+    def __init__(
+        self, volume: VectorizedVolume, ref: ResourceRef, *, metric_delay: timedelta
+    ) -> None:
         self.volume = volume
         self.refusals = 0
         self.applied: list[tuple[int, Configuration, Configuration]] = []
         """Minute, origin and target of every change that AWS accepted."""
         self._ref = ref
-        self._published = FastPublished(volume, delay=metric_delay)
+        self._published = VectorizedMetrics(volume, delay=metric_delay)
         self._late = -int(-metric_delay.total_seconds() // 60)
         self._told: tuple[datetime, ModificationState] | None = None
         self._rises: list[Bools] = [np.zeros(0, dtype=np.bool_)] * len(ALARMS)
-        self._looked_from = self._looked_until = 0
+        self._predicted_from = self._predicted_until = 0
 
     @property
     def now(self) -> datetime:
@@ -67,9 +69,9 @@ class FastWorld(SimulatedStorage):
         minute = self.volume.minute
         news = min((m for m in self._news() if m > minute), default=until)
         until = min(until, news)
-        if until > self._looked_until or minute + 1 < self._looked_from:
-            self._look_ahead(until)
-        place = slice(minute + 1 - self._looked_from, until - self._looked_from)
+        if until > self._predicted_until or minute + 1 < self._predicted_from:
+            self._predict_alarms(until)
+        place = slice(minute + 1 - self._predicted_from, until - self._predicted_from)
         rising = np.flatnonzero(np.logical_or.reduce([rises[place] for rises in self._rises]))
         return minute + 1 + int(rising[0]) if rising.size else until
 
@@ -80,10 +82,10 @@ class FastWorld(SimulatedStorage):
         if news is not None and news != self._told:
             self._told = news
             yield self._signal(Claim.MODIFICATION, None, f"modifyVolume {news[1]}")
-        if not self._looked_from <= minute < self._looked_until:
-            self._look_ahead(minute + 1)
+        if not self._predicted_from <= minute < self._predicted_until:
+            self._predict_alarms(minute + 1)
         raised = [
-            n for n, r in zip(ALARMS, self._rises, strict=True) if r[minute - self._looked_from]
+            n for n, r in zip(ALARMS, self._rises, strict=True) if r[minute - self._predicted_from]
         ]
         for name in raised:
             yield self._signal(Claim.PRESSURE, f"headroom-{name}", "OK to ALARM")
@@ -120,13 +122,13 @@ class FastWorld(SimulatedStorage):
         self, view: StorageView, now: datetime
     ) -> tuple[VolumeActivity, InstanceActivity | None]:
         """The last 3 hours at one-minute periods, of the volume and of its instance."""
-        self._published.catch_up()
+        self._published.publish_until()
         volume, instance = self._published.activity(now)
         return volume, None if view.instance is None else instance
 
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published."""
-        self._published.catch_up()
+        self._published.publish_until()
         return self._published.history(now)
 
     def _modify(self, ref: ResourceRef, found: Configuration, target: Configuration) -> Outcome:
@@ -136,7 +138,7 @@ class FastWorld(SimulatedStorage):
             self.refusals += 1
             return refused_by_aws(refused)
         self.applied.append((self.volume.minute, found, change.target))
-        self._looked_until = self._looked_from = 0
+        self._predicted_until = self._predicted_from = 0
         return Applied(started_at=change.started_at)
 
     def _news(self) -> Iterator[int]:
@@ -145,18 +147,18 @@ class FastWorld(SimulatedStorage):
         if change is None:
             return
         delays = self.volume.lifecycle.delays
-        start = (change.started_at - self.volume.course.start).total_seconds()
+        start = (change.started_at - self.volume.load_series.start).total_seconds()
         yield int(start // 60) + 1
         for delay in (delays.modifying, delays.completed):
             yield -int(-(start + delay.total_seconds()) // 60)
 
-    def _look_ahead(self, until: int) -> None:
+    def _predict_alarms(self, until: int) -> None:
         """Find the minutes from the present one on at which each alarm goes to ALARM."""
         minute = self.volume.minute
-        last = min(self.volume.course.minutes + 1, max(until, minute + FORESEEN_MIN))
-        self.volume.foresee(max(minute, last - self._late))
-        told = self.volume.published_arrays()
-        first_value = minute - self._late - LOOKED_AT_MIN - 1
+        last = min(self.volume.load_series.minutes + 1, max(until, minute + ALARM_HORIZON_MIN))
+        self.volume.decide_dry_run(max(minute, last - self._late))
+        told = self.volume.published_series()
+        first_value = minute - self._late - EVALUATED_MIN - 1
         values = slice(max(0, first_value), max(0, last - self._late))
         ahead = max(0, -first_value)
         self._rises = []
@@ -166,12 +168,12 @@ class FastWorld(SimulatedStorage):
             told[7][values] >= 1,
         ):
             count = last - minute
-            padded = np.zeros(count + LOOKED_AT_MIN + 1)
+            padded = np.zeros(count + EVALUATED_MIN + 1)
             padded[ahead : ahead + len(breaching)] = breaching
-            window = np.ones(LOOKED_AT_MIN)
+            window = np.ones(EVALUATED_MIN)
             sums = np.convolve(padded, window, mode="valid") >= BREACHING_MIN
             self._rises.append(sums[1 : count + 1] & ~sums[:count])
-        self._looked_from, self._looked_until = minute, last
+        self._predicted_from, self._predicted_until = minute, last
 
     def _described(self) -> Volume:
         return volume_as_described(

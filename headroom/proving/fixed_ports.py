@@ -11,11 +11,11 @@ from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Step
-from headroom.domain.standing import CalendarSeen
+from headroom.domain.standing import CalendarState
 from headroom.ports import Ports
 from headroom.ports.metrics import Metrics
 from headroom.ports.storage import Storage
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 
 
 class StorageAndMetrics(Storage, Metrics, Protocol):
@@ -58,20 +58,20 @@ class RecordedMessages:
 class OpenCalendars:
     """Every calendar is open, at any time: what they would have said is not known here."""
 
-    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarSeen, ...]:
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:
         """All of them open."""
-        return tuple(CalendarSeen(name=name, open=True) for name in names)
+        return tuple(CalendarState(name=name, open=True) for name in names)
 
 
 def ports_in_memory(
-    world: StorageAndMetrics, ledger: MemoryLedger, *, policy: Policy, prices: PriceTable
+    world: StorageAndMetrics, ledger: InMemoryLedger, *, policy: Policy, prices: PriceTable
 ) -> Ports:
     """The application's ports on a simulated account."""
     return Ports(
         storage=world,
         metrics=world,
         ledger=ledger,
-        standings=ledger,
+        state_store=ledger,
         scan=ledger,
         archive=ledger,
         policies=FixedPolicy(policy=policy),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headroom.domain.catalogue import MIB
-from headroom.proving.course import Course, Floats
+from headroom.proving.course import Floats, LoadSeries
 from headroom.proving.station import ABOVE, NEAR, VOLUME_BYTES, VOLUME_IOPS, VolumeLimits
 
 NO_WORK_S = 1e-8
@@ -85,14 +85,14 @@ class Work:
     """Which limit sets a step's rate while it is served."""
 
 
-class Fluid:
+class ArrayQueue:
     """One volume's queue and bucket on a course; `run` continues where the last run ended."""
 
-    def __init__(self, course: Course) -> None:
-        self._course = course
-        self._totals = course.totals
-        self._ebs = np.nan_to_num(course.ebs_ops)
-        self._mib = np.nan_to_num(course.bytes / MIB)
+    def __init__(self, load_series: LoadSeries) -> None:
+        self._course = load_series
+        self._totals = load_series.totals
+        self._ebs = np.nan_to_num(load_series.ebs_ops)
+        self._mib = np.nan_to_num(load_series.bytes / MIB)
         self._works: dict[tuple[float, float], Work] = {}
         self.at = 0.0
         self.position = 0.0
@@ -275,4 +275,4 @@ def _joined(found: list[Pieces]) -> Pieces:
     )
 
 
-__all__ = ["Fluid", "Pieces"]
+__all__ = ["ArrayQueue", "Pieces"]

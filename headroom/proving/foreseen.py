@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headroom.domain.catalogue import MIB, capability
 from headroom.domain.resources import Configuration
-from headroom.proving.course import Bools, Course, Floats
+from headroom.proving.course import Bools, Floats, LoadSeries
 from headroom.proving.facts import STARVED_SHARE
 from headroom.proving.station import ABOVE
 
@@ -24,17 +24,17 @@ MINUTE_S = 60.0
 Ints = NDArray[np.int64]
 
 
-class Reach(NamedTuple):
+class ReachableRates(NamedTuple):
     """EBS operations per second and MiB per second that a volume sustains."""
 
     iops: float
     mibps: float
 
 
-def reach_of(configuration: Configuration) -> Reach:
+def reachable_rates(configuration: Configuration) -> ReachableRates:
     """What `configuration` sustains."""
     can = capability(configuration)
-    return Reach(can.sustained_iops, can.sustained_mibps)
+    return ReachableRates(can.sustained_iops, can.sustained_mibps)
 
 
 class Stretch(NamedTuple):
@@ -49,33 +49,35 @@ class Stretch(NamedTuple):
     position: Floats
 
 
-class ForeseenLoad:
+class KnownDemand:
     """A course on steps of at most a minute, NaN taken as nothing asked."""
 
-    def __init__(self, course: Course) -> None:
-        self.minutes = course.minutes
-        repeat = max(1, course.step_s // 60)
-        self.per_minute = max(1, 60 // course.step_s)
+    def __init__(self, load_series: LoadSeries) -> None:
+        self.minutes = load_series.minutes
+        repeat = max(1, load_series.step_s // 60)
+        self.per_minute = max(1, 60 // load_series.step_s)
         self.step_s = MINUTE_S / self.per_minute
 
         def fine(values: Floats) -> Floats:
             return np.repeat(np.nan_to_num(values), repeat)[: self.minutes * self.per_minute]
 
-        self.ebs, self.mib = fine(course.ebs_ops), fine(course.bytes / MIB)
-        self.left = np.concatenate(([0.0], np.cumsum(fine(course.ops) * self.step_s)))
+        self.ebs, self.mib = fine(load_series.ebs_ops), fine(load_series.bytes / MIB)
+        self.left = np.concatenate(([0.0], np.cumsum(fine(load_series.ops) * self.step_s)))
         """Operations that have come by every step's edge."""
-        measured = fine(course.measured().astype(np.float64))
+        measured = fine(load_series.measured().astype(np.float64))
         self.known: Bools = measured.reshape(self.minutes, -1).mean(axis=1) >= 0.5
         self.edges: Floats = self.left[:: self.per_minute]
         """Operations that have come by every minute's edge."""
 
-    def work(self, reach: Reach, first: int = 0, last: int | None = None) -> Floats:
+    def work(self, reach: ReachableRates, first: int = 0, last: int | None = None) -> Floats:
         """Seconds of service that arrive per second, per step of `first` to `last`."""
         rho = np.maximum(self.ebs[first:last] / reach.iops, self.mib[first:last] / reach.mibps)
         rho[(rho > 1) & (rho <= ABOVE)] = 1.0
         return rho
 
-    def stretch(self, reach: Reach, begin: int, end: int, position: float | None = None) -> Stretch:
+    def stretch(
+        self, reach: ReachableRates, begin: int, end: int, position: float | None = None
+    ) -> Stretch:
         """Minutes `begin` to `end` under `reach`; `position` None means that nothing waits."""
         first, last = begin * self.per_minute, end * self.per_minute
         place = self.edges[begin] if position is None else min(position, self.edges[begin])
@@ -96,7 +98,7 @@ class ForeseenLoad:
         waiting[waiting <= NO_WORK_S] = 0.0
         return self._told(begin, rho, waiting[:-1], waiting[1:], done, left)
 
-    def emptied(self, reach: Reach, edges: Ints) -> Stretch:
+    def emptied(self, reach: ReachableRates, edges: Ints) -> Stretch:
         """The whole course under `reach` when what waits is dropped at each of the minute `edges`."""
         rho = self.work(reach)
         free = np.concatenate(([0.0], np.cumsum((rho - 1) * self.step_s)))
@@ -143,7 +145,7 @@ class ForeseenLoad:
         starved: Bools = (delayed > STARVED_SHARE * due) & self.known[begin:end]
         return starved
 
-    def alone(self, reach: Reach) -> Bools:
+    def alone(self, reach: ReachableRates) -> Bools:
         """Minutes that starve under `reach` even when nothing waits at their start."""
         rho = self.work(reach).reshape(self.minutes, -1)
         if self.per_minute == 1:
@@ -174,4 +176,4 @@ class ForeseenLoad:
         )
 
 
-__all__ = ["ForeseenLoad", "Ints", "Reach", "Stretch", "reach_of"]
+__all__ = ["Ints", "KnownDemand", "ReachableRates", "Stretch", "reachable_rates"]

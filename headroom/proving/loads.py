@@ -29,7 +29,7 @@ STEP = ("for", "iops", "io_kib", "read_fraction", "sequential")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hung:
+class AttachmentSettings:
     """What the volume hangs on; `queue_limit` bounds what the device shows as waiting."""
 
     attachment: Attachment
@@ -40,16 +40,18 @@ def parse_workload(
     document: object, *, source: str, base: Path, start: datetime | None = None
 ) -> Workload:
     """The `workload` block of a scenario by itself."""
-    return workload_in(Block(document, source=source, path="workload", known=SOURCES), base, start)
+    return parse_workload_block(
+        Block(document, source=source, path="workload", known=SOURCES), base, start
+    )
 
 
-def parse_attachment(document: object, *, source: str) -> Hung:
+def parse_attachment(document: object, *, source: str) -> AttachmentSettings:
     """The `attachment` block; without one the instance is so large that it is never the limit."""
     block = Block(
         {} if document is None else document, source=source, path="attachment", known=ATTACHMENT
     )
     other = block.block("other_load", ("iops", "mibps"))
-    return Hung(
+    return AttachmentSettings(
         attachment=Attachment(
             limits=_limits(block),
             other_iops=other.number("iops", 0, low=0),
@@ -91,7 +93,7 @@ def _limits(block: Block) -> InstanceLimits:
     )
 
 
-def workload_in(block: Block, base: Path, start: datetime | None) -> Workload:
+def parse_workload_block(block: Block, base: Path, start: datetime | None) -> Workload:
     """The workload that a block of the document describes."""
     given = [key for key in SOURCES if block.has(key)]
     if len(given) != 1:

@@ -15,7 +15,7 @@ from headroom.domain.choices import why_invalid
 from headroom.domain.decision import Decision
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.course import Bools, Floats
-from headroom.proving.ground import Ground
+from headroom.proving.ground import UncontrolledVolume
 from headroom.proving.rows import Measures
 from headroom.proving.trial import TrialChange, TrialRun
 
@@ -56,12 +56,14 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def measures_of(run: TrialRun, ground: Ground, *, whole: bool) -> Measures:
+def measures_of(run: TrialRun, uncontrolled: UncontrolledVolume, *, whole: bool) -> Measures:
     """The measures of one run; days and depletions only if `whole`, since they cost time."""
     starts = np.array([change.minute for change in run.changes], dtype=np.int64)
-    calm = _days(run, ground) if whole else (0, 0, 0)
-    foreseen = _depletions(run, ground) if whole else (0, 0)
-    troubled = run.starved | ground.alone.starved | ground.starved_as(ground.plain)
+    calm = _days(run, uncontrolled) if whole else (0, 0, 0)
+    foreseen = _depletions(run, uncontrolled) if whole else (0, 0)
+    troubled = (
+        run.starved | uncontrolled.alone.starved | uncontrolled.starved_as(uncontrolled.plain)
+    )
     return Measures(
         price_raising=sum(change.usd_change > 0 for change in run.changes),
         episodes=len(episodes(troubled)),
@@ -70,7 +72,9 @@ def measures_of(run: TrialRun, ground: Ground, *, whole: bool) -> Measures:
         calm_days=calm[0],
         disturbed_days=calm[1],
         sped_up_days=calm[2],
-        slotless_minutes=_slotless(run.starved & ~ground.unsavable, starts, ground.slots),
+        slotless_minutes=_slotless(
+            run.starved & ~uncontrolled.unavoidable, starts, uncontrolled.slots
+        ),
         most_in_24h=int(max((_within_day(starts, at) for at in starts), default=0)),
         invalid_plans=_invalid(run.decisions, run.changes) if whole else 0,
     )
@@ -87,15 +91,15 @@ def episodes(starved: Bools, gap_min: int = FLIGHT_MIN) -> list[tuple[int, int]]
     return [(int(first), int(last) + 1) for first, last in zip(firsts, lasts, strict=True)]
 
 
-def _days(run: TrialRun, ground: Ground) -> tuple[int, int, int]:
+def _days(run: TrialRun, uncontrolled: UncontrolledVolume) -> tuple[int, int, int]:
     """Calm days, those of them disturbed, and those on which anything was made faster."""
     calm = disturbed = sped_up = 0
-    for first in range(0, ground.course.minutes, DAY_MIN):
-        last = min(first + DAY_MIN, ground.course.minutes)
+    for first in range(0, uncontrolled.load_series.minutes, DAY_MIN):
+        last = min(first + DAY_MIN, uncontrolled.load_series.minutes)
         seen = slice(first, last + FLIGHT_MIN)
         before = [change for change in run.changes if change.minute < first]
-        stood = before[-1].target if before else ground.start
-        if ground.alone.starved[seen].any() or ground.starved_as(stood)[seen].any():
+        stood = before[-1].target if before else uncontrolled.start
+        if uncontrolled.alone.starved[seen].any() or uncontrolled.starved_as(stood)[seen].any():
             continue
         inside = [change for change in run.changes if first <= change.minute < last]
         calm += 1
@@ -112,17 +116,17 @@ def _faster(origin: Configuration, target: Configuration) -> bool:
     return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
 
 
-def _depletions(run: TrialRun, ground: Ground) -> tuple[int, int]:
+def _depletions(run: TrialRun, uncontrolled: UncontrolledVolume) -> tuple[int, int]:
     """Foreseeable depletions of the volume while it was as it started, and those acted on."""
-    if not capability(ground.start).iops_credits:
+    if not capability(uncontrolled.start).iops_credits:
         return 0, 0
-    balance = ground.alone.balance_percent
+    balance = uncontrolled.alone.balance_percent
     firsts = [
         first
-        for first, _ in episodes(ground.alone.starved)
+        for first, _ in episodes(uncontrolled.alone.starved)
         if np.nanmin(balance[max(0, first - 1) : first + 1], initial=100.0) <= EMPTY_PERCENT
     ]
-    left = next((c.minute for c in run.changes if _leaves(c)), ground.course.minutes)
+    left = next((c.minute for c in run.changes if _leaves(c)), uncontrolled.load_series.minutes)
     met = [first for first in firsts if first <= left]
     met += [first for first in firsts if first > left][:1]
     told = [first for first in met if foreseeable(first, firsts, balance)]

@@ -12,36 +12,42 @@ from decimal import Decimal
 from heapq import nsmallest
 
 from headroom.domain import admission
-from headroom.domain.admission import admitted
+from headroom.domain.admission import admit_change
 from headroom.domain.answers import Act
-from headroom.domain.bookkeeping import after_decided, after_intended, after_step, opened_by, unfit
+from headroom.domain.bookkeeping import (
+    after_decided,
+    after_intended,
+    after_step,
+    breaker_opened_by,
+    why_not_recordable,
+)
 from headroom.domain.decision import Decision
-from headroom.domain.known_changes import after_forgotten, after_look, after_modifications
-from headroom.domain.links import may_follow, opening, outcome_of, rejection
-from headroom.domain.queue_place import Waiting
-from headroom.domain.records import Glimpse, Record, Step
+from headroom.domain.known_changes import after_modifications, after_reconcile, after_resource_gone
+from headroom.domain.links import first_record, may_follow, outcome_of, rejection_record
+from headroom.domain.queue_place import QueueEntry
+from headroom.domain.records import Record, RecordSummary, Step
 from headroom.domain.reservation import (
+    IntentRefusal,
     Reservation,
-    Unfit,
     intended_body,
     reservation,
     together,
     whose,
 )
 from headroom.domain.resources import ResourceRef
-from headroom.domain.standing import KnownModification, Standing
-from headroom.domain.standings import standing_of
-from headroom.domain.stops import account_after, in_force
-from headroom.domain.traffic import Traffic
+from headroom.domain.standing import KnownModification, ResourceState
+from headroom.domain.standings import resource_state_of
+from headroom.domain.stops import account_state_after, in_force
+from headroom.domain.traffic import ConcurrencyState
 from headroom.ports.ledger import IllegalStep, Intent, LostLease, NotIntended
-from headroom.ports.standings import Due, InQueue
-from headroom.proving.memory_book import Chain, kept_as
-from headroom.proving.memory_requests import MemoryRequests
-from headroom.proving.memory_switches import MemorySwitches
+from headroom.ports.standings import Due, QueuedResource
+from headroom.proving.memory_book import Chain, stored_ref
+from headroom.proving.memory_requests import InMemoryRequests
+from headroom.proving.memory_switches import InMemorySwitches
 from headroom.serialization import decision_to_json, stored, to_json
 
 
-class MemoryLedger(MemoryRequests, MemorySwitches):
+class InMemoryLedger(InMemoryRequests, InMemorySwitches):
     """Ledger, Standings, FleetScan, Switches, Requests and Archive of one account and Region."""
 
     def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
@@ -51,13 +57,13 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
             if decision.decision_id in self._chains:
                 return False
             state = self._state(ref)
-            self._withdraw(state.pending_act, decision.decision_id, decision.at)
+            self._withdraw(state.unstarted_act, decision.decision_id, decision.at)
             self._move(ref, after_decided(state, decision, due_at))
             chain = Chain(resource=ref.arn, decision=decision)
             self._chains[decision.decision_id] = chain
             self._link(
                 decision.decision_id, Step.DECIDED, decision.at, outcome_of(decision),
-                lambda _: opening(decision, decision_to_json(decision)),
+                lambda _: first_record(decision, decision_to_json(decision)),
             )  # fmt: skip
             return True
 
@@ -73,30 +79,30 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
     ) -> tuple[Intent, ...] | NotIntended:
         """The same for each of `decisions`, about as many volumes, or for none of them."""
         with self._lock:
-            fits, traffic = [], self._traffic
+            fits, concurrency = [], self._traffic
             for decision in decisions:
                 chain = self._chains.get(decision.decision_id)
                 if chain is None or not isinstance(decision.answer, Act):
                     raise IllegalStep(f"{decision.decision_id} was not decided, or not to act")
                 state = self._state(decision.observation.volume.ref)
                 fit = reservation(state, decision, chain.steps[-1], now)
-                if isinstance(fit, Unfit):
+                if isinstance(fit, IntentRefusal):
                     return NotIntended(why=fit.why, detail=whose(fit, decision, decisions))
                 fits.append(fit)
-                begun = admitted(traffic, decision, now)
-                if isinstance(begun, Unfit):
+                begun = admit_change(concurrency, decision, now)
+                if isinstance(begun, IntentRefusal):
                     return NotIntended(why=begun.why, detail=whose(begun, decision, decisions))
-                traffic = begun
+                concurrency = begun
             if (paused := in_force(self._stops.pause, now)) is not None:
                 return NotIntended(why="paused", detail=f"paused until {paused.until.isoformat()}")
             if self._stops.breaker is not None:
                 return NotIntended(why="breaker", detail="the account's breaker is open")
             sum_of = together(fits)
-            if isinstance(sum_of, Unfit) or (
+            if isinstance(sum_of, IntentRefusal) or (
                 sum_of.delta > 0 and self._account_micro_usd > sum_of.room
             ):
                 return NotIntended(why="budget", detail="the account's increases are at its limit")
-            self._traffic = traffic
+            self._traffic = concurrency
             return tuple(
                 self._intended(decision, fit, lease_until, now)
                 for decision, fit in zip(decisions, fits, strict=True)
@@ -136,7 +142,7 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
             if chain.resource != ref.arn:
                 raise IllegalStep(f"{decision_id} is about {chain.resource}, not {ref.arn}")
             state, text = self._state(ref), to_json(body)
-            if (problem := unfit(state, decision_id, step)) is not None:
+            if (problem := why_not_recordable(state, decision_id, step)) is not None:
                 raise IllegalStep(problem)
             if fencing is not None and not state.held(decision_id, fencing):
                 raise LostLease(f"{ref.arn} is at fencing number {state.fencing}, not {fencing}")
@@ -144,8 +150,10 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
             self._move(ref, moved)
             self._traffic = admission.after_step(self._traffic, decision_id, step, at=at, body=body)
             self._follow(decision_id, step, at, summary, text)
-            account = account_after(self._stops, self._account, step, at=at, body=body, why=summary)
-            self._open(opened_by(ref.arn, state, moved, summary), decision_id)
+            account = account_state_after(
+                self._stops, self._account, step, at=at, body=body, why=summary
+            )
+            self._open(breaker_opened_by(ref.arn, state, moved, summary), decision_id)
             if account.breaker is not self._stops.breaker:
                 self._open(account.breaker, decision_id)
             self._stops = account
@@ -159,12 +167,12 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
                 raise LookupError(f"no decision {decision_id}")
             return stored(found.decision)
 
-    def standing(self, ref: ResourceRef, now: datetime) -> Standing:
+    def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
         """What is known about a resource; a fresh standing when it was never seen."""
         with self._lock:
-            return standing_of(
+            return resource_state_of(
                 self._state(ref), account_micro_usd=self._account_micro_usd,
-                stops=self._stops, now=now, traffic=self._traffic,
+                stop_state=self._stops, now=now, concurrency=self._traffic,
             )  # fmt: skip
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
@@ -182,24 +190,24 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
         with self._lock:
             return min((s.due_at for s in self._states.values() if s.due_at), default=None)
 
-    def looked(
+    def reconciled(
         self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
-        waiting: Waiting | None = None,
+        waiting: QueueEntry | None = None,
     ) -> None:  # fmt: skip
         """Remember a look that was no news."""
         with self._lock:
-            self._move(ref, after_look(self._state(ref), at, due_at, waiting))
+            self._move(ref, after_reconcile(self._state(ref), at, due_at, waiting))
 
-    def traffic(self) -> Traffic:
+    def concurrency(self) -> ConcurrencyState:
         """The changes under way."""
         with self._lock:
             return self._traffic
 
-    def queue(self, limit: int) -> tuple[InQueue, ...]:
+    def queue(self, limit: int) -> tuple[QueuedResource, ...]:
         """Who waits: the most starved first, then the longest waiting."""
         with self._lock:
             waits = (
-                (state.waiting.rank, ref.arn, InQueue(ref=ref, waiting=state.waiting))
+                (state.waiting.rank, ref.arn, QueuedResource(ref=ref, waiting=state.waiting))
                 for ref, state in self._states.items()
                 if state.waiting is not None
             )
@@ -208,13 +216,13 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
     def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
         """The resource exists no more: nothing of it is in force, due or still to be done."""
         with self._lock:
-            state = self._states.get(kept_as(ref))
+            state = self._states.get(stored_ref(ref))
             if state is not None:
-                self._withdraw(state.pending_act, None, at)
-                self._move(ref, after_forgotten(state, at, another=another))
+                self._withdraw(state.unstarted_act, None, at)
+                self._move(ref, after_resource_gone(state, at, another=another))
                 self._breakers.pop(ref.arn, None)
 
-    def saw_modifications(
+    def save_modifications(
         self,
         ref: ResourceRef,
         seen: Sequence[KnownModification],
@@ -242,14 +250,14 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
         """Records with this outcome in [since, until], newest first."""
         return self._found(lambda entry: entry.outcome == outcome, since, until)
 
-    def glimpses(
+    def record_summaries(
         self, *, since: datetime, until: datetime, outcome: str | None = None,
         oldest_first: bool = False,
-    ) -> Iterator[Glimpse]:  # fmt: skip
+    ) -> Iterator[RecordSummary]:  # fmt: skip
         """Records in [since, until], of one outcome if it is given, newest first unless told."""
         fits = self._found(lambda e: outcome in (None, e.outcome), since, until)
         found = [
-            Glimpse(
+            RecordSummary(
                 decision_id=r.decision_id, sequence=r.sequence, step=r.step, resource=r.resource,
                 at=r.at, outcome=r.outcome, summary=r.summary,
             )
@@ -265,4 +273,4 @@ class MemoryLedger(MemoryRequests, MemorySwitches):
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
         """Record an event nobody understood, once per event id."""
         body = to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
-        self._single(rejection(event_id, reason=reason, excerpt=excerpt, at=at, body=body))
+        self._single(rejection_record(event_id, reason=reason, excerpt=excerpt, at=at, body=body))

@@ -9,19 +9,19 @@ from threading import RLock
 from typing import TypeVar
 
 from headroom.domain.decision import Decision
-from headroom.domain.links import following, overtaken
+from headroom.domain.links import next_record, withdrawal_text
 from headroom.domain.records import Record, Step
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.domain.stops import AccountStops, Breaker
-from headroom.domain.traffic import Traffic
+from headroom.domain.stops import AccountStopState, Breaker
+from headroom.domain.traffic import ConcurrencyState
 from headroom.serialization import to_json
 
 T = TypeVar("T")
 Link = Callable[[Record | None], Record]
 
 
-def kept_as(ref: ResourceRef) -> ResourceRef:
+def stored_ref(ref: ResourceRef) -> ResourceRef:
     """What a resource is kept under: an ARN does not tell an Aurora cluster from another cluster."""
     if ref.kind is not Kind.AURORA:
         return ref
@@ -57,7 +57,7 @@ class Entry:
     outcome: str
 
 
-class MemoryBook:
+class InMemoryChains:
     """Chains, states and the account's side of one account and Region; safe between threads.
 
     A record is written out and hashed when somebody asks for it, in the order of its chain.
@@ -67,13 +67,13 @@ class MemoryBook:
         self._account = f"account#{account_id}#{region}"
         self._chains: dict[str, Chain] = {}
         self._entries: list[Entry] = []
-        self._states: dict[ResourceRef, ResourceState] = {}
+        self._states: dict[ResourceRef, StoredState] = {}
         self._account_micro_usd = 0
-        self._stops = AccountStops()
+        self._stops = AccountStopState()
         self._breakers: dict[str, Breaker] = {}
         self._scanned: datetime | None = None
         self._notes: dict[str, str] = {}
-        self._traffic = Traffic()
+        self._traffic = ConcurrencyState()
         self._lock = RLock()
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
@@ -93,23 +93,23 @@ class MemoryBook:
             self._notes[name], result = change(self._notes.get(name, ""))
             return result
 
-    def _state(self, ref: ResourceRef) -> ResourceState:
-        return self._states.get(kept_as(ref)) or ResourceState()
+    def _state(self, ref: ResourceRef) -> StoredState:
+        return self._states.get(stored_ref(ref)) or StoredState()
 
-    def _move(self, ref: ResourceRef, moved: ResourceState) -> None:
-        self._account_micro_usd += moved.own_micro_usd - self._state(ref).own_micro_usd
-        self._states[kept_as(ref)] = moved
+    def _move(self, ref: ResourceRef, moved: StoredState) -> None:
+        self._account_micro_usd += moved.resource_micro_usd - self._state(ref).resource_micro_usd
+        self._states[stored_ref(ref)] = moved
 
-    def _withdraw(self, pending_act: str | None, successor: str | None, at: datetime) -> None:
-        if pending_act is not None:
-            summary, body = overtaken(successor)
-            self._follow(pending_act, Step.WITHDRAWN, at, summary, to_json(body))
+    def _withdraw(self, unstarted_act: str | None, successor: str | None, at: datetime) -> None:
+        if unstarted_act is not None:
+            summary, body = withdrawal_text(successor)
+            self._follow(unstarted_act, Step.WITHDRAWN, at, summary, to_json(body))
 
     def _follow(self, decision_id: str, step: Step, at: datetime, summary: str, body: str) -> None:
         def link(last: Record | None) -> Record:
             if last is None:
                 raise LookupError(f"{decision_id} has no record to follow")
-            return following(last, step, at=at, summary=summary, body=body)
+            return next_record(last, step, at=at, summary=summary, body=body)
 
         self._link(decision_id, step, at, step.value, link)
 

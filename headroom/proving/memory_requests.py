@@ -5,54 +5,54 @@ from __future__ import annotations
 from datetime import datetime
 
 from headroom.domain.answers import Act
-from headroom.domain.approval import Unanswerable, answered
+from headroom.domain.approval import InvalidAnswer, after_answer
 from headroom.domain.decision import Decision
-from headroom.domain.links import answer_told, rollback_asked
+from headroom.domain.links import answer_summary, rollback_request_record
 from headroom.domain.records import Record, Step
-from headroom.domain.rolling_back import wanted
-from headroom.ports.people import NotAnswered
-from headroom.proving.memory_book import Chain, MemoryBook
+from headroom.domain.rolling_back import request_rollback
+from headroom.ports.people import AnswerRejected
+from headroom.proving.memory_book import Chain, InMemoryChains
 from headroom.serialization import stored, to_json
 
-UNKNOWN = NotAnswered(why="unknown", detail="there is no such decision")
+UNKNOWN = AnswerRejected(why="unknown", detail="there is no such decision")
 
 
-class MemoryRequests(MemoryBook):
+class InMemoryRequests(InMemoryChains):
     """Requests in memory."""
 
     def answer(
         self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
-    ) -> Record | NotAnswered:
+    ) -> Record | AnswerRejected:
         """Record APPROVED or REJECTED for a request that waits, or say why not."""
         with self._lock:
             chain = self._chains.get(decision_id)
             if chain is None or chain.decision is None:
                 return UNKNOWN
             ref, last = chain.decision.observation.volume.ref, chain.steps[-1]
-            moved = answered(self._state(ref), decision_id, step, last=last, at=at, who=who)
-            if isinstance(moved, Unanswerable):
-                return NotAnswered(why=moved.why, detail=moved.detail)
+            moved = after_answer(self._state(ref), decision_id, step, last=last, at=at, who=who)
+            if isinstance(moved, InvalidAnswer):
+                return AnswerRejected(why=moved.why, detail=moved.detail)
             self._move(ref, moved)
             body = to_json({"who": who, "reason": reason})
-            self._follow(decision_id, step, at, answer_told(step, who, reason), body)
+            self._follow(decision_id, step, at, answer_summary(step, who, reason), body)
             return chain.written()[-1]
 
-    def ask_rollback(
+    def request_rollback(
         self, decision_id: str, *, at: datetime, who: str, reason: str = ""
-    ) -> Record | NotAnswered:
+    ) -> Record | AnswerRejected:
         """Record that somebody wants the change of a chain undone, or say why it makes no sense."""
         with self._lock:
             chain = self._chains.get(decision_id)
             if chain is None or chain.decision is None:
                 return UNKNOWN
             ref = chain.decision.observation.volume.ref
-            moved = wanted(
+            moved = request_rollback(
                 self._state(ref), decision_id, chain.steps, at=at, who=who, reason=reason
             )
-            if isinstance(moved, Unanswerable):
-                return NotAnswered(why=moved.why, detail=moved.detail)
+            if isinstance(moved, InvalidAnswer):
+                return AnswerRejected(why=moved.why, detail=moved.detail)
             self._move(ref, moved.state)
-            record = rollback_asked(ref.arn, moved.wish, body=to_json(moved.wish))
+            record = rollback_request_record(ref.arn, moved.wish, body=to_json(moved.wish))
             self._single(record)
             return record
 

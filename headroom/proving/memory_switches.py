@@ -6,15 +6,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from headroom.domain.bookkeeping import after_closed
-from headroom.domain.links import closed, opened, switch
+from headroom.domain.links import breaker_closed_record, breaker_opened_record, pause_record
 from headroom.domain.resources import ResourceRef
-from headroom.domain.stops import ENDLESS, Breaker, Pause, Stops, account_closed
+from headroom.domain.stops import (
+    INDEFINITE,
+    Breaker,
+    Pause,
+    StopState,
+    account_after_breaker_closed,
+)
 from headroom.ports.standings import Scan
-from headroom.proving.memory_book import MemoryBook
+from headroom.proving.memory_book import InMemoryChains
 from headroom.serialization import to_json
 
 
-class MemorySwitches(MemoryBook):
+class InMemorySwitches(InMemoryChains):
     """FleetScan and Switches in memory."""
 
     def claim_scan(self, now: datetime, every_s: int) -> Scan:
@@ -29,7 +35,7 @@ class MemorySwitches(MemoryBook):
     def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
         """Stop every act; recorded."""
         self._switch(
-            Pause(until=until or ENDLESS, since=at, who=who, reason=reason), at, who, reason
+            Pause(until=until or INDEFINITE, since=at, who=who, reason=reason), at, who, reason
         )
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
@@ -45,7 +51,7 @@ class MemorySwitches(MemoryBook):
             if ref is None:
                 if self._stops.breaker is None:
                     return False
-                self._stops = account_closed(self._stops, at)
+                self._stops = account_after_breaker_closed(self._stops, at)
             else:
                 state = self._state(ref)
                 moved = after_closed(state, at)
@@ -54,22 +60,24 @@ class MemorySwitches(MemoryBook):
                 self._move(ref, moved)
                 self._breakers.pop(resource, None)
             body = to_json({"who": who, "reason": reason})
-            self._single(closed(resource, at=at, who=who, reason=reason, body=body))
+            self._single(breaker_closed_record(resource, at=at, who=who, reason=reason, body=body))
             self._hurry()
             return True
 
-    def stops(self) -> Stops:
+    def stop_state(self) -> StopState:
         """All that is paused or open now."""
         with self._lock:
             breakers = sorted(self._breakers.values(), key=lambda b: (b.opened_at, b.resource))
-            return Stops(account=self._stops, breakers=tuple(breakers))
+            return StopState(account=self._stops, breakers=tuple(breakers))
 
     def _switch(self, pause: Pause | None, at: datetime, who: str, reason: str) -> None:
         until = None if pause is None else pause.until
         body = to_json({"until": until, "who": who, "reason": reason})
         with self._lock:
             self._stops = replace(self._stops, pause=pause)
-            self._single(switch(self._account, until, at=at, who=who, body=body, reason=reason))
+            self._single(
+                pause_record(self._account, until, at=at, who=who, body=body, reason=reason)
+            )
             if pause is None:
                 self._hurry()
 
@@ -78,7 +86,7 @@ class MemorySwitches(MemoryBook):
             if breaker.resource != self._account:
                 self._breakers[breaker.resource] = breaker
             body = to_json({"decision_id": decision_id, "failures": breaker.failures})
-            self._single(opened(breaker, decision_id=decision_id, body=body))
+            self._single(breaker_opened_record(breaker, decision_id=decision_id, body=body))
 
     def _hurry(self) -> None:
         if self._scanned is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headroom.domain.catalogue import MIB
-from headroom.proving.course import Bools, Course, Floats
+from headroom.proving.course import Bools, Floats, LoadSeries
 from headroom.proving.facts import ENOUGH_S, STARVED_SHARE
 from headroom.proving.fluid import Pieces
 from headroom.proving.physics import QUEUE_LIMIT, SERVICE_S
@@ -37,15 +37,17 @@ class Minutes(NamedTuple):
     """Operations that wait at the minute's end."""
 
 
-def measured_seconds(course: Course) -> Floats:
+def measured_seconds(load_series: LoadSeries) -> Floats:
     """Seconds of each minute that were measured."""
-    edges = np.arange(course.minutes + 1) * 60.0
-    return np.diff(np.interp(edges, course.totals.edges, course.totals.measured))
+    edges = np.arange(load_series.minutes + 1) * 60.0
+    return np.diff(np.interp(edges, load_series.totals.edges, load_series.totals.measured))
 
 
-def summed_up(course: Course, pieces: Pieces, first: int, last: int, capacity: float) -> Minutes:
+def sum_minutes(
+    load_series: LoadSeries, pieces: Pieces, first: int, last: int, capacity: float
+) -> Minutes:
     """Minutes `first` to `last` (not included), which `pieces` cover; `capacity` of the bucket."""
-    totals = course.totals
+    totals = load_series.totals
     edges = np.arange(first, last + 1, dtype=np.float64) * 60.0
     position = np.interp(edges, pieces.at, pieces.position)
     offered = np.interp(edges, totals.edges, totals.ops)
@@ -78,14 +80,21 @@ def summed_up(course: Course, pieces: Pieces, first: int, last: int, capacity: f
         level=level,
         backlog=np.zeros(last - first),
     )
-    return _with_waits(course, pieces, edges, found, offered, position) if waits.any() else found
+    return (
+        _with_waits(load_series, pieces, edges, found, offered, position) if waits.any() else found
+    )
 
 
 def _with_waits(
-    course: Course, pieces: Pieces, edges: Floats, found: Minutes, offered: Floats, position: Floats
+    load_series: LoadSeries,
+    pieces: Pieces,
+    edges: Floats,
+    found: Minutes,
+    offered: Floats,
+    position: Floats,
 ) -> Minutes:
     """Add what a backlog does: queue, checks and starvation."""
-    totals = course.totals
+    totals = load_series.totals
     cuts = np.unique(np.concatenate((pieces.at, edges)))
     cuts = cuts[(cuts >= edges[0]) & (cuts <= edges[-1])]
     seconds = np.diff(cuts)
@@ -132,4 +141,4 @@ def _piece_of(pieces: Pieces, ends: Floats) -> NDArray[np.intp]:
     return np.clip(place, 0, len(pieces.bound) - 1)
 
 
-__all__ = ["MIB", "Minutes", "measured_seconds", "summed_up"]
+__all__ = ["MIB", "Minutes", "measured_seconds", "sum_minutes"]

@@ -14,9 +14,9 @@ import numpy as np
 
 from headroom.domain.resources import Configuration
 from headroom.proving.conditions import Conditions, ceiling
-from headroom.proving.course import Bools, Course
-from headroom.proving.fast import FastVolume, static_starved
-from headroom.proving.foreseen import ForeseenLoad
+from headroom.proving.course import Bools, LoadSeries
+from headroom.proving.fast import VectorizedVolume, starved_if_static
+from headroom.proving.foreseen import KnownDemand
 from headroom.proving.oracle_case import SURE, Case, LevelHistory, Schedule, clock_of
 from headroom.proving.oracle_queues import Clock
 from headroom.proving.trial import TrialRun, run_schedule, score_usd
@@ -36,31 +36,33 @@ class OracleResult:
 class Foresight:
     """One course seen whole; what starts and presets have in common is computed once."""
 
-    def __init__(self, course: Course) -> None:
-        self.course = course
-        self.load = ForeseenLoad(course)
+    def __init__(self, load_series: LoadSeries) -> None:
+        self.load_series = load_series
+        self.load = KnownDemand(load_series)
         self._static: dict[Configuration, Bools] = {}
-        self._alone: dict[tuple[Configuration, float], FastVolume] = {}
+        self._alone: dict[tuple[Configuration, float], VectorizedVolume] = {}
         self._past: dict[tuple[bytes, Clock], LevelHistory] = {}
 
     def oracle(
         self, start: Configuration, conditions: Conditions, incumbents: Sequence[Schedule] = ()
     ) -> OracleResult:
         """The best schedule from `start`; never worse than any of `incumbents`."""
-        unsavable = self.starved(ceiling(conditions, start))
+        unavoidable = self.starved(ceiling(conditions, start))
 
         def scored(run: TrialRun) -> float:
-            return score_usd(run, unsavable, conditions)
+            return score_usd(run, unavoidable, conditions)
 
         past = self._past_of(start, conditions)
         tried = [
-            run_schedule(self.course, start, each, conditions)
+            run_schedule(self.load_series, start, each, conditions)
             for each in dict.fromkeys(((), *incumbents, *past.schedules))
         ]
         best = min(tried, key=scored)
         bound, schedule = self.case(start, conditions).solve(scored(best))
         if schedule is not None:
-            best = min(best, run_schedule(self.course, start, schedule, conditions), key=scored)
+            best = min(
+                best, run_schedule(self.load_series, start, schedule, conditions), key=scored
+            )
         found = scored(best)
         return OracleResult(
             schedule=tuple((change.minute, change.target) for change in best.changes),
@@ -85,35 +87,37 @@ class Foresight:
         )
 
     def _past_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
-        unsavable = self.starved(ceiling(conditions, start))
-        key = unsavable.tobytes(), clock_of(conditions)
+        unavoidable = self.starved(ceiling(conditions, start))
+        key = unavoidable.tobytes(), clock_of(conditions)
         return self._past.setdefault(key, LevelHistory())
 
     def starved(self, configuration: Configuration) -> Bools:
         """Starved minutes with `configuration` in force from minute 0 on."""
         if configuration not in self._static:
-            self._static[configuration] = static_starved(self.course, configuration)
+            self._static[configuration] = starved_if_static(self.load_series, configuration)
         return self._static[configuration]
 
-    def alone(self, start: Configuration, balance_percent: float) -> FastVolume:
+    def alone(self, start: Configuration, balance_percent: float) -> VectorizedVolume:
         """The volume as it is when nobody changes it."""
         key = start, balance_percent
         if key not in self._alone:
-            volume = FastVolume(self.course, start, burst_balance_percent=balance_percent)
-            volume.run(self.course.minutes)
+            volume = VectorizedVolume(
+                self.load_series, start, burst_balance_percent=balance_percent
+            )
+            volume.run(self.load_series.minutes)
             self._alone[key] = volume
         return self._alone[key]
 
 
 def oracle(
-    course: Course,
+    load_series: LoadSeries,
     start: Configuration,
     conditions: Conditions,
     *,
     incumbents: Sequence[Schedule] = (),
 ) -> OracleResult:
     """The cheapest schedule found with perfect foresight, with a bound under every schedule."""
-    return Foresight(course).oracle(start, conditions, incumbents)
+    return Foresight(load_series).oracle(start, conditions, incumbents)
 
 
 __all__ = ["Foresight", "OracleResult", "Schedule", "oracle"]

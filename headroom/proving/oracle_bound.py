@@ -13,7 +13,7 @@ import numpy as np
 
 from headroom.proving.course import Bools, Floats
 from headroom.proving.foreseen import Ints
-from headroom.proving.oracle_handovers import Inherited, Levels
+from headroom.proving.oracle_handovers import CarriedBacklog, Levels
 from headroom.proving.oracle_queues import ALONE, PHASES
 
 APART = 1e6
@@ -41,7 +41,7 @@ class Move(NamedTuple):
     level: int
 
 
-class Relaxation:
+class CostBound:
     """Cost to go from every phase, row of minutes and level, under prices (USD/min) and tolls (USD).
 
     `toll` is what a change at each of the rows pays on top.
@@ -78,7 +78,7 @@ class Relaxation:
         cost += self._entered[begin:end]
         return cost
 
-    def after_with(self, rows: Ints, inherited: Inherited) -> Floats:
+    def after_with(self, rows: Ints, inherited: CarriedBacklog) -> Floats:
         """The same for changes at `rows` that hand over a queue."""
         ends = rows + self.levels.flight
         cost: Floats = self.go[inherited.phase, ends[:, None], self._columns]
@@ -97,13 +97,13 @@ class Relaxation:
         """Least cost of a change from each level, per phase that its queue is in at the effect."""
         free = self._best(self.after(begin, end))
         cores: list[Floats] = []
-        for handovers in self.levels.handovers:
-            first, last = np.searchsorted(handovers.row, (begin, end))
-            core = np.where(handovers.waits[begin:end], cores[-1] if cores else free, free)
+        for level_transitions in self.levels.level_transitions:
+            first, last = np.searchsorted(level_transitions.row, (begin, end))
+            core = np.where(level_transitions.waits[begin:end], cores[-1] if cores else free, free)
             if last > first:
-                rows, level = handovers.row[first:last], handovers.level[first:last]
-                starved, phase = handovers.inherited
-                handed = Inherited(starved[first:last], phase[first:last])
+                rows, level = level_transitions.row[first:last], level_transitions.level[first:last]
+                starved, phase = level_transitions.inherited
+                handed = CarriedBacklog(starved[first:last], phase[first:last])
                 cost = self.after_with(rows, handed)
                 cost[~self.allowed[level]] = np.inf
                 core[rows - begin, level] = cost.min(axis=1)
@@ -114,7 +114,10 @@ class Relaxation:
         levels = self.levels
         cores = self._cores(begin, end)
         busy = levels.waits[0][begin : end + 1].any()
-        some = any(handovers.waits[begin:end].any() for handovers in levels.handovers)
+        some = any(
+            level_transitions.waits[begin:end].any()
+            for level_transitions in levels.level_transitions
+        )
         stacked = np.stack(cores) if some else cores[-1][None]
         rows = np.arange(end - begin)[:, None]
         for phase in range(PHASES):
@@ -219,4 +222,4 @@ def _staying(change: Floats, last: Floats, spent: Floats) -> Floats:
     return least[:-1]
 
 
-__all__ = ["Move", "Origin", "Relaxation"]
+__all__ = ["CostBound", "Move", "Origin"]

@@ -13,9 +13,9 @@ import numpy as np
 from headroom.domain.resources import Configuration
 from headroom.proving.conditions import Conditions
 from headroom.proving.course import Bools, Floats
-from headroom.proving.foreseen import ForeseenLoad, Ints, Reach
-from headroom.proving.oracle_bound import Move, Origin, Relaxation
-from headroom.proving.oracle_dual import Dual
+from headroom.proving.foreseen import Ints, KnownDemand, ReachableRates
+from headroom.proving.oracle_bound import CostBound, Move, Origin
+from headroom.proving.oracle_dual import SlotPrices
 from headroom.proving.oracle_handovers import KnownTransitions, Levels
 from headroom.proving.oracle_levels import Cell, Choice
 from headroom.proving.oracle_queues import Clock, Level
@@ -55,11 +55,11 @@ class LevelHistory:
         self.times: set[int] = set()
         self.schedules: list[Schedule] = []
         """What was found for them, the latest last."""
-        self._levels: dict[Reach, Level] = {}
+        self._levels: dict[ReachableRates, Level] = {}
         self._known = KnownTransitions()
 
     def levels(
-        self, load: ForeseenLoad, savable: Bools, clock: Clock, cells: Sequence[Cell], stride: int
+        self, load: KnownDemand, savable: Bools, clock: Clock, cells: Sequence[Cell], stride: int
     ) -> Levels:
         """The queues of `cells`."""
         before, self._levels = self._levels, {}
@@ -77,7 +77,7 @@ class Case:
 
     def __init__(
         self,
-        load: ForeseenLoad,
+        load: KnownDemand,
         savable: Bools,
         start: Configuration,
         conditions: Conditions,
@@ -90,7 +90,7 @@ class Case:
         self.choice = Choice(load, savable, start, conditions)
         self.clock = clock_of(conditions)
         self.value = conditions.value_usd
-        self.dual = Dual(self.clock, self.minutes)
+        self.dual = SlotPrices(self.clock, self.minutes)
         self._starved, self._position = starved & savable, position
         self._past = past
 
@@ -154,14 +154,14 @@ class Case:
 
     def _relaxed(
         self, cells: Sequence[Cell], levels: Levels, toll: Floats, *, really: bool = False
-    ) -> tuple[Relaxation, float, list[Move]]:
+    ) -> tuple[CostBound, float, list[Move]]:
         """The relaxation at the least prices of `cells`, or at the levels' own; `toll` per minute."""
         real = [cell.level for cell in cells]
         least = real if really else [cell.least for cell in cells]
         allowed = self.choice.steps(real, least)
         np.fill_diagonal(allowed, False)
         prices = np.array([self.choice.price(each) for each in least])
-        relaxation = Relaxation(levels, prices, self.value, allowed, toll[levels.starts])
+        relaxation = CostBound(levels, prices, self.value, allowed, toll[levels.starts])
         origin = self._origin(self.choice.steps([self.start], least)[0])
         return relaxation, *relaxation.from_origin(origin)
 

@@ -22,7 +22,7 @@ KEPT = 0.6
 PATIENCE = 3
 
 
-class Dual:
+class SlotPrices:
     """Tolls (USD) per window start that raise the bound, and the best bound they gave so far."""
 
     def __init__(self, clock: Clock, minutes: int) -> None:
@@ -95,4 +95,4 @@ class Dual:
         return over
 
 
-__all__ = ["Dual"]
+__all__ = ["SlotPrices"]

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from headroom.proving.course import Bools, Floats
 from headroom.proving.facts import STARVED_SHARE
-from headroom.proving.foreseen import MINUTE_S, ForeseenLoad, Ints, Reach
+from headroom.proving.foreseen import MINUTE_S, Ints, KnownDemand, ReachableRates
 from headroom.proving.oracle_queues import ALONE, PHASES, Clock, Level, Phases
 
 
-class Inherited(NamedTuple):
+class CarriedBacklog(NamedTuple):
     """Whole minutes that levels starve through up to some instant, and their phases then."""
 
     starved: NDArray[np.uint16]
@@ -24,9 +24,9 @@ class Inherited(NamedTuple):
 class Rows(NamedTuple):
     """What one level starves from each start on: until the flight ends, or until the effect."""
 
-    entered: Inherited
+    entered: CarriedBacklog
     """With nothing waiting at the effect."""
-    until: tuple[Inherited, ...]
+    until: tuple[CarriedBacklog, ...]
     """Up to the effect, per phase at the start."""
 
 
@@ -39,11 +39,13 @@ class KnownTransitions:
     """What has been worked out for levels of one course, minutes that count and clock."""
 
     def __init__(self) -> None:
-        self.rows: dict[tuple[Reach, int], Rows] = {}
-        self.handed: dict[tuple[Reach, int, Reach, int], Inherited] = {}
+        self.rows: dict[tuple[ReachableRates, int], Rows] = {}
+        self.handed: dict[tuple[ReachableRates, int, ReachableRates, int], CarriedBacklog] = {}
         self._bytes = 0
 
-    def keep(self, key: tuple[Reach, int, Reach, int], handed: Inherited) -> None:
+    def keep(
+        self, key: tuple[ReachableRates, int, ReachableRates, int], handed: CarriedBacklog
+    ) -> None:
         """Remember what is handed over; everything else is forgotten when it gets too much."""
         self._bytes += handed.starved.nbytes + handed.phase.nbytes
         if self._bytes > MOST_BYTES:
@@ -61,7 +63,7 @@ class Levels:
 
     def __init__(
         self,
-        load: ForeseenLoad,
+        load: KnownDemand,
         savable: Bools,
         clock: Clock,
         levels: Sequence[Level],
@@ -70,7 +72,7 @@ class Levels:
         known: KnownTransitions | None = None,
     ) -> None:
         self._known = known or KnownTransitions()
-        self._tables: dict[Reach, list[Floats]] = {}
+        self._tables: dict[ReachableRates, list[Floats]] = {}
         self.load, self.clock, self.levels, self.stride = load, clock, tuple(levels), stride
         self.minutes = minutes = load.minutes
         self.flight = clock.completed // stride
@@ -98,7 +100,7 @@ class Levels:
         ]
         self.ended = [_ended(waits) for waits in self.waits]
         """Busy periods over before each of `edges`, per phase."""
-        self.handovers = [Handovers(self, phase) for phase in range(ALONE)]
+        self.level_transitions = [LevelTransitions(self, phase) for phase in range(ALONE)]
 
     def effect_of(self, starts: Ints) -> Ints:
         """Minutes at which changes that start at `starts` take effect."""
@@ -106,7 +108,7 @@ class Levels:
 
     def inherited(
         self, phase: int, starts: Sequence[Ints], positions: Sequence[Floats]
-    ) -> Inherited:
+    ) -> CarriedBacklog:
         """What each level in one phase hands over at its `starts` and `positions`, to every level."""
         columns = []
         for target in self.levels:
@@ -120,14 +122,14 @@ class Levels:
                     self._known.keep(key, part)
                 parts.append(part)
             columns.append(
-                Inherited(
+                CarriedBacklog(
                     np.concatenate([part.starved for part in parts]),
                     np.concatenate([part.phase for part in parts]),
                 )
             )
         return _beside(columns)
 
-    def handed_over(self, starts: Ints, position: Floats) -> Inherited:
+    def handed_over(self, starts: Ints, position: Floats) -> CarriedBacklog:
         """For changes at minutes `starts` that take effect with `position` left, per level."""
         return _beside([_small(*self.through(each, starts, position)) for each in self.levels])
 
@@ -182,7 +184,7 @@ class Levels:
         return starved, phase
 
 
-class Handovers:
+class LevelTransitions:
     """Changes at which a level in one phase hands over a queue, ordered by row.
 
     Only those at which that queue is another than in the phase before; `waits` tells of all.
@@ -208,21 +210,21 @@ class Handovers:
         cells = [np.full(len(found), index) for index, found in enumerate(rows)]
         self.level: Ints = np.concatenate(cells)[order]
         inherited = levels.inherited(phase, [levels.starts[found] for found in rows], positions)
-        self.inherited = Inherited(inherited.starved[order], inherited.phase[order])
+        self.inherited = CarriedBacklog(inherited.starved[order], inherited.phase[order])
         self.waits: Bools = np.stack(waits, axis=1)
 
 
 _NOTHING = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int8)
 
 
-def _small(starved: Ints, phase: Phases) -> Inherited:
+def _small(starved: Ints, phase: Phases) -> CarriedBacklog:
     """The same in little memory: minutes of a flight are whole and few."""
-    return Inherited(starved.astype(np.uint16), phase)
+    return CarriedBacklog(starved.astype(np.uint16), phase)
 
 
-def _beside(columns: Sequence[Inherited]) -> Inherited:
+def _beside(columns: Sequence[CarriedBacklog]) -> CarriedBacklog:
     """One column per level."""
-    return Inherited(
+    return CarriedBacklog(
         np.stack([column.starved for column in columns], axis=1),
         np.stack([column.phase for column in columns], axis=1),
     )
@@ -234,4 +236,4 @@ def _ended(waits: Bools) -> Floats:
     return ended
 
 
-__all__ = ["Handovers", "Inherited", "KnownTransitions", "Levels", "Rows"]
+__all__ = ["CarriedBacklog", "KnownTransitions", "LevelTransitions", "Levels", "Rows"]

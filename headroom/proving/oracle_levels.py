@@ -20,7 +20,7 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.situation import step_of
 from headroom.proving.conditions import Conditions, within
 from headroom.proving.course import Bools, Floats
-from headroom.proving.foreseen import ForeseenLoad, Reach, reach_of
+from headroom.proving.foreseen import KnownDemand, ReachableRates, reachable_rates
 
 MINUTES_PER_MONTH = SECONDS_PER_MONTH / 60
 IO2_MIBPS_PER_IOPS = 0.256
@@ -57,9 +57,9 @@ class Cell:
         return self._corner(0)
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> ReachableRates:
         """What the level sustains."""
-        return reach_of(self.level)
+        return reachable_rates(self.level)
 
     def with_side(self, name: str, ends: tuple[int, int]) -> Cell:
         """The same with other ends of `iops` or `mibps`."""
@@ -86,7 +86,7 @@ class Choice:
     """What may be chosen for one volume under one policy, on one course."""
 
     def __init__(
-        self, load: ForeseenLoad, savable: Bools, start: Configuration, conditions: Conditions
+        self, load: KnownDemand, savable: Bools, start: Configuration, conditions: Conditions
     ) -> None:
         self.load, self.start, self.conditions = load, start, conditions
         self._limits = conditions.policy.defaults
@@ -127,7 +127,7 @@ class Choice:
         """Those of `cells` that the owner's limits pay for and no other one outdoes, cheapest first."""
         found = [c for c in cells if self.conditions.monthly(c.least) <= self._room]
         gp3 = [cell.least for cell in found if cell.kind is VolumeType.GP3]
-        farthest = Reach(
+        farthest = ReachableRates(
             max((each.iops or 0 for each in gp3), default=0),
             max((each.throughput_mibps or 0 for each in gp3), default=0),
         )
@@ -221,7 +221,7 @@ class Choice:
             least, most = (middle, most) if fits else (least, middle - 1)
         return low, least
 
-    def _outdoes(self, one: Cell, other: Cell, farthest: Reach) -> bool:
+    def _outdoes(self, one: Cell, other: Cell, farthest: ReachableRates) -> bool:
         """Whether `one` serves every step as fast, costs no more, and is as easy to come to and go from.
 
         `farthest` is the most that any cell begins with.

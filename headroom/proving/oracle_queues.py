@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headroom.proving.course import Bools, Floats
-from headroom.proving.foreseen import ForeseenLoad, Ints, Reach
+from headroom.proving.foreseen import Ints, KnownDemand, ReachableRates
 
 CALM = (1,)
 """A process is emptied where a load rises above the level after so many minutes below it."""
@@ -59,7 +59,9 @@ class Process(NamedTuple):
 class Level:
     """One level's queues from the start of a course on."""
 
-    def __init__(self, load: ForeseenLoad, reach: Reach, savable: Bools, clock: Clock) -> None:
+    def __init__(
+        self, load: KnownDemand, reach: ReachableRates, savable: Bools, clock: Clock
+    ) -> None:
         self.reach = reach
         self._load, self._savable, self._pad = load, savable, clock.completed
         minutes = load.minutes

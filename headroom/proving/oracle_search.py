@@ -17,7 +17,7 @@ import numpy as np
 
 from headroom.proving.course import Bools, Floats
 from headroom.proving.foreseen import Ints
-from headroom.proving.oracle_bound import WAITING, Move, Origin, Relaxation
+from headroom.proving.oracle_bound import WAITING, CostBound, Move, Origin
 from headroom.proving.oracle_handovers import Levels
 
 BUCKET = 60
@@ -71,7 +71,7 @@ class Search:
     def __init__(
         self,
         levels: Levels,
-        relaxation: Relaxation,
+        relaxation: CostBound,
         origin: Origin,
         savable: Bools,
         tolls: Floats,

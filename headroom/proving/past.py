@@ -30,7 +30,7 @@ Parts = Sequence[tuple[VolumeActivity, InstanceActivity | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Periods:
+class HistoryPeriods:
     """One part of the past; arrays have a value per period, NaN where nothing was measured.
 
     Rates are operations/s and bytes/s. `utilisation` is the share of the limit in force that was
@@ -59,14 +59,14 @@ class Periods:
         """Whether each period was measured."""
         return ~np.isnan(self.reads)
 
-    def since(self, instant: datetime) -> Periods:
+    def since(self, instant: datetime) -> HistoryPeriods:
         """The periods that begin at or after `instant`."""
         skip = max(0, -int(-(instant - self.start).total_seconds() // self.period_s))
         arrays = (
             "reads", "writes", "read_bytes", "write_bytes", "utilisation", "held", "held_all",
             "held_minutes", "by_instance", "refuted", "unchecked",
         )  # fmt: skip
-        return Periods(
+        return HistoryPeriods(
             start=self.start + timedelta(seconds=skip * self.period_s),
             period_s=self.period_s,
             **{name: getattr(self, name)[skip:] for name in arrays},
@@ -75,7 +75,7 @@ class Periods:
 
 def history_periods(
     parts: Parts, configuration: Configuration, modification: Modification | None
-) -> Iterator[Periods]:
+) -> Iterator[HistoryPeriods]:
     """Each part of the past in arrays, under the configuration that was in force then.
 
     AWS tells the latest modification only; before it, its origin is taken to have been in force.
@@ -105,7 +105,7 @@ def _periods(
     instance: InstanceActivity | None,
     configuration: Configuration,
     modification: Modification | None,
-) -> Periods:
+) -> HistoryPeriods:
     reads, writes = series_array(activity.read_iops), series_array(activity.write_iops)
     read_bytes, write_bytes = (
         np.where(ops == 0, 0.0, series_array(series) * MIB)
@@ -132,7 +132,7 @@ def _periods(
     whole = activity.read_iops.period_s // 60
     told = np.clip(np.fmax(np.fmax(*checks), 1.0), 1.0, whole)  # a count, or 1 for a maximum
     held_all = held & (use >= (SUSTAINED if whole == 1 else SUSTAINED_LONGER))
-    return Periods(
+    return HistoryPeriods(
         start=activity.read_iops.start,
         period_s=activity.read_iops.period_s,
         reads=reads,
@@ -218,4 +218,4 @@ def _by_instance(instance: InstanceActivity | None, count: int) -> Bools:
     )
 
 
-__all__ = ["Parts", "Periods", "configuration_in_force", "history_periods", "series_array"]
+__all__ = ["HistoryPeriods", "Parts", "configuration_in_force", "history_periods", "series_array"]

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from headroom.domain.catalogue import HDD_IO_BYTES, MIB, SSD_IO_BYTES
 from headroom.domain.resources import Configuration, InstanceLimits
-from headroom.proving.facts import MinuteFacts, Tally, delayed_by_volume
+from headroom.proving.facts import MinuteFacts, MinuteTally, delayed_by_volume
 from headroom.proving.instances import BOUNDLESS
 from headroom.proving.rules import VolumeLifecycle
 from headroom.proving.station import (
@@ -22,8 +22,8 @@ from headroom.proving.station import (
     Bucket,
     InstanceShare,
     Piece,
-    Station,
     VolumeLimits,
+    VolumeQueue,
     volume_limits,
 )
 from headroom.proving.workload import IDLE, Load, Workload
@@ -73,16 +73,16 @@ class VolumePhysics:
         self._first_percent = burst_balance_percent
         self._configuration: Configuration | None = None
         self._limits: VolumeLimits
-        self._station = Station(attachment.share() if attachment else None)
+        self._station = VolumeQueue(attachment.share() if attachment else None)
         free = attachment.share() if attachment else None
-        self._free = None if free is None else Station(free)
+        self._free = None if free is None else VolumeQueue(free)
 
     @property
     def backlog(self) -> float:
         """Operations that wait now."""
         return self._station.backlog
 
-    def hang_on(self, attachment: Attachment) -> None:
+    def attach_to(self, attachment: Attachment) -> None:
         """Hang the volume on another instance, whose balances are full; what waits goes on waiting."""
         self.attachment = attachment
         self._station.instance = attachment.share()
@@ -90,13 +90,13 @@ class VolumePhysics:
         if free is None:
             self._free = None
         elif self._free is None:
-            self._free = Station(free)
+            self._free = VolumeQueue(free)
         else:
             self._free.instance = free
 
     def minute(self, start: datetime, lifecycle: VolumeLifecycle) -> MinuteFacts:
         """Advance over the clock minute that begins at `start`; minutes come in order."""
-        tally = Tally(self._queue_limit)
+        tally = MinuteTally(self._queue_limit)
         backlog = self._station.backlog
         ahead = self._free.backlog if self._free else 0.0
         real: list[Piece] = []
@@ -181,7 +181,7 @@ class VolumePhysics:
     def _facts(
         self,
         start: datetime,
-        tally: Tally,
+        tally: MinuteTally,
         spans: tuple[float, float],
         *,
         due: float,

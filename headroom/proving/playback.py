@@ -20,17 +20,17 @@ from headroom.domain.policy import Policy
 from headroom.domain.pricing import SECONDS_PER_MONTH, PriceTable
 from headroom.domain.resources import Configuration, InstanceLimits, Volume
 from headroom.proving.conditions import Conditions
-from headroom.proving.course import Course
-from headroom.proving.fast import FastVolume
+from headroom.proving.course import LoadSeries
+from headroom.proving.fast import VectorizedVolume
 from headroom.proving.fast_engine import run_engine
 from headroom.proving.instances import BOUNDLESS
-from headroom.proving.loads import Hung
+from headroom.proving.loads import AttachmentSettings
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
-from headroom.proving.rebuilt import Rebuilt
+from headroom.proving.rebuilt import ReconstructedLoad
 from headroom.proving.result import Result
 from headroom.proving.rules import Delays
 from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
-from headroom.proving.scene import Scene, of_course, of_result
+from headroom.proving.scene import PlaybackTimeline, timeline_of_result, timeline_of_series
 from headroom.proving.simulate import simulate
 from headroom.proving.trace import TraceWorkload
 
@@ -69,26 +69,37 @@ class Playback:
 
     left_alone: PlaybackOutcome
     headroom: PlaybackOutcome
-    scene: Scene | None = None
+    scene: PlaybackTimeline | None = None
 
 
 def play_vectorized(
-    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False
+    volume: Volume,
+    reconstructed: ReconstructedLoad,
+    policy: Policy,
+    prices: PriceTable,
+    *,
+    draw: bool = False,
 ) -> Playback:
     """An SSD volume played on arrays."""
-    course, since, start = rebuilt.course, rebuilt.since_minute, volume.configuration
-    alone = FastVolume(course, start, burst_balance_percent=rebuilt.balance_percent)
-    alone.run(course.minutes)
+    load_series, since, start = (
+        reconstructed.load_series,
+        reconstructed.since_minute,
+        volume.configuration,
+    )
+    alone = VectorizedVolume(
+        load_series, start, burst_balance_percent=reconstructed.balance_percent
+    )
+    alone.run(load_series.minutes)
     conditions = Conditions(
         region=volume.ref.region,
-        burst_balance_percent=rebuilt.balance_percent,
+        burst_balance_percent=reconstructed.balance_percent,
         metric_delay=METRIC_DELAY,
         listed=prices,
     )
-    run = run_engine(course, start, conditions, policy=policy, since=since, with_records=draw)
+    run = run_engine(load_series, start, conditions, policy=policy, since=since, with_records=draw)
     changes = tuple(
         ReplayedChange(
-            at=course.start + timedelta(minutes=change.minute),
+            at=load_series.start + timedelta(minutes=change.minute),
             origin=change.origin,
             target=change.target,
             usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
@@ -96,12 +107,12 @@ def play_vectorized(
         )
         for change in run.changes
     )
-    span = rebuilt.known.start, course.start + timedelta(minutes=course.minutes)
+    span = reconstructed.known.start, load_series.start + timedelta(minutes=load_series.minutes)
     scene = None
     if draw:
-        scene = of_course(
-            course, start, [(change.minute, change.target) for change in run.changes], prices,
-            since=since, balance_percent=rebuilt.balance_percent, records=run.records,
+        scene = timeline_of_series(
+            load_series, start, [(change.minute, change.target) for change in run.changes], prices,
+            since=since, balance_percent=reconstructed.balance_percent, records=run.records,
         )  # fmt: skip
     return Playback(
         left_alone=_left_alone(start, int(np.sum(alone.starved[since:])), span, prices),
@@ -114,14 +125,14 @@ def play_vectorized(
 
 
 def play_exact(
-    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, *, draw: bool = False,
+    volume: Volume, reconstructed: ReconstructedLoad, policy: Policy, prices: PriceTable, *, draw: bool = False,
     limits: InstanceLimits | None = None,
 ) -> Playback:  # fmt: skip
     """Any volume, or the storage of a database, played minute by minute.
 
     `limits` are those of the instance; one without them never binds.
     """
-    scenario = _scenario(volume, rebuilt, policy, prices, limits or BOUNDLESS)
+    scenario = _scenario(volume, reconstructed, policy, prices, limits or BOUNDLESS)
     start = volume.configuration
     span = scenario.start, scenario.end
     alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
@@ -131,7 +142,7 @@ def play_exact(
             run.starved_minutes, run.decisions, tuple(_changes(run, prices)),
             (len(run.refusals), len(run.violations)), (start, span, prices),
         ),
-        scene=of_result(run) if draw else None,
+        scene=timeline_of_result(run) if draw else None,
     )  # fmt: skip
 
 
@@ -199,23 +210,29 @@ def _changes(run: Result, prices: PriceTable) -> list[ReplayedChange]:
 
 
 def _scenario(
-    volume: Volume, rebuilt: Rebuilt, policy: Policy, prices: PriceTable, limits: InstanceLimits
+    volume: Volume,
+    reconstructed: ReconstructedLoad,
+    policy: Policy,
+    prices: PriceTable,
+    limits: InstanceLimits,
 ) -> Scenario:
-    since, course = rebuilt.since_minute, rebuilt.course
-    workload = _workload(course, since, course.minutes)
-    known = np.flatnonzero(course.measured())
-    first = int(known[0]) * course.step_s // 60 if known.size else since
+    since, load_series = reconstructed.since_minute, reconstructed.load_series
+    workload = _workload(load_series, since, load_series.minutes)
+    known = np.flatnonzero(load_series.measured())
+    first = int(known[0]) * load_series.step_s // 60 if known.size else since
     return Scenario(
         name=volume.ref.resource_id,
         start=workload.start,
         resource=Resource(
             configuration=volume.configuration,
-            burst_balance_percent=rebuilt.balance_percent_since,
+            burst_balance_percent=reconstructed.balance_percent_since,
             tags=(),
         ),
-        hung=Hung(attachment=Attachment(limits=limits), queue_limit=QUEUE_LIMIT),
+        attachment_settings=AttachmentSettings(
+            attachment=Attachment(limits=limits), queue_limit=QUEUE_LIMIT
+        ),
         workload=workload,
-        history=_workload(course, first, since) if first < since else None,
+        history=_workload(load_series, first, since) if first < since else None,
         aws=AwsBehaviour(
             region=volume.ref.region,
             prices=prices,
@@ -229,18 +246,18 @@ def _scenario(
     )
 
 
-def _workload(course: Course, first: int, last: int) -> TraceWorkload:
+def _workload(load_series: LoadSeries, first: int, last: int) -> TraceWorkload:
     """Minutes `first` to `last` of a course, for the exact physics."""
-    step = course.step_s
+    step = load_series.step_s
     place = slice(first * 60 // step, last * 60 // step)
-    ops, share = course.ops[place], course.read_share[place]
-    read_bytes = course.read_bytes[place]
-    columns = (ops * share, ops * (1 - share), read_bytes, course.bytes[place] - read_bytes)
+    ops, share = load_series.ops[place], load_series.read_share[place]
+    read_bytes = load_series.read_bytes[place]
+    columns = (ops * share, ops * (1 - share), read_bytes, load_series.bytes[place] - read_bytes)
     rows = zip(*((column * step).tolist() for column in columns), strict=True)
     return TraceWorkload(
         [None if np.isnan(row[0]) else row for row in rows],
         interval_s=step,
-        start=course.start + timedelta(minutes=first),
+        start=load_series.start + timedelta(minutes=first),
     )
 
 

@@ -35,12 +35,12 @@ from headroom.proving.fast import SSD
 from headroom.proving.fields import Block, as_quoted, load_yaml
 from headroom.proving.situation import (
     USUAL_REGION,
-    Ledgered,
+    LedgerFacts,
     Situation,
     SituationLoad,
+    decision_input,
     described_volume,
-    evidence,
-    word_load,
+    load_named,
 )
 
 VOLUME = ("type", "size", "iops", "throughput", "tags", "account", "region")
@@ -123,7 +123,7 @@ def run_policy_test(tests: PolicyTests) -> Iterator[Verdict]:
         effective = limits_for(tests.policy, test.volume)
         decision = None
         if test.situation is not None:
-            decision = decide(evidence(test.situation, tests.policy))
+            decision = decide(decision_input(test.situation, tests.policy))
         yield Verdict(
             test=test,
             effective=effective,
@@ -139,7 +139,7 @@ def _test(value: object, source: str, path: str) -> PolicyTest:
     volume = _volume(top.block("volume", VOLUME))
     expected = _expected(top.block("expect", EXPECT))
     load = _load(top, volume)
-    ledgered = _ledgered(top.block("ledger", LEDGER))
+    ledger_facts = _ledgered(top.block("ledger", LEDGER))
     judged = any((expected.answer, expected.reason, expected.to_type, expected.to_rates,
                   expected.blocked_by, expected.price_change_at_most is not None,
                   expected.approval is not None))  # fmt: skip
@@ -150,7 +150,7 @@ def _test(value: object, source: str, path: str) -> PolicyTest:
                         "leave it out and expect limits only")  # fmt: skip
     situation = None
     if load is not None:
-        situation = Situation(volume=volume, load=load, ledgered=ledgered)
+        situation = Situation(volume=volume, load=load, ledger_facts=ledger_facts)
     name = top.text("name", f"{volume.configuration} {path}")
     return PolicyTest(name=name, volume=volume, situation=situation, expected=expected)
 
@@ -204,7 +204,7 @@ def _load(top: Block, volume: Volume) -> SituationLoad | None:
     if given is None:
         return None
     if isinstance(given, str):
-        return word_load(top.choice("load", WORDS), volume)
+        return load_named(top.choice("load", WORDS), volume)
     block = top.block("load", LOAD)
     if block.has("mibps") and block.has("iops") and block.has("io_kib"):
         raise block.wrong("mibps", "follows from iops and io_kib; give two of the three")
@@ -225,15 +225,15 @@ def _load(top: Block, volume: Volume) -> SituationLoad | None:
     )  # fmt: skip
 
 
-def _ledgered(block: Block) -> Ledgered:
+def _ledgered(block: Block) -> LedgerFacts:
     def ago(value: object) -> timedelta:
         one = Block({"ago": value}, source=block.source, path=f"{block.path}.changed_ago",
                     known=("ago",))  # fmt: skip
         return one.duration("ago")
 
-    return Ledgered(
+    return LedgerFacts(
         changed_ago=tuple(ago(value) for value in block.items("changed_ago")),
-        own_increase_usd=Decimal(str(block.number("increase_usd", 0, low=0, high=1e6))),
+        resource_increase_usd=Decimal(str(block.number("increase_usd", 0, low=0, high=1e6))),
         account_increase_usd=Decimal(str(block.number("account_increase_usd", 0, low=0, high=1e9))),
         acted_ago=block.duration("acted_ago") if block.has("acted_ago") else None,
         paused=block.flag("paused", False),
@@ -344,7 +344,7 @@ def _of_plan(expected: Expected, plan: Plan | None) -> Iterator[str]:
 def chosen(decision: Decision) -> Plan | None:
     """The plan that is taken, or would have been."""
     answer = decision.answer
-    return answer.plan if isinstance(answer, Act) else answer.would_take
+    return answer.plan if isinstance(answer, Act) else answer.proposed_plan
 
 
 def blocking_guardrails(decision: Decision) -> tuple[str, ...]:

@@ -49,6 +49,6 @@ class FreeSpace:
         self.full = full
         return tuple(told)
 
-    def calls_for_growth(self, now: datetime) -> bool:
+    def needs_autoscaling(self, now: datetime) -> bool:
         """Whether it has been low for long enough."""
         return self._low_since is not None and now - self._low_since >= LOW_FOR

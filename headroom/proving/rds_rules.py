@@ -37,14 +37,14 @@ CLASS_CHANGING, CLASS_CHANGED, RESTARTED = "RDS-EVENT-0012", "RDS-EVENT-0014", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Happening:
+class DatabaseEvent:
     """An event of RDS, by its id."""
 
     at: datetime
     event_id: str
 
 
-class DatabaseLife:
+class DatabaseRules:
     """Storage, settings and status of one database; the instants asked never go back.
 
     `history` are starts of changes of the storage from before: they count as slots.
@@ -72,7 +72,7 @@ class DatabaseLife:
         self._waiting: dict[str, object] = {}
         self._waiting_since = created_at
         self._space = FreeSpace()
-        self._happenings: list[Happening] = []
+        self._happenings: list[DatabaseEvent] = []
 
     def modify(
         self,
@@ -87,7 +87,7 @@ class DatabaseLife:
         At once, all that others left waiting is applied too. Answers the change of storage that
         began, None where none did: asking for what is there already is none.
         """
-        self.move_on(now)
+        self.apply_due_changes(now)
         self._refuse_at_work(now, storage)
         wanted = {**self._waiting, **storage}
         target = self._target(now, wanted)
@@ -118,12 +118,12 @@ class DatabaseLife:
         """Take in what is left at the end of a minute: events, a full database, autoscaling."""
         size = self.lifecycle.usable_size_gib(now)
         self._happenings += [
-            Happening(at=now, event_id=each) for each in self._space.see(now, free_gib, size)
+            DatabaseEvent(at=now, event_id=each) for each in self._space.see(now, free_gib, size)
         ]
         most = self.max_allocated_gib
-        if most is None or not self._space.calls_for_growth(now) or self._working(now):
+        if most is None or not self._space.needs_autoscaling(now) or self._working(now):
             return
-        if self.lifecycle.next_slot_at(now) > now:
+        if self.lifecycle.next_modification_at(now) > now:
             return
         to_gib = autoscaled_size(size, most_gib=most, gib_per_hour=gib_per_hour)
         if to_gib is not None:
@@ -162,7 +162,7 @@ class DatabaseLife:
         for name in names:
             self._waiting.pop(name, None)
 
-    def move_on(self, now: datetime) -> None:
+    def apply_due_changes(self, now: datetime) -> None:
         """Apply what waits where its maintenance window has begun."""
         if not self._waiting and not self.settings.pending(now):
             self._waiting_since = now
@@ -175,12 +175,12 @@ class DatabaseLife:
             return
         wanted = dict(self._waiting)
         target = self._waits_for(now)
-        if target is not None and self.lifecycle.next_slot_at(now) <= now:
+        if target is not None and self.lifecycle.next_modification_at(now) <= now:
             self._start(now, wanted, target, events=(CHANGING, CHANGED))
             self._waiting.clear()
         self._apply_settings(now)
 
-    def happenings(self, until: datetime) -> list[Happening]:
+    def events_due(self, until: datetime) -> list[DatabaseEvent]:
         """Events due by `until` and not yet handed out, in order."""
         due = sorted(each for each in self._happenings if each.at <= until)
         self._happenings = [each for each in self._happenings if each.at > until]
@@ -237,7 +237,7 @@ class DatabaseLife:
         delays = self._copying if full_copy(origin, target) else self.lifecycle.delays
         ends = (now, now + delays.modifying)
         self._happenings += [
-            Happening(at=at, event_id=each) for at, each in zip(ends, events, strict=True)
+            DatabaseEvent(at=at, event_id=each) for at, each in zip(ends, events, strict=True)
         ]
         return started
 
@@ -246,7 +246,7 @@ class DatabaseLife:
         if applied is None or not applied.restarts:
             return
         told = [(now, CLASS_CHANGING), (applied.until, CLASS_CHANGED), (applied.until, RESTARTED)]
-        self._happenings += [Happening(at=at, event_id=each) for at, each in told]
+        self._happenings += [DatabaseEvent(at=at, event_id=each) for at, each in told]
 
 
 def _difference(origin: Configuration, target: Configuration) -> dict[str, object]:

@@ -20,9 +20,9 @@ from headroom.domain.catalogue import MIB, SSD_IO_BYTES, capability
 from headroom.domain.estimate import estimate
 from headroom.domain.observation import Observation, Series, VolumeActivity
 from headroom.domain.resources import InstanceLimits, Modification, Volume
-from headroom.proving.course import Course, Floats
-from headroom.proving.past import Parts, Periods, configuration_in_force, history_periods
-from headroom.proving.warp import Warp, spans, warped
+from headroom.proving.course import Floats, LoadSeries
+from headroom.proving.past import HistoryPeriods, Parts, configuration_in_force, history_periods
+from headroom.proving.warp import TimeShift, spans, time_shifted
 
 MILDEST = 1.05
 """Least that a load which a limit holds back asks for, over that limit."""
@@ -67,10 +67,10 @@ class HistoryCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rebuilt:
+class ReconstructedLoad:
     """A load rebuilt from the past, and how sure of it one can be."""
 
-    course: Course
+    load_series: LoadSeries
     since_minute: int
     """Where the replay begins; what comes before is what the engine knows of earlier days."""
     balance_percent: float
@@ -80,14 +80,14 @@ class Rebuilt:
     known: HistoryCoverage
 
 
-def rebuild(
+def reconstruct_load(
     parts: Parts,
     volume: Volume,
     modification: Modification | None,
     limits: InstanceLimits | None,
     *,
     since: datetime,
-) -> Rebuilt | None:
+) -> ReconstructedLoad | None:
     """The load behind `parts`; None when nothing was measured from `since` on.
 
     `limits` are those of the instance, as far as known: no load is rebuilt above its baseline.
@@ -112,13 +112,13 @@ def rebuild(
         missed += short
         offset += len(each.reads) * per
     columns = [_stepped(told, name, step_s) for name in _COLUMNS]
-    columns = warped(columns, sorted(runs, key=lambda run: run.first))
-    course = _course(volume, told, columns, step_s)
-    since_minute = max(0, int((since - course.start).total_seconds()) // 60)
-    begin = course.start + timedelta(minutes=since_minute)
+    columns = time_shifted(columns, sorted(runs, key=lambda run: run.first))
+    load_series = _course(volume, told, columns, step_s)
+    since_minute = max(0, int((since - load_series.start).total_seconds()) // 60)
+    begin = load_series.start + timedelta(minutes=since_minute)
     known = HistoryCoverage(
         start=begin,
-        minutes=course.minutes - since_minute,
+        minutes=load_series.minutes - since_minute,
         measured=sum(int(e.measured.sum()) * (e.period_s // 60) for e in counted),
         held=sum(int(each.held_minutes.sum()) for each in counted),
         by_instance=sum(int(each.by_instance.sum()) * (each.period_s // 60) for each in counted),
@@ -126,16 +126,16 @@ def rebuild(
         not_rebuilt=missed,
         periods_s=tuple(each.period_s for each in counted if len(each.reads)),
     )
-    return Rebuilt(
-        course=course,
+    return ReconstructedLoad(
+        load_series=load_series,
         since_minute=since_minute,
-        balance_percent=_balance(parts, course.start),
+        balance_percent=_balance(parts, load_series.start),
         balance_percent_since=_balance(parts, begin),
         known=known,
     )
 
 
-def _step(told: Sequence[Periods]) -> int:
+def _step(told: Sequence[HistoryPeriods]) -> int:
     """Fine steps where a limit held anything back, unless they would be too many to hold."""
     held = any(each.held.any() for each in told)
     long = sum(each.period_s * len(each.reads) for each in told) > FINE_DAYS * 86_400
@@ -145,7 +145,7 @@ def _step(told: Sequence[Periods]) -> int:
 _COLUMNS = ("reads", "writes", "read_bytes", "write_bytes")
 
 
-def _most(each: Periods, limits: InstanceLimits | None) -> Floats:
+def _most(each: HistoryPeriods, limits: InstanceLimits | None) -> Floats:
     """How many times its rate the load of each period could have come through the instance."""
     if limits is None:
         return np.full(len(each.reads), np.inf)
@@ -157,12 +157,12 @@ def _most(each: Periods, limits: InstanceLimits | None) -> Floats:
 
 
 def _faster(
-    each: Periods,
+    each: HistoryPeriods,
     activity: VolumeActivity,
     volume: Volume,
     modification: Modification | None,
     most: Floats,
-) -> list[Warp]:
+) -> list[TimeShift]:
     """Every run of periods held back all along, and how much faster it came."""
     runs = list(spans(each.held_all))
     can = capability(volume.configuration)
@@ -187,11 +187,11 @@ def _faster(
             front_pace = pace
         if pace > 1.0:
             front = FRONT if front_pace > pace else 0.0
-            found.append(Warp(first, last, pace, front=front, front_pace=front_pace))
+            found.append(TimeShift(first, last, pace, front=front, front_pace=front_pace))
     return found
 
 
-def _freely(each: Periods, first: int, last: int) -> float | None:
+def _freely(each: HistoryPeriods, first: int, last: int) -> float | None:
     """How much faster a load came just before a bucket ran dry; None where that is not known."""
     before = slice(max(0, first - SEEN_FREE), first)
     ops = each.reads + each.writes
@@ -236,8 +236,8 @@ def _cut(activity: VolumeActivity, first: int, last: int) -> VolumeActivity:
 
 
 def _bursts(
-    each: Periods, per: int, step_s: int, most: Floats, since: datetime
-) -> tuple[list[Warp], int]:
+    each: HistoryPeriods, per: int, step_s: int, most: Floats, since: datetime
+) -> tuple[list[TimeShift], int]:
     """Bursts inside a period that its check saw; how many since then were too short to rebuild."""
     found, missed = [], 0
     minute = 60 // step_s
@@ -250,11 +250,11 @@ def _bursts(
             missed += count if counts else 0
             continue
         for first in range(number * per, number * per + count * minute, minute):
-            found.append(Warp(first, first + minute, pace, burst=steps))
+            found.append(TimeShift(first, first + minute, pace, burst=steps))
     return found, missed
 
 
-def _stepped(told: Sequence[Periods], name: str, step_s: int) -> Floats:
+def _stepped(told: Sequence[HistoryPeriods], name: str, step_s: int) -> Floats:
     """One column of all parts on one grid; what a check refuted is put just under the limit."""
     parts = []
     for each in told:
@@ -266,12 +266,12 @@ def _stepped(told: Sequence[Periods], name: str, step_s: int) -> Floats:
 
 
 def _course(
-    volume: Volume, told: Sequence[Periods], columns: Sequence[Floats], step_s: int
-) -> Course:
+    volume: Volume, told: Sequence[HistoryPeriods], columns: Sequence[Floats], step_s: int
+) -> LoadSeries:
     reads, writes, read_bytes, write_bytes = columns
     ops = reads + writes
     share = np.divide(reads, ops, out=np.ones(len(ops)), where=ops > 0)
-    return Course(
+    return LoadSeries(
         name=volume.ref.resource_id,
         start=told[0].start,
         step_s=step_s,
@@ -294,4 +294,4 @@ def _balance(parts: Parts, since: datetime) -> float:
     return 100.0
 
 
-__all__ = ["HistoryCoverage", "Rebuilt", "rebuild"]
+__all__ = ["HistoryCoverage", "ReconstructedLoad", "reconstruct_load"]

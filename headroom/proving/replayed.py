@@ -15,8 +15,8 @@ from headroom.ports.storage import StorageView
 from headroom.proving.fast import SSD
 from headroom.proving.past import Parts
 from headroom.proving.playback import PlaybackOutcome, play_exact, play_vectorized
-from headroom.proving.rebuilt import HistoryCoverage, rebuild
-from headroom.proving.scene import Scene
+from headroom.proving.rebuilt import HistoryCoverage, reconstruct_load
+from headroom.proving.scene import PlaybackTimeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Replayed:
     usd_per_month: Decimal
     left_alone: PlaybackOutcome
     headroom: PlaybackOutcome
-    scene: Scene | None = None
+    scene: PlaybackTimeline | None = None
 
     @property
     def avoided_minutes(self) -> int:
@@ -46,7 +46,7 @@ class NotReplayed(Exception):
     """A volume that cannot be replayed; the message says why, without a full stop."""
 
 
-def as_if_auto(policy: Policy, volume: Volume) -> Policy:
+def policy_in_auto_mode(policy: Policy, volume: Volume) -> Policy:
     """`policy` as it is for `volume` under every type it may get, with mode auto unless it is off.
 
     What would be asked for is done as if somebody had approved it at once. A database whose
@@ -109,26 +109,26 @@ def replay_volume(
     if problem is not None:
         raise NotReplayed(problem)
     instance = view.instance
-    rebuilt = rebuild(
+    reconstructed = reconstruct_load(
         parts, view.volume, view.modification, None if instance is None else instance.limits,
         since=since,
     )  # fmt: skip
-    if rebuilt is None:
+    if reconstructed is None:
         raise NotReplayed("CloudWatch has nothing measured of it in this time")
     try:
         usd = prices.monthly(view.volume.configuration)
     except PriceUnknown as unknown:
         raise NotReplayed(str(unknown)) from None
     configuration = view.volume.configuration
-    as_auto = as_if_auto(policy, view.volume)
+    as_auto = policy_in_auto_mode(policy, view.volume)
     if configuration.database is None and configuration.volume_type in SSD:
-        found = play_vectorized(view.volume, rebuilt, as_auto, prices, draw=draw)
+        found = play_vectorized(view.volume, reconstructed, as_auto, prices, draw=draw)
     else:  # nothing but its storage hangs on the class of a database: that limit is played
         limits = instance.limits if configuration.database and instance is not None else None
-        found = play_exact(view.volume, rebuilt, as_auto, prices, draw=draw, limits=limits)
+        found = play_exact(view.volume, reconstructed, as_auto, prices, draw=draw, limits=limits)
     return Replayed(
         view=view,
-        known=rebuilt.known,
+        known=reconstructed.known,
         relief_usd_per_minute=limits_for(policy, view.volume).limits.relief_value_usd_per_minute,
         usd_per_month=usd,
         left_alone=found.left_alone,
@@ -137,7 +137,7 @@ def replay_volume(
     )
 
 
-def most_in_force(replayed: Sequence[Replayed]) -> Decimal:
+def largest_configuration(replayed: Sequence[Replayed]) -> Decimal:
     """The most that all volumes' prices together would have exceeded their present ones, USD a month."""
     changes = sorted((c.at, c.usd_change) for each in replayed for c in each.headroom.changes)
     most = total = Decimal(0)

@@ -50,7 +50,7 @@ class Result:
     storage_usd: Decimal
     usd_per_month_end: Decimal
     changes: tuple[Change, ...]
-    others_changes: tuple[datetime, ...]
+    external_changes: tuple[datetime, ...]
     decisions: tuple[Decision, ...]
     records: tuple[Record, ...]
     refusals: tuple[AwsRefusal, ...]
@@ -103,7 +103,7 @@ class Result:
             "usd_per_month_start": _money(self.minutes[0].usd_per_month),
             "usd_per_month_end": _money(self.usd_per_month_end),
             "modifications": [_change(change) for change in self.changes],
-            "other_modifications": [_instant(at) for at in self.others_changes],
+            "other_modifications": [_instant(at) for at in self.external_changes],
             "decisions": counts,
             "aws_refusals": len(self.refusals),
             "aws_refusal_codes": [refusal.code for refusal in self.refusals],

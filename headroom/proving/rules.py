@@ -140,7 +140,7 @@ class VolumeLifecycle:
         change = self._latest(now)
         return None if change is None else self._told(change, now)
 
-    def next_slot_at(self, now: datetime) -> datetime:
+    def next_modification_at(self, now: datetime) -> datetime:
         """The first instant at or after `now` when fewer than four starts are in the window."""
         known = self._starts[: bisect_right(self._starts, now)]
         if len(known) < MAX_MODIFICATIONS:
@@ -233,7 +233,7 @@ class VolumeLifecycle:
             )
 
     def _refuse_without_slot(self, now: datetime) -> None:
-        free_at = self.next_slot_at(now)
+        free_at = self.next_modification_at(now)
         if free_at <= now:
             return
         if self._first.database is not None:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from headroom.domain.catalogue import SSD_IO_BYTES
-from headroom.proving.course import Course, Floats
+from headroom.proving.course import Floats, LoadSeries
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 """A Monday."""
@@ -85,14 +85,14 @@ SAMPLES = tuple(_SHAPES)
 """Names of the made-up loads."""
 
 
-def sample_course(name: str) -> Course:
+def sample_load_series(name: str) -> LoadSeries:
     """The made-up load of that name, a week in steps of five minutes; KeyError if none is."""
     rng = np.random.default_rng(SAMPLES.index(name) + 1) if name in _SHAPES else None
     if rng is None:
         raise KeyError(name)
     ops, kib = _SHAPES[name](rng)
     size = ops * kib * 1024
-    return Course(
+    return LoadSeries(
         name=name,
         start=START,
         step_s=STEP_S,

@@ -14,13 +14,19 @@ from headroom.domain.policy_fields import PolicyError
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import Configuration, Kind, PriceUnknown, VolumeType
 from headroom.policy_text import default_policy, load_policy_file, parse_policy
-from headroom.proving.databases import DATABASE, hung_on, storage_of
-from headroom.proving.disk import Contents, contents_of
+from headroom.proving.databases import DATABASE, database_attachment, storage_of
+from headroom.proving.disk import Contents, parse_contents
 from headroom.proving.errors import BadInput
 from headroom.proving.fields import Block, as_quoted, load_yaml
-from headroom.proving.loads import SOURCES, Hung, parse_attachment, parse_workload, workload_in
+from headroom.proving.loads import (
+    SOURCES,
+    AttachmentSettings,
+    parse_attachment,
+    parse_workload,
+    parse_workload_block,
+)
 from headroom.proving.rules import Delays
-from headroom.proving.stand_in_prices import stood_in
+from headroom.proving.stand_in_prices import with_fallback_prices
 from headroom.proving.workload import Workload
 
 KINDS = ("ebs", "rds")
@@ -66,7 +72,7 @@ class Scenario:
     name: str
     start: datetime
     resource: Resource
-    hung: Hung
+    attachment_settings: AttachmentSettings
     workload: Workload
     history: Workload | None
     aws: AwsBehaviour
@@ -97,7 +103,7 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
     top = Block(document, source=source, path="", known=TOP)
     top.required("resource", "workload")
     start = top.instant("start")
-    workload = workload_in(top.block("workload", SOURCES), base, start)
+    workload = parse_workload_block(top.block("workload", SOURCES), base, start)
     if timedelta(seconds=workload.duration_s) > LONGEST:
         days = workload.duration_s / 86_400
         raise top.wrong("workload", f"lasts {days:.0f} days; the most is {LONGEST.days} days")
@@ -105,14 +111,14 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
     block = top.block("resource", DATABASE if kind is Kind.RDS else RESOURCE)
     resource = _resource(block, kind)
     aws = _aws(top.block("aws", AWS))
-    prices, note = stood_in(aws.prices, resource.configuration)
+    prices, note = with_fallback_prices(aws.prices, resource.configuration)
     aws = replace(aws, prices=prices)
     _priced(top, aws, resource)
     return Scenario(
         name=top.text("name", source),
         start=workload.start,
         resource=resource,
-        hung=hung_on(block, top.raw("attachment"))
+        attachment_settings=database_attachment(block, top.raw("attachment"))
         if kind is Kind.RDS
         else parse_attachment(top.raw("attachment"), source=source),
         workload=workload,
@@ -121,7 +127,7 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
         policy=_policy(top, base),
         kind=kind,
         notes=(note,) if note else (),
-        contents=contents_of(block, resource.configuration) if kind is Kind.RDS else None,
+        contents=parse_contents(block, resource.configuration) if kind is Kind.RDS else None,
         instance_class=str(block.raw("instance_class") or "") if kind is Kind.RDS else "",
     )
 
@@ -183,11 +189,11 @@ def _history(top: Block, base: Path, start: datetime) -> Workload | None:
     if not top.has("history"):
         return None
     block = top.block("history", SOURCES)
-    length = workload_in(block, base, None).duration_s
+    length = parse_workload_block(block, base, None).duration_s
     if timedelta(seconds=length) > LONGEST:
         days = length / 86_400
         raise top.wrong("history", f"lasts {days:.0f} days; the most is {LONGEST.days} days")
-    return workload_in(block, base, start - timedelta(seconds=length))
+    return parse_workload_block(block, base, start - timedelta(seconds=length))
 
 
 def _aws(block: Block) -> AwsBehaviour:
@@ -235,7 +241,7 @@ def _policy(top: Block, base: Path) -> Policy:
 
 
 __all__ = [
-    "Hung",
+    "AttachmentSettings",
     "Scenario",
     "load_scenario",
     "parse_attachment",

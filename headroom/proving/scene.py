@@ -12,13 +12,13 @@ from headroom.domain.catalogue import MIB, capability
 from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Record
 from headroom.domain.resources import Configuration
-from headroom.proving.course import Bools, Course, Floats
-from headroom.proving.fast import FastVolume
+from headroom.proving.course import Bools, Floats, LoadSeries
+from headroom.proving.fast import VectorizedVolume
 from headroom.proving.result import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scene:
+class PlaybackTimeline:
     """One value per minute from `start` on, NaN where nothing was measured, and the records.
 
     Operations are EBS operations/s, throughput MiB/s, the balance percent, price USD a month.
@@ -38,8 +38,8 @@ class Scene:
     records: tuple[Record, ...]
 
 
-def of_course(
-    course: Course,
+def timeline_of_series(
+    load_series: LoadSeries,
     start: Configuration,
     changes: Sequence[tuple[int, Configuration]],
     prices: PriceTable,
@@ -47,29 +47,29 @@ def of_course(
     since: int,
     balance_percent: float,
     records: tuple[Record, ...],
-) -> Scene:
+) -> PlaybackTimeline:
     """A course under `changes` (minute, target), from minute `since` on."""
-    volume = FastVolume(course, start, burst_balance_percent=balance_percent)
-    usd = np.full(course.minutes, float(prices.monthly(start)))
-    mibps = np.full(course.minutes, capability(start).burst_mibps)
+    volume = VectorizedVolume(load_series, start, burst_balance_percent=balance_percent)
+    usd = np.full(load_series.minutes, float(prices.monthly(start)))
+    mibps = np.full(load_series.minutes, capability(start).burst_mibps)
     effect = int(volume.lifecycle.delays.effect.total_seconds()) // 60
     for minute, target in changes:
         volume.run(minute)
         volume.modify(target)
         usd[minute:] = float(prices.monthly(target))
         mibps[minute + effect :] = capability(target).burst_mibps
-    volume.run(course.minutes)
+    volume.run(load_series.minutes)
     measured = volume.measured[since:]
 
     def known(values: Floats) -> Floats:
         return np.where(measured, values[since:], np.nan)
 
-    return Scene(
-        start=course.start + timedelta(minutes=since),
-        offered_iops=known(_by_minute(course, course.totals.ebs)),
+    return PlaybackTimeline(
+        start=load_series.start + timedelta(minutes=since),
+        offered_iops=known(_by_minute(load_series, load_series.totals.ebs)),
         served_iops=known(volume.served_ebs_iops),
         limit_iops=volume.limit_iops[since:],
-        offered_mibps=known(_by_minute(course, course.totals.mib)),
+        offered_mibps=known(_by_minute(load_series, load_series.totals.mib)),
         served_mibps=known(volume.served_mibps),
         limit_mibps=mibps[since:],
         balance_percent=volume.balance_percent[since:],
@@ -80,7 +80,7 @@ def of_course(
     )
 
 
-def of_result(result: Result) -> Scene:
+def timeline_of_result(result: Result) -> PlaybackTimeline:
     """An exact simulation."""
     facts = [minute.facts for minute in result.minutes]
 
@@ -91,7 +91,7 @@ def of_result(result: Result) -> Scene:
         unknown = np.array([f.unknown for f in facts], dtype=np.bool_)
         return np.where(unknown, np.nan, column(values))
 
-    return Scene(
+    return PlaybackTimeline(
         start=facts[0].start,
         offered_iops=known([f.offered_ebs_ops / 60 for f in facts]),
         served_iops=known([f.ebs_iops for f in facts]),
@@ -109,7 +109,7 @@ def of_result(result: Result) -> Scene:
     )
 
 
-def _by_minute(course: Course, total: Floats) -> Floats:
-    edges = np.arange(course.minutes + 1) * 60.0
-    rates: Floats = np.diff(np.interp(edges, course.totals.edges, total)) / 60
+def _by_minute(load_series: LoadSeries, total: Floats) -> Floats:
+    edges = np.arange(load_series.minutes + 1) * 60.0
+    rates: Floats = np.diff(np.interp(edges, load_series.totals.edges, total)) / 60
     return rates

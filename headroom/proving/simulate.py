@@ -12,9 +12,9 @@ from headroom.domain.pricing import SECONDS_PER_MONTH
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind, Modification, ResourceRef
 from headroom.proving.audit import violations
-from headroom.proving.controller import ControllerLog, Hands
-from headroom.proving.disk import Disk, earlier_free
-from headroom.proving.engine import EngineHands
+from headroom.proving.controller import ControllerLog, SimulationController
+from headroom.proving.disk import Disk, free_space_history
+from headroom.proving.engine import EngineController
 from headroom.proving.facts import MinuteFacts
 from headroom.proving.latency import LatencyHistogram
 from headroom.proving.physics import VolumePhysics
@@ -53,7 +53,7 @@ def simulate(
     )
     volume = _volume(scenario, ref, start)
     world = World([volume], now=start)
-    hands = _hands(controller, scenario, world, ref)
+    hands = _controller_for(controller, scenario, world, ref)
     minutes: list[SimulatedMinute] = []
     latencies = LatencyHistogram()
     prices, seen, price = scenario.aws.prices, volume.lifecycle.billed(start), Decimal(0)
@@ -78,7 +78,7 @@ def simulate(
         storage_usd=_paid(volume.lifecycle, scenario),
         usd_per_month_end=prices.monthly(volume.lifecycle.billed(world.now)),
         changes=changes,
-        others_changes=tuple(_others(volume.lifecycle, changes, scenario.start)),
+        external_changes=tuple(_others(volume.lifecycle, changes, scenario.start)),
         decisions=log.decisions,
         records=log.records,
         refusals=tuple(world.refusals),
@@ -89,7 +89,7 @@ def simulate(
 
 
 def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedVolume:
-    aws, attachment = scenario.aws, scenario.hung.attachment
+    aws, attachment = scenario.aws, scenario.attachment_settings.attachment
     lifecycle = VolumeLifecycle(
         scenario.resource.configuration,
         created_at=start - AGE,
@@ -113,7 +113,7 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         physics=VolumePhysics(
             scenario.workload,
             burst_balance_percent=scenario.resource.burst_balance_percent,
-            queue_limit=scenario.hung.queue_limit,
+            queue_limit=scenario.attachment_settings.queue_limit,
             attachment=attachment,
         ),
         attachment=attachment,
@@ -135,16 +135,18 @@ def _play_history(
     """Publish what the volume, as it is, did under the load from before the start."""
     if scenario.history is None:
         return
-    attachment = scenario.hung.attachment
+    attachment = scenario.attachment_settings.attachment
     physics = VolumePhysics(
-        scenario.history, queue_limit=scenario.hung.queue_limit, attachment=attachment
+        scenario.history,
+        queue_limit=scenario.attachment_settings.queue_limit,
+        attachment=attachment,
     )
     configuration = scenario.resource.configuration
     still = VolumeLifecycle(configuration, created_at=start - AGE)
     now = max(minute_floor(scenario.history.start), start - KEPT)
     if scenario.contents is not None:
         count = int((start - now) / MINUTE)
-        free = earlier_free(scenario.contents, configuration.size_gib, count)
+        free = free_space_history(scenario.contents, configuration.size_gib, count)
         for place, gib in enumerate(free):
             published.put_free(minute_number(now) + place, gib)
     while now < start:
@@ -164,10 +166,12 @@ def _play_history(
         now += MINUTE
 
 
-def _hands(controller: Controller, scenario: Scenario, world: World, ref: ResourceRef) -> Hands:
+def _controller_for(
+    controller: Controller, scenario: Scenario, world: World, ref: ResourceRef
+) -> SimulationController:
     if controller == "none":
-        return Hands()
-    return EngineHands(scenario, world, ref)
+        return SimulationController()
+    return EngineController(scenario, world, ref)
 
 
 def _changes(made: Sequence[Modification], log: ControllerLog) -> Iterator[Change]:

@@ -14,15 +14,15 @@ from decimal import Decimal
 import numpy as np
 
 from headroom.domain.catalogue import MIB, capability
-from headroom.domain.evidence import Evidence
+from headroom.domain.evidence import DecisionInput
 from headroom.domain.observation import Observation
 from headroom.domain.policy import Policy
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import Configuration, PriceUnknown, ResourceRef, Volume
-from headroom.domain.standing import KnownModification, fresh_standing
-from headroom.proving.course import IO_KIB, Course
-from headroom.proving.fast import SSD, FastVolume
-from headroom.proving.fast_world import FastWorld
+from headroom.domain.standing import KnownModification, new_resource_state
+from headroom.proving.course import IO_KIB, LoadSeries
+from headroom.proving.fast import SSD, VectorizedVolume
+from headroom.proving.fast_world import VectorizedWorld
 from headroom.proving.fixed_ports import OpenCalendars
 
 AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -48,11 +48,11 @@ class SituationLoad:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ledgered:
+class LedgerFacts:
     """What the ledger knows: changes ago, increases in USD per month, pause and failures."""
 
     changed_ago: tuple[timedelta, ...] = ()
-    own_increase_usd: Decimal = Decimal(0)
+    resource_increase_usd: Decimal = Decimal(0)
     account_increase_usd: Decimal = Decimal(0)
     acted_ago: timedelta | None = None
     paused: bool = False
@@ -65,10 +65,10 @@ class Situation:
 
     volume: Volume
     load: SituationLoad
-    ledgered: Ledgered
+    ledger_facts: LedgerFacts
 
 
-def word_load(word: str, volume: Volume) -> SituationLoad:
+def load_named(word: str, volume: Volume) -> SituationLoad:
     """The load that a word stands for: idle, busy or starved, by what the volume sustains.
 
     Raises KeyError for any other word.
@@ -78,18 +78,18 @@ def word_load(word: str, volume: Volume) -> SituationLoad:
     return SituationLoad(iops=can * share, before_iops=can * before)
 
 
-def evidence(situation: Situation, policy: Policy) -> Evidence:
+def decision_input(situation: Situation, policy: Policy) -> DecisionInput:
     """All the engine would know of the situation at `AT`; raises ValueError for HDD types."""
-    volume, known = situation.volume, situation.ledgered
+    volume, known = situation.volume, situation.ledger_facts
     if volume.configuration.volume_type not in SSD:
         raise ValueError(f"the load of a {volume.configuration.volume_type} is not played")
     prices = prices_of(volume.ref.region)
     now_usd = prices.monthly(volume.configuration)
-    standing = replace(
-        fresh_standing(),
-        enrolment_usd=now_usd - known.own_increase_usd,
-        own_increase_usd=known.own_increase_usd,
-        account_increase_usd=max(known.account_increase_usd, known.own_increase_usd),
+    resource_state = replace(
+        new_resource_state(),
+        enrolment_usd=now_usd - known.resource_increase_usd,
+        resource_increase_usd=known.resource_increase_usd,
+        account_increase_usd=max(known.account_increase_usd, known.resource_increase_usd),
         modifications=tuple(
             KnownModification(started_at=AT - ago, by="other")
             for ago in sorted(known.changed_ago, reverse=True)
@@ -100,10 +100,10 @@ def evidence(situation: Situation, policy: Policy) -> Evidence:
         last_refusal_at=AT if known.failures else None,
         calendars=OpenCalendars().seen(policy.calendars, AT),
     )
-    return Evidence(
+    return DecisionInput(
         trigger="alarm",
         observation=_observed(situation),
-        standing=standing,
+        resource_state=resource_state,
         policy=policy,
         prices=prices,
     )
@@ -123,7 +123,7 @@ def _observed(situation: Situation) -> Observation:
     length = load.days * DAY_MIN + load.minutes + late
     ops = np.full(length, load.before_iops)
     ops[length - load.minutes - late :] = load.iops
-    course = Course(
+    load_series = LoadSeries(
         name="situation",
         start=AT - timedelta(minutes=length),
         step_s=60,
@@ -132,9 +132,9 @@ def _observed(situation: Situation) -> Observation:
         bytes=ops * load.io_kib * MIB / 1024,
         read_share=np.full(length, 0.5),
     )
-    played = FastVolume(course, volume.configuration)
+    played = VectorizedVolume(load_series, volume.configuration)
     played.run(length)
-    world = FastWorld(played, volume.ref, metric_delay=METRIC_DELAY)
+    world = VectorizedWorld(played, volume.ref, metric_delay=METRIC_DELAY)
     view = world.view(volume.ref)
     activity, instance_activity = world.activity(view, AT)
     return Observation(

@@ -12,10 +12,10 @@ from headroom.domain.databases import Engine
 from headroom.domain.pricing import PriceTable
 from headroom.domain.resources import Configuration
 
-STAND_IN = Engine.POSTGRESQL
+FALLBACK_ENGINE = Engine.POSTGRESQL
 
 
-def stood_in(table: PriceTable, configuration: Configuration) -> tuple[PriceTable, str]:
+def with_fallback_prices(table: PriceTable, configuration: Configuration) -> tuple[PriceTable, str]:
     """The table with prices for the engine of `configuration`, and a note; as it is and no note
     where nothing stands in."""
     database = configuration.database
@@ -24,12 +24,12 @@ def stood_in(table: PriceTable, configuration: Configuration) -> tuple[PriceTabl
     found = [
         replace(prices, engine=database.engine)
         for prices in table.databases
-        if prices.engine is STAND_IN
+        if prices.engine is FALLBACK_ENGINE
     ]
     if not any(prices.sells(database) for prices in found):
         return table, ""
     note = (
-        f"no dated prices of {database.engine} are known for {table.region}: those of {STAND_IN} "
+        f"no dated prices of {database.engine} are known for {table.region}: those of {FALLBACK_ENGINE} "
         "stand in; a deployment reads the engine's own from AWS's price list"
     )
     return replace(table, databases=(*table.databases, *found)), note

@@ -11,7 +11,7 @@ from headroom.domain.pricing import SECONDS_PER_MONTH
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.conditions import Conditions, within
 from headroom.proving.course import Floats
-from headroom.proving.ground import Ground
+from headroom.proving.ground import UncontrolledVolume
 from headroom.proving.trial import TrialRun, run_schedule, score_usd
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 1.0)
@@ -23,11 +23,11 @@ ABOVE_PEAK = (1.1, 1.25, 1.5, 2.0)
 EFFECT_MIN = 10
 
 
-def static_peak(ground: Ground, conditions: Conditions) -> TrialRun:
+def static_peak(uncontrolled: UncontrolledVolume, conditions: Conditions) -> TrialRun:
     """The cheapest configuration for the largest demand of any step, as far as one change goes."""
-    iops, mibps = ground.peak
-    wish = _for_demand(ground.start, iops, mibps, conditions)
-    return run_schedule(ground.course, ground.start, [(0, wish)], conditions)
+    iops, mibps = uncontrolled.peak
+    wish = _for_demand(uncontrolled.start, iops, mibps, conditions)
+    return run_schedule(uncontrolled.load_series, uncontrolled.start, [(0, wish)], conditions)
 
 
 class BestStatic:
@@ -37,21 +37,21 @@ class BestStatic:
     other is a lower bound for all its combinations: those that cannot win are never run.
     """
 
-    def __init__(self, ground: Ground, conditions: Conditions) -> None:
-        self._ground = ground
-        self._levels = _levels(ground, conditions)
+    def __init__(self, uncontrolled: UncontrolledVolume, conditions: Conditions) -> None:
+        self._ground = uncontrolled
+        self._levels = _levels(uncontrolled, conditions)
         self._least: dict[Configuration, int] = {}
         self._runs: dict[Configuration | None, TrialRun] = {}
 
     def run(self, conditions: Conditions) -> TrialRun:
         """The run of the best one at the preset of `conditions`; to stay is one of them."""
         best = self._run(None, conditions)
-        least = score_usd(best, self._ground.unsavable, conditions)
+        least = score_usd(best, self._ground.unavoidable, conditions)
         for bound, target in self._bounds(conditions):
             if bound >= least:
                 break
             run = self._run(target, conditions)
-            found = score_usd(run, self._ground.unsavable, conditions)
+            found = score_usd(run, self._ground.unavoidable, conditions)
             if found < least:
                 best, least = run, found
         return best
@@ -92,28 +92,34 @@ class BestStatic:
     def _starved(self, target: Configuration) -> int:
         """Savable starved minutes under `target`, from when a change would have its effect."""
         if target not in self._least:
-            starved = self._ground.starved_as(target) & ~self._ground.unsavable
+            starved = self._ground.starved_as(target) & ~self._ground.unavoidable
             self._least[target] = int(starved[EFFECT_MIN:].sum())
         return self._least[target]
 
     def _usd(self, target: Configuration, conditions: Conditions) -> float:
-        return conditions.monthly(target) * self._ground.course.minutes * 60 / SECONDS_PER_MONTH
+        return (
+            conditions.monthly(target) * self._ground.load_series.minutes * 60 / SECONDS_PER_MONTH
+        )
 
     def _run(self, target: Configuration | None, conditions: Conditions) -> TrialRun:
         if target not in self._runs:
             schedule = [] if target is None else [(0, target)]
-            ground = self._ground
-            self._runs[target] = run_schedule(ground.course, ground.start, schedule, conditions)
+            uncontrolled = self._ground
+            self._runs[target] = run_schedule(
+                uncontrolled.load_series, uncontrolled.start, schedule, conditions
+            )
         return self._runs[target]
 
 
-def _levels(ground: Ground, conditions: Conditions) -> tuple[list[float], list[float]]:
+def _levels(
+    uncontrolled: UncontrolledVolume, conditions: Conditions
+) -> tuple[list[float], list[float]]:
     """IOPS and MiB/s worth trying: quantiles of the demand and a grid up to the ceilings."""
-    course, limits = ground.course, conditions.policy.defaults
-    known = course.measured()
+    load_series, limits = uncontrolled.load_series, conditions.policy.defaults
+    known = load_series.measured()
     demands = (
-        (course.ebs_ops[known], 3_000.0, float(limits.max_iops)),
-        (course.bytes[known] / MIB, 125.0, float(limits.max_throughput_mibps)),
+        (load_series.ebs_ops[known], 3_000.0, float(limits.max_iops)),
+        (load_series.bytes[known] / MIB, 125.0, float(limits.max_throughput_mibps)),
     )
     iops, mibps = (sorted(set(_spread(*demand))) for demand in demands)
     return iops, mibps

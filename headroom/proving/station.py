@@ -149,7 +149,7 @@ class _Batch:
         self.load, self.ops, self.since = load, 0.0, since
 
 
-class Station:
+class VolumeQueue:
     """One fluid queue; `volume` None means a volume that is never the limit."""
 
     def __init__(self, instance: InstanceShare | None) -> None:

@@ -21,10 +21,10 @@ from headroom.domain.records import Record
 from headroom.domain.resources import Configuration, Modification
 from headroom.proving.audit import violations
 from headroom.proving.conditions import Conditions, within
-from headroom.proving.course import Bools, Course, Floats
-from headroom.proving.fast import FastVolume
+from headroom.proving.course import Bools, Floats, LoadSeries
+from headroom.proving.fast import VectorizedVolume
 from headroom.proving.instances import BOUNDLESS
-from headroom.proving.loads import Hung
+from headroom.proving.loads import AttachmentSettings
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
 from headroom.proving.result import Change
 from headroom.proving.rules import MODIFICATION_WINDOW
@@ -114,9 +114,11 @@ class ControlRule(Protocol):
 class Trial:
     """A volume under one controller, with the guardrails around it."""
 
-    def __init__(self, course: Course, start: Configuration, conditions: Conditions) -> None:
-        self.volume = FastVolume(
-            course,
+    def __init__(
+        self, load_series: LoadSeries, start: Configuration, conditions: Conditions
+    ) -> None:
+        self.volume = VectorizedVolume(
+            load_series,
             start,
             delays=conditions.delays,
             burst_balance_percent=conditions.burst_balance_percent,
@@ -163,7 +165,7 @@ class Trial:
         return PublishedSoFar(
             volume.lifecycle.described(now),
             volume.lifecycle.modification(now),
-            *(array[:last] for array in volume.published_arrays()),
+            *(array[:last] for array in volume.published_series()),
         )
 
     def finished(
@@ -175,7 +177,7 @@ class Trial:
     ) -> TrialRun:
         """Let the rest of the course pass and tell what came of it, judged by `policy`."""
         volume = self.volume
-        volume.run(volume.course.minutes)
+        volume.run(volume.load_series.minutes)
         policy = policy or self._conditions.policy
         return TrialRun(
             starved=volume.starved,
@@ -183,7 +185,7 @@ class Trial:
             storage_usd=storage_usd(
                 self._start,
                 [(change.minute, change.target) for change in self.changes],
-                volume.course.minutes,
+                volume.load_series.minutes,
                 self._conditions,
             ),
             aws_refusals=self.aws_refusals,
@@ -195,16 +197,18 @@ class Trial:
 
     def _violations(self, policy: Policy) -> int:
         """How many changes broke a limit of `policy`, by arithmetic of its own (audit.py)."""
-        conditions, start = self._conditions, self.volume.course.start
+        conditions, start = self._conditions, self.volume.load_series.start
         scenario = Scenario(
-            name=self.volume.course.name,
+            name=self.volume.load_series.name,
             start=start,
             resource=Resource(
                 configuration=self._start,
                 burst_balance_percent=conditions.burst_balance_percent,
                 tags=(),
             ),
-            hung=Hung(attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT),
+            attachment_settings=AttachmentSettings(
+                attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT
+            ),
             workload=Steps(start, ()),
             history=None,
             aws=AwsBehaviour(
@@ -233,27 +237,27 @@ class Trial:
 
 
 def run_schedule(
-    course: Course,
+    load_series: LoadSeries,
     start: Configuration,
     schedule: Sequence[tuple[int, Configuration]],
     conditions: Conditions,
 ) -> TrialRun:
     """Make the changes of `schedule` (minute, target) in their order; those beyond the end never."""
-    trial = Trial(course, start, conditions)
+    trial = Trial(load_series, start, conditions)
     for minute, target in sorted(schedule, key=lambda each: each[0]):
-        if minute < course.minutes:
+        if minute < load_series.minutes:
             trial.volume.run(minute)
             trial.ask(target, "scheduled")
     return trial.finished()
 
 
 def run_rule(
-    course: Course, start: Configuration, rule: ControlRule, conditions: Conditions
+    load_series: LoadSeries, start: Configuration, rule: ControlRule, conditions: Conditions
 ) -> TrialRun:
     """Ask `rule` every `every_min` minutes what it wishes, and do that."""
-    trial = Trial(course, start, conditions)
+    trial = Trial(load_series, start, conditions)
     grows = rule.name in MAY_GROW
-    for minute in range(0, course.minutes, rule.every_min):
+    for minute in range(0, load_series.minutes, rule.every_min):
         trial.volume.run(minute)
         wish = rule.wish(trial.seen(), trial.volume.now)
         if wish is not None:
@@ -275,9 +279,9 @@ def storage_usd(
     return total
 
 
-def score_usd(run: TrialRun, unsavable: Bools, conditions: Conditions) -> float:
+def score_usd(run: TrialRun, unavoidable: Bools, conditions: Conditions) -> float:
     """Storage dollars and what the starved minutes cost that could have been saved."""
-    return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unsavable))
+    return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unavoidable))
 
 
 __all__ = [

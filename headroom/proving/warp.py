@@ -11,7 +11,7 @@ from headroom.proving.course import Bools, Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Warp:
+class TimeShift:
     """Steps `first` to `last` of the past came faster than they were served for a while.
 
     If `burst` is 0: share `front` of it at `front_pace` times its rate, the rest at `pace` times,
@@ -41,7 +41,7 @@ class Warp:
         return np.interp(edges, instants, come) + self.first
 
 
-def warped(columns: Sequence[Floats], runs: Sequence[Warp]) -> list[Floats]:
+def time_shifted(columns: Sequence[Floats], runs: Sequence[TimeShift]) -> list[Floats]:
     """The columns with every run played at its pace; totals stay."""
     if not runs:
         return list(columns)

@@ -59,7 +59,7 @@ class DetectionAlarms(Construct):
         )
 
 
-class OwnAlarms(Construct):
+class SelfAlarms(Construct):
     """Alarms on Headroom itself; each tells the topic when it starts and when it ends."""
 
     def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:

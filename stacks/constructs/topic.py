@@ -11,7 +11,7 @@ from constructs import Construct
 from stacks.names import OWN_ALARM_PREFIX
 
 
-class PeopleTopic(Construct):
+class NotificationTopic(Construct):
     """An encrypted topic that the functions and Headroom's own alarms publish to.
 
     The key is our own because CloudWatch alarms cannot publish to a topic under AWS's `aws/sns`

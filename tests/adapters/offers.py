@@ -70,7 +70,7 @@ class RecordedPriceList:
     def begin_again(self) -> None:
         """As if nothing had been asked or changed."""
         self.calls: list[dict[str, Any]] = []
-        self.also: dict[str, list[str]] = {}
+        self.extra_target: dict[str, list[str]] = {}
         self.fails: str | None = None
 
     def get_products(self, **request: Any) -> dict[str, Any]:
@@ -79,9 +79,12 @@ class RecordedPriceList:
             raise ClientError({"Error": {"Code": self.fails, "Message": "no"}}, "GetProducts")
         wanted = {each["Field"]: each["Value"] for each in request["Filters"]}
         region, family = wanted["regionCode"], wanted["productFamily"]
-        if region in self.also:
-            of = {text: json.loads(text)["product"]["productFamily"] for text in self.also[region]}
-            return {"PriceList": [text for text in self.also[region] if of[text] == family]}
+        if region in self.extra_target:
+            of = {
+                text: json.loads(text)["product"]["productFamily"]
+                for text in self.extra_target[region]
+            }
+            return {"PriceList": [text for text in self.extra_target[region] if of[text] == family]}
         pages = [page for page in _pages(region) if page["family"] == family]
         tokens = [None, *(page.get("NextToken") for page in pages)]
         for token, page in zip(tokens, pages, strict=False):

@@ -14,32 +14,32 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from headroom.adapters import actions
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.events_out import EventBus
 from headroom.adapters.ledger_schema import LEDGER_ACTIONS, STATE, create_table
-from headroom.adapters.notifier import TopicNotifier
+from headroom.adapters.notifier import SnsNotifier
 from headroom.adapters.policies import ParameterPolicies
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_store import PriceStore
 from headroom.adapters.rds import RdsStorage
 from headroom.domain.aurora import StorageMode
 from headroom.domain.cluster_decision import configuration_of
-from headroom.domain.links import opening
+from headroom.domain.links import first_record
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.records import Step
 from headroom.domain.resources import Kind, ResourceRef, VolumeType
 from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
 from headroom.ports.telling import Delivery, Recorded
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.adapters.aurora_service import AuroraService, Days, orders
 from tests.adapters.rds_service import RdsService, db
 from tests.adapters.test_notifier import Rules, acting
 from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, ref, volume
 from tests.domain.databases import rds
 
-AT_ONCE = Config(connect_timeout=1, retries={"total_max_attempts": 1})
+BATCH_LIMIT = Config(connect_timeout=1, retries={"total_max_attempts": 1})
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_databases_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> N
     )  # fmt: skip
     called.clear()
     storage = RdsStorage(
-        client, ec2, notes=MemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
+        client, ec2, notes=InMemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
         account_id=ACCOUNT, region=REGION,
     )  # fmt: skip
     (seen,) = storage.fleet()
@@ -100,7 +100,7 @@ def test_databases_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> N
     untold.list_tags_for_resource = client.list_tags_for_resource  # type: ignore[method-assign]
     with suppress(ReadFailed):
         RdsStorage(
-            untold, ec2, notes=MemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
+            untold, ec2, notes=InMemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
             account_id=ACCOUNT, region=REGION,
         ).view(seen.volume.ref)  # fmt: skip
     read = {*actions.RDS_READ_ACTIONS, "ec2:DescribeInstanceTypes"}
@@ -108,7 +108,7 @@ def test_databases_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> N
     called.clear()
     target = rds(VolumeType.GP3, 500, 12_000, 500)
     place = RdsStorage(
-        RdsService.of(db()), ec2, notes=MemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
+        RdsService.of(db()), ec2, notes=InMemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
         account_id=ACCOUNT, region=REGION, modify_client=client,
     )  # fmt: skip
     origin = place.view(seen.volume.ref).volume.configuration
@@ -123,10 +123,10 @@ def test_clusters_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> No
     client = session.client("rds")
     named = {"DBClusterIdentifier": "orders", "Engine": "aurora-mysql"}
     client.create_db_cluster(MasterUsername="u", MasterUserPassword="12345678", **named)
-    notes = MemoryLedger(ACCOUNT, REGION)
+    notes = InMemoryLedger(ACCOUNT, REGION)
     seen = ResourceRef(kind=Kind.AURORA, account_id=ACCOUNT, region=REGION, resource_id="orders")
     days = Days()
-    storage = AuroraStorage(
+    storage = AuroraClusterStorage(
         client, metrics=days, prices=days, notes=notes, clock=lambda: NOW, account_id=ACCOUNT,
         region=REGION,
     )  # fmt: skip
@@ -140,7 +140,7 @@ def test_clusters_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> No
     service.get_paginator = client.get_paginator  # type: ignore[method-assign]
     service.list_tags_for_resource = client.list_tags_for_resource  # type: ignore[method-assign]
     del service.cluster["TagList"]
-    asked = AuroraStorage(
+    asked = AuroraClusterStorage(
         service, metrics=days, prices=days, notes=notes, clock=lambda: NOW, account_id=ACCOUNT,
         region=REGION,
     )  # fmt: skip
@@ -151,8 +151,8 @@ def test_clusters_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> No
     read = {*actions.RDS_READ_ACTIONS, *actions.AURORA_READ_ACTIONS}
     assert set(actions.AURORA_READ_ACTIONS) <= called <= read
     called.clear()
-    place = AuroraStorage(
-        AuroraService(), metrics=days, prices=days, notes=MemoryLedger(ACCOUNT, REGION),
+    place = AuroraClusterStorage(
+        AuroraService(), metrics=days, prices=days, notes=InMemoryLedger(ACCOUNT, REGION),
         clock=lambda: NOW, account_id=ACCOUNT, region=REGION, modify_client=client,
     )  # fmt: skip
     place.apply(
@@ -183,8 +183,8 @@ def test_policies_and_notifier_call_what_they_name(aws: tuple[boto3.Session, set
     assert called == set(actions.POLICY_READ_ACTIONS)
     called.clear()
     topic = "arn:aws:sns:us-east-1:123456789012:headroom"
-    teller = TopicNotifier(
-        session.client("sns"), topic_arn=topic, notes=MemoryLedger(ACCOUNT, REGION),
+    teller = SnsNotifier(
+        session.client("sns"), topic_arn=topic, notes=InMemoryLedger(ACCOUNT, REGION),
         policies=Rules(), clock=lambda: NOW,
     )  # fmt: skip
     teller.tell(acting(), Step.APPLIED, "done")
@@ -193,7 +193,7 @@ def test_policies_and_notifier_call_what_they_name(aws: tuple[boto3.Session, set
 
 def test_events_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None:
     session, called = aws
-    recorded = Recorded(record=opening(acting(), "{}"), decision=None)
+    recorded = Recorded(record=first_record(acting(), "{}"), decision=None)
     bus = EventBus(lambda: session.client("events"))
     assert bus.publish([recorded]) == (Delivery.ACCEPTED,)
     assert called == set(actions.EVENTS_OUT_ACTIONS)
@@ -201,7 +201,7 @@ def test_events_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None
 
 def test_prices_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> None:
     session, called = aws
-    client = session.client("pricing", endpoint_url="http://127.0.0.1:9", config=AT_ONCE)
+    client = session.client("pricing", endpoint_url="http://127.0.0.1:9", config=BATCH_LIMIT)
     with pytest.raises(ReadFailed):
         PriceList(lambda: client).read(REGION, NOW.date())  # nobody is there; the call is made
     assert called == set(actions.PRICES_ACTIONS)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from headroom.adapters.messages import of_decision, priority_of
-from headroom.adapters.plain_text import plain_text
+from headroom.adapters.messages import decision_message, priority_of
+from headroom.adapters.plain_text import text_of_message
 from headroom.domain.answers import Act
 from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import Mode
 from headroom.domain.message_rate import Priority
 from headroom.domain.records import Step
 from tests.application.stage import starving
-from tests.builders import NOW, evidence, observation, policy
+from tests.builders import NOW, decision_input, observation, policy
 from tests.builders import volume as vol
 
 
 def needing() -> Decision:
     seen = observation(starving(), vol(tags=(("Name", "orders-db"),)))
-    decision = decide(evidence(seen, rules=policy(mode=Mode.APPROVE)))
+    decision = decide(decision_input(seen, rules=policy(mode=Mode.APPROVE)))
     assert isinstance(decision.answer, Act)
     assert decision.answer.expires == NOW + timedelta(hours=8)
     return decision
@@ -29,7 +29,7 @@ def test_a_request_carries_what_why_price_proof_expiry_and_both_commands() -> No
     decision = needing()
     assert isinstance(decision.answer, Act)
     plan = decision.answer.plan
-    text = plain_text(of_decision(decision, Step.AWAITING, decision.summary))
+    text = text_of_message(decision_message(decision, Step.AWAITING, decision.summary))
     name = decision.decision_id
     for part in (
         "vol-1", "orders-db", f"{plan.origin} -> {plan.target}",
@@ -51,5 +51,5 @@ def test_a_request_goes_before_what_needs_nobody() -> None:
 def test_what_was_changed_says_how_to_undo_it() -> None:
     decision = replace(needing(), decision_id="d1")
     for step in (Step.APPLIED, Step.RELIEVED, Step.INEFFECTIVE):
-        commands = dict(of_decision(decision, step, "done").commands)
+        commands = dict(decision_message(decision, step, "done").commands)
         assert commands == {"Undo": "headroom rollback d1 --region us-east-1"}

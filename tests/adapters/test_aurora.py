@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch_aurora import activity_of, queries
-from headroom.adapters.every_kind import EveryStorage
+from headroom.adapters.every_kind import StorageByKind
 from headroom.adapters.metric_data import Query, Window
 from headroom.domain.aurora import AuroraCluster, Member
 from headroom.domain.cluster_decision import configuration_of
@@ -17,7 +17,7 @@ from headroom.domain.observation import Series
 from headroom.domain.outcome import AlreadyThere, Applied, Refusal, Refused, Stale, Unknown
 from headroom.domain.resources import Kind, ModificationState, ResourceRef
 from headroom.ports.storage import ReadFailed, ResourceGone
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.adapters.aurora_service import GATE_SHUT, AuroraService, Days, member, orders
 from tests.adapters.rds_service import refusal
 from tests.builders import ACCOUNT, NOW, REGION
@@ -33,8 +33,8 @@ class Place:
     def __init__(self, service: AuroraService | None = None, **changes: Any) -> None:
         self.now = NOW
         self.service = service or AuroraService(cluster=orders(**changes))
-        self.notes = MemoryLedger(ACCOUNT, REGION)
-        self.storage = AuroraStorage(
+        self.notes = InMemoryLedger(ACCOUNT, REGION)
+        self.storage = AuroraClusterStorage(
             self.service, metrics=Days(), prices=Days(), notes=self.notes,
             clock=lambda: self.now, account_id=ACCOUNT, region=REGION,
         )  # fmt: skip
@@ -127,7 +127,7 @@ def test_a_mode_that_nobody_knows_is_not_understood_and_not_taken_for_standard()
 
 def test_the_arn_of_a_cluster_finds_it_whichever_kind_it_was_asked_for_as() -> None:
     place = Place()
-    every = EveryStorage({Kind.AURORA: place.storage})
+    every = StorageByKind({Kind.AURORA: place.storage})
     asked = ResourceRef(
         kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="cluster:orders"
     )
@@ -304,7 +304,7 @@ def test_capacity_is_known_where_every_serverless_member_told_it() -> None:
 
 def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_own() -> None:
     place = Place()
-    assert place.seen().own_from == NOW - timedelta(days=90)
+    assert place.seen().mode_allowed_from == NOW - timedelta(days=90)
     place.now += timedelta(days=1)
     restored = place.now - timedelta(days=2)  # and renamed to the old one's name today
     place.service.cluster |= {
@@ -313,6 +313,6 @@ def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_ow
     with pytest.raises(ResourceGone):
         place.storage.view(ORDERS)
     place.now += timedelta(hours=1)
-    assert place.seen().own_from == place.now - timedelta(hours=1)
+    assert place.seen().mode_allowed_from == place.now - timedelta(hours=1)
     other = Place(ClusterCreateTime=restored)  # deleted and restored while nobody looked
-    assert other.seen().own_from == restored
+    assert other.seen().mode_allowed_from == restored

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.adapters.aurora_price_list_shapes import ReadAurora, read_aurora
+from headroom.adapters.aurora_price_list_shapes import ParsedAuroraPrices, parse_aurora_offers
 from headroom.adapters.price_products import PriceListUnreadable
 from headroom.domain.aurora_bill import aurora_prices
 
@@ -61,14 +61,14 @@ INSTANCES = [
 ALL = [*STORAGE, *SERVERLESS, *INSTANCES]
 
 
-def read(*products: str, engine: str = "aurora-postgresql") -> ReadAurora:
-    return read_aurora(products, region="us-east-1", engine=engine, today=TODAY)
+def read(*products: str, engine: str = "aurora-postgresql") -> ParsedAuroraPrices:
+    return parse_aurora_offers(products, region="us-east-1", engine=engine, today=TODAY)
 
 
 def test_the_list_says_what_the_catalogue_says() -> None:
     found = read(*ALL)
     assert replace(found.prices, source="catalogue") == aurora_prices("us-east-1")
-    assert found.passed_over == ()
+    assert found.skipped_offers == ()
 
 
 DECOYS = {
@@ -99,7 +99,7 @@ def test_an_uplift_that_cannot_be_right_is_not_believed(usd: str) -> None:
     wrong = product("InstanceUsageIOOptimized:db.r6g.large", usd, "Hrs", engine=PG)
     found = read(*STORAGE, INSTANCES[0], wrong)
     assert "db.r6g.large" not in found.prices.hour
-    assert f"db.r6g.large: 0.26 in Standard and {Decimal(usd)}" in found.passed_over[0]
+    assert f"db.r6g.large: 0.26 in Standard and {Decimal(usd)}" in found.skipped_offers[0]
 
 
 def test_io_priced_by_the_million_is_not_taken_for_one() -> None:
@@ -111,7 +111,7 @@ def test_io_priced_by_the_million_is_not_taken_for_one() -> None:
 def test_two_prices_for_one_thing_are_none() -> None:
     found = read(*ALL, product("InstanceUsage:db.r6g.large", "0.3", "Hrs", engine=PG))
     assert "db.r6g.large" not in found.prices.hour
-    assert found.passed_over == ("InstanceUsage:db.r6g.large: several prices, 0.26, 0.3",)
+    assert found.skipped_offers == ("InstanceUsage:db.r6g.large: several prices, 0.26, 0.3",)
 
 
 @pytest.mark.parametrize("text", ["{}", "not json"])

@@ -13,7 +13,7 @@ from headroom.adapters.aurora_prices import AuroraPriceBook
 from headroom.adapters.price_list import PriceList
 from headroom.domain.resources import PriceUnknown
 from headroom.ports.storage import ReadFailed
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.adapters.test_aurora_price_list_shapes import INSTANCES, SERVERLESS, STORAGE, product
 from tests.builders import ACCOUNT, REGION
 
@@ -47,7 +47,7 @@ class Books:
     def __init__(self) -> None:
         self.now = datetime(2026, 11, 21, 12, tzinfo=UTC)
         self.listed = Listed()
-        self.notes = MemoryLedger(ACCOUNT, REGION)
+        self.notes = InMemoryLedger(ACCOUNT, REGION)
         self.book = self.another()
 
     def another(self) -> AuroraPriceBook:

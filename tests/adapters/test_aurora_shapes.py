@@ -100,7 +100,7 @@ def test_it_is_available_only_with_all_its_members(
 
 def test_a_change_that_waits_is_seen() -> None:
     pending = db_cluster(PendingModifiedValues={"StorageType": "aurora-iopt1"})
-    assert read(pending).pending_mode is StorageMode.IO_OPTIMIZED
+    assert read(pending).pending_storage_mode is StorageMode.IO_OPTIMIZED
 
 
 def test_a_member_nobody_told_of_is_no_free_member() -> None:

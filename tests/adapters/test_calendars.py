@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 
 from headroom.adapters import actions
 from headroom.adapters.calendars import ManagerCalendars
-from headroom.domain.standing import CalendarSeen
+from headroom.domain.standing import CalendarState
 from tests.builders import NOW, REGION
 
 NAME = "company-closed-days"
@@ -50,7 +50,7 @@ def test_a_calendar_says_whether_it_is_open_and_until_when(
 ) -> None:
     calendars, stubber = stub
     answers(stubber, "2026-01-05T12:00:00+00:00", **answer)
-    assert calendars.seen([NAME], NOW) == (CalendarSeen(name=NAME, **seen),)
+    assert calendars.seen([NAME], NOW) == (CalendarState(name=NAME, **seen),)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_covering
+from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_window
 from headroom.adapters.metric_data import window
 from headroom.domain.resources import Configuration
 from headroom.ports.metrics import Glance
@@ -382,7 +382,7 @@ def test_a_stopped_instances_volume_is_not_asked_for_what_it_served() -> None:
     ("every", "covers"), [(1, 30), (15, 30), (20, 30), (21, 31), (60, 70), (1_440, 1_450)]
 )
 def test_no_minute_lies_between_two_scans_that_no_glance_covers(every: int, covers: int) -> None:
-    length = glance_covering(timedelta(minutes=every))
+    length = glance_window(timedelta(minutes=every))
     assert length == timedelta(minutes=covers)
     at = NOW - timedelta(minutes=covers)
     fake: Any = FakeCloudWatch({of_pair("VolumeIOPSExceededCheck"): {at: 1.0}})

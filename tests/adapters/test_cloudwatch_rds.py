@@ -11,7 +11,7 @@ import pytest
 
 from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.published_rds import glance_queries, storage_queries
-from headroom.application.sweep import suspect
+from headroom.application.sweep import needs_attention
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
 from headroom.ports.storage import ReadFailed, StorageView
@@ -167,7 +167,7 @@ def test_a_glance_wakes_a_look_at_the_limit_of_the_storage() -> None:
         seen = view(striped)
         glance = told.glance([seen], NOW)["orders"]
         assert glance.iops_exceeded_minutes is None
-        assert suspect(seen, glance, NOW, timedelta(hours=1)) is expected
+        assert needs_attention(seen, glance, NOW, timedelta(hours=1)) is expected
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_scan_looks_closer_at_operations_that_take_long(
     seen = view(rds(VolumeType.GP3, 500, 12_000, 500))
     glance = told.glance([seen], NOW)["orders"]
     assert glance.slowest_ms == slowest
-    assert suspect(seen, glance, NOW, timedelta(hours=1)) is suspected
+    assert needs_attention(seen, glance, NOW, timedelta(hours=1)) is suspected
 
 
 def test_a_database_without_a_member_is_not_measured_and_not_guessed() -> None:

@@ -7,17 +7,17 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-from headroom.adapters.day_message import LISTED, of_day
+from headroom.adapters.day_message import LISTED, digest_message
 from headroom.adapters.notifier import LARGEST, envelope
-from headroom.adapters.plain_text import LONGEST, plain_text, subject
+from headroom.adapters.plain_text import LONGEST, subject, text_of_message
 from headroom.adapters.slack_blocks import blocks
-from headroom.domain.day import Awaited, Change, Counted, Day, Observed
-from headroom.domain.records import Glimpse, Step
+from headroom.domain.day import Change, DailyDigest, ObservedChange, PendingApproval, RecordCount
+from headroom.domain.records import RecordSummary, Step
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.stops import ENDLESS, Breaker, Pause
+from headroom.domain.stops import INDEFINITE, Breaker, Pause
 from tests.builders import ACCOUNT, NOW, REGION, gp3
 
-NOTHING = Day(account_id=ACCOUNT, region=REGION, since=NOW - timedelta(days=1), until=NOW)
+NOTHING = DailyDigest(account_id=ACCOUNT, region=REGION, since=NOW - timedelta(days=1), until=NOW)
 GP2 = Configuration(volume_type=VolumeType.GP2, size_gib=100, iops=None, throughput_mibps=None)
 SPAN = "--since 2026-01-04T12:00:00Z --until 2026-01-05T12:00:00Z --region us-east-1"
 
@@ -29,16 +29,18 @@ def change(number: int, ended: Step | None = Step.RELIEVED) -> Change:
     )  # fmt: skip
 
 
-def glimpse(number: int, step: Step, summary: str) -> Glimpse:
-    return Glimpse(
+def record_summary(number: int, step: Step, summary: str) -> RecordSummary:
+    return RecordSummary(
         decision_id=f"{number:020x}", sequence=2, step=step, at=NOW, outcome=step.value,
         resource=f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-{number}", summary=summary,
     )  # fmt: skip
 
 
-def counted(count: int, step: Step, summary: str = "so it is", *, more: bool = False) -> Counted:
-    shown = tuple(glimpse(number, step, summary) for number in range(min(count, 100)))
-    return Counted(shown=shown, count=count, more=more)
+def counted(
+    count: int, step: Step, summary: str = "so it is", *, more: bool = False
+) -> RecordCount:
+    shown = tuple(record_summary(number, step, summary) for number in range(min(count, 100)))
+    return RecordCount(shown=shown, count=count, more=more)
 
 
 BUSY = replace(
@@ -46,19 +48,19 @@ BUSY = replace(
     changes=(change(1), change(2, Step.INEFFECTIVE), change(3, None)),
     changed=counted(3, Step.APPLIED),
     ended=(("ineffective", 1), ("relieved", 1)),
-    went_wrong=counted(1, Step.INEFFECTIVE, "the change landed but did not help: its instance"),
+    unsuccessful=counted(1, Step.INEFFECTIVE, "the change landed but did not help: its instance"),
     escalated=counted(1, Step.DECIDED, "vol-0: blocked for good: max_iops"),
     observed=(
-        Observed(kind="gp2 to gp3", volumes=12, price_change_usd=Decimal("-84.20")),
-        Observed(kind="gp3 raised", volumes=1, price_change_usd=Decimal("18")),
+        ObservedChange(kind="gp2 to gp3", volumes=12, price_change_usd=Decimal("-84.20")),
+        ObservedChange(kind="gp3 raised", volumes=1, price_change_usd=Decimal("18")),
     ),
     observed_read=13,
     held=13,
-    awaiting=(Awaited(decision_id="ab" * 10, summary="vol-9: gp3 -> io2, +$300.00 a month",
+    awaiting=(PendingApproval(decision_id="ab" * 10, summary="vol-9: gp3 -> io2, +$300.00 a month",
                       expires=NOW + timedelta(hours=3)),),
     awaiting_count=1,
     queued=4,
-    pause=Pause(until=ENDLESS, since=NOW, who="arn:aws:iam::1:user/ann", reason="migration"),
+    pause=Pause(until=INDEFINITE, since=NOW, who="arn:aws:iam::1:user/ann", reason="migration"),
     breakers=(Breaker(resource=f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-5", opened_at=NOW,
                       failures=5, why="AWS refused (UnauthorizedOperation): no"),),
     increase_usd=Decimal("45"),
@@ -68,8 +70,8 @@ BUSY = replace(
 
 
 def test_a_busy_day_says_everything_in_the_order_of_what_needs_somebody() -> None:
-    message = of_day(BUSY)
-    text = plain_text(message)
+    message = digest_message(BUSY)
+    text = text_of_message(message)
     assert subject(message) == (
         "Headroom: the day in us-east-1: 3 changes, 1 went wrong, 2 need you, something is stopped"
     )
@@ -98,10 +100,10 @@ def test_a_busy_day_says_everything_in_the_order_of_what_needs_somebody() -> Non
 def test_what_is_left_out_is_counted_with_the_command_that_lists_it() -> None:
     day = replace(
         NOTHING, changes=tuple(change(n) for n in range(100)),
-        changed=counted(5_000, Step.APPLIED, more=True), went_wrong=counted(12, Step.REFUSED),
+        changed=counted(5_000, Step.APPLIED, more=True), unsuccessful=counted(12, Step.REFUSED),
         observed=BUSY.observed, observed_read=100, held=5_000, held_more=True,
     )  # fmt: skip
-    text = plain_text(of_day(day))
+    text = text_of_message(digest_message(day))
     assert f"and at least 4,990 more: headroom audit --outcome applied {SPAN}" in text
     assert f"and 2 more: headroom audit {SPAN}" in text
     assert "this is the newest 100 of at least 5,000 volumes: headroom audit --outcome hold" in text
@@ -116,16 +118,16 @@ def test_the_largest_day_fits_every_limit_and_nobody_loses_the_blocks() -> None:
     )  # fmt: skip
     day = replace(
         BUSY, changes=tuple(change(n) for n in range(100)),
-        changed=counted(100_000, Step.APPLIED, long), went_wrong=counted(100_000, Step.FAILED, long),
+        changed=counted(100_000, Step.APPLIED, long), unsuccessful=counted(100_000, Step.FAILED, long),
         escalated=counted(100_000, Step.DECIDED, long), breakers=many,
-        awaiting=tuple(Awaited(decision_id="ab" * 10, summary=long, expires=NOW)
+        awaiting=tuple(PendingApproval(decision_id="ab" * 10, summary=long, expires=NOW)
                        for _ in range(LISTED)),
         awaiting_count=100_000, policy_unreadable=long,
-        observed=tuple(Observed(kind=f"{n} to gp3", volumes=9, price_change_usd=Decimal(1))
+        observed=tuple(ObservedChange(kind=f"{n} to gp3", volumes=9, price_change_usd=Decimal(1))
                        for n in range(20)),
     )  # fmt: skip
-    message = of_day(replace(day, breakers=many[:2_000]))
-    text = plain_text(message)
+    message = digest_message(replace(day, breakers=many[:2_000]))
+    text = text_of_message(message)
     assert len(text) < LONGEST
     assert text.splitlines()[-1].startswith("All of it: headroom audit")
     assert len(blocks(message)) <= 50
@@ -137,6 +139,6 @@ def test_the_largest_day_fits_every_limit_and_nobody_loses_the_blocks() -> None:
 
 def test_a_policy_nobody_can_read_comes_first() -> None:
     day = replace(NOTHING, policy_unreadable="SSM parameter /headroom/policy is not JSON.")
-    text = plain_text(of_day(day))
+    text = text_of_message(digest_message(day))
     assert "nothing is changed: SSM parameter /headroom/policy is not JSON." in text
     assert "no limit can be read" in text

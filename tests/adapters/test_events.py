@@ -15,14 +15,14 @@ from headroom.domain.signals import Claim, RejectedSignal, Signal
 from tests.adapters import deliveries as d
 
 
-def understood(event: object) -> tuple[Signal, ...]:
+def read_bookmark(event: object) -> tuple[Signal, ...]:
     parsed = parse(event)
     assert not isinstance(parsed, RejectedSignal), parsed.reason
     return parsed
 
 
 def test_a_contributor_in_alarm_is_pressure_on_its_volume() -> None:
-    (signal,) = understood(d.contributor(attributes={"VolumeId": d.VOLUME, "InstanceId": "i-1"}))
+    (signal,) = read_bookmark(d.contributor(attributes={"VolumeId": d.VOLUME, "InstanceId": "i-1"}))
     assert signal.claim is Claim.PRESSURE
     assert signal.ref is not None
     assert signal.ref.arn == f"arn:aws:ec2:{d.REGION}:{d.ACCOUNT}:volume/{d.VOLUME}"
@@ -32,16 +32,16 @@ def test_a_contributor_in_alarm_is_pressure_on_its_volume() -> None:
 
 
 def test_a_query_alarm_as_a_whole_asks_for_a_look_at_its_contributors() -> None:
-    (signal,) = understood(d.query_alarm())
-    assert signal.claim is Claim.LOOK_AT_CONTRIBUTORS
+    (signal,) = read_bookmark(d.query_alarm())
+    assert signal.claim is Claim.CHECK_CONTRIBUTORS
     assert signal.alarm_name == d.ALARM
     assert signal.ref is None
 
 
 @pytest.mark.parametrize("state", ["ALARM", "OK", "INSUFFICIENT_DATA"])
 def test_partial_data_asks_for_a_look_in_whatever_state(state: str) -> None:
-    (signal,) = understood(d.query_alarm(state, evaluationState="PARTIAL_DATA"))
-    assert signal.claim is Claim.LOOK_AT_CONTRIBUTORS
+    (signal,) = read_bookmark(d.query_alarm(state, evaluationState="PARTIAL_DATA"))
+    assert signal.claim is Claim.CHECK_CONTRIBUTORS
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_partial_data_asks_for_a_look_in_whatever_state(state: str) -> None:
     ],
 )
 def test_an_ok_is_never_relief(event: object) -> None:
-    (signal,) = understood(event)
+    (signal,) = read_bookmark(event)
     assert signal.claim is Claim.NOTHING
 
 
 def test_an_alarm_on_metrics_is_pressure_on_each_volume_it_names_once() -> None:
-    signals = understood(d.metric_alarm("vol-1", "vol-2", "vol-1"))
+    signals = read_bookmark(d.metric_alarm("vol-1", "vol-2", "vol-1"))
     assert [s.claim for s in signals] == [Claim.PRESSURE] * 2
     assert [s.ref.resource_id for s in signals if s.ref] == ["vol-1", "vol-2"]
 
@@ -69,7 +69,7 @@ def test_an_alarm_about_no_volume_is_of_no_consequence() -> None:
     composite = d.query_alarm()
     composite["detail"]["configuration"] = {"alarmRule": "ALARM(a) OR ALARM(b)"}
     for event in (composite, d.metric_alarm()):
-        (signal,) = understood(event)
+        (signal,) = read_bookmark(event)
         assert signal.claim is Claim.NOTHING
 
 
@@ -80,13 +80,13 @@ def test_an_alarm_about_no_volume_is_of_no_consequence() -> None:
 def test_a_muted_alarm_says_so(event: dict[str, Any]) -> None:
     event = copy.deepcopy(event)
     event["detail"]["muteDetail"] = d.MUTED
-    assert all(signal.muted for signal in understood(event))
+    assert all(signal.muted for signal in read_bookmark(event))
 
 
 @pytest.mark.parametrize("result", ["modifying", "optimizing", "completed", "failed", "new", ""])
 @pytest.mark.parametrize("event", ["modifyVolume", " modifyVolume"])
 def test_a_modification_with_any_result_means_go_and_ask(event: str, result: str) -> None:
-    (signal,) = understood(d.notification(event, result))
+    (signal,) = read_bookmark(d.notification(event, result))
     assert signal.claim is Claim.MODIFICATION
     assert signal.ref is not None
     assert signal.ref.resource_id == d.VOLUME
@@ -96,7 +96,7 @@ def test_a_modification_with_any_result_means_go_and_ask(event: str, result: str
     "event", ["createVolume", "deleteVolume", "attachVolume", " initializeVolume", "unheardOf"]
 )
 def test_other_notifications_of_ebs_are_of_no_consequence(event: str) -> None:
-    (signal,) = understood(d.notification(event, "available"))
+    (signal,) = read_bookmark(d.notification(event, "available"))
     assert signal.claim is Claim.NOTHING
 
 
@@ -113,7 +113,7 @@ def test_other_notifications_of_ebs_are_of_no_consequence(event: str) -> None:
 def test_a_call_by_somebody_is_a_modification_wherever_the_volume_is_named(
     parameters: object,
 ) -> None:
-    (signal,) = understood(d.api_call(parameters))
+    (signal,) = read_bookmark(d.api_call(parameters))
     assert signal.claim is Claim.MODIFICATION
     assert signal.ref is not None
     assert signal.ref.resource_id == d.VOLUME
@@ -129,7 +129,7 @@ def test_a_call_by_somebody_is_a_modification_wherever_the_volume_is_named(
     ],
 )
 def test_a_failed_or_foreign_call_is_of_no_consequence(event: object) -> None:
-    (signal,) = understood(event)
+    (signal,) = read_bookmark(event)
     assert signal.claim is Claim.NOTHING
 
 
@@ -249,7 +249,7 @@ def test_an_event_with_any_part_replaced_by_anything_never_makes_it_raise(
             assert signal.claimed_at.tzinfo is not None
             assert (signal.ref is not None) or signal.claim in (
                 Claim.NOTHING,
-                Claim.LOOK_AT_CONTRIBUTORS,
+                Claim.CHECK_CONTRIBUTORS,
             )
 
 

@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 
 from headroom.adapters.event_schemas import file_name, schema, schema_text
 from headroom.adapters.events_out import (
-    AT_ONCE,
+    BATCH_LIMIT,
     BUS,
     DETAIL_TYPES,
     LARGEST,
@@ -28,9 +28,15 @@ from headroom.adapters.events_out import (
 from headroom.domain.answers import Act
 from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.limits import Mode
-from headroom.domain.links import closed, following, opened, opening, switch
+from headroom.domain.links import (
+    breaker_closed_record,
+    breaker_opened_record,
+    first_record,
+    next_record,
+    pause_record,
+)
 from headroom.domain.records import Record, Step
-from headroom.domain.stops import ENDLESS, Breaker
+from headroom.domain.stops import INDEFINITE, Breaker
 from headroom.ports.telling import Delivery, Recorded
 from headroom.serialization import decision_to_json, to_json
 from tests import ROOT
@@ -43,28 +49,32 @@ PLACE = f"account#{ACCOUNT}#{REGION}"
 
 
 def decided(decision: Any) -> Recorded:
-    return Recorded(record=opening(decision, decision_to_json(decision)), decision=None)
+    return Recorded(record=first_record(decision, decision_to_json(decision)), decision=None)
 
 
 def later(step: Step, summary: str = "so it is", body: str = "{}") -> Recorded:
     decision = acting()
     first = decided(decision).record
     return Recorded(
-        record=following(first, step, at=NOW, summary=summary, body=body), decision=decision
+        record=next_record(first, step, at=NOW, summary=summary, body=body), decision=decision
     )
 
 
 def stopped() -> list[Recorded]:
-    who = to_json({"who": "arn:aws:iam::1:user/ann", "reason": "migration", "until": ENDLESS})
+    who = to_json({"who": "arn:aws:iam::1:user/ann", "reason": "migration", "until": INDEFINITE})
     breaker = Breaker(resource=ref("vol-1").arn, opened_at=NOW, failures=5, why="denied")
     failed = to_json({"decision_id": "d5", "failures": 5})
     return [
         Recorded(record=record, decision=None)
         for record in (
-            switch(PLACE, ENDLESS, at=NOW, who="ann", body=who, reason="migration"),
-            switch(PLACE, None, at=NOW, who="ann", body=to_json({"who": "ann", "until": None})),
-            opened(breaker, decision_id="d5", body=failed),
-            closed(PLACE, at=NOW, who="ann", reason="", body=to_json({"who": "ann"})),
+            pause_record(PLACE, INDEFINITE, at=NOW, who="ann", body=who, reason="migration"),
+            pause_record(
+                PLACE, None, at=NOW, who="ann", body=to_json({"who": "ann", "until": None})
+            ),
+            breaker_opened_record(breaker, decision_id="d5", body=failed),
+            breaker_closed_record(
+                PLACE, at=NOW, who="ann", reason="", body=to_json({"who": "ann"})
+            ),
         )
     ]
 
@@ -129,7 +139,7 @@ def test_an_act_tells_its_plan_with_numbers_to_compare() -> None:
 
 def test_a_hold_tells_what_stood_in_the_way() -> None:
     decision = holding()
-    judged = replace(decision.judgements[0], plan=decision.answer.would_take)  # type: ignore[union-attr]
+    judged = replace(decision.judgements[0], plan=decision.answer.proposed_plan)  # type: ignore[union-attr]
     no = replace(judged.verdicts[0], value=False, limit=True)
     told = detail(decided(replace(decision, judgements=(replace(judged, verdicts=(no,)),))))
     assert told["blocking"] == [no.guardrail.value]
@@ -190,7 +200,7 @@ def test_a_call_is_never_larger_than_eventbridge_takes() -> None:
     bus = FakeBus()
     published(bus, [huge] * 25)
     for call in bus.calls:
-        assert len(call) <= AT_ONCE
+        assert len(call) <= BATCH_LIMIT
         assert len(json.dumps(call, default=str, ensure_ascii=False).encode()) <= LARGEST
         assert len(json.loads(call[0]["Detail"])["summary"]) == LONGEST
 

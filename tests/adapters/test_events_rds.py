@@ -48,7 +48,7 @@ def call(name: str, **parameters: object) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def understood(of: object) -> Signal:
+def read_bookmark(of: object) -> Signal:
     parsed = parse(of, account_id=d.ACCOUNT, region=d.REGION, kinds=KINDS)
     assert not isinstance(parsed, RejectedSignal), parsed.reason
     (signal,) = parsed
@@ -61,7 +61,7 @@ def whose(signal: Signal) -> str | None:
 
 @pytest.mark.parametrize("event_id", EVENTS)
 def test_an_event_about_storage_asks_for_a_look_at_its_database(event_id: str) -> None:
-    signal = understood(event(event_id))
+    signal = read_bookmark(event(event_id))
     assert whose(signal) == f"arn:aws:rds:{PLACE}:db:orders"
     assert signal.claim in (Claim.HINT, Claim.MODIFICATION)
     assert signal.detail.startswith(event_id)
@@ -78,13 +78,13 @@ def test_an_event_about_storage_asks_for_a_look_at_its_database(event_id: str) -
 def test_changes_hints_and_what_says_nothing_of_storage_are_told_apart(
     event_id: str, claim: Claim
 ) -> None:
-    signal = understood(event(event_id))
+    signal = read_bookmark(event(event_id))
     assert signal.claim is claim
     assert (signal.ref is None) == (claim is Claim.NOTHING)
 
 
 def test_a_clusters_event_is_about_the_cluster() -> None:
-    assert whose(understood(event(name="cluster:trio"))) == f"arn:aws:rds:{PLACE}:cluster:trio"
+    assert whose(read_bookmark(event(name="cluster:trio"))) == f"arn:aws:rds:{PLACE}:cluster:trio"
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_a_shape_nobody_knows_is_rejected_on_record(broken: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("metric", ["BurstBalance", "EBSIOBalance%", "EBSByteBalance%"])
 def test_an_alarm_on_a_databases_metric_is_pressure_on_it(metric: str) -> None:
-    signal = understood(alarm(metric, {"DBInstanceIdentifier": "orders"}))
+    signal = read_bookmark(alarm(metric, {"DBInstanceIdentifier": "orders"}))
     assert (signal.claim, whose(signal)) == (Claim.PRESSURE, f"arn:aws:rds:{PLACE}:db:orders")
 
 
 def test_a_contributor_may_be_a_database() -> None:
-    signal = understood(d.contributor(attributes={"DBInstanceIdentifier": "orders"}))
+    signal = read_bookmark(d.contributor(attributes={"DBInstanceIdentifier": "orders"}))
     assert (signal.claim, whose(signal)) == (Claim.PRESSURE, f"arn:aws:rds:{PLACE}:db:orders")
 
 
@@ -124,7 +124,7 @@ def test_a_contributor_may_be_a_database() -> None:
 def test_a_call_by_anybody_is_a_change_of_the_database_under_its_one_name(
     made: dict[str, Any], of: str
 ) -> None:
-    signal = understood(made)
+    signal = read_bookmark(made)
     assert (signal.claim, whose(signal)) == (Claim.MODIFICATION, f"arn:aws:rds:{PLACE}:{of}")
 
 
@@ -132,7 +132,7 @@ def test_a_call_that_failed_and_other_calls_are_of_no_consequence() -> None:
     failed = call("ModifyDBInstance", dBInstanceIdentifier="orders")
     failed["detail"]["errorCode"] = "InvalidParameterCombination"
     for made in (failed, call("CreateDBInstance", dBInstanceIdentifier="orders")):
-        assert understood(made).claim is Claim.NOTHING
+        assert read_bookmark(made).claim is Claim.NOTHING
 
 
 @pytest.mark.parametrize(

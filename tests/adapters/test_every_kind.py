@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.every_kind import EveryMetrics, EveryStorage
+from headroom.adapters.every_kind import MetricsByKind, StorageByKind
 from headroom.application.sweep import sweep
 from headroom.domain.outcome import Applied, Refused
 from headroom.domain.resources import Kind, ResourceRef
@@ -67,8 +67,8 @@ class One:
 
 def test_each_is_asked_about_its_own_kind() -> None:
     ebs, rds = One(Kind.EBS, "vol-1"), One(Kind.RDS, "orders")
-    storage = EveryStorage({Kind.EBS: ebs, Kind.RDS: rds})
-    metrics = EveryMetrics(ebs, {Kind.RDS: rds})
+    storage = StorageByKind({Kind.EBS: ebs, Kind.RDS: rds})
+    metrics = MetricsByKind(ebs, {Kind.RDS: rds})
     assert [v.volume.ref.resource_id for v in storage.fleet()] == ["vol-1", "orders"]
     assert [v.volume.ref.resource_id for v in storage.attached("i-1")] == ["vol-1"]
     for kind in (Kind.EBS, Kind.RDS):
@@ -79,7 +79,7 @@ def test_each_is_asked_about_its_own_kind() -> None:
 
 
 def test_a_kind_that_is_not_looked_after_is_gone_and_never_changed() -> None:
-    storage = EveryStorage({Kind.EBS: One(Kind.EBS)})
+    storage = StorageByKind({Kind.EBS: One(Kind.EBS)})
     with pytest.raises(ResourceGone):
         storage.view(ref(Kind.RDS, "vol-1"))
     outcome = storage.apply(ref(Kind.RDS, "vol-1"), expected=gp3(), seen=None, target=gp3())
@@ -89,7 +89,7 @@ def test_a_kind_that_is_not_looked_after_is_gone_and_never_changed() -> None:
 
 def test_a_glance_at_two_kinds_at_once_is_refused_since_names_may_be_the_same() -> None:
     ebs, rds = One(Kind.EBS, "x"), One(Kind.RDS, "x")
-    metrics = EveryMetrics(ebs, {Kind.RDS: rds})
+    metrics = MetricsByKind(ebs, {Kind.RDS: rds})
     assert metrics.glance([], NOW) == {}
     with pytest.raises(ValueError, match="one kind"):
         metrics.glance([*ebs.fleet(), *rds.fleet()], NOW)
@@ -104,8 +104,8 @@ def test_a_kind_that_does_not_answer_never_hides_the_others(
     stage = Stage()
     ports = replace(
         stage.ports,
-        storage=EveryStorage({Kind.EBS: ebs, Kind.RDS: rds}),
-        metrics=EveryMetrics(ebs, {Kind.RDS: rds}),
+        storage=StorageByKind({Kind.EBS: ebs, Kind.RDS: rds}),
+        metrics=MetricsByKind(ebs, {Kind.RDS: rds}),
     )
     report = sweep(ports, NOW)
     assert rds.glanced == ["orders"]
@@ -123,11 +123,11 @@ def test_a_fault_in_what_is_read_of_databases_keeps_no_starving_volume_from_bein
     rds = One(Kind.RDS, "orders", fails=True, blind=True, error=ZeroDivisionError)
     ports = replace(
         stage.ports,
-        storage=EveryStorage({Kind.EBS: stage, Kind.RDS: rds}),
-        metrics=EveryMetrics(stage, {Kind.RDS: rds}),
+        storage=StorageByKind({Kind.EBS: stage, Kind.RDS: rds}),
+        metrics=MetricsByKind(stage, {Kind.RDS: rds}),
     )
     report = sweep(ports, NOW)
-    assert (report.looked, report.scan_complete) == (1, False)
+    assert (report.reconciled, report.scan_complete) == (1, False)
 
 
 def test_what_was_read_before_the_last_kind_failed_is_glanced_at() -> None:
@@ -135,8 +135,8 @@ def test_what_was_read_before_the_last_kind_failed_is_glanced_at() -> None:
     stage = Stage()
     ports = replace(
         stage.ports,
-        storage=EveryStorage({Kind.EBS: ebs, Kind.RDS: rds}),
-        metrics=EveryMetrics(ebs, {Kind.RDS: rds}),
+        storage=StorageByKind({Kind.EBS: ebs, Kind.RDS: rds}),
+        metrics=MetricsByKind(ebs, {Kind.RDS: rds}),
     )
     assert not sweep(ports, NOW).scan_complete
     assert (ebs.glanced, rds.glanced) == (["vol-1"], ["orders"])
@@ -156,11 +156,11 @@ def test_databases_that_fail_slowly_do_not_take_the_time_that_volumes_want() -> 
     names = [f"orders-{number}" for number in range(8)]
     for minute, one in enumerate([*(ref(Kind.RDS, name) for name in names), starved]):
         due = NOW - timedelta(minutes=30 - minute)
-        stage.ledger.looked(one, at=due, due_at=due)
-    storage = EveryStorage({Kind.EBS: stage, Kind.RDS: Hanging(Kind.RDS)})
+        stage.ledger.reconciled(one, at=due, due_at=due)
+    storage = StorageByKind({Kind.EBS: stage, Kind.RDS: Hanging(Kind.RDS)})
     report = sweep(replace(stage.ports, storage=storage), NOW, time_left=lambda: left[0])
     assert asked == names[:2]
-    assert (report.looked, report.failed) == (1, 8)
+    assert (report.reconciled, report.failed) == (1, 8)
     assert report.scan_complete
     soon = stage.ledger.due(NOW + timedelta(minutes=6), 20)
     assert {one.ref.resource_id for one in soon} >= set(names)  # none is forgotten

@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.ledger_schema import LEDGER_ACTIONS, RECORDS, STATE, create_table
-from headroom.adapters.ledger_writes import ATTEMPTS, LedgerUnanswered
+from headroom.adapters.ledger_writes import ATTEMPTS, LedgerOutcomeUnknown
 from headroom.domain.records import Step
 from headroom.domain.standing import KnownModification
 from headroom.ports.ledger import Intent, NotIntended
@@ -87,17 +87,17 @@ def test_an_intent_whose_answer_got_lost_is_found_to_be_ours(
     ledger.decided(act(), due_at=None)
     shaky.after = [TIMEOUT]
     assert ledger.intend(act(), lease_until=UNTIL, now=NOW) == Intent(decision_id="d1", fencing=1)
-    assert ledger.standing(ref(), NOW).account_increase_usd == Decimal(50)
+    assert ledger.resource_state(ref(), NOW).account_increase_usd == Decimal(50)
     assert len(ledger.chain("d1")) == 2
 
 
 def test_an_intent_that_never_gets_an_answer_is_nobodys(shaky: Shaky, ledger: DynamoLedger) -> None:
     ledger.decided(act(), due_at=None)
     shaky.before = [TIMEOUT] * ATTEMPTS
-    with pytest.raises(LedgerUnanswered):
+    with pytest.raises(LedgerOutcomeUnknown):
         ledger.intend(act(), lease_until=UNTIL, now=NOW)
     assert len(ledger.chain("d1")) == 1
-    assert ledger.standing(ref(), NOW).open_chain is None
+    assert ledger.resource_state(ref(), NOW).open_chain is None
 
 
 def test_a_rivals_intent_is_not_taken_for_ours_after_a_time_out(
@@ -150,7 +150,7 @@ def test_what_does_not_pass_is_told_at_once(
 
 def test_a_conflict_without_end_is_no_answer(shaky: Shaky, ledger: DynamoLedger) -> None:
     shaky.before = [busy("TransactionConflict")] * ATTEMPTS
-    with pytest.raises(LedgerUnanswered):
+    with pytest.raises(LedgerOutcomeUnknown):
         ledger.decided(hold(), due_at=None)
 
 
@@ -169,20 +169,20 @@ def test_an_outcome_whose_answer_got_lost_is_recorded_once(
     shaky.after = [TIMEOUT]
     record = append(ledger, act(), Step.REFUSED)
     assert ledger.chain("d1")[-1] == record
-    assert ledger.standing(ref(), NOW).failures_in_a_row == 1
+    assert ledger.resource_state(ref(), NOW).failures_in_a_row == 1
 
 
 def test_a_start_whose_answer_got_lost_is_known_once(shaky: Shaky, ledger: DynamoLedger) -> None:
     shaky.after = [TIMEOUT]
-    ledger.saw_modifications(ref(), [KnownModification(started_at=NOW, by="other")], now=NOW)
-    assert len(ledger.standing(ref(), NOW).modifications) == 1
+    ledger.save_modifications(ref(), [KnownModification(started_at=NOW, by="other")], now=NOW)
+    assert len(ledger.resource_state(ref(), NOW).modifications) == 1
 
 
 def test_what_is_no_news_is_not_written(shaky: Shaky, ledger: DynamoLedger) -> None:
     seen = [KnownModification(started_at=NOW, by="other")]
-    ledger.saw_modifications(ref(), seen, now=NOW)
+    ledger.save_modifications(ref(), seen, now=NOW)
     shaky.calls.clear()
-    ledger.saw_modifications(ref(), seen, now=NOW)
+    ledger.save_modifications(ref(), seen, now=NOW)
     assert [name for name, _ in shaky.calls] == ["batch_get_item"]
 
 
@@ -196,7 +196,7 @@ def test_a_resource_whose_forgetting_got_no_answer_is_forgotten_once(
         append(ledger, decision, Step.RELIEVED)
     shaky.after = [TIMEOUT]
     ledger.forget(ref("vol-0"), at=NOW)
-    assert ledger.standing(ref("vol-0"), NOW).account_increase_usd == Decimal(50)
+    assert ledger.resource_state(ref("vol-0"), NOW).account_increase_usd == Decimal(50)
 
 
 def test_what_was_never_seen_or_is_forgotten_is_not_written(
@@ -232,19 +232,19 @@ def test_keys_that_were_left_out_are_asked_for_again(shaky: Shaky, ledger: Dynam
             return real(RequestItems=RequestItems)
 
     ledger._state._reads._client = Stingy()
-    assert ledger.standing(ref(), NOW).last_decision_id == "h1"
+    assert ledger.resource_state(ref(), NOW).last_decision_id == "h1"
     assert answers[0] == answers[1]
 
 
 def test_a_state_nobody_can_read_stops_everything(shaky: Shaky, ledger: DynamoLedger) -> None:
     ledger.decided(act(), due_at=None)
-    key = {"owner": {"S": ref().arn}, "item": {"S": "standing"}}
+    key = {"owner": {"S": ref().arn}, "item": {"S": "resource_state"}}
     shaky.client.update_item(
         TableName="state", Key=key, UpdateExpression="SET lease_until = :soon",
         ExpressionAttributeValues={":soon": {"S": "soon"}},
     )  # fmt: skip
     with pytest.raises(ReadFailed):
-        ledger.standing(ref(), NOW)
+        ledger.resource_state(ref(), NOW)
     with pytest.raises(ReadFailed):
         ledger.intend(act(), lease_until=UNTIL, now=NOW)
 
@@ -252,12 +252,12 @@ def test_a_state_nobody_can_read_stops_everything(shaky: Shaky, ledger: DynamoLe
 def everything(ledger: DynamoLedger) -> None:
     ledger.claim_scan(NOW, 900)
     ledger.reject("e1", reason="no shape", excerpt="{}", at=NOW)
-    ledger.looked(ref(), at=NOW, due_at=None)
+    ledger.reconciled(ref(), at=NOW, due_at=None)
     ledger.due(NOW, 10)
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED)
     append(ledger, act(), Step.FAILED)
-    ledger.saw_modifications(ref(), [], now=NOW, full_until=UNTIL)
+    ledger.save_modifications(ref(), [], now=NOW, full_until=UNTIL)
     ledger.decided(act("d2"), due_at=None)
     ledger.decided(act("d3"), due_at=None)
     ledger.forget(ref(), at=NOW)
@@ -266,11 +266,11 @@ def everything(ledger: DynamoLedger) -> None:
     broken(ledger, "vol-9")
     ledger.close_breaker(ref("vol-9"), at=NOW, who="alice")
     number = 20
-    while ledger.stops().account.breaker is None:
+    while ledger.stop_state().account.breaker is None:
         failed(ledger, f"f{number}", f"vol-{(number := number + 1)}")
     ledger.close_breaker(None, at=NOW, who="alice")
-    ledger.stops()
-    ledger.standing(ref(), NOW)
+    ledger.stop_state()
+    ledger.resource_state(ref(), NOW)
     ledger.decision("d1")
     list(ledger.by_time(since=NOW, until=NOW))
     list(ledger.by_outcome("act", since=NOW, until=NOW))

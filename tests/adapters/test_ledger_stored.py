@@ -17,11 +17,11 @@ import pytest
 from headroom.adapters.ledger_items import state_of
 from headroom.domain.answers import Act
 from headroom.domain.cluster_memory import ClusterMemory
-from headroom.domain.queue_place import Waiting
-from headroom.domain.resource_state import Reserved, ResourceState
+from headroom.domain.queue_place import QueueEntry
+from headroom.domain.resource_state import Reserved, StoredState
 from headroom.domain.resources import VolumeType
 from headroom.domain.standing import OpenChain
-from headroom.domain.traffic import Traffic
+from headroom.domain.traffic import ConcurrencyState
 from headroom.serialization import Unreadable, decision_from_json, from_json
 from tests import ROOT
 from tests.builders import NOW, ref
@@ -107,8 +107,8 @@ def test_fields_of_another_release_are_passed_over(text: str) -> None:
 
 def test_a_field_with_a_default_may_be_missing(text: str) -> None:
     plain = json.loads(text)
-    del plain["standing"]["retry_not_before"]
-    assert decision_from_json(json.dumps(plain)).standing.retry_not_before is None
+    del plain["resource_state"]["retry_not_before"]
+    assert decision_from_json(json.dumps(plain)).resource_state.retry_not_before is None
 
 
 def test_a_field_without_a_default_may_not(text: str) -> None:
@@ -126,27 +126,29 @@ def test_a_stored_state_still_tells_all_it_told() -> None:
     assert state.reserved == (Reserved(decision_id=name, micro_usd=50_000_001),)
     assert (state.fencing, state.lease_until) == (3, NOW + 20 * minute)
     assert state.enrolment_usd == Decimal("8.00")
-    assert state.own_micro_usd == 50_000_001
+    assert state.resource_micro_usd == 50_000_001
     assert state.due_at == NOW + 10 * minute
     assert [m.by for m in state.modifications] == ["other", "headroom"]
 
 
 def test_every_field_of_a_state_may_be_missing() -> None:
-    required = [f.name for f in fields(ResourceState) if f.default is MISSING]
+    required = [f.name for f in fields(StoredState) if f.default is MISSING]
     assert required == []
 
 
 def test_stored_traffic_still_tells_who_has_a_place() -> None:
-    traffic: Traffic = from_json((STORED / "traffic.json").read_text(), Traffic)
-    (mine,) = traffic.in_flight
+    concurrency: ConcurrencyState = from_json(
+        (STORED / "traffic.json").read_text(), ConcurrencyState
+    )
+    (mine,) = concurrency.in_flight
     assert (mine.resource, mine.decision_id, mine.since) == (ref().arn, "d1", NOW)
     assert mine.counts == (("gp3_gib", 100),)
-    assert traffic.begun(NOW) == (NOW - timedelta(minutes=30), NOW)
-    assert traffic.taken("gp3_gib", "", NOW) == 400
-    assert traffic.refused_until([VolumeType.IO2], NOW) == NOW + timedelta(hours=1)
+    assert concurrency.begun(NOW) == (NOW - timedelta(minutes=30), NOW)
+    assert concurrency.taken("gp3_gib", "", NOW) == 400
+    assert concurrency.refused_until([VolumeType.IO2], NOW) == NOW + timedelta(hours=1)
 
 
 def test_every_field_of_traffic_and_of_a_place_in_the_queue_may_be_missing() -> None:
-    assert from_json("{}", Traffic) == Traffic()
-    required = [f.name for f in fields(Waiting) if f.default is MISSING]
+    assert from_json("{}", ConcurrencyState) == ConcurrencyState()
+    required = [f.name for f in fields(QueueEntry) if f.default is MISSING]
     assert required == ["since"]

@@ -13,29 +13,39 @@ from botocore.stub import ANY, Stubber
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.adapters.messages import of_decision
-from headroom.adapters.notifier import TopicNotifier
-from headroom.adapters.plain_text import plain_text
+from headroom.adapters.messages import decision_message
+from headroom.adapters.notifier import SnsNotifier
 from headroom.adapters.plain_text import subject as subject_of
+from headroom.adapters.plain_text import text_of_message
 from headroom.adapters.slack_blocks import blocks
 from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import CodeOwned
-from headroom.domain.links import closed, switch
-from headroom.domain.message_rate import ration_in
+from headroom.domain.links import breaker_closed_record, pause_record
+from headroom.domain.message_rate import parse_rate_window
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.records import Record, Step
-from headroom.domain.stops import ENDLESS
+from headroom.domain.stops import INDEFINITE
 from headroom.ports.storage import ReadFailed
-from headroom.proving.memory import MemoryLedger
-from tests.builders import ACCOUNT, AUTO, NOW, REGION, evidence, policy, ref, starved_gp3, volume
+from headroom.proving.memory import InMemoryLedger
+from tests.builders import (
+    ACCOUNT,
+    AUTO,
+    NOW,
+    REGION,
+    decision_input,
+    policy,
+    ref,
+    starved_gp3,
+    volume,
+)
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:headroom"
 
 
 def acting() -> Decision:
     named = volume(tags=(("Name", "orders db"), ("headroom", "auto")))
-    decision = decide(evidence(starved_gp3(volume=named), rules=policy(mode=AUTO)))
+    decision = decide(decision_input(starved_gp3(volume=named), rules=policy(mode=AUTO)))
     assert isinstance(decision.answer, Act)
     return decision
 
@@ -47,17 +57,17 @@ def plan_of(decision: Decision) -> Any:
 
 def holding() -> Decision:
     decision = acting()
-    answer = Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=plan_of(decision))
+    answer = Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan_of(decision))
     return replace(decision, answer=answer)
 
 
 def escalating() -> Decision:
     decision = acting()
     answer = Escalate(
-        reason=Reason.BLOCKED_FOR_GOOD,
+        reason=Reason.BLOCKED_PERMANENTLY,
         cause="max_iops is 3,000",
         remedy="raise max_iops to 6,000",
-        would_take=plan_of(decision),
+        proposed_plan=plan_of(decision),
     )
     return replace(decision, answer=answer)
 
@@ -72,21 +82,19 @@ class Rules:
         return replace(policy(), messages_per_hour=self.most)
 
 
-def notifier(
-    topic: Any, *, notes: Any = None, most: int = 20, now: datetime = NOW
-) -> TopicNotifier:
-    return TopicNotifier(
-        topic, topic_arn=TOPIC, notes=notes or MemoryLedger(ACCOUNT, REGION), policies=Rules(most),
+def notifier(topic: Any, *, notes: Any = None, most: int = 20, now: datetime = NOW) -> SnsNotifier:
+    return SnsNotifier(
+        topic, topic_arn=TOPIC, notes=notes or InMemoryLedger(ACCOUNT, REGION), policies=Rules(most),
         clock=lambda: now,
     )  # fmt: skip
 
 
 def subject(decision: Decision, step: Step) -> str:
-    return subject_of(of_decision(decision, step, "it is so"))
+    return subject_of(decision_message(decision, step, "it is so"))
 
 
 def message(decision: Decision, summary: str) -> str:
-    return plain_text(of_decision(decision, Step.APPLIED, summary))
+    return text_of_message(decision_message(decision, Step.APPLIED, summary))
 
 
 def by_mail(said: dict[str, str]) -> str:
@@ -223,7 +231,7 @@ def test_a_volumes_name_cannot_pass_for_a_line_of_ours() -> None:
 
 def test_never_more_than_the_policys_rate_and_what_is_withheld_is_told_with_the_next() -> None:
     topic: Any = FakeTopic()
-    ledger = MemoryLedger(ACCOUNT, REGION)
+    ledger = InMemoryLedger(ACCOUNT, REGION)
     teller = notifier(topic, notes=ledger, most=4)
     for _ in range(10):
         teller.tell(acting(), Step.APPLIED, "done")
@@ -246,8 +254,8 @@ def test_an_unreadable_policy_does_not_lift_the_rate() -> None:
             return PolicyUnreadable(reason="gone")
 
     topic: Any = FakeTopic()
-    teller = TopicNotifier(
-        topic, topic_arn=TOPIC, notes=MemoryLedger(ACCOUNT, REGION), policies=Unreadable(),
+    teller = SnsNotifier(
+        topic, topic_arn=TOPIC, notes=InMemoryLedger(ACCOUNT, REGION), policies=Unreadable(),
         clock=lambda: NOW,
     )  # fmt: skip
     for _ in range(40):
@@ -256,10 +264,10 @@ def test_an_unreadable_policy_does_not_lift_the_rate() -> None:
 
 
 def test_a_message_that_failed_is_counted_with_those_withheld() -> None:
-    ledger = MemoryLedger(ACCOUNT, REGION)
+    ledger = InMemoryLedger(ACCOUNT, REGION)
     topic: Any = FakeTopic(RuntimeError("down"))
     notifier(topic, notes=ledger).tell(acting(), Step.FAILED, "failed")
-    assert ration_in(ledger.note("messages")).withheld == (("failed", 1),)
+    assert parse_rate_window(ledger.note("messages")).withheld == (("failed", 1),)
 
 
 class Silent:
@@ -283,7 +291,7 @@ def test_while_nobody_can_count_a_few_that_matter_are_sent_and_chatter_is_not() 
 
 
 def test_a_count_nobody_can_read_begins_anew() -> None:
-    ledger, topic = MemoryLedger(ACCOUNT, REGION), FakeTopic()
+    ledger, topic = InMemoryLedger(ACCOUNT, REGION), FakeTopic()
     ledger.amend("messages", lambda _: ("{]", None))
     notifier(topic, notes=ledger).tell(acting(), Step.APPLIED, "done")
     assert len(topic.published) == 1
@@ -293,23 +301,23 @@ def test_a_count_nobody_can_read_begins_anew() -> None:
     ("record", "subject_line", "told_of"),
     [
         (
-            switch(f"account#{ACCOUNT}#{REGION}", ENDLESS, at=NOW, who="arn:aws:iam::1:user/ann",
+            pause_record(f"account#{ACCOUNT}#{REGION}", INDEFINITE, at=NOW, who="arn:aws:iam::1:user/ann",
                    body="{}", reason="migration"),
             f"Headroom: paused in account {ACCOUNT}, {REGION}",
             "paused without end by arn:aws:iam::1:user/ann: migration",
         ),
         (
-            switch(f"account#{ACCOUNT}#{REGION}", None, at=NOW, who="ann", body="{}"),
+            pause_record(f"account#{ACCOUNT}#{REGION}", None, at=NOW, who="ann", body="{}"),
             f"Headroom: changes go on in account {ACCOUNT}, {REGION}",
             "resumed by ann",
         ),
         (
-            closed(ref("vol-7").arn, at=NOW, who="ann", reason="fixed", body="{}"),
+            breaker_closed_record(ref("vol-7").arn, at=NOW, who="ann", reason="fixed", body="{}"),
             "Headroom: the breaker of vol-7 was closed",
             "breaker closed by ann: fixed",
         ),
         (
-            closed(f"account#{ACCOUNT}#{REGION}", at=NOW, who="ann", reason="", body="{}"),
+            breaker_closed_record(f"account#{ACCOUNT}#{REGION}", at=NOW, who="ann", reason="", body="{}"),
             "Headroom: the breaker of the account was closed",
             "breaker closed by ann",
         ),
@@ -332,19 +340,19 @@ def owned(handling: CodeOwned) -> Decision:
         ("kubernetes.io/created-for/pvc/namespace", "db"),
     )  # fmt: skip
     rules = policy(infrastructure_as_code=handling)
-    return decide(evidence(starved_gp3(vol=volume(tags=tags)), rules=rules))
+    return decide(decision_input(starved_gp3(vol=volume(tags=tags)), rules=rules))
 
 
 @pytest.mark.parametrize(
-    ("handling", "step"), [(CodeOwned.ACT, Step.APPLIED), (CodeOwned.TELL, Step.DECIDED)]
+    ("handling", "step"), [(CodeOwned.ACT, Step.APPLIED), (CodeOwned.NOTIFY, Step.DECIDED)]
 )
 def test_what_to_write_back_is_told_line_by_line_as_it_is_pasted(
     handling: CodeOwned, step: Step
 ) -> None:
     decision = owned(handling)
-    made = of_decision(decision, step, "told")
+    made = decision_message(decision, step, "told")
     yaml, patch = (part.text for part in decision.write_back)
-    text = plain_text(made)
+    text = text_of_message(made)
     assert yaml in text
     assert patch in text
     told = [str(block.get("text", {}).get("text", "")) for block in blocks(made)]  # type: ignore[attr-defined]
@@ -353,4 +361,4 @@ def test_what_to_write_back_is_told_line_by_line_as_it_is_pasted(
 
 
 def test_what_to_write_back_is_not_told_again_with_the_relief() -> None:
-    assert of_decision(owned(CodeOwned.ACT), Step.RELIEVED, "told").pastes == ()
+    assert decision_message(owned(CodeOwned.ACT), Step.RELIEVED, "told").pastes == ()

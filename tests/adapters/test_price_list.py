@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from headroom.adapters.price_list import PAGES, PriceList, endpoint_region
-from headroom.adapters.price_list_shapes import read_table
+from headroom.adapters.price_list_shapes import parse_volume_offers
 from headroom.ports.storage import ReadFailed
 from tests.adapters.offers import REGIONS, RecordedPriceList, products
 
@@ -21,7 +21,7 @@ TODAY = date(2026, 11, 21)
 def test_all_pages_of_all_families_make_the_table(region: str) -> None:
     recorded = RecordedPriceList()
     read = recorded.price_list().read(region, TODAY)
-    assert read == read_table(products(region), region=region, today=TODAY)
+    assert read == parse_volume_offers(products(region), region=region, today=TODAY)
     assert len(recorded.calls) == 4, "storage has two pages, IOPS and throughput one"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.price_list_shapes import read_table
+from headroom.adapters.price_list_shapes import parse_volume_offers
 from headroom.adapters.price_products import PriceListUnreadable
 from headroom.domain.pricing import catalogue_prices, why_implausible
 from headroom.domain.resources import PriceUnknown, VolumeType
@@ -21,7 +21,7 @@ US = "us-east-1"
 
 
 def read(texts: list[str], region: str = US) -> Any:
-    return read_table(texts, region=region, today=TODAY)
+    return parse_volume_offers(texts, region=region, today=TODAY)
 
 
 @pytest.mark.parametrize("region", [US, "ap-northeast-1"])
@@ -31,7 +31,7 @@ def test_the_list_says_what_the_catalogue_says_but_for_source_and_date(region: s
     assert (listed.gib, listed.iops) == (known.gib, known.iops)
     assert (listed.io2_tier2, listed.io2_tier3) == (known.io2_tier2, known.io2_tier3)
     assert listed.gp3_mibps == known.gp3_mibps
-    assert read(products(region), region).passed_over == ()
+    assert read(products(region), region).skipped_offers == ()
 
 
 def test_a_region_that_the_catalogue_lacks_is_priced_to_the_last_digit() -> None:
@@ -153,14 +153,14 @@ def _reserved_only(product: dict[str, Any], _: dict[str, Any]) -> None:
 def test_a_price_that_is_not_understood_is_no_price(change: Change, said: str | None) -> None:
     found = read(changed(products(US), "EBS:VolumeUsage.gp2", change))
     assert VolumeType.GP2 not in found.table.gib
-    assert [f"EBS:VolumeUsage.gp2: {said}"] * bool(said) == list(found.passed_over)
+    assert [f"EBS:VolumeUsage.gp2: {said}"] * bool(said) == list(found.skipped_offers)
 
 
 def test_two_prices_for_one_thing_are_none() -> None:
     again = changed(products(US), "EBS:VolumeP-IOPS.io2.tier2", costing("0.0500000000"))
     found = read(products(US) + again)
     assert VolumeType.IO2 not in found.table.gib
-    assert found.passed_over == ("EBS:VolumeP-IOPS.io2.tier2: several prices, 0.0455, 0.05",)
+    assert found.skipped_offers == ("EBS:VolumeP-IOPS.io2.tier2: several prices, 0.0455, 0.05",)
 
 
 def test_a_price_announced_for_later_is_not_taken_beside_the_one_in_force() -> None:

@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from headroom.adapters.ledger_schema import STATE, account_key, create_table
 from headroom.adapters.price_store import PriceStore
-from headroom.adapters.prices import KeptPrices, ListedPrices
+from headroom.adapters.prices import ListedPrices, StoredPriceTable
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import PriceUnknown, VolumeType
 from tests.adapters.offers import RecordedPriceList, changed, costing, products, without
@@ -33,10 +33,10 @@ class World:
     listed: RecordedPriceList = field(default_factory=RecordedPriceList)
     now: datetime = NOW
 
-    def function(self, *, may_ask: bool = True) -> KeptPrices:
+    def function(self, *, may_ask: bool = True) -> StoredPriceTable:
         store = PriceStore(self.dynamodb, table="state", account_id=ACCOUNT)
         price_list = self.listed.price_list() if may_ask else None
-        return KeptPrices(store, price_list, clock=lambda: self.now)
+        return StoredPriceTable(store, price_list, clock=lambda: self.now)
 
     @property
     def asked(self) -> int:
@@ -47,7 +47,7 @@ class World:
         )
 
     def lists(self, region: str, texts: list[str]) -> None:
-        self.listed.also[region] = texts
+        self.listed.extra_target[region] = texts
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_a_refused_list_leaves_the_last_one_that_was_believed_and_a_good_one_men
     world.now += timedelta(days=30)
     assert sweep.refresh(US)
     assert sweep.table(US).source == "catalogue (price list refused)"
-    del world.listed.also[US]
+    del world.listed.extra_target[US]
     world.now += HOUR
     assert sweep.refresh(US) is None
     assert sweep.table(US) == good

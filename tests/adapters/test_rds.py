@@ -22,7 +22,7 @@ from headroom.domain.resources import (
     VolumeType,
 )
 from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.adapters.rds_service import Clock, InstanceTypes, RdsService, db, refusal, trio
 from tests.builders import ACCOUNT, NOW, REGION
 from tests.domain.databases import rds
@@ -41,7 +41,7 @@ class Place:
     def __init__(self, *shapes: dict[str, Any], types: tuple[str, ...] = ()) -> None:
         self.service = RdsService.of(*(shapes or (db(),)))
         self.clock = Clock()
-        self.notes = MemoryLedger(account_id=ACCOUNT, region=REGION)
+        self.notes = InMemoryLedger(account_id=ACCOUNT, region=REGION)
         self.storage = RdsStorage(
             self.service, InstanceTypes(*types), notes=self.notes,  # type: ignore[arg-type]
             clock=self.clock, account_id=ACCOUNT, region=REGION,

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from headroom.adapters.price_list import PriceList
 from headroom.adapters.price_products import PriceListUnreadable
-from headroom.adapters.rds_price_list_shapes import ReadDatabases, read_databases
+from headroom.adapters.rds_price_list_shapes import ReadDatabases, parse_database_offers
 from headroom.domain.databases import Deployment, Engine
 from headroom.domain.pricing import catalogue_prices, why_implausible, with_databases
 from headroom.domain.rds_pricing import RdsPrices
@@ -78,7 +78,7 @@ STANDBY = [
 
 
 def read(*products: str, region: str = "us-east-1") -> ReadDatabases:
-    return read_databases(products, region=region, today=TODAY)
+    return parse_database_offers(products, region=region, today=TODAY)
 
 
 def of(found: ReadDatabases, engine: Engine, deployment: Deployment) -> RdsPrices:
@@ -95,7 +95,7 @@ def test_the_list_says_what_the_catalogue_says(deployment: Deployment) -> None:
         if (p.engine, p.deployment) == (Engine.POSTGRESQL, deployment)
     )
     assert of(found, Engine.POSTGRESQL, deployment) == replace(mine, source="price list")
-    assert found.passed_over == ()
+    assert found.skipped_offers == ()
     assert len(found.prices) == 2
 
 
@@ -142,7 +142,7 @@ def test_a_unit_nobody_knows_leaves_the_price_unknown(strange: str, said: str) -
     others = [p for p in SINGLE if "GP3-Throughput" not in p]
     found = read(*others, strange)
     assert of(found, Engine.POSTGRESQL, Deployment.SINGLE_AZ).gp3_mibps is None
-    assert found.passed_over == (f"GP3-Throughput of postgres single-az: {said}",)
+    assert found.skipped_offers == (f"GP3-Throughput of postgres single-az: {said}",)
 
 
 def test_two_prices_for_one_thing_are_none() -> None:
@@ -150,7 +150,9 @@ def test_two_prices_for_one_thing_are_none() -> None:
         *SINGLE, product("GP3-Storage", "0.2"), product("GP3-Storage", "0.3", engine="Any")
     )
     assert GP3 not in of(found, Engine.POSTGRESQL, Deployment.SINGLE_AZ).gib
-    assert found.passed_over == ("GP3-Storage of postgres single-az: several prices, 0.115, 0.2",)
+    assert found.skipped_offers == (
+        "GP3-Storage of postgres single-az: several prices, 0.115, 0.2",
+    )
 
 
 def test_io1_without_a_price_of_its_iops_is_not_sold() -> None:
@@ -183,7 +185,7 @@ def test_a_price_in_the_wrong_unit_costs_its_engine_its_prices_and_nobody_else()
     wrong = product("GP3-Storage", "117.76", engine="MySQL")
     found = read(*SINGLE, wrong)
     assert [p.engine for p in found.prices] == [Engine.POSTGRESQL]
-    assert found.passed_over == (
+    assert found.skipped_offers == (
         "mysql single-az: GiB of gp3 costs 117.76 USD, more than 3 times off the 0.115 it should "
         "be about",
     )
@@ -227,7 +229,7 @@ def test_a_list_of_databases_that_cannot_be_read_hides_no_price_of_a_volume(
 ) -> None:
     read = PriceList(lambda: client, databases=True).read("us-east-1", TODAY)
     assert read.table.databases == ()
-    assert read.passed_over[-1].startswith("databases: ")
+    assert read.skipped_offers[-1].startswith("databases: ")
     assert why_implausible(read.table) is None
     served = with_databases(read.table)
     assert served.source_of(rds(GP3, 300))[0] == "catalogue"

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from headroom.adapters.selection import selected
+from headroom.adapters.selection import select_volumes
 from headroom.ports.storage import ReadFailed, StorageView
 from tests.builders import ACCOUNT, REGION
 
@@ -46,7 +46,7 @@ def made(ec2: Any, *, attached: bool = False, **tags: str) -> str:
 
 
 def found(ec2: Any, **asked: Any) -> dict[str, StorageView]:
-    views = selected(ec2, account_id=ACCOUNT, region=REGION, **asked)
+    views = select_volumes(ec2, account_id=ACCOUNT, region=REGION, **asked)
     return {view.volume.ref.resource_id: view for view in views}
 
 
@@ -93,4 +93,4 @@ def test_a_refused_read_is_said_to_have_failed() -> None:
 
     denied: Any = Denied()
     with pytest.raises(ReadFailed, match="UnauthorizedOperation: not you"):
-        selected(denied, account_id=ACCOUNT, region=REGION)
+        select_volumes(denied, account_id=ACCOUNT, region=REGION)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headroom.adapters.messages import Message, Section
 from headroom.adapters.notifier import LARGEST, envelope
-from headroom.adapters.plain_text import plain_text, subject
+from headroom.adapters.plain_text import subject, text_of_message
 from headroom.adapters.slack_blocks import blocks, escaped
 from headroom.domain.message_rate import Priority
 
@@ -63,7 +63,7 @@ def test_whatever_is_told_sns_takes_it(message: Message) -> None:
     assert len(whole.encode("utf-8", "surrogatepass")) <= LARGEST
     parts = json.loads(whole)
     assert all(isinstance(part, str) for part in parts.values())
-    assert parts["default"] == plain_text(message)
+    assert parts["default"] == text_of_message(message)
 
 
 @given(text=st.text(alphabet="&<>ab", max_size=400), most=st.integers(20, 200))
@@ -94,5 +94,5 @@ def test_the_commands_are_there_however_much_else_is_told() -> None:
         pastes=tuple((f"file {n}", "x" * 2_900) for n in range(40)),
         commands=(("Approve", "headroom approve abc"),),
     )  # fmt: skip
-    assert "headroom approve abc" in plain_text(message)
+    assert "headroom approve abc" in text_of_message(message)
     assert any("headroom approve abc" in text for text in texts(blocks(message)))

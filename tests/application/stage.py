@@ -14,11 +14,11 @@ from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.records import Step
 from headroom.domain.resources import Configuration, Instance, ResourceRef, Volume
-from headroom.domain.standing import CalendarSeen
+from headroom.domain.standing import CalendarState
 from headroom.ports import Ports
 from headroom.ports.metrics import Glance
 from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from headroom.proving.rules import VolumeLifecycle
 from headroom.proving.targets import ModificationRefused
 from tests.builders import ACCOUNT, NOW, REGION, activity, instance, instance_activity, policy
@@ -41,10 +41,10 @@ class Stage:
     unmeasured: set[str] = field(default_factory=set)
     """Volumes whose metrics do not answer."""
     instance: Instance = field(default_factory=instance)
-    closed: dict[str, CalendarSeen] = field(default_factory=dict)
+    closed: dict[str, CalendarState] = field(default_factory=dict)
     """Change Calendars that are not open, by name."""
-    ledger: MemoryLedger = field(
-        default_factory=lambda: MemoryLedger(account_id=ACCOUNT, region=REGION)
+    ledger: InMemoryLedger = field(
+        default_factory=lambda: InMemoryLedger(account_id=ACCOUNT, region=REGION)
     )
 
     def add(self, vol: Volume, *, load: VolumeActivity | None = None) -> ResourceRef:
@@ -58,7 +58,7 @@ class Stage:
     def ports(self) -> Ports:
         ledger = self.ledger
         return Ports(
-            storage=self, metrics=self, ledger=ledger, standings=ledger, scan=ledger,
+            storage=self, metrics=self, ledger=ledger, state_store=ledger, scan=ledger,
             archive=ledger, policies=self, prices=self, notifier=self, calendars=self,
         )  # fmt: skip
 
@@ -181,8 +181,8 @@ class Stage:
         self.told.append((decision.observation.volume.ref.resource_id, step, summary))
 
     # Calendars
-    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarSeen, ...]:
-        found = {n: self.closed.get(n, CalendarSeen(name=n, open=True)) for n in names}
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:
+        found = {n: self.closed.get(n, CalendarState(name=n, open=True)) for n in names}
         over = {n for n, c in found.items() if c.changes_at is not None and c.changes_at <= now}
         return tuple(replace(c, open=c.open or n in over) for n, c in found.items())
 

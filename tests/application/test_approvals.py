@@ -16,7 +16,7 @@ from headroom.domain.pricing import PriceTable
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import PriceUnknown, ResourceRef
 from headroom.domain.windows import parse_window
-from headroom.ports.people import NotAnswered
+from headroom.ports.people import AnswerRejected
 from tests.application.stage import Stage, calm
 from tests.builders import activity, gp3, policy, volume
 
@@ -43,7 +43,9 @@ def minutes(stage: Stage, count: int, *, each: int = 1) -> None:
         sweep(stage.ports, stage.now)
 
 
-def answer(stage: Stage, decision: Decision, step: Step, *, who: str = WHO) -> Record | NotAnswered:
+def answer(
+    stage: Stage, decision: Decision, step: Step, *, who: str = WHO
+) -> Record | AnswerRejected:
     return stage.ledger.answer(decision.decision_id, step, at=stage.now, who=who)
 
 
@@ -64,8 +66,8 @@ def test_nothing_happens_and_nobody_is_asked_again_while_a_request_waits(stage: 
     minutes(stage, 479)
     assert stage.steps(ref) == ["act", "awaiting", "hold"]
     assert [step for _, step, _ in stage.told] == [Step.AWAITING]
-    standing = stage.ledger.standing(ref, stage.now)
-    assert (standing.open_chain, standing.own_increase_usd) == (None, 0)
+    resource_state = stage.ledger.resource_state(ref, stage.now)
+    assert (resource_state.open_chain, resource_state.resource_increase_usd) == (None, 0)
 
 
 def test_the_message_and_the_record_say_why_and_until_when(stage: Stage) -> None:
@@ -110,7 +112,7 @@ def test_a_no_is_quiet_for_24_hours(stage: Stage) -> None:
     assert isinstance(answer(stage, decision, Step.REJECTED), Record)
     minutes(stage, 1)
     assert stage.steps(ref) == ["act", "awaiting", "rejected", "hold"]
-    held = stage.ledger.decision(stage.ledger.standing(ref, stage.now).last_decision_id or "")
+    held = stage.ledger.decision(stage.ledger.resource_state(ref, stage.now).last_decision_id or "")
     assert isinstance(held.answer, Hold)
     assert (held.answer.reason, held.answer.until) == (
         Reason.DECLINED, decision.at + timedelta(hours=24, minutes=3),
@@ -138,7 +140,7 @@ def test_the_first_answer_counts_and_the_second_hears_of_it(stage: Stage, step: 
     assert isinstance(answer(stage, decision, step), Record)
     for again in (Step.APPROVED, Step.REJECTED):
         second = answer(stage, decision, again, who="bob")
-        assert isinstance(second, NotAnswered)
+        assert isinstance(second, AnswerRejected)
         assert second.why == step.value
     assert [r.step for r in stage.ledger.chain(decision.decision_id)][2:] == [step]
 
@@ -147,7 +149,7 @@ def test_an_answer_at_the_minute_of_expiry_is_too_late(stage: Stage) -> None:
     ref, decision = asked(stage)
     stage.later(hours=8)
     late = answer(stage, decision, Step.APPROVED)
-    assert isinstance(late, NotAnswered)
+    assert isinstance(late, AnswerRejected)
     assert (late.why, late.detail) == ("expired", "it expired at 2026-01-05 20:00 UTC")
     minutes(stage, 5)
     assert "intended" not in stage.steps(ref)
@@ -175,7 +177,7 @@ def test_what_is_no_longer_worth_it_is_withdrawn_with_every_verdict(stage: Stage
     minutes(stage, 1)
     last = stage.ledger.chain(decision.decision_id)[-1]
     assert last.step is Step.WITHDRAWN
-    assert "blocked by worth_it" in last.summary
+    assert "blocked by cost_benefit" in last.summary
     assert '"guardrail":"max_iops"' in last.body
     assert stage.view(ref).modification is None
 
@@ -190,7 +192,7 @@ def test_a_volume_that_was_changed_meanwhile_needs_no_answer_any_more(stage: Sta
         Step.WITHDRAWN,
         "the volume is gp3 100 GiB 5000 IOPS 125 MiB/s now, it was gp3 100 GiB 3000 IOPS 125 MiB/s",
     )
-    assert isinstance(answer(stage, decision, Step.APPROVED), NotAnswered)
+    assert isinstance(answer(stage, decision, Step.APPROVED), AnswerRejected)
 
 
 @pytest.mark.parametrize("mode", [Mode.OFF, Mode.OBSERVE])
@@ -270,8 +272,8 @@ def test_a_request_of_a_deleted_volume_ends_with_it(stage: Stage) -> None:
     del stage.volumes[ref.resource_id]
     look(stage.ports, ref, stage.later(minutes=5), trigger="sweep")
     assert stage.ledger.chain(decision.decision_id)[-1].step is Step.GONE
-    assert stage.ledger.standing(ref, stage.now).asking is None
-    assert isinstance(answer(stage, decision, Step.APPROVED), NotAnswered)
+    assert stage.ledger.resource_state(ref, stage.now).approval_request is None
+    assert isinstance(answer(stage, decision, Step.APPROVED), AnswerRejected)
 
 
 @pytest.mark.parametrize(
@@ -345,8 +347,8 @@ def test_an_answer_given_during_a_look_is_not_lost(stage: Stage) -> None:
     ref, decision = asked(stage)
     stage.later(minutes=5)
     answer(stage, decision, Step.APPROVED)
-    stage.ledger.looked(ref, at=stage.now, due_at=stage.now + timedelta(hours=5))
-    stage.ledger.looked(ref, at=stage.now, due_at=None)
+    stage.ledger.reconciled(ref, at=stage.now, due_at=stage.now + timedelta(hours=5))
+    stage.ledger.reconciled(ref, at=stage.now, due_at=None)
     assert due(stage, ref) == stage.now
 
 

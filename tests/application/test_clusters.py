@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.aurora import AuroraStorage
-from headroom.adapters.every_kind import EveryStorage
+from headroom.adapters.aurora import AuroraClusterStorage
+from headroom.adapters.every_kind import StorageByKind
 from headroom.application.look import look
 from headroom.application.remediate import remediate
 from headroom.application.sweep import sweep
@@ -47,14 +47,14 @@ class Clusters(Stage):
 
     service: AuroraService
     days: Days
-    aurora: AuroraStorage
+    aurora: AuroraClusterStorage
 
     @classmethod
     def of(cls, *, ios: list[float | None] | None = None, **changes: Any) -> Clusters:
         made = cls(rules=policy())
         made.service = AuroraService(cluster=orders(**changes))
         made.days = Days(ios_a_day=list(BUSY if ios is None else ios))
-        made.aurora = AuroraStorage(
+        made.aurora = AuroraClusterStorage(
             made.service, metrics=made.days, prices=made.days, notes=made.ledger,
             clock=lambda: made.now, account_id=ACCOUNT, region=REGION,
         )  # fmt: skip
@@ -68,7 +68,7 @@ class Clusters(Stage):
         return self.aurora.fleet()
 
     def view(self, ref: ResourceRef) -> StorageView:
-        return EveryStorage({Kind.AURORA: self.aurora}).view(ref)
+        return StorageByKind({Kind.AURORA: self.aurora}).view(ref)
 
     def glance(self, views: Any, now: datetime) -> dict[str, Glance]:
         return {}
@@ -110,7 +110,7 @@ def test_a_cluster_whose_io_is_most_of_its_bill_is_switched_once_and_seen_in_its
     assert [(step, "is in force" in said) for _, step, said in stage.told] == [
         (Step.APPLIED, False), (Step.RELIEVED, True),
     ]  # fmt: skip
-    known = stage.ledger.standing(ORDERS, stage.now).modifications
+    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
     assert [(m.by, m.target) for m in known] == [("headroom", configuration_of(IO_OPTIMIZED))]
 
 
@@ -149,7 +149,7 @@ def test_a_rule_that_names_the_kind_enrols_a_cluster() -> None:
         ({"PendingModifiedValues": {"StorageType": "aurora-iopt1"}}, Guardrail.PENDING_CHANGES),
         ({"Status": "backing-up"}, Guardrail.DATABASE_STATE),
         ({"EngineVersion": "13.9"}, Guardrail.ENGINE_VERSION),
-        ({"IOOptimizedNextAllowedModificationTime": NOW + timedelta(days=3)}, Guardrail.MODE_GATE),
+        ({"IOOptimizedNextAllowedModificationTime": NOW + timedelta(days=3)}, Guardrail.MODE_CHANGE_INTERVAL),
         ({"TagList": [{"Key": "headroom", "Value": "auto"},
                       {"Key": "headroom:group", "Value": "data"}]}, Guardrail.GROUP),
         ({"TagList": [{"Key": "headroom", "Value": "auto"},
@@ -212,7 +212,7 @@ def test_the_pause_a_freeze_and_a_full_account_hold_for_clusters() -> None:
             stage.rules = policy(change_windows=(parse_window("Sat 00:00-24:00 UTC"),))
         decision = stage.decided()
         assert guardrail in blocking(decision), decision.summary
-        assert decision.answer.reason is Reason.BLOCKED_FOR_NOW
+        assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
         assert stage.service.changes == []
 
 
@@ -260,12 +260,12 @@ def test_a_refusal_is_taken_for_what_it_means_and_waited_after(
     stage.service.fails_with = refusal(code, message)
     stage.look()
     assert stage.steps(ORDERS) == ["act", "intended", "refused"]
-    standing = stage.ledger.standing(ORDERS, stage.now)
-    assert standing.failures_in_a_row == failures
-    assert standing.retry_not_before is not None
+    resource_state = stage.ledger.resource_state(ORDERS, stage.now)
+    assert resource_state.failures_in_a_row == failures
+    assert resource_state.retry_not_before is not None
     stage.later(minutes=5)
     decision = stage.decided()
-    assert blocking(decision) == {Guardrail.BACK_OFF}
+    assert blocking(decision) == {Guardrail.RETRY_BACKOFF}
     assert stage.service.changes == []
 
 
@@ -305,14 +305,14 @@ def test_what_a_person_approved_is_done_once_and_what_they_undo_is_undone() -> N
     stage.later(minutes=15)
     stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
     stage.look()
-    asked = stage.ledger.ask_rollback(
+    asked = stage.ledger.request_rollback(
         decision.decision_id, at=stage.now, who="alice", reason="we measure"
     )
     assert isinstance(asked, Record), asked
     stage.later(minutes=1)
     back = stage.decided()
     assert isinstance(back.answer, Act), back.summary
-    assert back.rolls_back == decision.decision_id
+    assert back.rollback_of == decision.decision_id
     assert "I/O-Optimized again only from 2026" in back.summary
     assert back.answer.plan.target == configuration_of(STANDARD)
     assert [c["StorageType"] for c in stage.service.changes] == ["aurora-iopt1", "aurora"]
@@ -346,7 +346,7 @@ def test_what_somebody_put_back_is_theirs_and_not_done_again_at_once() -> None:
         stage.look()
         stage.later(days=1)
     assert len(stage.service.changes) == 1
-    assert [m.by for m in stage.ledger.standing(ORDERS, stage.now).modifications] == [
+    assert [m.by for m in stage.ledger.resource_state(ORDERS, stage.now).modifications] == [
         "headroom", "other",
     ]  # fmt: skip
 
@@ -377,7 +377,7 @@ def test_a_week_after_a_switch_its_bill_is_told_beside_the_forecast_once() -> No
         if d.cluster is not None and d.cluster.check is not None
     ]
     assert [c.switch.decision_id for c in checks] == [first.decision_id]
-    assert abs(checks[0].off_percent) < 1
+    assert abs(checks[0].deviation_percent) < 1
 
 
 def decisions(stage: Clusters) -> list[Decision]:
@@ -418,14 +418,14 @@ def test_back_to_standard_only_on_days_under_io_optimized_and_with_the_way_open(
             IOOptimizedNextAllowedModificationTime=NOW + opens,
         )  # fmt: skip
         decision = stage.decided()
-        assert decision.answer.reason is (Reason.CHEAPER if acts else Reason.BLOCKED_FOR_NOW)
+        assert decision.answer.reason is (Reason.CHEAPER if acts else Reason.BLOCKED_TEMPORARILY)
         assert [c["StorageType"] for c in stage.service.changes] == ["aurora"] * acts
         if isinstance(decision.answer, Hold):
-            assert blocking(decision) == {Guardrail.MODE_WAY_BACK}
+            assert blocking(decision) == {Guardrail.MODE_REVERSIBLE}
             assert decision.answer.until == NOW + opens
     unknown = Clusters.of(ios=list(QUIET), StorageType="aurora-iopt1")  # since when is not told
     for _ in range(14):
-        assert unknown.decided().answer.reason is Reason.DATA_TOO_THIN
+        assert unknown.decided().answer.reason is Reason.NOT_ENOUGH_DATA
         unknown.later(days=1)
     assert unknown.service.changes == []
     for _ in range(16):  # AWS names no gate: it counts as shut for thirty days since it was seen
@@ -469,7 +469,7 @@ def test_a_cluster_that_is_gone_lets_go_of_what_was_open() -> None:
     stage.later(minutes=15)
     assert stage.look() is None
     assert stage.steps(ORDERS)[-1] == "gone"
-    assert stage.ledger.standing(ORDERS, stage.now).open_chain is None
+    assert stage.ledger.resource_state(ORDERS, stage.now).open_chain is None
 
 
 def test_for_speed_it_costs_no_more_than_its_owner_allows_and_that_is_reserved() -> None:
@@ -491,7 +491,7 @@ def test_for_speed_it_costs_no_more_than_its_owner_allows_and_that_is_reserved()
         )  # fmt: skip
         decision = stage.decided()
         assert isinstance(decision.answer, Act) is acts, decision.summary
-        own = stage.ledger.standing(ORDERS, stage.now).own_increase_usd
+        own = stage.ledger.resource_state(ORDERS, stage.now).resource_increase_usd
         if isinstance(decision.answer, Act):
             assert decision.answer.reason is Reason.SLOW_COMMITS
             assert own == decision.answer.plan.price_change_usd > 0
@@ -538,12 +538,12 @@ def test_another_cluster_under_an_old_name_begins_anew() -> None:
     stage.decided()
     stage.service.lands(DbClusterResourceId="cluster-NEW", StorageType="aurora")
     stage.later(minutes=11)
-    before = stage.ledger.standing(ORDERS, stage.now)
+    before = stage.ledger.resource_state(ORDERS, stage.now)
     assert before.enrolment_usd is not None
     stage.days.ios_a_day = list(QUIET)
     stage.look()
     assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "gone"]
-    after = stage.ledger.standing(ORDERS, stage.now)
+    after = stage.ledger.resource_state(ORDERS, stage.now)
     assert after.enrolment_usd != before.enrolment_usd
     assert after.modifications == ()
 

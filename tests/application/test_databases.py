@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.messages import of_decision
+from headroom.adapters.messages import decision_message
 from headroom.adapters.rds import RdsStorage
 from headroom.adapters.rds_classes import InstanceClasses
 from headroom.application.look import look
@@ -115,7 +115,7 @@ def test_a_database_that_runs_out_of_credits_gets_gp3_in_one_call_and_is_seen_re
         stage.look_on()
     assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
     assert len(stage.service.changes) == 1  # one slot, and nothing counted as somebody else's
-    known = stage.ledger.standing(ORDERS, stage.now).modifications
+    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
     assert [m.by for m in known] == ["headroom"]
 
 
@@ -162,9 +162,9 @@ def test_a_lost_call_that_rds_is_at_work_on_without_naming_it_is_waited_for() ->
     stage.look_on()
     assert stage.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
     assert len(stage.service.changes) == 1
-    known = stage.ledger.standing(ORDERS, stage.now).modifications
+    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
     assert [m.by for m in known] == ["headroom"]  # the owner's price base is not moved by it
-    assert stage.ledger.standing(ORDERS, stage.now).own_increase_usd >= 0
+    assert stage.ledger.resource_state(ORDERS, stage.now).resource_increase_usd >= 0
 
 
 def test_a_pending_change_of_somebody_else_holds_everything_and_says_so() -> None:
@@ -240,7 +240,7 @@ def test_size_has_one_owner() -> None:
     stage = Databases.of(spending(), MaxAllocatedStorage=2_000)
     decision = stage.look()
     grown = [j for j in decision.judgements if j.plan.grows]
-    assert all(Guardrail.SIZE_OWNER in {v.guardrail for v in j.blocking} for j in grown)
+    assert all(Guardrail.STORAGE_AUTOSCALING in {v.guardrail for v in j.blocking} for j in grown)
     assert isinstance(decision.answer, Act)  # IOPS are still ours to set
     assert decision.answer.plan.target.size_gib == 500
 
@@ -261,7 +261,7 @@ def test_growth_by_rds_itself_counts_as_somebody_elses_change() -> None:
     for _ in range(3):
         stage.later(minutes=5)
         stage.look()
-    known = stage.ledger.standing(ORDERS, stage.now).modifications
+    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
     assert [m.by for m in known] == ["other"]
 
 
@@ -367,12 +367,12 @@ def test_what_was_not_sent_is_not_called_a_refusal_of_aws() -> None:
     assert stage.steps(ORDERS) == ["act", "intended", "refused"]
     ((_, step, said),) = stage.told
     assert (step, said.startswith("not sent: ApplyImmediately would apply")) == (Step.REFUSED, True)
-    message = of_decision(stage.ledger.decision(last_of(stage)), step, said)
+    message = decision_message(stage.ledger.decision(last_of(stage)), step, said)
     assert message.headline == "orders was not changed"
 
 
 def last_of(stage: Databases) -> str:
-    found = stage.ledger.standing(ORDERS, stage.now).last_decision_id
+    found = stage.ledger.resource_state(ORDERS, stage.now).last_decision_id
     assert found is not None
     return found
 
@@ -383,13 +383,13 @@ def test_another_database_under_an_old_name_begins_anew_with_the_same_look() -> 
     stage.service.settles()
     stage.later(minutes=12)
     stage.look_on()
-    dear = stage.ledger.standing(ORDERS, stage.now).enrolment_usd
+    dear = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
     stage.service.instances["orders"] = db(DbiResourceId="db-2", AllocatedStorage=100)
     stage.loads["orders"] = activity([50.0] * 180, iops_check=None, mibps_check=None, balance=99.0)
     decision = stage.look()
     assert stage.steps(ORDERS)[3:] == ["gone", "hold"]
-    assert decision.standing.modifications == ()
-    known = stage.ledger.standing(ORDERS, stage.now)
+    assert decision.resource_state.modifications == ()
+    known = stage.ledger.resource_state(ORDERS, stage.now)
     assert dear is not None
     assert known.enrolment_usd is not None
     assert known.enrolment_usd < dear  # what the old one cost allows the new one nothing
@@ -400,14 +400,14 @@ def test_what_its_owner_made_single_az_is_counted_from_its_new_price() -> None:
     calm = activity([50.0] * 180, iops_check=None, mibps_check=None, balance=99.0)
     stage = Databases.of(calm, MultiAZ=True)
     stage.look()
-    of_two = stage.ledger.standing(ORDERS, stage.now).enrolment_usd
+    of_two = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
     stage.service.instances["orders"]["MultiAZ"] = False
     stage.later(minutes=15)
     stage.look()
-    of_one = stage.ledger.standing(ORDERS, stage.now).enrolment_usd
+    of_one = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
     assert of_two is not None
     assert of_one == of_two / 2  # or half its price would be room for what nobody agreed to
-    assert [m.by for m in stage.ledger.standing(ORDERS, stage.now).modifications] == ["other"]
+    assert [m.by for m in stage.ledger.resource_state(ORDERS, stage.now).modifications] == ["other"]
 
 
 def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vain() -> None:

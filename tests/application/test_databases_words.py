@@ -33,7 +33,7 @@ def read_by_people(stage: Databases) -> list[str]:
     span = timedelta(days=40)
     for record in stage.ledger.by_resource(ORDERS.arn, since=NOW - span, until=NOW + span):
         found.append(record.summary)
-    last = stage.ledger.standing(ORDERS, stage.now).last_decision_id
+    last = stage.ledger.resource_state(ORDERS, stage.now).last_decision_id
     if last is not None:
         decision = stage.ledger.decision(last)
         found += [decision.summary, decision.diagnosis.explanation]

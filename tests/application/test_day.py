@@ -11,17 +11,24 @@ from typing import Any
 import pytest
 
 from headroom.application import day as application_day
-from headroom.application.day import LISTED, MOST_READ, NOTE, tell_day
+from headroom.application.day import LISTED, MOST_READ, NOTE, send_digest
 from headroom.domain.answers import Hold, Reason
 from headroom.domain.daily import TimeOfDay, time_of_day
-from headroom.domain.day import LEASE, SETTLING, Day, DayMark, mark_in, text_of
-from headroom.domain.message_rate import Priority, admit, ration_in
+from headroom.domain.day import (
+    LEASE,
+    SETTLING,
+    DailyDigest,
+    DigestCursor,
+    parse_digest_cursor,
+    text_of,
+)
+from headroom.domain.message_rate import Priority, admit_message, parse_rate_window
 from headroom.domain.message_rate import text_of as ration_text
 from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.domain.queue_place import Waiting
+from headroom.domain.queue_place import QueueEntry
 from headroom.domain.records import Record, Step
-from headroom.ports.telling import Delivery, Recorded, Telling
-from headroom.proving.memory import MemoryLedger
+from headroom.ports.telling import Delivery, Recorded, Reporting
+from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, REGION, policy, ref
 from tests.contracts.decisions import act, append, broken, escalate, hold, intended
 
@@ -34,13 +41,13 @@ MINUTE = timedelta(minutes=1)
 class People:
     """Hears days, or cannot be told."""
 
-    days: list[Day] = field(default_factory=list)
+    days: list[DailyDigest] = field(default_factory=list)
     error: Exception | None = None
 
     def announce(self, record: Record) -> None:
         raise AssertionError
 
-    def report(self, day: Day) -> None:
+    def report(self, day: DailyDigest) -> None:
         if self.error is not None:
             raise self.error
         self.days.append(day)
@@ -61,21 +68,23 @@ class Rules:
 
 class Scene:
     def __init__(self, ledger: Any = None, at: str | None = "07:00") -> None:
-        self.ledger = ledger or MemoryLedger(ACCOUNT, REGION)
+        self.ledger = ledger or InMemoryLedger(ACCOUNT, REGION)
         self.people = People()
         due = None if at is None else time_of_day(at)
         self.rules = Rules(replace(policy(), digest=due))
-        self.ledger.amend(NOTE, lambda _: (text_of(DayMark(told=SEVEN - timedelta(days=1))), None))
+        self.ledger.amend(
+            NOTE, lambda _: (text_of(DigestCursor(told=SEVEN - timedelta(days=1))), None)
+        )
 
-    def tell(self, now: datetime) -> Day | None:
+    def tell(self, now: datetime) -> DailyDigest | None:
         ledger = self.ledger
-        telling = Telling(
-            notes=ledger, glimpses=ledger, ledger=ledger, standings=ledger, switches=ledger,
+        telling = Reporting(
+            notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
             policies=self.rules, events=NoBus(), announcer=self.people,
         )  # fmt: skip
-        return tell_day(telling, now, account_id=ACCOUNT, region=REGION)
+        return send_digest(telling, now, account_id=ACCOUNT, region=REGION)
 
-    def day(self) -> Day:
+    def day(self) -> DailyDigest:
         """The day as it is told a few minutes after seven."""
         self.tell(SEVEN + SETTLING)
         (day,) = self.people.days
@@ -92,7 +101,7 @@ class Scene:
 def observing(name: str, at: datetime = BEFORE) -> Any:
     base = act(name, f"vol-{name}", at=at)
     plan = base.answer.plan  # type: ignore[union-attr]
-    answer = Hold(reason=Reason.OBSERVE_ONLY, until=None, would_take=plan)
+    answer = Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     return replace(base, answer=answer, summary=f"held (observe only); would take {plan.target}")
 
 
@@ -107,7 +116,7 @@ def test_a_day_tells_changes_with_their_price_and_whether_they_helped() -> None:
         "vol-a": Step.RELIEVED, "vol-b": Step.INEFFECTIVE, "vol-c": None,
     }  # fmt: skip
     assert dict(day.ended) == {"relieved": 1, "ineffective": 1}
-    assert [g.step for g in day.went_wrong.shown] == [Step.INEFFECTIVE]
+    assert [g.step for g in day.unsuccessful.shown] == [Step.INEFFECTIVE]
     assert day.increase_usd == Decimal(150)
     assert day.limit_usd == Decimal(2_000)
 
@@ -120,7 +129,7 @@ def test_a_day_tells_what_would_have_been_done_grouped_with_prices() -> None:
     scene.ledger.decided(hold("h", "vol-h", at=BEFORE), due_at=None)
     day = scene.day()
     (group,) = day.observed
-    price = observing("x").answer.would_take.price_change_usd
+    price = observing("x").answer.proposed_plan.price_change_usd
     assert (group.kind, group.volumes) == ("gp3 raised", 8)
     assert group.price_change_usd == 8 * price
     assert day.held == 8
@@ -133,8 +142,10 @@ def test_a_day_tells_what_is_stopped_what_needs_somebody_and_what_was_withheld()
     scene.ledger.pause(None, at=BEFORE, who="ann")
 
     def withheld(text: str) -> tuple[str, None]:
-        ration, _ = admit(ration_in(text), "applied", Priority.ROUTINE, now=BEFORE, most=1)
-        return ration_text(ration), None
+        rate_window, _ = admit_message(
+            parse_rate_window(text), "applied", Priority.ROUTINE, now=BEFORE, most=1
+        )
+        return ration_text(rate_window), None
 
     scene.ledger.amend("messages", withheld)
     day = scene.day()
@@ -142,9 +153,9 @@ def test_a_day_tells_what_is_stopped_what_needs_somebody_and_what_was_withheld()
     assert day.pause is not None
     assert [b.resource.rsplit("/", 1)[-1] for b in day.breakers] == ["vol-b"]
     assert day.escalated.count == 1
-    assert day.went_wrong.count == 5
+    assert day.unsuccessful.count == 5
     assert day.withheld == (("applied", 1),)
-    assert ration_in(scene.ledger.note("messages")).of_day == (), "told once"
+    assert parse_rate_window(scene.ledger.note("messages")).of_day == (), "told once"
 
 
 def test_an_empty_day_is_not_told_and_neither_is_it_later() -> None:
@@ -212,7 +223,7 @@ def test_a_function_that_died_while_telling_is_followed_by_another() -> None:
     scene = Scene()
     scene.changed("a")
     now = SEVEN + SETTLING
-    held = DayMark(told=SEVEN - timedelta(days=1), lease_until=now + LEASE)
+    held = DigestCursor(told=SEVEN - timedelta(days=1), lease_until=now + LEASE)
     scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
     assert scene.tell(now) is None
     assert scene.tell(now + LEASE) is not None
@@ -288,12 +299,12 @@ def test_what_waits_for_a_person_is_told_until_somebody_answered() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"told":"2026-01-01T07:00","lease_until":null}'])
 def test_what_is_no_mark_begins_anew(text: str) -> None:
-    assert mark_in(text) == DayMark()
+    assert parse_digest_cursor(text) == DigestCursor()
 
 
 def test_what_waits_in_the_queue_is_counted() -> None:
     scene = Scene()
     for name in ("q1", "q2"):
-        waiting = Waiting(since=BEFORE, starved_minutes=3)
-        scene.ledger.looked(ref(f"vol-{name}"), at=BEFORE, due_at=None, waiting=waiting)
+        waiting = QueueEntry(since=BEFORE, starved_minutes=3)
+        scene.ledger.reconciled(ref(f"vol-{name}"), at=BEFORE, due_at=None, waiting=waiting)
     assert scene.day().queued == 2

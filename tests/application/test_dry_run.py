@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import pytest
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.rds import RdsStorage
-from headroom.application.dry_run import NothingIsWritten, _dry, foresee
+from headroom.application.dry_run import ReadOnlyViolation, _dry, decide_dry_run
 from headroom.application.look import look
-from headroom.cli.reading import Unnoted
+from headroom.cli.reading import WithoutBookmarks
 from headroom.domain.answers import Act, Hold
 from headroom.domain.limits import Mode, TagsMay
 from headroom.domain.records import Step
@@ -43,7 +43,7 @@ class DryDatabases(Databases):
 
     def keep_nothing(self) -> DryDatabases:
         self.rds = RdsStorage(
-            self.service, InstanceTypes(), notes=Unnoted(self.ledger),  # type: ignore[arg-type]
+            self.service, InstanceTypes(), notes=WithoutBookmarks(self.ledger),  # type: ignore[arg-type]
             clock=lambda: self.now, account_id=ACCOUNT, region=REGION,
         )  # fmt: skip
         return self
@@ -62,7 +62,7 @@ def test_a_dry_run_of_a_volume_decides_as_the_look_does_and_writes_nothing() -> 
     stage = starved()
     ref = stage.add(volume(gp3(400)))
     before = kept(stage)
-    found = foresee(stage.ports, ref, stage.now)
+    found = decide_dry_run(stage.ports, ref, stage.now)
     assert kept(stage) == before
     assert stage.told == []
     real = Stage(rules=stage.rules)
@@ -79,7 +79,7 @@ def test_a_dry_run_of_a_database_decides_as_the_look_does_and_notes_nothing() ->
     assert isinstance(stage, DryDatabases)
     stage.keep_nothing()
     before = kept(stage)
-    decision = foresee(stage.ports, ORDERS, stage.now).decision
+    decision = decide_dry_run(stage.ports, ORDERS, stage.now).decision
     assert kept(stage) == before
     assert stage.service.changes == []
     assert decision.answer == Databases.of(spending()).look().answer
@@ -92,7 +92,7 @@ def test_what_somebody_else_just_changed_is_counted_though_it_is_not_written_dow
     stage = starved()
     ref = stage.add(volume(gp3(400)))
     for hours in (5, 9, 13):
-        stage.ledger.saw_modifications(
+        stage.ledger.save_modifications(
             ref, [KnownModification(started_at=stage.now - timedelta(hours=hours), by="other")],
             now=stage.now,
         )  # fmt: skip
@@ -101,9 +101,9 @@ def test_what_somebody_else_just_changed_is_counted_though_it_is_not_written_dow
         throughput_mibps=125,
     )  # fmt: skip
     before = kept(stage)
-    decision = foresee(stage.ports, ref, stage.now).decision
+    decision = decide_dry_run(stage.ports, ref, stage.now).decision
     assert kept(stage) == before
-    assert len(decision.standing.modifications) == 4
+    assert len(decision.resource_state.modifications) == 4
     assert isinstance(decision.answer, Hold)
 
 
@@ -114,9 +114,9 @@ def test_the_owners_own_change_is_the_price_to_compare_with_in_a_dry_run_too() -
     stage.later(hours=2)
     Stage.change(stage, ref, gp3(400, 6_000))
     stage.later(hours=2)
-    decision = foresee(stage.ports, ref, stage.now).decision
-    assert decision.standing.enrolment_usd == Decimal("47.00")
-    assert stage.ledger.standing(ref, stage.now).enrolment_usd == Decimal("32.00")
+    decision = decide_dry_run(stage.ports, ref, stage.now).decision
+    assert decision.resource_state.enrolment_usd == Decimal("47.00")
+    assert stage.ledger.resource_state(ref, stage.now).enrolment_usd == Decimal("32.00")
 
 
 def test_a_change_of_ours_that_is_not_over_is_said() -> None:
@@ -124,7 +124,7 @@ def test_a_change_of_ours_that_is_not_over_is_said() -> None:
     ref = real.add(volume(gp3(400)))
     done = look(real.ports, ref, real.now, trigger="alarm", must_record=True)
     assert done is not None
-    found = foresee(real.ports, ref, real.later(minutes=1))
+    found = decide_dry_run(real.ports, ref, real.later(minutes=1))
     (said,) = found.remarks
     assert said.startswith(f"a change of ours is not over ({done.decision_id}, applied)")
     assert not isinstance(found.decision.answer, Act)
@@ -134,7 +134,7 @@ def test_what_is_not_even_looked_at_is_said() -> None:
     stage = starved(mode=Mode.OFF, tags_may=TagsMay.NARROW)
     ref = stage.add(volume(gp3(400)))
     assert look(stage.ports, ref, stage.now, trigger="sweep") is None
-    found = foresee(stage.ports, ref, stage.now)
+    found = decide_dry_run(stage.ports, ref, stage.now)
     assert found.remarks[0].startswith("its mode is off: it is not looked at")
     assert not isinstance(found.decision.answer, Act)
 
@@ -142,7 +142,7 @@ def test_what_is_not_even_looked_at_is_said() -> None:
 def test_every_way_to_write_is_shut() -> None:
     stage = starved()
     ref = stage.add(volume(gp3(400)))
-    decision = foresee(stage.ports, ref, stage.now).decision
+    decision = decide_dry_run(stage.ports, ref, stage.now).decision
     ports, now = _dry(stage.ports), stage.now
     shut: tuple[Any, ...] = (
         lambda: ports.storage.apply(ref, expected=gp3(), seen=None, target=gp3()),
@@ -151,14 +151,14 @@ def test_every_way_to_write_is_shut() -> None:
         lambda: ports.ledger.intend_together([decision], lease_until=now, now=now),
         lambda: ports.ledger.append("d", Step.GONE, ref=ref, at=now, summary="", body={},
                                     fencing=None, due_at=None),
-        lambda: ports.standings.looked(ref, at=now, due_at=None),
-        lambda: ports.standings.forget(ref, at=now),
+        lambda: ports.state_store.reconciled(ref, at=now, due_at=None),
+        lambda: ports.state_store.forget(ref, at=now),
         lambda: ports.scan.claim_scan(now, 900),
         lambda: ports.archive.reject("e", reason="", excerpt="", at=now),
         lambda: ports.notifier.tell(decision, Step.DECIDED, ""),
     )  # fmt: skip
     for write in shut:
-        with pytest.raises(NothingIsWritten):
+        with pytest.raises(ReadOnlyViolation):
             write()
 
 
@@ -166,8 +166,8 @@ def test_calendars_are_asked_as_the_look_asks_them() -> None:
     stage = starved()
     stage.rules = replace(policy(mode=Mode.AUTO), calendars=("freeze",))
     ref = stage.add(volume(gp3(400)))
-    decision = foresee(stage.ports, ref, stage.now).decision
-    assert [calendar.name for calendar in decision.standing.calendars] == ["freeze"]
+    decision = decide_dry_run(stage.ports, ref, stage.now).decision
+    assert [calendar.name for calendar in decision.resource_state.calendars] == ["freeze"]
 
 
 class DryClusters(Clusters):
@@ -177,8 +177,8 @@ class DryClusters(Clusters):
         raise AssertionError("storage was changed")
 
     def keep_nothing(self) -> DryClusters:
-        self.aurora = AuroraStorage(
-            self.service, metrics=self.days, prices=self.days, notes=Unnoted(self.ledger),
+        self.aurora = AuroraClusterStorage(
+            self.service, metrics=self.days, prices=self.days, notes=WithoutBookmarks(self.ledger),
             clock=lambda: self.now, account_id=ACCOUNT, region=REGION,
         )  # fmt: skip
         return self
@@ -194,7 +194,7 @@ def test_a_dry_run_of_an_aurora_cluster_decides_as_the_look_does_and_notes_nothi
     stage.keep_nothing()
     before = kept(stage)
     name = "orders" if kind is Kind.AURORA else "cluster:orders"
-    decision = foresee(
+    decision = decide_dry_run(
         stage.ports, replace(CLUSTER, kind=kind, resource_id=name), stage.now
     ).decision
     assert kept(stage) == before

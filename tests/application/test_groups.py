@@ -60,7 +60,7 @@ def said(decision: Decision) -> str:
     """What the guardrail of sets said about the plan it would have taken."""
     answer = decision.answer
     assert isinstance(answer, Hold | Escalate)
-    (judged,) = [j for j in decision.judgements if j.plan == answer.would_take]
+    (judged,) = [j for j in decision.judgements if j.plan == answer.proposed_plan]
     (verdict,) = [v for v in judged.verdicts if v.guardrail is Guardrail.GROUP]
     assert not verdict.allows
     return verdict.detail
@@ -183,7 +183,7 @@ def too_narrow(stage: Stage) -> None:
 def no_slot_left(stage: Stage) -> None:
     starts = [stage.now - timedelta(hours=hours) for hours in (20, 12, 4)]
     known = [KnownModification(started_at=at, by="other") for at in starts]
-    stage.ledger.saw_modifications(ref("vol-3"), known, now=stage.now)
+    stage.ledger.save_modifications(ref("vol-3"), known, now=stage.now)
 
 
 def budget_for_three(stage: Stage) -> None:
@@ -249,7 +249,7 @@ def two_names(stage: Stage) -> None:
         (another_size, "its volumes have different sizes (100, 200 GiB)", False),
         (unmeasured, "vol-3 could not be read: metrics of vol-3 did not answer", True),
         (shared, "vol-3 may not (multi_attach)", False),
-        (managed, "vol-3 may not (other_owner)", False),
+        (managed, "vol-3 may not (managed_elsewhere)", False),
         (too_narrow, "vol-3 may not (max_iops)", False),
         (no_slot_left, "vol-3 may not (slots)", True),
         (budget_for_three, "may not (price_per_account)", False),
@@ -270,8 +270,8 @@ def test_if_one_may_not_nobody_moves_and_the_record_says_who(
     assert {name: life.starts for name, life in stage.lifecycles.items()} == before
     assert isinstance(decision.answer, Hold if passes else Escalate)
     assert why in said(decision)
-    standing = stage.ledger.standing(ref("vol-1"), stage.now)
-    assert standing.account_increase_usd == 0
+    resource_state = stage.ledger.resource_state(ref("vol-1"), stage.now)
+    assert resource_state.account_increase_usd == 0
     assert stage.steps(ref("vol-1")) == ["hold" if passes else "escalate"]
 
 
@@ -368,7 +368,9 @@ def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_told_une
     assert message.startswith("the set data is uneven: vol-1, vol-2 changed to gp3")
     assert told in message
     assert "vol-4 not sent" in message
-    own = [stage.ledger.standing(ref(name), stage.now).own_increase_usd > 0 for name in SET]
+    own = [
+        stage.ledger.resource_state(ref(name), stage.now).resource_increase_usd > 0 for name in SET
+    ]
     assert own == [True, True, recorded == "unknown", False]
 
 
@@ -521,7 +523,7 @@ def test_whatever_the_loads_a_set_is_never_left_uneven_unless_aws_refuses(
         for name in data.draw(st.permutations(names)):
             remediate(stage.ports, alarm(ref(name)), stage.now)
         assert len({now(stage, name) for name in names}) == 1
-        known = stage.ledger.standing(ref(names[0]), stage.now)
+        known = stage.ledger.resource_state(ref(names[0]), stage.now)
         assert known.account_increase_usd <= budget
         stage.later(hours=7)
 

@@ -31,14 +31,14 @@ def test_a_volume_deleted_under_an_open_change_ends_its_chain_and_frees_its_mone
 ) -> None:
     vol = stage.add(volume())
     (decision,) = remediate(stage.ports, alarm(vol), stage.now)
-    assert stage.ledger.standing(vol, stage.now).account_increase_usd > 0
+    assert stage.ledger.resource_state(vol, stage.now).account_increase_usd > 0
     delete(stage, "vol-1")
     stage.later(minutes=15)
     sweep(stage.ports, stage.now)
     chain = stage.ledger.chain(decision.decision_id)
     assert chain[-1].step is Step.GONE
     assert broken_link(chain) is None
-    assert stage.ledger.standing(vol, stage.now).account_increase_usd == 0
+    assert stage.ledger.resource_state(vol, stage.now).account_increase_usd == 0
     assert stage.ledger.due(stage.now + timedelta(days=400), 10) == ()
 
 
@@ -51,16 +51,16 @@ def test_a_volume_deleted_after_its_change_landed_frees_its_money_too(stage: Sta
     assert "relieved" in stage.steps(vol)
     delete(stage, "vol-1")
     remediate(stage.ports, alarm(vol), stage.now)
-    assert stage.ledger.standing(vol, stage.now).account_increase_usd == 0
+    assert stage.ledger.resource_state(vol, stage.now).account_increase_usd == 0
 
 
 def test_volumes_that_are_gone_never_stand_in_the_way_of_the_living(stage: Stage) -> None:
     gone = [stage.add(volume(ref=ref(f"vol-gone-{n}"))) for n in range(200)]
     for each in gone:
-        stage.ledger.looked(each, at=stage.now, due_at=stage.now - timedelta(hours=1))
+        stage.ledger.reconciled(each, at=stage.now, due_at=stage.now - timedelta(hours=1))
         delete(stage, each.resource_id)
     alive = stage.add(volume(ref=ref("vol-alive")))
-    stage.ledger.looked(alive, at=stage.now, due_at=stage.now)
+    stage.ledger.reconciled(alive, at=stage.now, due_at=stage.now)
     for _ in range(2):
         sweep(stage.ports, stage.later(minutes=1), scan_every_s=10**9)
     assert stage.steps(alive) == ["act", "intended", "applied"]
@@ -91,7 +91,7 @@ def test_one_contributor_that_cannot_be_read_does_not_hide_the_others(stage: Sta
     stage.pressed = {"vol-a", "vol-b"}
     stage.unreadable = {"vol-a"}
     event = Signal(
-        event_id="e", claim=Claim.LOOK_AT_CONTRIBUTORS, ref=None, alarm_name="headroom-iops",
+        event_id="e", claim=Claim.CHECK_CONTRIBUTORS, ref=None, alarm_name="headroom-iops",
         claimed_at=NOW, muted=False, detail="",
     )  # fmt: skip
     with pytest.raises(ReadFailed, match="vol-a"):
@@ -134,7 +134,7 @@ def test_the_owners_own_lowering_is_priced_as_what_it_leads_to(stage: Stage) -> 
     remediate(stage.ports, alarm(vol), stage.now)
     stage.change(vol, gp3(1000, 3000, 125))  # still described as before while it is modifying
     remediate(stage.ports, alarm(vol, Claim.MODIFICATION), stage.now)
-    assert stage.ledger.standing(vol, stage.now).enrolment_usd == 80
+    assert stage.ledger.resource_state(vol, stage.now).enrolment_usd == 80
 
 
 def test_a_detached_volume_is_not_looked_at_every_five_minutes(stage: Stage) -> None:
@@ -159,11 +159,11 @@ def test_an_increase_ends_within_a_day_of_its_volume_even_if_nobody_tells(stage:
     stage.loads["vol-1"] = calm()
     for _ in range(40):
         sweep(stage.ports, stage.later(minutes=5))
-    assert stage.ledger.standing(vol, stage.now).account_increase_usd > 0
+    assert stage.ledger.resource_state(vol, stage.now).account_increase_usd > 0
     delete(stage, "vol-1")
     for _ in range(25):
         sweep(stage.ports, stage.later(hours=1))
-    assert stage.ledger.standing(vol, stage.now).account_increase_usd == 0
+    assert stage.ledger.resource_state(vol, stage.now).account_increase_usd == 0
 
 
 def test_a_refusal_people_must_hear_of_is_told_even_soon_after_one_they_need_not(

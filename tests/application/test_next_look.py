@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from headroom.application import remediate, sweep
-from headroom.application.look import AHEAD, DAILY, NEAR_A_LIMIT, next_look
+from headroom.application.look import AHEAD, CLOSE_TO_LIMIT, DAILY, next_reconcile_at
 from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.decision import Decision, decide
 from headroom.domain.observation import InstanceActivity, VolumeActivity
@@ -18,16 +18,26 @@ from headroom.domain.resources import Volume
 from headroom.domain.signals import Claim, Signal
 from headroom.ports.storage import StorageView
 from tests.application.stage import Stage, calm, starving
-from tests.builders import NOW, USD, activity, evidence, gp3, observation, ref, standing, volume
+from tests.builders import (
+    NOW,
+    USD,
+    activity,
+    decision_input,
+    gp3,
+    observation,
+    ref,
+    resource_state,
+    volume,
+)
 from tests.domain.earlier import history
 
 HIGH, LOW = gp3(400, 12_000, 500), gp3(400, 3_000, 125)
 
 
-def quiet(vol: Volume | None = None, **standings: object) -> Decision:
+def quiet(vol: Volume | None = None, **state_store: object) -> Decision:
     """Nothing binds, and nothing is known of earlier days."""
     seen = observation(vol=vol or volume(LOW))
-    return decide(evidence(seen, stand=standing(**standings), trigger="sweep"))
+    return decide(decision_input(seen, stand=resource_state(**state_store), trigger="sweep"))
 
 
 # --- when the best schedule of the day changes something
@@ -38,7 +48,7 @@ def quiet(vol: Volume | None = None, **standings: object) -> Decision:
     [
         (timedelta(hours=5), timedelta(hours=5) - AHEAD),
         (timedelta(minutes=60), timedelta(minutes=60) - AHEAD),
-        (timedelta(minutes=2), NEAR_A_LIMIT),
+        (timedelta(minutes=2), CLOSE_TO_LIMIT),
     ],
 )
 def test_a_volume_is_looked_at_shortly_before_its_best_schedule_changes_something(
@@ -47,22 +57,22 @@ def test_a_volume_is_looked_at_shortly_before_its_best_schedule_changes_somethin
     decision = replace(quiet(), next_change_at=NOW + ahead)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.NO_PRESSURE
-    assert next_look(decision) == NOW + looked_at
+    assert next_reconcile_at(decision) == NOW + looked_at
 
 
 def test_without_such_a_change_a_quiet_volume_waits_for_the_scans_of_the_fleet() -> None:
-    assert next_look(quiet()) is None
+    assert next_reconcile_at(quiet()) is None
 
 
 def test_a_volume_that_may_not_be_changed_is_not_looked_at_for_what_it_might_have_done() -> None:
     watched = replace(quiet(volume(LOW, tags=())), next_change_at=NOW + timedelta(hours=5))
-    assert next_look(watched) is None
+    assert next_reconcile_at(watched) is None
 
 
 def test_the_earlier_of_two_reasons_to_look_again_counts() -> None:
-    dearer = replace(quiet(own_increase_usd=USD(5)), next_change_at=NOW + timedelta(hours=30))
-    assert next_look(dearer) == NOW + DAILY
-    assert next_look(replace(dearer, next_change_at=NOW + timedelta(hours=2))) == (
+    dearer = replace(quiet(resource_increase_usd=USD(5)), next_change_at=NOW + timedelta(hours=30))
+    assert next_reconcile_at(dearer) == NOW + DAILY
+    assert next_reconcile_at(replace(dearer, next_change_at=NOW + timedelta(hours=2))) == (
         NOW + timedelta(hours=2) - AHEAD
     )
 
@@ -125,7 +135,7 @@ def test_what_was_given_back_too_much_is_raised_again_as_soon_as_aws_lets() -> N
     assert "minutes at the limit of 3000 IOPS, lowered from 12000" in told[0]
     # AWS takes no other change before the first is completed; five minutes later it is made.
     completed = stage.lifecycles["vol-1"].delays.completed
-    assert raised - began <= completed + NEAR_A_LIMIT + timedelta(minutes=1)
+    assert raised - began <= completed + CLOSE_TO_LIMIT + timedelta(minutes=1)
 
 
 def test_pressure_during_a_give_back_is_on_record_before_aws_is_done_with_it() -> None:
@@ -141,8 +151,8 @@ def test_pressure_during_a_give_back_is_on_record_before_aws_is_done_with_it() -
     (decision,) = remediate(stage.ports, pressed, stage.now)
     assert stage.steps(vol)[3] == "ineffective"
     assert isinstance(decision.answer, Hold)
-    assert decision.answer.reason is Reason.BLOCKED_FOR_NOW
-    assert next_look(decision) == stage.now + NEAR_A_LIMIT
+    assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
+    assert next_reconcile_at(decision) == stage.now + CLOSE_TO_LIMIT
 
 
 # --- every volume has its turn
@@ -172,7 +182,7 @@ def test_every_volume_is_looked_at_once_a_day_whatever_it_does(every_s: int) -> 
     per_scan = []
     for _ in range(86_400 // every_s):
         stage.later(seconds=every_s)
-        per_scan.append(sweep(stage.ports, stage.now, scan_every_s=every_s).looked)
+        per_scan.append(sweep(stage.ports, stage.now, scan_every_s=every_s).reconciled)
     assert stage.read == Counter({f"vol-{n}": 1 for n in range(30)})
     assert max(per_scan) < 10  # spread over the day, not all at midnight
 
@@ -181,12 +191,12 @@ def test_the_first_scan_looks_at_every_volume() -> None:
     stage = Stage()
     for n in range(7):
         stage.add(volume(LOW, ref=ref(f"vol-{n}")), load=calm())
-    assert sweep(stage.ports, stage.now).looked == 7
+    assert sweep(stage.ports, stage.now).reconciled == 7
     stage.later(minutes=15)
-    assert sweep(stage.ports, stage.now).looked <= 2
+    assert sweep(stage.ports, stage.now).reconciled <= 2
 
 
 def test_an_act_is_looked_at_again_though_its_outcome_is_lost() -> None:
-    decision = decide(evidence())
+    decision = decide(decision_input())
     assert isinstance(decision.answer, Act)
-    assert next_look(decision) == NOW + NEAR_A_LIMIT
+    assert next_reconcile_at(decision) == NOW + CLOSE_TO_LIMIT

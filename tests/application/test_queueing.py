@@ -18,11 +18,11 @@ from headroom.domain.limits import Mode
 from headroom.domain.observation import InstanceActivity, VolumeActivity
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.policy import Policy
-from headroom.domain.queue_place import Waiting
+from headroom.domain.queue_place import QueueEntry
 from headroom.domain.records import Step
 from headroom.domain.resources import ResourceRef, VolumeType
-from headroom.domain.standing import CalendarSeen
-from headroom.domain.traffic import LONGEST, InFlight, Traffic
+from headroom.domain.standing import CalendarState
+from headroom.domain.traffic import LONGEST, ConcurrencyState, InFlight
 from headroom.domain.windows import parse_window
 from headroom.ports.storage import ReadFailed, StorageView
 from tests.application.stage import Stage, calm
@@ -88,7 +88,7 @@ def frozen(stage: Stage) -> None:
 
 def calendared(stage: Stage) -> None:
     stage.rules = rules(calendars=("ops", "closed-days"))
-    stage.closed["closed-days"] = CalendarSeen(name="closed-days", open=False, changes_at=TONIGHT)
+    stage.closed["closed-days"] = CalendarState(name="closed-days", open=False, changes_at=TONIGHT)
 
 
 def all_of_it(stage: Stage) -> None:
@@ -107,7 +107,7 @@ def test_what_an_hour_holds_up_is_done_at_the_minute_it_comes(
     close(stage)
     decision = asked(stage, vol)
     assert isinstance(decision.answer, Hold)
-    assert decision.answer.reason is Reason.BLOCKED_FOR_NOW
+    assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
     assert decision.answer.until == TONIGHT
     sweep_until(stage, TONIGHT + timedelta(minutes=2))
     assert began(stage, vol) == [TONIGHT]
@@ -127,7 +127,7 @@ def test_giving_back_waits_for_its_hour_like_raising(close: Callable[[Stage], No
 
 def test_a_calendar_that_cannot_be_read_holds_everything_and_is_told_by_the_sweep() -> None:
     stage = Stage(rules=rules(calendars=("ops",)))
-    stage.closed["ops"] = CalendarSeen(name="ops", open=False, problem="GetCalendarState: denied")
+    stage.closed["ops"] = CalendarState(name="ops", open=False, problem="GetCalendarState: denied")
     vol = stage.add(volume())
     decision = asked(stage, vol)
     assert isinstance(decision.answer, Hold)
@@ -146,7 +146,7 @@ def test_a_calendar_that_says_open_at_an_instant_is_asked_again_then_and_not_bel
     vol = stage.add(volume())
     asked(stage, vol)
     sweep_until(stage, TONIGHT - timedelta(minutes=30))
-    stage.closed["closed-days"] = CalendarSeen(name="closed-days", open=False)  # kept closed
+    stage.closed["closed-days"] = CalendarState(name="closed-days", open=False)  # kept closed
     sweep_until(stage, TONIGHT + timedelta(minutes=30))
     assert began(stage, vol) == []
 
@@ -256,7 +256,7 @@ class Counting(Stage):
 
 def taken(stage: Stage, count: int, zone: str = "us-east-1z") -> None:
     """So many changes of others are under way, of which nothing is heard for a long time."""
-    stage.ledger._traffic = Traffic(
+    stage.ledger._traffic = ConcurrencyState(
         in_flight=tuple(
             InFlight(resource=f"other-{n}", decision_id=f"o{n}", since=stage.now, zone=zone)
             for n in range(count)
@@ -276,7 +276,7 @@ def test_the_most_starved_get_the_free_places_and_of_those_who_waits_longest() -
         asked(stage, vol)
         stage.later(seconds=10)
     assert queued(stage) == ["vol-b", "vol-c", "vol-d", "vol-a"]
-    stage.ledger._traffic = Traffic()
+    stage.ledger._traffic = ConcurrencyState()
     sweep_until(stage, stage.now + MINUTE)
     assert [name for name in stage.volumes if began(stage, ref(name))] == ["vol-b", "vol-c"]
     assert queued(stage) == ["vol-d", "vol-a"]
@@ -289,7 +289,7 @@ def test_who_needs_nothing_any_more_leaves_and_the_next_has_its_turn_in_the_same
         asked(stage, stage.add(volume(ref=ref(name)), load=starved(minutes)))
     stage.loads["vol-a"] = calm()
     del stage.volumes["vol-b"]
-    stage.ledger._traffic = Traffic()
+    stage.ledger._traffic = ConcurrencyState()
     sweep_until(stage, stage.now + MINUTE)
     assert len(began(stage, ref("vol-c"))) == 1
     assert queued(stage) == []
@@ -332,7 +332,7 @@ def test_a_long_queue_costs_no_looks_while_nothing_is_free_and_few_when_somethin
     assert len(stage.read) == count
     stage.loads = {name: calm() for name in stage.loads}  # and all of it is over
     stage.read.clear()
-    stage.ledger._traffic = Traffic()
+    stage.ledger._traffic = ConcurrencyState()
     per_run = []
     while queued(stage):
         before = stage.read.total()
@@ -345,16 +345,16 @@ def test_a_long_queue_costs_no_looks_while_nothing_is_free_and_few_when_somethin
 def test_who_loses_the_last_place_in_a_race_queues_a_minute_later() -> None:
     stage = Stage(rules=rules(max_in_flight=1))
     vol = stage.add(volume())
-    standing = stage.ledger.standing
+    resource_state = stage.ledger.resource_state
 
     def a_moment_ago(*args: object, **named: object) -> object:
-        seen = standing(*args, **named)  # type: ignore[arg-type]
-        return replace(seen, traffic=Traffic())
+        seen = resource_state(*args, **named)  # type: ignore[arg-type]
+        return replace(seen, concurrency=ConcurrencyState())
 
     taken(stage, 1)
-    stage.ledger.standing = a_moment_ago  # type: ignore[method-assign,assignment]
+    stage.ledger.resource_state = a_moment_ago  # type: ignore[method-assign,assignment]
     decision = asked(stage, vol)
-    stage.ledger.standing = standing  # type: ignore[method-assign]
+    stage.ledger.resource_state = resource_state  # type: ignore[method-assign]
     assert isinstance(decision.answer, Act)
     assert stage.steps(vol) == ["act", "withdrawn"]
     assert (
@@ -362,7 +362,7 @@ def test_who_loses_the_last_place_in_a_race_queues_a_minute_later() -> None:
     )
     sweep_until(stage, stage.now + MINUTE)
     assert queued(stage) == ["vol-1"]
-    stage.ledger._traffic = Traffic()
+    stage.ledger._traffic = ConcurrencyState()
     sweep_until(stage, stage.now + MINUTE)
     assert len(began(stage, vol)) == 1
 
@@ -406,7 +406,7 @@ def test_a_fleet_that_starves_at_once_is_changed_a_few_at_a_time(limit: str) -> 
                 stage.loads[vol.resource_id] = relieved()
                 stage.pressed.discard(vol.resource_id)
         under_way = sum(
-            stage.ledger.standing(vol, stage.now).open_chain is not None for vol in fleet
+            stage.ledger.resource_state(vol, stage.now).open_chain is not None for vol in fleet
         )
         assert limit == "max_changes_per_hour" or under_way <= 3
         stage.later(minutes=1)
@@ -430,7 +430,7 @@ def test_a_full_quota_holds_up_nobody_of_another_type_and_costs_no_look() -> Non
     taken(stage, 1)
     (one,) = stage.ledger._traffic.in_flight
     full = replace(one, counts=(("io2_iops", 99_999),))
-    stage.ledger._traffic = Traffic(in_flight=(full,))
+    stage.ledger._traffic = ConcurrencyState(in_flight=(full,))
     stage.read.clear()
     sweep_until(stage, stage.now + MINUTE)
     assert stage.read == Counter({"vol-gp3": 1})
@@ -447,7 +447,7 @@ def test_the_queue_is_read_only_when_somebody_could_have_a_turn(
         freeze = Freeze(begins=NOW, until=NOW + timedelta(days=1))
         stage.rules = rules(freezes=(freeze,))
     if closed == "calendar":
-        stage.closed["ops"] = CalendarSeen(name="ops", open=False)
+        stage.closed["ops"] = CalendarState(name="ops", open=False)
     reads: list[int] = []
     queue = stage.ledger.queue
     monkeypatch.setattr(stage.ledger, "queue", lambda limit: reads.append(limit) or queue(limit))
@@ -460,11 +460,11 @@ def test_passing_over_many_costs_one_look_at_the_places(monkeypatch: pytest.Monk
     sweep(stage.ports, stage.now)
     taken(stage, 1, "us-east-1a")
     for number in range(30):
-        waiting = Waiting(since=stage.now, starved_minutes=5, zone="us-east-1a")
-        stage.ledger.looked(ref(f"vol-{number}"), at=stage.now, due_at=None, waiting=waiting)
+        waiting = QueueEntry(since=stage.now, starved_minutes=5, zone="us-east-1a")
+        stage.ledger.reconciled(ref(f"vol-{number}"), at=stage.now, due_at=None, waiting=waiting)
     counts: list[int] = []
-    traffic = stage.ledger.traffic
-    monkeypatch.setattr(stage.ledger, "traffic", lambda: counts.append(1) or traffic())
+    concurrency = stage.ledger.concurrency
+    monkeypatch.setattr(stage.ledger, "concurrency", lambda: counts.append(1) or concurrency())
     sweep_until(stage, stage.now + MINUTE)
     assert len(counts) == 1
     assert len(queued(stage)) == 30

@@ -68,7 +68,7 @@ def test_a_muted_alarm_wakes_nobody(stage: Stage) -> None:
 def test_an_alarm_level_event_leads_to_its_contributors(stage: Stage) -> None:
     one, two = stage.add(volume(ref=ref("vol-1"))), stage.add(volume(ref=ref("vol-2")))
     stage.pressed = {"vol-1", "vol-2"}
-    decisions = remediate(stage.ports, alarm(None, Claim.LOOK_AT_CONTRIBUTORS), stage.now)
+    decisions = remediate(stage.ports, alarm(None, Claim.CHECK_CONTRIBUTORS), stage.now)
     assert {d.observation.volume.ref for d in decisions} == {one, two}
 
 
@@ -76,7 +76,7 @@ def test_a_volume_not_enrolled_is_recorded_and_told_to_nobody(stage: Stage) -> N
     vol = stage.add(volume(tags=()))
     (decision,) = remediate(stage.ports, alarm(vol), stage.now)
     assert isinstance(decision.answer, Hold)
-    assert decision.answer.would_take is not None
+    assert decision.answer.proposed_plan is not None
     assert stage.steps(vol) == ["hold"]
     assert stage.told == []
 
@@ -135,8 +135,8 @@ def test_the_fleet_is_scanned_once_per_period_however_often_the_sweep_runs(stage
 
 def test_one_volumes_trouble_leaves_the_rest_alone(stage: Stage) -> None:
     bad, good = stage.add(volume(ref=ref("vol-bad"))), stage.add(volume(ref=ref("vol-good")))
-    stage.ledger.looked(bad, at=stage.now, due_at=stage.now)
-    stage.ledger.looked(good, at=stage.now, due_at=stage.now)
+    stage.ledger.reconciled(bad, at=stage.now, due_at=stage.now)
+    stage.ledger.reconciled(good, at=stage.now, due_at=stage.now)
     stage.unreadable.add("vol-bad")
     stage.fleet = lambda: iter(())  # type: ignore[method-assign]
     report = sweep(stage.ports, stage.now)
@@ -151,7 +151,7 @@ def test_a_fleet_that_cannot_be_read_is_reported_and_does_not_stop_what_is_due(
     stage: Stage,
 ) -> None:
     vol = stage.add(volume())
-    stage.ledger.looked(vol, at=stage.now, due_at=stage.now)
+    stage.ledger.reconciled(vol, at=stage.now, due_at=stage.now)
 
     def unreadable() -> Iterator[StorageView]:
         raise ReadFailed("DescribeVolumes: RequestLimitExceeded")
@@ -184,10 +184,10 @@ def test_the_most_starved_of_a_batch_is_looked_at_first(stage: Stage) -> None:
 
 def test_a_run_out_of_time_stops_between_volumes_and_says_so(stage: Stage) -> None:
     for name in ("vol-a", "vol-b"):
-        stage.ledger.looked(stage.add(volume(ref=ref(name))), at=stage.now, due_at=stage.now)
+        stage.ledger.reconciled(stage.add(volume(ref=ref(name))), at=stage.now, due_at=stage.now)
     left = iter([100.0, 5.0])
     report = sweep(stage.ports, stage.now, time_left=lambda: next(left))
-    assert (report.looked, report.complete, report.scan_ran) == (1, False, False)
+    assert (report.reconciled, report.complete, report.scan_ran) == (1, False, False)
 
 
 @pytest.mark.parametrize("scanned", [False, True])
@@ -198,7 +198,7 @@ def test_a_look_late_in_a_sweep_sees_what_happened_since_the_sweep_began(
     first, second = (stage.add(volume(ref=ref(name))) for name in ("vol-a", "vol-b"))
     for at, due in enumerate((first, second)):
         if not scanned:
-            stage.ledger.looked(due, at=NOW, due_at=NOW - timedelta(minutes=9 - at))
+            stage.ledger.reconciled(due, at=NOW, due_at=NOW - timedelta(minutes=9 - at))
 
     def measured(view: StorageView, now: datetime) -> tuple[VolumeActivity, None]:
         pressed = int((now - NOW) / timedelta(minutes=1))
@@ -213,7 +213,7 @@ def test_a_look_late_in_a_sweep_sees_what_happened_since_the_sweep_began(
 
     monkeypatch.setattr(stage, "activity", measured)
     report = sweep(stage.ports, NOW, clock=lambda: stage.now)
-    assert (report.looked, report.acted) == (2, 1)
+    assert (report.reconciled, report.acted) == (2, 1)
     (decided, *_) = stage.ledger.by_resource(second.arn, since=NOW, until=NOW + timedelta(hours=1))
     assert decided.at == NOW + timedelta(minutes=12)
 
@@ -298,7 +298,7 @@ def test_a_worker_that_vanished_after_its_intent_is_found_by_the_sweep(stage: St
         remediate(stage.ports, alarm(vol), stage.now)
     stage.apply = sound  # type: ignore[method-assign]
     assert stage.steps(vol) == ["act", "intended"]
-    decided = stage.ledger.standing(vol, stage.now).last_decision_id or ""
+    decided = stage.ledger.resource_state(vol, stage.now).last_decision_id or ""
     for _ in range(60):
         stage.later(minutes=1)
         sweep(stage.ports, stage.now, scan_every_s=10**9)
@@ -322,16 +322,16 @@ def test_a_refusal_gives_its_money_back(stage: Stage) -> None:
     vol = stage.add(volume())
     stage.answers = [Refused(refusal=Refusal.DENIED, code="X", message="no", retry_at=None)]
     remediate(stage.ports, alarm(vol), stage.now)
-    assert stage.ledger.standing(vol, stage.now).account_increase_usd == 0
+    assert stage.ledger.resource_state(vol, stage.now).account_increase_usd == 0
 
 
 def test_the_increase_in_force_is_what_the_price_list_says(stage: Stage) -> None:
     vol = stage.add(volume())
     (decision,) = remediate(stage.ports, alarm(vol), stage.now)
     assert isinstance(decision.answer, Act)
-    standing = stage.ledger.standing(vol, stage.now)
-    assert standing.own_increase_usd == decision.answer.plan.price_change_usd
-    assert standing.enrolment_usd == Decimal("8.00")
+    resource_state = stage.ledger.resource_state(vol, stage.now)
+    assert resource_state.resource_increase_usd == decision.answer.plan.price_change_usd
+    assert resource_state.enrolment_usd == Decimal("8.00")
 
 
 def test_the_owners_own_change_becomes_the_new_price_to_count_from(stage: Stage) -> None:
@@ -342,10 +342,10 @@ def test_the_owners_own_change_becomes_the_new_price_to_count_from(stage: Stage)
     sweep(stage.ports, stage.now)
     stage.change(vol, gp3(100, 4000, 125))
     remediate(stage.ports, alarm(vol, Claim.MODIFICATION), stage.now)
-    standing = stage.ledger.standing(vol, stage.now)
-    assert standing.enrolment_usd == Decimal("13.00")
-    assert standing.own_increase_usd == 0
-    assert standing.account_increase_usd == 0
+    resource_state = stage.ledger.resource_state(vol, stage.now)
+    assert resource_state.enrolment_usd == Decimal("13.00")
+    assert resource_state.resource_increase_usd == 0
+    assert resource_state.account_increase_usd == 0
 
 
 def test_a_paused_account_changes_nothing(stage: Stage) -> None:

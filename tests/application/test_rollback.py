@@ -15,7 +15,7 @@ from headroom.domain.observation import VolumeActivity
 from headroom.domain.outcome import Outcome, Refusal, Refused, Unknown
 from headroom.domain.records import Record, Step
 from headroom.domain.resources import Configuration, ResourceRef, VolumeType
-from headroom.ports.people import NotAnswered
+from headroom.ports.people import AnswerRejected
 from tests.application.stage import Stage, calm, starving
 from tests.builders import activity, gp2, gp3, policy, volume
 
@@ -62,12 +62,12 @@ def in_flight(stage: Stage, ref: ResourceRef) -> bool:
     return change is not None and change.in_flight
 
 
-def ask(stage: Stage, decision: Decision, *, reason: str = "") -> Record | NotAnswered:
-    return stage.ledger.ask_rollback(decision.decision_id, at=stage.now, who=WHO, reason=reason)
+def ask(stage: Stage, decision: Decision, *, reason: str = "") -> Record | AnswerRejected:
+    return stage.ledger.request_rollback(decision.decision_id, at=stage.now, who=WHO, reason=reason)
 
 
 def last(stage: Stage, ref: ResourceRef) -> Decision:
-    found = stage.ledger.standing(ref, stage.now).last_decision_id
+    found = stage.ledger.resource_state(ref, stage.now).last_decision_id
     return stage.ledger.decision(found or "")
 
 
@@ -82,7 +82,7 @@ def test_a_person_has_a_raise_undone_within_a_minute_and_its_chain_names_the_old
     assert isinstance(ask(stage, decision, reason="slower"), Record)
     minutes(stage, 1)
     undone = last(stage, ref)
-    assert undone.rolls_back == decision.decision_id
+    assert undone.rollback_of == decision.decision_id
     assert [r.step for r in stage.ledger.chain(undone.decision_id)] == [
         Step.DECIDED, Step.INTENDED, Step.APPLIED,
     ]  # fmt: skip
@@ -98,20 +98,20 @@ def test_a_person_has_a_raise_undone_within_a_minute_and_its_chain_names_the_old
 
 def test_what_a_rollback_frees_is_free(stage: Stage) -> None:
     ref, decision = changed(stage)
-    assert stage.ledger.standing(ref, stage.now).account_increase_usd > 0
+    assert stage.ledger.resource_state(ref, stage.now).account_increase_usd > 0
     ask(stage, decision)
     minutes(stage, 30, each=15)
-    assert stage.ledger.standing(ref, stage.now).account_increase_usd == 0
+    assert stage.ledger.resource_state(ref, stage.now).account_increase_usd == 0
 
 
-@pytest.mark.parametrize("by_itself", [False, True])
+@pytest.mark.parametrize("automatic_rollback", [False, True])
 def test_after_a_rollback_the_volume_is_left_as_it_is_for_a_day_whatever_it_suffers(
-    stage: Stage, by_itself: bool
+    stage: Stage, automatic_rollback: bool
 ) -> None:
     ref, decision = changed(stage)
     ask(stage, decision)
     minutes(stage, 1)
-    if by_itself:
+    if automatic_rollback:
         stage.rules = policy(mode=Mode.AUTO, revert_wait_minutes=0)
     stage.loads[ref.resource_id] = starving()
     stage.pressed = {ref.resource_id}
@@ -122,7 +122,9 @@ def test_after_a_rollback_the_volume_is_left_as_it_is_for_a_day_whatever_it_suff
     }
     assert stage.steps(ref).count("intended") == 2
     minutes(stage, 3, each=60)
-    assert (stage.steps(ref).count("intended") == 3) is by_itself  # else `revert_wait` goes on
+    assert (
+        stage.steps(ref).count("intended") == 3
+    ) is automatic_rollback  # else `revert_wait` goes on
 
 
 def test_the_size_stays_as_it_is(stage: Stage) -> None:
@@ -149,11 +151,11 @@ def test_less_durability_ends_a_rollback_and_people_hear_why(stage: Stage) -> No
     assert now_is(stage, ref).volume_type is VolumeType.IO2
     ask(stage, decision)
     minutes(stage, 30, each=15)
-    undone = next(d for d in decisions(stage, ref) if d.rolls_back)
+    undone = next(d for d in decisions(stage, ref) if d.rollback_of)
     assert isinstance(undone.answer, Escalate)
     ((_, _, summary),) = [t for t in stage.told if t[1] is Step.DECIDED]
     assert "nothing was rolled back: not allowed by durability" in summary
-    assert stage.ledger.standing(ref, stage.now).rollback is None
+    assert stage.ledger.resource_state(ref, stage.now).rollback is None
 
 
 def decisions(stage: Stage, ref: ResourceRef) -> list[Decision]:
@@ -169,7 +171,7 @@ def test_a_pause_keeps_it_waiting_and_it_is_done_when_the_pause_ends(stage: Stag
     ask(stage, decision)
     minutes(stage, 179)
     assert stage.steps(ref).count("intended") == 1
-    held = [d for d in decisions(stage, ref) if d.rolls_back]
+    held = [d for d in decisions(stage, ref) if d.rollback_of]
     assert len(held) == 1, "one record says what it waits for"
     minutes(stage, 2)
     assert stage.steps(ref)[-1] == "applied"
@@ -180,7 +182,7 @@ def test_what_is_blocked_for_a_day_is_given_up_and_told(stage: Stage) -> None:
     stage.ledger.pause(None, at=stage.now, who="bob")
     ask(stage, decision)
     minutes(stage, 97, each=15)
-    assert stage.ledger.standing(ref, stage.now).rollback is None
+    assert stage.ledger.resource_state(ref, stage.now).rollback is None
     assert [step for _, step, _ in stage.told] == [Step.DECIDED]
     assert "still blocked by pause when it expired" in stage.told[0][2]
     stage.ledger.resume(at=stage.now, who="bob")
@@ -226,16 +228,16 @@ def test_a_volume_that_somebody_changed_since_is_left_alone(stage: Stage) -> Non
 def test_it_can_be_asked_once_and_only_of_a_change_that_was_made(stage: Stage) -> None:
     ref, decision = changed(stage)
     held = next(d for d in decisions(stage, ref) if not isinstance(d.answer, Act))
-    refused = [stage.ledger.ask_rollback(n, at=stage.now, who=WHO) for n in
+    refused = [stage.ledger.request_rollback(n, at=stage.now, who=WHO) for n in
                ("nothing", held.decision_id)]  # fmt: skip
-    assert [r.why for r in refused if isinstance(r, NotAnswered)] == ["unknown", "not_applied"]
+    assert [r.why for r in refused if isinstance(r, AnswerRejected)] == ["unknown", "not_applied"]
     assert isinstance(ask(stage, decision), Record)
     again = ask(stage, decision)
-    assert isinstance(again, NotAnswered)
+    assert isinstance(again, AnswerRejected)
     assert again.why == "asked"
     minutes(stage, 30, each=15)
     undone = ask(stage, decision)
-    assert isinstance(undone, NotAnswered)
+    assert isinstance(undone, AnswerRejected)
     assert undone.why == "undone"
 
 
@@ -243,7 +245,7 @@ def test_a_rollback_can_be_rolled_back_by_a_person(stage: Stage) -> None:
     ref, decision = changed(stage)
     ask(stage, decision)
     minutes(stage, 60, each=15)
-    (undone,) = [d for d in decisions(stage, ref) if d.rolls_back and isinstance(d.answer, Act)]
+    (undone,) = [d for d in decisions(stage, ref) if d.rollback_of and isinstance(d.answer, Act)]
     assert isinstance(ask(stage, undone), Record)
     minutes(stage, 60, each=15)
     assert isinstance(decision.answer, Act)
@@ -316,7 +318,7 @@ def test_a_raise_that_the_load_uses_up_is_not_taken_away_though_it_did_not_help(
     minutes(stage, 60, each=15)
     assert "ineffective" in stage.steps(ref)
     assert now_is(stage, ref).iops == 6_000
-    assert not any(d.rolls_back for d in decisions(stage, ref))
+    assert not any(d.rollback_of for d in decisions(stage, ref))
 
 
 def test_a_load_that_grew_while_the_policys_wish_waited_ends_the_wish_and_people_hear_why(
@@ -327,7 +329,7 @@ def test_a_load_that_grew_while_the_policys_wish_waited_ends_the_wish_and_people
     while "ineffective" not in stage.steps(ref):
         stage.ledger.pause(None, at=stage.now, who="bob")
         minutes(stage, 1, each=15)
-    assert stage.ledger.standing(ref, stage.now).rollback is not None
+    assert stage.ledger.resource_state(ref, stage.now).rollback is not None
     stage.loads[ref.resource_id] = activity([5_900.0] * 180, queue=900.0, iops_check=1.0)
     stage.ledger.resume(at=stage.now, who="bob")
     minutes(stage, 100, each=15)
@@ -342,7 +344,7 @@ def test_a_wish_older_than_a_day_is_not_granted_however_late_somebody_looks(stag
     stage.later(hours=25)  # as if nothing ran meanwhile
     minutes(stage, 3)
     assert now_is(stage, ref) == before
-    assert stage.ledger.standing(ref, stage.now).rollback is None
+    assert stage.ledger.resource_state(ref, stage.now).rollback is None
     assert "nothing was rolled back: it expired before it could be done" in stage.told[0][2]
 
 
@@ -354,10 +356,10 @@ def test_a_raise_that_did_not_help_is_undone_where_the_policy_says_so_and_once(
     minutes(stage, 60, each=15)
     assert "ineffective" in stage.steps(ref)
     assert now_is(stage, ref) == gp3()
-    (undone,) = [d for d in decisions(stage, ref) if d.rolls_back and isinstance(d.answer, Act)]
+    (undone,) = [d for d in decisions(stage, ref) if d.rollback_of and isinstance(d.answer, Act)]
     assert "asked for by the policy (roll_back_ineffective) (it did not help)" in undone.summary
     minutes(stage, 10 * 12, each=120)
-    assert sum(d.rolls_back is not None for d in decisions(stage, ref)) == 1
+    assert sum(d.rollback_of is not None for d in decisions(stage, ref)) == 1
     assert stage.steps(ref).count("intended") <= 3, "no loop of raise and return"
 
 
@@ -376,7 +378,7 @@ def test_under_approve_a_rollback_by_itself_waits_for_a_person(stage: Stage) -> 
     while not stage.ledger.waiting(stage.now):
         minutes(stage, 1, each=15)
     (waiting,) = stage.ledger.waiting(stage.now)
-    assert waiting.rolls_back is not None
+    assert waiting.rollback_of is not None
     stage.ledger.answer(waiting.decision_id, Step.APPROVED, at=stage.now, who=WHO)
     minutes(stage, 30, each=15)
     assert now_is(stage, ref) == gp3()

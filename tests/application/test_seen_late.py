@@ -26,7 +26,7 @@ def test_a_rollback_asked_for_meanwhile_is_taken_up_a_minute_after_a_crash(
     decision = look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     stage.loads["vol-1"] = calm()
-    stage.ledger.ask_rollback(decision.decision_id, at=stage.now, who="alice")
+    stage.ledger.request_rollback(decision.decision_id, at=stage.now, who="alice")
     append = stage.ledger.append
 
     def and_crash(decision_id: str, step: Step, **named: object) -> object:
@@ -38,10 +38,10 @@ def test_a_rollback_asked_for_meanwhile_is_taken_up_a_minute_after_a_crash(
     with pytest.raises(Crash):
         sweep(stage.ports, stage.now)
     monkeypatch.undo()
-    assert stage.ledger.standing(vol, stage.now).open_chain is None
+    assert stage.ledger.resource_state(vol, stage.now).open_chain is None
     sweep(stage.ports, stage.later(minutes=1))
     assert "rolled" in stage.told[-1][2] or stage.steps(vol)[-1] == "applied"
-    assert stage.ledger.standing(vol, stage.now + timedelta(minutes=1)).rollback is None
+    assert stage.ledger.resource_state(vol, stage.now + timedelta(minutes=1)).rollback is None
 
 
 @pytest.mark.parametrize("hours", [3, 30, 24 * 9])
@@ -50,11 +50,11 @@ def test_a_change_by_its_owner_counts_anew_however_late_anybody_looks(hours: int
     stage = Stage()
     vol = stage.add(volume(gp3(400, 12_000, 500)), load=calm())
     look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
-    dear = stage.ledger.standing(vol, stage.now).enrolment_usd
+    dear = stage.ledger.resource_state(vol, stage.now).enrolment_usd
     stage.later(hours=2)
     stage.change(vol, gp3(400, 3_000, 125))
     look(stage.ports, vol, stage.later(hours=hours), trigger="due")
-    cheap = stage.ledger.standing(vol, stage.now).enrolment_usd
+    cheap = stage.ledger.resource_state(vol, stage.now).enrolment_usd
     assert dear is not None
     assert cheap == Decimal(32)
     assert cheap < dear
@@ -72,7 +72,7 @@ def test_a_change_by_its_owner_that_no_price_is_known_for_yet_counts_anew_once_o
         without.setattr(stage, "table", _unknown)
         look(stage.ports, vol, stage.later(minutes=5), trigger="due")
     look(stage.ports, vol, stage.later(hours=3), trigger="due")
-    assert stage.ledger.standing(vol, stage.now).enrolment_usd == Decimal(32)
+    assert stage.ledger.resource_state(vol, stage.now).enrolment_usd == Decimal(32)
 
 
 def _unknown(_: str) -> object:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from headroom.application import sweep
-from headroom.application.space import may_fill_up, space_look
+from headroom.application.space import may_run_out_of_space, space_check
 from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
@@ -49,7 +49,7 @@ def test_storage_grows_once_before_it_is_full_and_is_seen_to_have() -> None:
     stage = Filling.at(steadily(51.0, 5.0))
     decision = stage.look()
     assert isinstance(decision.answer, Act), decision.summary
-    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+    assert decision.answer.reason is Reason.LOW_FREE_SPACE
     (sent,) = stage.service.changes
     assert sent == {
         "DBInstanceIdentifier": "orders", "ApplyImmediately": True, "AllocatedStorage": 577,
@@ -91,7 +91,7 @@ def test_a_scan_looks_at_a_database_that_fills_and_at_no_other() -> None:
             lowest_burst_balance_percent=None, longest_queue=None, lowest_free_gib=free,
             filled_gib=filled,
         )  # fmt: skip
-        return may_fill_up(view, glance)
+        return may_run_out_of_space(view, glance)
 
     assert glanced(90.0, 2.0)  # full within a day
     assert not glanced(100.0, 2.0)
@@ -100,17 +100,17 @@ def test_a_scan_looks_at_a_database_that_fills_and_at_no_other() -> None:
     assert not glanced(20.0)
     assert glanced(2.0)
     assert not glanced(None, None)
-    assert not may_fill_up(view, None)
+    assert not may_run_out_of_space(view, None)
 
 
 def test_the_next_look_is_when_space_gets_short_if_that_is_within_a_day() -> None:
     stage = Filling.at(steadily(57.0, 5.0))
     decision = stage.look()
     assert isinstance(decision.answer, Hold)
-    at = space_look(decision)
+    at = space_check(decision)
     assert at is not None
     assert timedelta(hours=6) < at - NOW < timedelta(hours=12)
-    assert space_look(Filling.at(steadily(90.0, 5.0)).look()) is None
+    assert space_check(Filling.at(steadily(90.0, 5.0)).look()) is None
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_looks_are_as_near_as_the_end_of_space(
 ) -> None:
     stage = Filling.at(free)
     stage.rules = database_policy(**{"mode": Mode.AUTO, "grow_space": True, **limits})
-    at = space_look(stage.look())
+    at = space_check(stage.look())
     assert at == (None if minutes is None else NOW + timedelta(minutes=minutes))
 
 
@@ -211,7 +211,7 @@ def test_a_database_that_fills_while_a_change_of_ours_is_open_is_told_once_and_l
         stage.later(minutes=5)
         assert stage.look_on() is None
     assert len(stage.service.changes) == 1
-    assert stage.ledger.standing(ORDERS, stage.now).open_chain is not None
+    assert stage.ledger.resource_state(ORDERS, stage.now).open_chain is not None
     (said,) = [text for _, step, text in stage.told if step is Step.DECIDED]
     assert "full by" in said
 

@@ -38,7 +38,7 @@ def open_breaker(stage: Stage, vol: ResourceRef) -> None:
     look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     until(
         stage, 48 * 60,
-        lambda: stage.ledger.standing(vol, stage.now).breaker_opened_at is not None,
+        lambda: stage.ledger.resource_state(vol, stage.now).breaker_opened_at is not None,
     )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def test_a_change_that_fails_again_and_again_is_tried_so_often_and_never_again(
 
 
 def opened(stage: Stage, vol: ResourceRef) -> datetime:
-    at = stage.ledger.standing(vol, stage.now).breaker_opened_at
+    at = stage.ledger.resource_state(vol, stage.now).breaker_opened_at
     assert at is not None
     return at
 
@@ -104,14 +104,14 @@ def test_failures_all_over_the_account_stop_it_and_are_told_once(stage: Stage) -
     stage.answers = list[Outcome]([DENIED] * 1_000)
     for vol in fleet:
         look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
-    assert stage.ledger.stops().account.breaker is not None
+    assert stage.ledger.stop_state().account.breaker is not None
     assert 1_000 - len(stage.answers) == MAX_ACCOUNT_FAILURES
     (summary,) = told(stage, Step.BREAKER_OPENED)
     assert "headroom breaker close --account --region us-east-1" in summary
     late = look(stage.ports, fleet[-1], stage.later(minutes=5), trigger="alarm", must_record=True)
     assert late is not None
     assert isinstance(late.answer, Hold)
-    assert late.answer.reason is Reason.BLOCKED_FOR_NOW
+    assert late.answer.reason is Reason.BLOCKED_TEMPORARILY
     assert 1_000 - len(stage.answers) == MAX_ACCOUNT_FAILURES
 
 
@@ -125,7 +125,7 @@ def test_after_the_accounts_breaker_is_closed_every_volume_is_seen_to(stage: Sta
     stage.pressed = {vol.resource_id for vol in fleet}
     stage.answers = list[Outcome]([DENIED] * MAX_ACCOUNT_FAILURES)
     sweep(stage.ports, stage.now)
-    assert stage.ledger.stops().account.breaker is not None
+    assert stage.ledger.stop_state().account.breaker is not None
     stage.later(hours=1)
     sweep(stage.ports, stage.now)
     assert not any("applied" in stage.steps(vol) for vol in fleet)

@@ -11,14 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.application.tail import AT_ONCE, GIVE_UP, NOTE, RecordsTold, tell_records
-from headroom.domain.day import Day
+from headroom.application.tail import BATCH_LIMIT, GIVE_UP, NOTE, PublishedRecords, publish_records
+from headroom.domain.day import DailyDigest
 from headroom.domain.policy import Policy
 from headroom.domain.records import Record, Step
-from headroom.domain.tail import LEASE, MOST_KEPT, OVERLAP, Tail, settled, tail_in, text_of
+from headroom.domain.tail import (
+    LEASE,
+    MOST_KEPT,
+    OVERLAP,
+    PublishingCursor,
+    parse_publishing_cursor,
+    settled,
+    text_of,
+)
 from headroom.ports.storage import ReadFailed
-from headroom.ports.telling import Delivery, Recorded, Telling
-from headroom.proving.memory import MemoryLedger
+from headroom.ports.telling import Delivery, Recorded, Reporting
+from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, policy
 from tests.contracts.decisions import act, append, hold, intended
 
@@ -52,7 +60,7 @@ class Rules:
 class Announcer:
     heard: list[Record] = field(default_factory=list)
 
-    def report(self, day: Day) -> None:
+    def report(self, day: DailyDigest) -> None:
         raise AssertionError
 
     def announce(self, record: Record) -> None:
@@ -61,16 +69,16 @@ class Announcer:
 
 class Scene:
     def __init__(self) -> None:
-        self.ledger = MemoryLedger(ACCOUNT, REGION)
+        self.ledger = InMemoryLedger(ACCOUNT, REGION)
         self.bus, self.people = Bus(), Announcer()
 
-    def tell(self, now: datetime, **how: Any) -> RecordsTold:
+    def tell(self, now: datetime, **how: Any) -> PublishedRecords:
         ledger = self.ledger
-        telling = Telling(
-            notes=ledger, glimpses=ledger, ledger=ledger, standings=ledger, switches=ledger,
+        telling = Reporting(
+            notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
             policies=Rules(), events=self.bus, announcer=self.people,
         )  # fmt: skip
-        return tell_records(telling, now, **how)
+        return publish_records(telling, now, **how)
 
     def acted(self, decision_id: str = "d1", at: datetime = NOW) -> None:
         decision = act(decision_id, f"vol-{decision_id}", at=at)
@@ -145,7 +153,7 @@ def test_a_record_the_bus_keeps_refusing_is_left_out_after_hours_and_holds_nothi
     assert scene.tell(NOW).refused == 1
     scene.bus.answers = [Delivery.REFUSED]
     last = scene.tell(NOW + GIVE_UP + MINUTE)
-    assert (last.refused, last.given_up) == (0, 1)
+    assert (last.refused, last.abandoned) == (0, 1)
     scene.bus.answers = []
     scene.acted("d1", at=NOW + GIVE_UP + 2 * MINUTE)
     scene.tell(NOW + GIVE_UP + 2 * MINUTE)
@@ -155,7 +163,7 @@ def test_a_record_the_bus_keeps_refusing_is_left_out_after_hours_and_holds_nothi
 def test_only_one_function_tells_at_a_time_and_a_dead_ones_place_is_taken() -> None:
     scene = Scene()
     scene.acted()
-    held = Tail(cursor=NOW - MINUTE, lease_until=NOW + LEASE)
+    held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + LEASE)
     scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
     assert scene.tell(NOW).published == 0
     assert scene.tell(NOW + LEASE).published == 3
@@ -164,7 +172,7 @@ def test_only_one_function_tells_at_a_time_and_a_dead_ones_place_is_taken() -> N
 def test_a_lease_from_a_clock_far_ahead_holds_nobody_up() -> None:
     scene = Scene()
     scene.acted()
-    held = Tail(cursor=NOW - MINUTE, lease_until=NOW + timedelta(days=3))
+    held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + timedelta(days=3))
     scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
     assert scene.tell(NOW).published == 3
 
@@ -181,10 +189,10 @@ def test_a_run_without_time_left_leaves_the_rest_to_the_next() -> None:
 
 def test_a_large_day_is_told_in_parts() -> None:
     scene = Scene()
-    for number in range(AT_ONCE + 40):
-        at = NOW - timedelta(seconds=AT_ONCE + 40 - number)
+    for number in range(BATCH_LIMIT + 40):
+        at = NOW - timedelta(seconds=BATCH_LIMIT + 40 - number)
         scene.ledger.decided(hold(f"h{number}", f"vol-{number}", at=at), due_at=None)
-    assert scene.tell(NOW).published == AT_ONCE
+    assert scene.tell(NOW).published == BATCH_LIMIT
     assert scene.tell(NOW + MINUTE).published == 40
     assert scene.tell(NOW + 2 * MINUTE).published == 0
 
@@ -193,7 +201,7 @@ def test_more_records_at_once_than_keys_are_kept_hold_nothing_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("headroom.domain.tail.MOST_KEPT", 50)
-    monkeypatch.setattr("headroom.application.tail.AT_ONCE", 10)
+    monkeypatch.setattr("headroom.application.tail.BATCH_LIMIT", 10)
     scene = Scene()
     scene.tell(NOW)
     for number in range(120):
@@ -271,13 +279,15 @@ def test_a_ledger_that_does_not_answer_is_told_and_loses_nothing() -> None:
 
 def test_what_is_kept_is_bounded_and_comes_back_as_it_was() -> None:
     many = [(NOW, f"key-{number}") for number in range(MOST_KEPT + 10)]
-    tail = settled(Tail(cursor=NOW), told=many, announced=["a"], undone=None, now=NOW)
-    assert len(tail.told) == MOST_KEPT
-    assert tail_in(text_of(tail)) == tail
-    later = settled(tail, told=[], announced=[], undone=None, now=NOW + OVERLAP + MINUTE)
-    assert later.told == ()
+    tail = settled(
+        PublishingCursor(cursor=NOW), published=many, announced=["a"], undone=None, now=NOW
+    )
+    assert len(tail.published) == MOST_KEPT
+    assert parse_publishing_cursor(text_of(tail)) == tail
+    later = settled(tail, published=[], announced=[], undone=None, now=NOW + OVERLAP + MINUTE)
+    assert later.published == ()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cursor":"2026-01-01"}', "null"])
 def test_what_is_no_tail_begins_anew(text: str) -> None:
-    assert tail_in(text) == Tail()
+    assert parse_publishing_cursor(text) == PublishingCursor()

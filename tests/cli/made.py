@@ -10,7 +10,7 @@ from headroom.cli.records_file import line_of
 from headroom.domain.decision import Decision, decide
 from headroom.domain.records import GENESIS, Record, Step, seal
 from headroom.serialization import decision_to_json
-from tests.builders import evidence
+from tests.builders import decision_input
 
 Chain = tuple[Record, ...]
 
@@ -18,7 +18,7 @@ Chain = tuple[Record, ...]
 def acted() -> Chain:
     """A starved gp3 volume that was raised and relieved."""
     return chain(
-        decide(evidence()),
+        decide(decision_input()),
         [
             (Step.INTENDED, "Intended.", 0),
             (Step.APPLIED, "AWS accepted the change.", 0),

@@ -17,7 +17,7 @@ from headroom.domain.decision import Decision
 from headroom.domain.outcome import Applied
 from headroom.domain.plans import Plan
 from headroom.domain.records import Step
-from headroom.domain.requests import Asked
+from headroom.domain.requests import ApprovalRequest
 from headroom.domain.resources import Configuration
 from tests.builders import REGION, gp3
 from tests.cli.test_stopping import HERE, ledger, recorded, said
@@ -42,8 +42,8 @@ def ask(ledger: DynamoLedger, decision: Decision) -> None:
     answer = decision.answer
     assert isinstance(answer, Act)
     assert answer.expires is not None
-    asked = Asked(
-        decision_id=decision.decision_id, asked_at=decision.at, expires=answer.expires,
+    asked = ApprovalRequest(
+        decision_id=decision.decision_id, requested_at=decision.at, expires=answer.expires,
         origin=answer.plan.origin, target=answer.plan.target,
         price_change_usd=answer.plan.price_change_usd,
     )  # fmt: skip
@@ -159,7 +159,7 @@ def test_a_rollback_says_what_it_would_set_at_what_price_and_for_which_slot(
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith(f"{volume}: {gp3(100, 6000, 250)} -> {gp3()}, -$")
     assert "one of AWS's 4 changes in 24 hours, of which 3 are left" in text
-    assert recorded(ledger, "rollback_asked") == []
+    assert recorded(ledger, "rollback_requested") == []
 
 
 def test_a_rollback_is_asked_for_with_a_record_and_nothing_else(
@@ -169,7 +169,7 @@ def test_a_rollback_is_asked_for_with_a_record_and_nothing_else(
     assert run(["rollback", "d1", "--reason", "slower", "--json", *HERE]) == 0
     told = said(capsys)
     assert (told["asked"], told["to"], told["slots_left"]) == (True, str(gp3()), 3)
-    (summary,) = recorded(ledger, "rollback_asked")
+    (summary,) = recorded(ledger, "rollback_requested")
     assert summary.startswith("rollback of d1 asked for by arn:aws:")
     assert summary.endswith(": slower")
     ec2: Any = boto3.client("ec2", region_name=REGION)
@@ -196,4 +196,4 @@ def test_what_cannot_be_set_back_is_refused_with_one_sentence(
     ec2.modify_volume(VolumeId=volume, Iops=9000)
     assert run(["rollback", "d1", *HERE]) == 2
     assert "the volume was changed since" in " ".join(capsys.readouterr().err.split())
-    assert recorded(ledger, "rollback_asked") == []
+    assert recorded(ledger, "rollback_requested") == []

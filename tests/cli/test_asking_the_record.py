@@ -13,7 +13,7 @@ from headroom.cli.records_file import line_of
 from headroom.domain.decision import decide
 from headroom.domain.limits import Mode
 from tests.application.test_databases import Databases, spending
-from tests.builders import evidence, policy, ref, starved_gp3, volume
+from tests.builders import decision_input, policy, ref, starved_gp3, volume
 from tests.cli.made import Chain, acted, chain, written
 
 WATCHED = "vol-2"
@@ -21,7 +21,7 @@ WATCHED = "vol-2"
 
 def watched() -> Chain:
     seen = starved_gp3(vol=volume(ref=ref(WATCHED), tags=()))
-    return chain(decide(evidence(seen, rules=policy(mode=Mode.OBSERVE))))
+    return chain(decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE))))
 
 
 @pytest.fixture

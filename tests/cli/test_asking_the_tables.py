@@ -15,14 +15,14 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
 from headroom.cli.main import run
 from headroom.domain.decision import decide
-from tests.builders import ACCOUNT, NOW, REGION, evidence, starved_gp3, volume
+from tests.builders import ACCOUNT, NOW, REGION, decision_input, starved_gp3, volume
 
 STACK = {
     "AWSTemplateFormatVersion": "2010-09-09",
     "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
     "Outputs": {"RecordsTable": {"Value": "records"}},
 }
-DECISION = decide(evidence())
+DECISION = decide(decision_input())
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_an_explanation_tells_limits_that_are_the_volumes_own_and_where_from(
     account: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tags = (("headroom", "auto"), ("headroom:max-iops", "8000"), ("headroom:growth", "true"))
-    own = decide(evidence(starved_gp3(vol=volume(tags=tags))))
+    own = decide(decision_input(starved_gp3(vol=volume(tags=tags))))
     client = boto3.client("dynamodb", region_name=REGION)
     book = DynamoLedger(
         client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION

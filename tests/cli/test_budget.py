@@ -19,7 +19,7 @@ from headroom.adapters.ledger_budget import read_budget
 from headroom.adapters.ledger_items import wire
 from headroom.adapters.ledger_schema import BUDGET, RECORDS, STATE, account_key, create_table
 from headroom.adapters.ledger_state import SUM
-from headroom.cli.budget import Shown
+from headroom.cli.budget import BudgetView
 from headroom.cli.deployments import Deployment
 from headroom.cli.main import run
 from headroom.domain.budget import Budget, Holding
@@ -286,7 +286,7 @@ def test_a_budget_that_never_stands_still_is_not_told(ledger: DynamoLedger) -> N
 def test_a_database_is_never_called_gone_because_no_volume_has_its_name() -> None:
     database = replace(ref("orders"), kind=Kind.RDS)
     holding = cast(Holding, SimpleNamespace(ref=database))
-    shown = Shown(
+    shown = BudgetView(
         place=cast(Deployment, None), budget=cast(Budget, None), policy=default_policy(),
         volumes={Kind.EBS: {}}, prices=None,
     )  # fmt: skip

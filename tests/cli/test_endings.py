@@ -8,12 +8,12 @@ from datetime import timedelta
 from headroom.cli.endings import ending
 from headroom.cli.played import Played
 from headroom.cli.stories import START, STORIES
-from headroom.cli.telling import Told, told
+from headroom.cli.telling import DecisionStory, told
 from headroom.cli.timeline import Minute
 from headroom.domain.decision import decide
 from headroom.domain.limits import Mode
 from headroom.domain.records import Step
-from tests.builders import NOW, evidence, gp3, policy, starved_gp3, volume
+from tests.builders import NOW, decision_input, gp3, policy, starved_gp3, volume
 from tests.cli.made import acted, chain
 
 BY_KEY = {story.key: story for story in STORIES}
@@ -30,16 +30,18 @@ def minutes(*starved: int) -> tuple[Minute, ...]:
     )  # fmt: skip
 
 
-def played(key: str, *stories: Told, starved: tuple[int, ...] = (), messages: int = 0) -> Played:
+def played(
+    key: str, *stories: DecisionStory, starved: tuple[int, ...] = (), messages: int = 0
+) -> Played:
     return Played(
         story=BY_KEY[key], resource_id="vol-1", final=gp3(), told=stories,
         minutes=minutes(*starved), messages=messages, changed_by_others=(),
     )  # fmt: skip
 
 
-def watched() -> Told:
+def watched() -> DecisionStory:
     seen = starved_gp3(vol=volume(tags=()))
-    return told(chain(decide(evidence(seen, rules=policy(mode=Mode.OBSERVE)))))
+    return told(chain(decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE)))))
 
 
 def test_a_story_in_which_nothing_happened_did_not_end_as_told() -> None:
@@ -86,7 +88,7 @@ def test_asking_aws_twice_within_the_hour_is_noticed() -> None:
             tuple(
                 replace(record, at=NOW + timedelta(minutes=minute))
                 for record in chain(
-                    decide(evidence()), [(Step.INTENDED, "", 0), (Step.REFUSED, "", 0)]
+                    decide(decision_input()), [(Step.INTENDED, "", 0), (Step.REFUSED, "", 0)]
                 )
             )
         )

@@ -12,19 +12,19 @@ from headroom.cli.ended_clusters import of_cluster
 from headroom.cli.endings_clusters import ending
 from headroom.cli.play_clusters import PlayedCluster, Seen
 from headroom.cli.stories_clusters import CLUSTER_STORIES
-from headroom.cli.telling import Told, told
+from headroom.cli.telling import DecisionStory, told
 from headroom.domain.aurora import GATE, AuroraCluster, StorageMode
 from headroom.domain.aurora_bill import HOURS_PER_MONTH, aurora_prices
 from headroom.domain.cluster_decision import (
-    ClusterEvidence,
+    ClusterDecisionInput,
     configuration_of,
     decide_cluster,
-    no_activity,
+    empty_activity,
 )
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.decision import Decision
 from headroom.domain.records import Step
-from tests.builders import NOW, REGION, evidence, observation, volume
+from tests.builders import NOW, REGION, decision_input, observation, volume
 from tests.cli.made import chain
 from tests.domain.clusters import cluster, seen
 
@@ -44,14 +44,18 @@ def decided(key: str, of: AuroraCluster | None = None, at: datetime = NOW) -> De
         configuration=configuration_of(own.mode), ref=own.ref, tags=own.tags,
         facts=DatabaseFacts(instance_class="db.r7g.xlarge", status="available", members=("a", "b")),
     )  # fmt: skip
-    whole = observation(no_activity(found), told_of, at=at, instance=None, instance_activity=None)
+    whole = observation(
+        empty_activity(found), told_of, at=at, instance=None, instance_activity=None
+    )
     return decide_cluster(
-        ClusterEvidence(evidence=evidence(whole), seen=found, prices=aurora_prices(REGION))
+        ClusterDecisionInput(
+            decision_input=decision_input(whole), seen=found, prices=aurora_prices(REGION)
+        )
     )
 
 
 def played(
-    key: str, *stories: Told, mode: StorageMode = STANDARD, opens: datetime | None = None,
+    key: str, *stories: DecisionStory, mode: StorageMode = STANDARD, opens: datetime | None = None,
     first_opens: datetime | None = None, messages: int = 0,
 ) -> PlayedCluster:  # fmt: skip
     return PlayedCluster(
@@ -62,11 +66,11 @@ def played(
     )  # fmt: skip
 
 
-def switched() -> Told:
+def switched() -> DecisionStory:
     return told(chain(decided("aurora-40"), DONE))
 
 
-def gated() -> tuple[Told, Told]:
+def gated() -> tuple[DecisionStory, DecisionStory]:
     """Held on the gate, and done in the minute it opened."""
     shut = decided("aurora-gate", cluster(next_allowed_at=OPENS))
     opened = decided("aurora-gate", cluster(next_allowed_at=OPENS), at=OPENS)

@@ -10,7 +10,7 @@ import pytest
 from headroom.cli.endings_databases import ending
 from headroom.cli.played import Played
 from headroom.cli.stories_databases import DATABASES
-from headroom.cli.telling import Told, told
+from headroom.cli.telling import DecisionStory, told
 from headroom.domain.databases import DatabaseFacts
 from headroom.domain.observation import Observation
 from headroom.domain.records import Step
@@ -28,7 +28,7 @@ USUAL = {"types": (VolumeType.GP3, VolumeType.IO2), "price_increase_usd": 250, "
 
 
 def played(
-    key: str, *stories: Told, final: Configuration, starved: tuple[int, ...] = (),
+    key: str, *stories: DecisionStory, final: Configuration, starved: tuple[int, ...] = (),
     others: tuple[datetime, ...] = (),
 ) -> Played:  # fmt: skip
     return Played(
@@ -37,13 +37,13 @@ def played(
     )  # fmt: skip
 
 
-def acted(seen: Observation, **limits: object) -> tuple[Told, Configuration]:
+def acted(seen: Observation, **limits: object) -> tuple[DecisionStory, Configuration]:
     decision = decided(seen, **{**USUAL, **limits})
     done = told(chain(decision, DONE))
     return done, done.decision.answer.plan.target  # type: ignore[union-attr]
 
 
-def asked(seen: Observation, **limits: object) -> Told:
+def asked(seen: Observation, **limits: object) -> DecisionStory:
     return told(chain(decided(seen, **{**USUAL, **limits})))
 
 

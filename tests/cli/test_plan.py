@@ -12,13 +12,13 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.prices import CataloguePrices
 from headroom.cli import plan as module
 from headroom.cli.account import Account
 from headroom.cli.main import run
-from headroom.cli.reading import Unnoted
+from headroom.cli.reading import WithoutBookmarks
 from headroom.domain.observation import VolumeActivity
 from headroom.policy_text import canonical_json, load_policy_file, parse_policy
 from tests.adapters.aurora_service import AuroraService, Days
@@ -147,7 +147,7 @@ def test_a_volume_under_a_deployment_is_planned_for_with_its_tables_and_its_poli
     assert run(["plan", made["VolumeId"], "--json", *HERE]) == 0
     assert [tables.scan(TableName=name)["Items"] for name in ("records", "state")] == before
     found = said(capsys)
-    assert (found["answer"], found["reason"]) == ("hold", "data_too_thin")
+    assert (found["answer"], found["reason"]) == ("hold", "not_enough_data")
     assert found["would_send"] is None
     assert found["policy"] == f"the policy published in {REGION}"
     assert found["database"] is None
@@ -210,8 +210,8 @@ def test_an_aurora_cluster_is_planned_for_by_both_bills(
     path = tmp_path / "policy.yaml"
     path.write_text('{"rules": [{"match": {"kind": "aurora"}, "set": {"mode": "auto"}}]}')
     service, days = AuroraService(), Days(ios_a_day=[100e6] * 16)
-    aurora = AuroraStorage(
-        service, metrics=days, prices=days, notes=Unnoted(), clock=lambda: NOW,
+    aurora = AuroraClusterStorage(
+        service, metrics=days, prices=days, notes=WithoutBookmarks(), clock=lambda: NOW,
         account_id=ACCOUNT, region=REGION,
     )  # fmt: skip
     monkeypatch.setattr(module, "clusters_of", lambda *_, **__: aurora)

@@ -8,10 +8,10 @@ from typing import cast
 import pytest
 
 from headroom.cli.account import Account
-from headroom.cli.reading import Unnoted, read_storage
+from headroom.cli.reading import WithoutBookmarks, read_storage
 from headroom.domain.resources import Kind, ResourceRef, VolumeType
 from headroom.ports.storage import ResourceGone
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.adapters.rds_service import InstanceTypes, RdsService, db
 from tests.builders import ACCOUNT, NOW, REGION
 from tests.domain.databases import rds
@@ -40,11 +40,11 @@ def test_a_database_is_read_through_rds_and_not_taken_for_a_volume() -> None:
 
 
 def test_what_a_command_saw_is_forgotten_with_it() -> None:
-    noted = MemoryLedger(ACCOUNT, REGION)
+    noted = InMemoryLedger(ACCOUNT, REGION)
     noted.amend("rds/orders", lambda _: ("before", None))
-    notes = Unnoted(noted)
+    notes = WithoutBookmarks(noted)
     assert notes.amend("rds/orders", lambda text: (f"{text}, seen", "told")) == "told"
     assert notes.note("rds/orders") == "before, seen"  # the command itself stays of one mind
     assert noted.note("rds/orders") == "before"
-    assert Unnoted(noted).note("rds/orders") == "before"
-    assert Unnoted().note("rds/orders") == ""
+    assert WithoutBookmarks(noted).note("rds/orders") == "before"
+    assert WithoutBookmarks().note("rds/orders") == ""

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.metric_data import Query, Window
 from headroom.adapters.prices import CataloguePrices
 from headroom.adapters.rds import RdsStorage
@@ -18,7 +18,7 @@ from headroom.cli import replay as module
 from headroom.cli import replay_clusters
 from headroom.cli.account import Account
 from headroom.cli.main import run
-from headroom.cli.reading import Unnoted
+from headroom.cli.reading import WithoutBookmarks
 from headroom.domain.observation import Series
 from headroom.ports.storage import ReadFailed
 from tests.adapters.aurora_service import AuroraService, Days
@@ -53,11 +53,11 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[RdsService]:
             client=lambda name: boto3.client(name, region_name=REGION),  # type: ignore[call-overload]
         )  # fmt: skip
         of_rds = RdsStorage(
-            service, InstanceTypes(), notes=Unnoted(), clock=lambda: NOW,  # type: ignore[arg-type]
+            service, InstanceTypes(), notes=WithoutBookmarks(), clock=lambda: NOW,  # type: ignore[arg-type]
             account_id=ACCOUNT, region=REGION,
         )  # fmt: skip
-        clusters = AuroraStorage(
-            aurora, metrics=Days(), prices=Days(), notes=Unnoted(), clock=lambda: NOW,
+        clusters = AuroraClusterStorage(
+            aurora, metrics=Days(), prices=Days(), notes=WithoutBookmarks(), clock=lambda: NOW,
             account_id=ACCOUNT, region=REGION,
         )  # fmt: skip
         monkeypatch.setattr(module, "account", lambda **_: here)

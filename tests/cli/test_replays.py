@@ -14,7 +14,7 @@ import pytest
 from headroom.adapters.cloudwatch_history import Past
 from headroom.cli import replay_told
 from headroom.cli import replays as module
-from headroom.cli.replay_told import Told
+from headroom.cli.replay_told import ReplaySummary
 from headroom.cli.replays import Missed, Rules, replays
 from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
@@ -64,8 +64,8 @@ def played(
     return {one.view.volume.ref.resource_id: one for one in found}
 
 
-def told(found: Mapping[str, Replayed | Missed], under: Rules | None = None) -> Told:
-    return Told(
+def told(found: Mapping[str, Replayed | Missed], under: Rules | None = None) -> ReplaySummary:
+    return ReplaySummary(
         account_id=ACCOUNT, region=REGION, rules=under or rules(), found=tuple(found.values())
     )
 

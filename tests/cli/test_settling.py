@@ -7,7 +7,7 @@ from typing import Any
 from headroom.cli.play import instant
 from headroom.cli.played import Ending
 from headroom.cli.settling import AGAIN, QUIET, Open, Settling
-from headroom.domain.records import Glimpse, Record
+from headroom.domain.records import Record, RecordSummary
 from tests.cli.made import acted
 
 
@@ -17,10 +17,10 @@ class Book:
     def __init__(self) -> None:
         self.records = acted()
 
-    def glimpses(self, *, since: datetime, until: datetime) -> Iterator[Glimpse]:
+    def record_summaries(self, *, since: datetime, until: datetime) -> Iterator[RecordSummary]:
         if since <= instant(10) <= until:
             for r in self.records:
-                yield Glimpse(
+                yield RecordSummary(
                     decision_id=r.decision_id, sequence=r.sequence, step=r.step,
                     resource=r.resource, at=r.at, outcome=r.outcome, summary=r.summary,
                 )  # fmt: skip

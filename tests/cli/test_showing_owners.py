@@ -13,7 +13,7 @@ from headroom.domain.decision import decide
 from tests import ROOT
 from tests.application.stage import Stage
 from tests.application.test_remediate import alarm
-from tests.builders import evidence, instance, ref, starved_gp3, volume
+from tests.builders import decision_input, instance, ref, starved_gp3, volume
 from tests.cli.made import chain, written
 
 STACK = (
@@ -26,7 +26,7 @@ DATA = (("headroom", "auto"), ("headroom:group", "data"))
 def test_explain_prints_what_to_write_back_as_it_is_pasted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    decision = decide(evidence(starved_gp3(vol=volume(tags=STACK))))
+    decision = decide(decision_input(starved_gp3(vol=volume(tags=STACK))))
     file = str(written(tmp_path / "records.jsonl", chain(decision)))
     assert run(["explain", decision.decision_id, "--file", file]) == 0
     shown = capsys.readouterr().out

@@ -14,7 +14,7 @@ from moto import mock_aws
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
 from headroom.cli.main import run
-from headroom.domain.stops import ENDLESS, MAX_ACCOUNT_FAILURES
+from headroom.domain.stops import INDEFINITE, MAX_ACCOUNT_FAILURES
 from headroom.policy_text import canonical_json, default_policy
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import broken, failed
@@ -67,9 +67,9 @@ def test_a_pause_stops_the_account_at_once_and_says_who_and_why(
     assert capsys.readouterr().out == (
         f"Paused: nothing is changed in account {ACCOUNT}, {REGION} until somebody resumes.\n"
     )
-    pause = ledger.stops().account.pause
+    pause = ledger.stop_state().account.pause
     assert pause is not None
-    assert (pause.until, pause.reason) == (ENDLESS, "load test")
+    assert (pause.until, pause.reason) == (INDEFINITE, "load test")
     assert pause.who.startswith(f"arn:aws:sts::{ACCOUNT}:")
     (summary,) = recorded(ledger, "paused")
     assert summary == f"paused without end by {pause.who}: load test"
@@ -80,7 +80,7 @@ def test_a_pause_for_a_time_ends_by_itself(
 ) -> None:
     before = datetime.now(UTC)
     assert run(["pause", "--for", "2h", "--json", *HERE]) == 0
-    pause = ledger.stops().account.pause
+    pause = ledger.stop_state().account.pause
     assert pause is not None
     assert before <= pause.until - timedelta(hours=2) <= datetime.now(UTC)
     assert said(capsys)["paused"]["until"] == pause.until.isoformat()
@@ -92,7 +92,7 @@ def test_a_time_that_is_none_is_refused_and_nothing_is_paused(
 ) -> None:
     assert run(["pause", f"--for={text}", *HERE]) == 2
     assert "write 30m, 2h or 7d" in capsys.readouterr().err
-    assert ledger.stops().account.pause is None
+    assert ledger.stop_state().account.pause is None
 
 
 def test_a_reason_is_one_line_and_not_a_novel(
@@ -101,7 +101,7 @@ def test_a_reason_is_one_line_and_not_a_novel(
     assert run(["pause", "--reason", "x" * 501, *HERE]) == 2
     assert "500 is the most" in capsys.readouterr().err
     assert run(["pause", "--reason", "load\n test \udcff", *HERE]) == 0
-    pause = ledger.stops().account.pause
+    pause = ledger.stop_state().account.pause
     assert pause is not None
     assert pause.reason == "load test ?"
 
@@ -119,9 +119,9 @@ def test_a_resume_ends_the_pause_and_the_accounts_breaker_and_tells_what_stays(
     assert told[0] == f"Resumed: changes go on in account {ACCOUNT}, {REGION}."
     assert told[1].startswith(f"Still left alone: {VOLUME}, since 2026-01-05 12:00Z, after 5")
     assert f"`headroom breaker close {VOLUME}`" in told[1]
-    stops = ledger.stops()
-    assert (stops.account.pause, stops.account.breaker) == (None, None)
-    assert len(stops.breakers) == 1
+    stop_state = ledger.stop_state()
+    assert (stop_state.account.pause, stop_state.account.breaker) == (None, None)
+    assert len(stop_state.breakers) == 1
     assert [s.partition(": ")[2] for s in recorded(ledger, "resumed")] == ["role fixed"]
     assert len(recorded(ledger, "breaker_closed")) == 1
 
@@ -145,7 +145,7 @@ def test_a_breaker_is_listed_and_closed_with_a_reason(
     assert (row["resource"], row["failures"]) == (ref(VOLUME).arn, 5)
     assert run(["breaker", "close", VOLUME, "--reason", "role fixed", *HERE]) == 0
     assert f"Closed: {VOLUME} is changed again" in capsys.readouterr().out
-    assert ledger.standing(ref(VOLUME), NOW).breaker_opened_at is None
+    assert ledger.resource_state(ref(VOLUME), NOW).breaker_opened_at is None
     assert recorded(ledger, "breaker_closed")[0].endswith(": role fixed")
     assert run(["breaker", "close", ref(VOLUME).arn, *HERE]) == 0
     assert "was not open" in capsys.readouterr().out
@@ -160,7 +160,7 @@ def test_the_accounts_breaker_is_closed_by_name_only(
     assert "the whole account, since" in capsys.readouterr().out
     assert run(["breaker", "close", "--account", "--json", *HERE]) == 0
     assert said(capsys)["closed"] is True
-    assert ledger.stops().account.breaker is None
+    assert ledger.stop_state().account.breaker is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from headroom.cli import telling
 from headroom.domain.decision import decide
 from headroom.domain.limits import Mode
 from headroom.domain.records import Step
-from tests.builders import NOW, evidence, policy, starved_gp3, volume
+from tests.builders import NOW, decision_input, policy, starved_gp3, volume
 from tests.cli.made import acted, chain
 
 
@@ -25,7 +25,9 @@ def test_a_row_says_what_was_seen_considered_and_done() -> None:
 
 
 def test_every_guardrail_speaks_and_those_that_block_speak_first() -> None:
-    watched = decide(evidence(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE)))
+    watched = decide(
+        decision_input(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE))
+    )
     said = telling.guardrails(watched)
     every = len(watched.judgements[0].verdicts)
     assert said[0] == f"blocked by mode; {every - 1} of {every} allow"
@@ -40,7 +42,9 @@ def test_a_verdict_is_told_with_its_numbers() -> None:
 
 
 def test_a_hold_says_what_it_would_have_taken_and_changes_nothing() -> None:
-    watched = decide(evidence(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE)))
+    watched = decide(
+        decision_input(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE))
+    )
     row = telling.row(telling.told(chain(watched)))
     assert row.change.startswith("none (would take gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
     assert row.price_change == "(+$18.00)"

@@ -11,7 +11,7 @@ import pytest
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli import status
 from headroom.cli.main import run
-from headroom.domain.queue_place import Waiting
+from headroom.domain.queue_place import QueueEntry
 from headroom.policy_text import canonical_json, parse_policy
 from headroom.ports.owners import NoCalendars
 from tests.builders import REGION, ref
@@ -44,8 +44,8 @@ def busy(ledger: DynamoLedger, monkeypatch: pytest.MonkeyPatch) -> DynamoLedger:
     for number in range(2):
         decision = replace(act(f"d{number}", f"vol-{number}", at=now))
         intended(ledger, decision, now, lease_until=now + timedelta(minutes=20))
-    waiting = Waiting(since=now, starved_minutes=42, zone="us-east-1a")
-    ledger.looked(ref("vol-9"), at=now, due_at=None, waiting=waiting)
+    waiting = QueueEntry(since=now, starved_minutes=42, zone="us-east-1a")
+    ledger.reconciled(ref("vol-9"), at=now, due_at=None, waiting=waiting)
     return ledger
 
 
@@ -69,7 +69,7 @@ def test_the_status_tells_them_to_scripts_as_well(
     busy: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["status", "--json", *HERE]) == 0
-    found = said(capsys)["traffic"]
+    found = said(capsys)["concurrency"]
     assert {c["resource"] for c in found["in_flight"]} == {ref("vol-0").arn, ref("vol-1").arn}
     assert (found["begun_in_the_last_hour"], found["max_changes_per_hour"]) == (2, 9)
     assert found["frozen_until"] == "2100-01-01T00:00:00+00:00"

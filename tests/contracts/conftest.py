@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, REGION
 from tests.dynamodb_local import server
 
@@ -53,8 +53,8 @@ def tables(client: Any) -> DynamoLedger:
 
 
 @pytest.fixture
-def memory_ledger() -> MemoryLedger:
-    return MemoryLedger(ACCOUNT, REGION)
+def memory_ledger() -> InMemoryLedger:
+    return InMemoryLedger(ACCOUNT, REGION)
 
 
 @pytest.fixture(scope="module")

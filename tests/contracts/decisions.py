@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from headroom.domain.answers import Act, Escalate, Hold, Reason
-from headroom.domain.blocking import PLACES
+from headroom.domain.blocking import CONCURRENCY_GUARDRAILS
 from headroom.domain.decision import Decision, decide
 from headroom.domain.demand import Binding
 from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused
@@ -18,14 +18,14 @@ from headroom.domain.records import Step
 from headroom.domain.stops import MAX_FAILURES
 from headroom.domain.verdicts import Guardrail, Verdict
 from headroom.ports.ledger import Intent
-from tests.builders import NOW, evidence, ref
+from tests.builders import NOW, decision_input, ref
 
 ENROLMENT = Decimal(8)
 
 
 @cache
 def _engine() -> Decision:
-    return decide(evidence())
+    return decide(decision_input())
 
 
 def act(
@@ -49,7 +49,10 @@ def act(
     assert isinstance(answer, Act)
     plan = replace(answer.plan, monthly_usd=ENROLMENT + Decimal(increase))
     judged = next(j for j in base.judgements if j.plan == answer.plan)
-    within = {Guardrail.PRICE_PER_ACCOUNT: account_limit, **dict.fromkeys(PLACES, 10_000)}
+    within = {
+        Guardrail.PRICE_PER_ACCOUNT: account_limit,
+        **dict.fromkeys(CONCURRENCY_GUARDRAILS, 10_000),
+    }
     within |= places or {}
     verdicts = tuple(
         _limited(v, within[v.guardrail]) if v.guardrail in within else v
@@ -81,14 +84,14 @@ def hold(
     **changes: Any,
 ) -> Decision:
     base = act(decision_id, volume_id, at=at)
-    answer = Hold(reason=Reason.BLOCKED_FOR_NOW, until=None, would_take=None)
+    answer = Hold(reason=Reason.BLOCKED_TEMPORARILY, until=None, proposed_plan=None)
     diagnosis = replace(base.diagnosis, binding=binding)
     return replace(base, answer=answer, diagnosis=diagnosis, **changes)
 
 
 def escalate(decision_id: str, cause: str, *, at: datetime = NOW) -> Decision:
     answer = Escalate(
-        reason=Reason.BLOCKED_FOR_GOOD, cause=cause, remedy="allow more", would_take=None
+        reason=Reason.BLOCKED_PERMANENTLY, cause=cause, remedy="allow more", proposed_plan=None
     )
     return replace(act(decision_id, at=at), answer=answer)
 

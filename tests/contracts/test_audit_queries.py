@@ -119,7 +119,7 @@ def test_the_state_is_told(account: Account) -> None:
     assert sorted(asked(account, whole)) == [
         ["budget", "48280000", None],
         ["pause", None, None],
-        ["traffic", None, None],
+        ["concurrency", None, None],
     ]
     assert asked(account, due) == [["2026-01-05T13:00:00.000000Z", ref(VOLUME).arn]]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headroom.domain.records import Step, broken_link
-from headroom.domain.stops import ENDLESS, AccountStops, Pause, Stops
+from headroom.domain.stops import INDEFINITE, AccountStopState, Pause, StopState
 from headroom.ports.standings import Scan
 from tests.builders import NOW
 
@@ -37,17 +37,17 @@ def test_a_clock_that_went_back_claims_nothing(ledger: Any) -> None:
     assert not ledger.claim_scan(NOW - timedelta(hours=1), 900)
 
 
-@pytest.mark.parametrize(("until", "stored"), [(NOW, NOW), (None, ENDLESS)])
+@pytest.mark.parametrize(("until", "stored"), [(NOW, NOW), (None, INDEFINITE)])
 def test_the_kill_switch_is_on_until_somebody_resumes(
     ledger: Any, until: datetime | None, stored: datetime
 ) -> None:
-    assert ledger.stops() == Stops(account=AccountStops(), breakers=())
+    assert ledger.stop_state() == StopState(account=AccountStopState(), breakers=())
     ledger.pause(until, at=NOW, who="alice", reason="load test")
-    assert ledger.stops().account.pause == Pause(
+    assert ledger.stop_state().account.pause == Pause(
         until=stored, since=NOW, who="alice", reason="load test"
     )
     ledger.resume(at=NOW + timedelta(minutes=1), who="bob")
-    assert ledger.stops().account.pause is None
+    assert ledger.stop_state().account.pause is None
 
 
 def test_the_fleet_is_scanned_anew_as_soon_as_somebody_resumes(ledger: Any) -> None:
@@ -81,5 +81,5 @@ def test_a_pause_told_twice_is_one_record_and_one_pause(ledger: Any) -> None:
     ledger.pause(None, at=NOW, who="alice")
     ledger.resume(at=NOW, who="bob")
     ledger.pause(None, at=NOW, who="alice")
-    assert ledger.stops().account.pause.until == ENDLESS
+    assert ledger.stop_state().account.pause.until == INDEFINITE
     assert len(list(ledger.by_outcome("paused", since=NOW, until=NOW))) == 1

@@ -10,7 +10,7 @@ import pytest
 
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step, broken_link
-from headroom.domain.stops import MAX_ACCOUNT_FAILURES, MAX_FAILURES, AccountStops, Breaker
+from headroom.domain.stops import MAX_ACCOUNT_FAILURES, MAX_FAILURES, AccountStopState, Breaker
 from headroom.ports.ledger import Intent, NotIntended
 from headroom.ports.standings import Scan
 from tests.builders import ACCOUNT, NOW, REGION, ref
@@ -41,11 +41,11 @@ def test_so_many_failures_in_a_row_open_a_volumes_breaker_and_one_less_does_not(
 ) -> None:
     for number in range(MAX_FAILURES - 1):
         failed(ledger, f"d{number}")
-    assert ledger.standing(VOL, NOW).breaker_opened_at is None
+    assert ledger.resource_state(VOL, NOW).breaker_opened_at is None
     assert steps(ledger, "breaker_opened") == []
     failed(ledger, "last", at=NOW + HOUR)
-    assert ledger.standing(VOL, NOW).breaker_opened_at == NOW + HOUR
-    assert ledger.standing(ref("vol-2"), NOW).breaker_opened_at is None
+    assert ledger.resource_state(VOL, NOW).breaker_opened_at == NOW + HOUR
+    assert ledger.resource_state(ref("vol-2"), NOW).breaker_opened_at is None
 
 
 def test_an_opened_breaker_is_on_record_with_what_opened_it(ledger: Any) -> None:
@@ -62,7 +62,7 @@ def test_what_is_open_is_told_oldest_first(ledger: Any) -> None:
     broken(ledger, "vol-2", at=NOW + HOUR)
     append_success(ledger, "vol-7")
     broken(ledger, "vol-1", at=NOW)
-    found = ledger.stops().breakers
+    found = ledger.stop_state().breakers
     assert [(b.resource, b.opened_at) for b in found] == [
         (VOL.arn, NOW), (ref("vol-2").arn, NOW + HOUR),
     ]  # fmt: skip
@@ -102,16 +102,16 @@ def test_a_breaker_opened_between_decision_and_intent_holds(ledger: Any) -> None
 def test_only_a_person_closes_a_breaker_and_it_is_on_record(ledger: Any) -> None:
     broken(ledger, at=NOW)
     ledger.decided(hold("h1", at=NOW + HOUR), due_at=None)
-    assert ledger.standing(VOL, NOW + 7 * HOUR).breaker_opened_at == NOW
+    assert ledger.resource_state(VOL, NOW + 7 * HOUR).breaker_opened_at == NOW
     at = NOW + 8 * HOUR
     assert ledger.close_breaker(VOL, at=at, who="alice", reason="role fixed")
-    seen = ledger.standing(VOL, at)
+    seen = ledger.resource_state(VOL, at)
     assert (seen.breaker_opened_at, seen.failures_in_a_row, seen.retry_not_before) == (
         None,
         0,
         None,
     )
-    assert ledger.stops().breakers == ()
+    assert ledger.stop_state().breakers == ()
     (record,) = steps(ledger, "breaker_closed")
     assert record.summary == "breaker closed by alice: role fixed"
     assert json.loads(record.body) == {"reason": "role fixed", "who": "alice"}
@@ -121,7 +121,7 @@ def test_only_a_person_closes_a_breaker_and_it_is_on_record(ledger: Any) -> None
 def test_a_volume_is_looked_at_as_soon_as_its_breaker_is_closed(ledger: Any) -> None:
     ledger.claim_scan(NOW, 900)
     broken(ledger, at=NOW)
-    ledger.looked(VOL, at=NOW, due_at=NOW + DAY)
+    ledger.reconciled(VOL, at=NOW, due_at=NOW + DAY)
     assert ledger.due(NOW + HOUR, 10) == ()
     ledger.close_breaker(VOL, at=NOW + HOUR, who="alice")
     assert [d.ref for d in ledger.due(NOW + HOUR, 10)] == [VOL]
@@ -133,7 +133,7 @@ def test_closing_what_is_not_open_does_and_records_nothing(ledger: Any) -> None:
     assert not ledger.close_breaker(None, at=NOW, who="alice")
     failed(ledger, "d1")
     assert not ledger.close_breaker(VOL, at=NOW, who="alice")
-    assert ledger.standing(VOL, NOW).failures_in_a_row == 1
+    assert ledger.resource_state(VOL, NOW).failures_in_a_row == 1
     assert steps(ledger, "breaker_closed") == []
 
 
@@ -142,11 +142,11 @@ def test_a_breaker_opens_again_after_as_many_failures(ledger: Any) -> None:
     ledger.close_breaker(VOL, at=NOW + HOUR, who="alice")
     append_success(ledger, "vol-7")
     for number in range(MAX_FAILURES):
-        assert ledger.standing(VOL, NOW).breaker_opened_at is None
+        assert ledger.resource_state(VOL, NOW).breaker_opened_at is None
         failed(ledger, f"again-{number}", at=NOW + 2 * HOUR)
-    assert ledger.standing(VOL, NOW).breaker_opened_at == NOW + 2 * HOUR
+    assert ledger.resource_state(VOL, NOW).breaker_opened_at == NOW + 2 * HOUR
     assert len(steps(ledger, "breaker_opened")) == 2
-    assert [b.opened_at for b in ledger.stops().breakers] == [NOW + 2 * HOUR]
+    assert [b.opened_at for b in ledger.stop_state().breakers] == [NOW + 2 * HOUR]
 
 
 def test_a_change_that_lands_after_all_does_not_close_it(ledger: Any) -> None:
@@ -155,7 +155,7 @@ def test_a_change_that_lands_after_all_does_not_close_it(ledger: Any) -> None:
     broken(ledger, at=NOW + HOUR)
     append(ledger, slow, Step.APPLIED, at=NOW + 2 * HOUR)
     append(ledger, slow, Step.RELIEVED, at=NOW + 2 * HOUR)
-    seen = ledger.standing(VOL, NOW + 2 * HOUR)
+    seen = ledger.resource_state(VOL, NOW + 2 * HOUR)
     assert (seen.failures_in_a_row, seen.breaker_opened_at) == (0, NOW + HOUR)
     assert ledger.close_breaker(VOL, at=NOW + 3 * HOUR, who="alice")
 
@@ -168,27 +168,27 @@ def test_what_time_clears_opens_no_breaker(ledger: Any, refusal: Refusal) -> Non
         decision = act(f"d{number}")
         intended(ledger, decision, lease_until=UNTIL)
         append(ledger, decision, Step.REFUSED, body=refused(refusal))
-    seen = ledger.standing(VOL, NOW)
+    seen = ledger.resource_state(VOL, NOW)
     assert (seen.breaker_opened_at, seen.account_breaker_opened_at) == (None, None)
 
 
 def test_a_deleted_volumes_breaker_goes_with_it(ledger: Any) -> None:
     broken(ledger, at=NOW)
     ledger.forget(VOL, at=NOW + HOUR)
-    assert ledger.stops().breakers == ()
-    assert ledger.standing(VOL, NOW).breaker_opened_at is None
+    assert ledger.stop_state().breakers == ()
+    assert ledger.resource_state(VOL, NOW).breaker_opened_at is None
 
 
 def test_failures_all_over_the_account_open_its_breaker_for_every_volume(ledger: Any) -> None:
     breaks(ledger)
-    account = ledger.stops().account
+    account = ledger.stop_state().account
     assert account.failures_in_a_row == MAX_ACCOUNT_FAILURES
     assert account.breaker == Breaker(
         resource=f"account#{ACCOUNT}#{REGION}", opened_at=NOW, failures=MAX_ACCOUNT_FAILURES,
         why="it is refused",
     )  # fmt: skip
-    assert ledger.stops().breakers == ()
-    assert ledger.standing(ref("vol-999"), NOW).account_breaker_opened_at == NOW
+    assert ledger.stop_state().breakers == ()
+    assert ledger.resource_state(ref("vol-999"), NOW).account_breaker_opened_at == NOW
     (record,) = steps(ledger, "breaker_opened")
     assert record.resource == f"account#{ACCOUNT}#{REGION}"
     refusal = intended(ledger, act("d9", "vol-999"), lease_until=UNTIL)
@@ -199,9 +199,9 @@ def test_one_change_that_aws_accepts_begins_the_accounts_count_anew(ledger: Any)
     for number in range(MAX_ACCOUNT_FAILURES - 1):
         failed(ledger, f"a{number}", f"vol-{number}")
     append_success(ledger, "vol-77")
-    assert ledger.stops().account.failures_in_a_row == 0
+    assert ledger.stop_state().account.failures_in_a_row == 0
     failed(ledger, "last", "vol-78")
-    assert ledger.stops().account.breaker is None
+    assert ledger.stop_state().account.breaker is None
 
 
 def test_no_resume_and_no_success_closes_the_accounts_breaker(ledger: Any) -> None:
@@ -211,9 +211,9 @@ def test_no_resume_and_no_success_closes_the_accounts_breaker(ledger: Any) -> No
     append(ledger, slow, Step.APPLIED)
     ledger.pause(None, at=NOW, who="alice")
     ledger.resume(at=NOW, who="alice")
-    assert ledger.stops().account.breaker.opened_at == NOW
+    assert ledger.stop_state().account.breaker.opened_at == NOW
     assert ledger.close_breaker(None, at=NOW + HOUR, who="bob", reason="role fixed")
-    assert ledger.stops().account == AccountStops(closed_at=NOW + HOUR)
+    assert ledger.stop_state().account == AccountStopState(closed_at=NOW + HOUR)
     (record,) = steps(ledger, "breaker_closed")
     assert record.resource == f"account#{ACCOUNT}#{REGION}"
     assert isinstance(intended(ledger, act("d9", "vol-999"), lease_until=UNTIL), Intent)
@@ -227,23 +227,23 @@ def test_what_aws_refused_may_be_asked_again_once_the_accounts_breaker_is_closed
     append(ledger, slow, Step.REFUSED, body=refused(Refusal.DENIED), due_at=NOW + 6 * HOUR)
     append_success(ledger, "vol-7")
     breaks(ledger)
-    assert ledger.standing(ref("vol-50"), NOW).retry_not_before == NOW + 6 * HOUR
+    assert ledger.resource_state(ref("vol-50"), NOW).retry_not_before == NOW + 6 * HOUR
     ledger.close_breaker(None, at=NOW + HOUR, who="bob")
-    assert ledger.standing(ref("vol-50"), NOW + HOUR).retry_not_before is None
+    assert ledger.resource_state(ref("vol-50"), NOW + HOUR).retry_not_before is None
     again = act("again", "vol-50", at=NOW + 2 * HOUR)
     intended(ledger, again, NOW + 2 * HOUR, lease_until=NOW + 3 * HOUR)
     append(ledger, again, Step.REFUSED, at=NOW + 2 * HOUR, body=refused(Refusal.DENIED),
            due_at=NOW + 8 * HOUR)  # fmt: skip
-    assert ledger.standing(ref("vol-50"), NOW + 2 * HOUR).retry_not_before == NOW + 8 * HOUR
+    assert ledger.resource_state(ref("vol-50"), NOW + 2 * HOUR).retry_not_before == NOW + 8 * HOUR
 
 
 def test_pause_and_breaker_do_not_undo_each_other(ledger: Any) -> None:
     ledger.pause(NOW + HOUR, at=NOW, who="alice", reason="load test")
-    paused = ledger.stops().account.pause
+    paused = ledger.stop_state().account.pause
     later = NOW + 2 * HOUR  # the pause is over, and was never ended
     for number in range(MAX_ACCOUNT_FAILURES):
         failed(ledger, f"a{number}", f"vol-{number}", at=later)
-    both = ledger.stops().account
+    both = ledger.stop_state().account
     assert (both.pause, both.breaker.opened_at) == (paused, later)
     ledger.resume(at=later, who="alice")
-    assert ledger.stops().account.breaker == both.breaker
+    assert ledger.stop_state().account.breaker == both.breaker

@@ -9,15 +9,15 @@ from typing import Any
 
 from headroom.domain.answers import Act
 from headroom.domain.aurora import Goal
-from headroom.domain.cluster_again import undo_cluster
+from headroom.domain.cluster_again import decide_cluster_rollback
 from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
 from headroom.domain.policy import Rule, Selector
 from headroom.domain.records import Step
-from headroom.domain.requests import RollbackAsked
+from headroom.domain.requests import RollbackRequest
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.domain.standing import Standing
+from headroom.domain.standing import ResourceState
 from headroom.ports.ledger import Intent, NotIntended
 from tests.builders import ACCOUNT, NOW, REGION, policy
 from tests.domain.clusters import IO_OPTIMIZED, cluster, cluster_evidence, seen
@@ -34,11 +34,11 @@ FOR_SPEED = Rule(
 SLOW = replace(policy(), rules=(FOR_SPEED,))
 
 
-def saving(stand: Standing) -> Decision:
+def saving(stand: ResourceState) -> Decision:
     return decide_cluster(cluster_evidence(policy(mode=Mode.AUTO), stand=stand))
 
 
-def spending(stand: Standing) -> Decision:
+def spending(stand: ResourceState) -> Decision:
     """For speed, at a price."""
     return decide_cluster(cluster_evidence(SLOW, seen(5e6, commit_ms=30.0), stand=stand))
 
@@ -62,60 +62,64 @@ def landed(ledger: Any, decision: Decision) -> None:
 def test_a_saving_is_recorded_intended_and_read_back_and_takes_nothing_of_the_budget(
     ledger: Any,
 ) -> None:
-    decision = saving(ledger.standing(ORDERS, NOW))
+    decision = saving(ledger.resource_state(ORDERS, NOW))
     landed(ledger, decision)
     assert ledger.decision(decision.decision_id) == decision
     assert [r.step for r in ledger.chain(decision.decision_id)] == [
         Step.DECIDED, Step.INTENDED, Step.APPLIED, Step.RELIEVED,
     ]  # fmt: skip
-    known = ledger.standing(ORDERS, NOW)
-    assert known.own_increase_usd == 0
+    known = ledger.resource_state(ORDERS, NOW)
+    assert known.resource_increase_usd == 0
     assert known.last_decision_id == decision.decision_id
-    assert ledger.standing(ASKED_AS, NOW) == known  # one cluster, however it is asked for
+    assert ledger.resource_state(ASKED_AS, NOW) == known  # one cluster, however it is asked for
     (due,) = ledger.due(NOW + timedelta(days=2), 10)
     assert due.ref.arn == ORDERS.arn
 
 
 def test_what_speed_costs_is_reserved_and_given_back_when_it_is_undone(ledger: Any) -> None:
-    decision = spending(ledger.standing(ORDERS, NOW))
+    decision = spending(ledger.resource_state(ORDERS, NOW))
     cost = plan_usd(decision)
     assert cost > 0
     landed(ledger, decision)
-    known = ledger.standing(ORDERS, NOW)
-    assert (known.own_increase_usd, known.account_increase_usd) == (cost, cost)
-    asked = ledger.ask_rollback(decision.decision_id, at=NOW, who="alice")
-    assert asked.step is Step.ROLLBACK_ASKED
-    wish = ledger.standing(ORDERS, NOW).rollback
-    assert isinstance(wish, RollbackAsked)
+    known = ledger.resource_state(ORDERS, NOW)
+    assert (known.resource_increase_usd, known.account_increase_usd) == (cost, cost)
+    asked = ledger.request_rollback(decision.decision_id, at=NOW, who="alice")
+    assert asked.step is Step.ROLLBACK_REQUESTED
+    wish = ledger.resource_state(ORDERS, NOW).rollback
+    assert isinstance(wish, RollbackRequest)
     now_optimized = seen(5e6, cluster(mode=IO_OPTIMIZED, mode_since=NOW), commit_ms=30.0)
-    found = cluster_evidence(SLOW, now_optimized, stand=ledger.standing(ORDERS, NOW))
-    back = undo_cluster(found, wish, decision)
+    found = cluster_evidence(SLOW, now_optimized, stand=ledger.resource_state(ORDERS, NOW))
+    back = decide_cluster_rollback(found, wish, decision)
     landed(ledger, back)
-    known = ledger.standing(ORDERS, NOW)
-    assert (known.own_increase_usd, known.account_increase_usd) == (0, 0)
+    known = ledger.resource_state(ORDERS, NOW)
+    assert (known.resource_increase_usd, known.account_increase_usd) == (0, 0)
     assert known.rollback is None
 
 
 def test_a_busier_month_is_no_increase_of_ours(ledger: Any) -> None:
     """Enrolled while it was quiet: the bill that grew by itself takes nothing from the saving."""
     quiet = decide_cluster(
-        cluster_evidence(policy(mode=Mode.AUTO), seen(5e6), stand=ledger.standing(ORDERS, NOW))
+        cluster_evidence(
+            policy(mode=Mode.AUTO), seen(5e6), stand=ledger.resource_state(ORDERS, NOW)
+        )
     )
     assert ledger.decided(quiet, due_at=None)
-    landed(ledger, saving(ledger.standing(ORDERS, NOW)))
-    assert ledger.standing(ORDERS, NOW).own_increase_usd == 0
+    landed(ledger, saving(ledger.resource_state(ORDERS, NOW)))
+    assert ledger.resource_state(ORDERS, NOW).resource_increase_usd == 0
 
 
 def test_more_than_the_account_allows_is_not_intended(ledger: Any) -> None:
-    decision = spending(ledger.standing(ORDERS, NOW))
+    decision = spending(ledger.resource_state(ORDERS, NOW))
     tight = replace(SLOW, account_increase_usd=plan_usd(decision))
     fits = decide_cluster(
-        cluster_evidence(tight, seen(5e6, commit_ms=30.0), stand=ledger.standing(ORDERS, NOW))
+        cluster_evidence(tight, seen(5e6, commit_ms=30.0), stand=ledger.resource_state(ORDERS, NOW))
     )
     other = replace(ORDERS, resource_id="other")
     elsewhere = decide_cluster(
         cluster_evidence(
-            tight, seen(5e6, cluster(ref=other), commit_ms=30.0), stand=ledger.standing(other, NOW)
+            tight,
+            seen(5e6, cluster(ref=other), commit_ms=30.0),
+            stand=ledger.resource_state(other, NOW),
         )
     )
     assert ledger.decided(fits, due_at=None)

@@ -28,10 +28,10 @@ def test_a_modification_is_told_as_it_was(
     modification = KnownModification(
         started_at=NOW - timedelta(hours=1), by="headroom", origin=origin, target=target
     )
-    ledger.saw_modifications(VOL, [modification], now=NOW)
-    assert ledger.standing(VOL, NOW).modifications == (modification,)
+    ledger.save_modifications(VOL, [modification], now=NOW)
+    assert ledger.resource_state(VOL, NOW).modifications == (modification,)
     later = KnownModification(
         started_at=NOW, by="other", origin=target or gp3(), target=origin or gp3()
     )
-    ledger.saw_modifications(VOL, [later], now=NOW)
-    assert ledger.standing(VOL, NOW).modifications == (modification, later)
+    ledger.save_modifications(VOL, [later], now=NOW)
+    assert ledger.resource_state(VOL, NOW).modifications == (modification, later)

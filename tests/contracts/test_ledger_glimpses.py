@@ -24,7 +24,7 @@ def filled(ledger: Any) -> None:
 
 
 def shown(ledger: Any, **how: Any) -> list[str]:
-    found = ledger.glimpses(**{"since": NOW - DAY, "until": NOW + 2 * DAY} | how)
+    found = ledger.record_summaries(**{"since": NOW - DAY, "until": NOW + 2 * DAY} | how)
     return [f"{g.decision_id}/{g.sequence} {g.step.value}" for g in found]
 
 
@@ -54,7 +54,7 @@ def test_both_ends_of_the_time_belong_to_it(ledger: Any) -> None:
 
 def test_a_glimpse_shows_what_the_record_says(ledger: Any) -> None:
     filled(ledger)
-    (seen,) = ledger.glimpses(since=NOW, until=NOW)
+    (seen,) = ledger.record_summaries(since=NOW, until=NOW)
     (record,) = ledger.records([("h1", 0)])
     assert (seen.resource, seen.at, seen.outcome, seen.summary) == (
         record.resource, record.at, record.outcome, record.summary,

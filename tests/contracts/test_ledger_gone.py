@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from headroom.domain.records import Step, broken_link
-from headroom.domain.standing import KnownModification, fresh_standing
-from headroom.domain.traffic import Traffic
+from headroom.domain.standing import KnownModification, new_resource_state
+from headroom.domain.traffic import ConcurrencyState
 from headroom.ports.ledger import Intent
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
@@ -41,9 +41,9 @@ def test_a_chain_that_ends_with_its_resource_leaves_nothing(
     for step in steps:
         append(ledger, act(), step, due_at=NOW + HOUR)
     append(ledger, act(), Step.GONE, intent=intent, due_at=NOW + HOUR)
-    seen = ledger.standing(VOL, NOW)
+    seen = ledger.resource_state(VOL, NOW)
     assert seen.open_chain is None
-    assert seen.own_increase_usd == Decimal(0)
+    assert seen.resource_increase_usd == Decimal(0)
     assert seen.account_increase_usd == Decimal(7)
     assert seen.failures_in_a_row == 0
     assert ledger.due(NOW + 9 * HOUR, 10) == ()
@@ -56,12 +56,12 @@ def test_an_overtaken_chain_that_finds_it_gone_leaves_the_holder_its_own(ledger:
     intended(ledger, act("d0", increase="70"), lease_until=UNTIL)
     intended(ledger, act("d1", increase="50"), LATER, lease_until=LATER + HOUR)
     append(ledger, act("d0"), Step.GONE)
-    seen = ledger.standing(VOL, NOW)
+    seen = ledger.resource_state(VOL, NOW)
     assert seen.open_chain.decision_id == "d1"
     assert seen.account_increase_usd == Decimal(50)
     assert [d.due_at for d in ledger.due(LATER + HOUR, 10)] == [LATER + HOUR]
     append(ledger, act("d1"), Step.GONE)
-    assert ledger.standing(VOL, NOW).account_increase_usd == Decimal(0)
+    assert ledger.resource_state(VOL, NOW).account_increase_usd == Decimal(0)
 
 
 def test_what_is_forgotten_is_neither_in_force_nor_due(ledger: Any) -> None:
@@ -70,40 +70,40 @@ def test_what_is_forgotten_is_neither_in_force_nor_due(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=NOW)
     for _ in range(2):
         ledger.forget(VOL, at=NOW + HOUR)
-        seen = ledger.standing(VOL, NOW)
-        assert seen.own_increase_usd == Decimal(0)
+        seen = ledger.resource_state(VOL, NOW)
+        assert seen.resource_increase_usd == Decimal(0)
         assert seen.account_increase_usd == Decimal(7)
         assert ledger.due(NOW + 9 * HOUR, 10) == ()
-    assert ledger.standing(VOL, NOW).last_decision_id == "h1"
+    assert ledger.resource_state(VOL, NOW).last_decision_id == "h1"
 
 
 def test_an_open_chain_is_not_forgotten(ledger: Any) -> None:
     in_force(ledger, "30")
     intent = intended(ledger, act(increase="20"), lease_until=UNTIL)
     ledger.forget(VOL, at=NOW)
-    seen = ledger.standing(VOL, NOW)
+    seen = ledger.resource_state(VOL, NOW)
     assert seen.open_chain.decision_id == "d1"
     assert seen.account_increase_usd == Decimal(20)
     assert [d.due_at for d in ledger.due(UNTIL, 10)] == [UNTIL]
     append(ledger, act(), Step.GONE, intent=intent)
-    assert ledger.standing(VOL, NOW).account_increase_usd == Decimal(0)
+    assert ledger.resource_state(VOL, NOW).account_increase_usd == Decimal(0)
 
 
 def test_forgetting_frees_what_an_overtaken_chain_never_gave_back(ledger: Any) -> None:
     intended(ledger, act("d0", increase="70"), lease_until=UNTIL)
     intended(ledger, act("d1", increase="50"), LATER, lease_until=LATER + HOUR)
     append(ledger, act("d1"), Step.STALE)
-    assert ledger.standing(VOL, NOW).account_increase_usd == Decimal(70)
+    assert ledger.resource_state(VOL, NOW).account_increase_usd == Decimal(70)
     ledger.forget(VOL, at=LATER)
-    assert ledger.standing(VOL, NOW).account_increase_usd == Decimal(0)
+    assert ledger.resource_state(VOL, NOW).account_increase_usd == Decimal(0)
     append(ledger, act("d0"), Step.UNKNOWN)
     append(ledger, act("d0"), Step.GONE)  # its chain can still end, and adds nothing
-    assert ledger.standing(VOL, NOW).account_increase_usd == Decimal(0)
+    assert ledger.resource_state(VOL, NOW).account_increase_usd == Decimal(0)
 
 
 def test_what_was_never_seen_is_forgotten_without_a_trace(ledger: Any) -> None:
     ledger.forget(VOL, at=NOW)
-    assert ledger.standing(VOL, NOW) == fresh_standing()
+    assert ledger.resource_state(VOL, NOW) == new_resource_state()
 
 
 def test_an_act_nobody_began_is_withdrawn_with_its_resource(ledger: Any) -> None:
@@ -121,13 +121,15 @@ def test_an_act_nobody_began_is_withdrawn_with_its_resource(ledger: Any) -> None
 def test_another_resource_of_the_name_begins_with_nothing_of_the_old_one(ledger: Any) -> None:
     in_force(ledger, "30")
     in_force(ledger, "7", "vol-2")
-    ledger.saw_modifications(
+    ledger.save_modifications(
         VOL, [KnownModification(started_at=NOW, by="other")], now=NOW, full_until=LATER
     )
-    assert ledger.standing(VOL, NOW).enrolment_usd is not None
+    assert ledger.resource_state(VOL, NOW).enrolment_usd is not None
     for _ in range(2):
         ledger.forget(VOL, at=NOW + HOUR, another=True)
-        seen = ledger.standing(VOL, NOW)
+        seen = ledger.resource_state(VOL, NOW)
         others = {"account_increase_usd": Decimal(7), "last_decision_id": seen.last_decision_id}
-        assert replace(seen, traffic=Traffic()) == replace(fresh_standing(), **others)
-    assert ledger.standing(ref("vol-2"), NOW).own_increase_usd == Decimal(7)
+        assert replace(seen, concurrency=ConcurrencyState()) == replace(
+            new_resource_state(), **others
+        )
+    assert ledger.resource_state(ref("vol-2"), NOW).resource_increase_usd == Decimal(7)

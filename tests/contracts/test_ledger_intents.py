@@ -27,8 +27,8 @@ def test_an_intent_is_recorded_leased_and_reserved_together(ledger: Any) -> None
     intent = intended(ledger, act(), lease_until=UNTIL)
     assert intent == Intent(decision_id="d1", fencing=1)
     assert [r.step for r in ledger.chain("d1")] == [Step.DECIDED, Step.INTENDED]
-    known = ledger.standing(ref("vol-1"), NOW)
-    assert known.own_increase_usd == known.account_increase_usd == Decimal(50)
+    known = ledger.resource_state(ref("vol-1"), NOW)
+    assert known.resource_increase_usd == known.account_increase_usd == Decimal(50)
     chain = known.open_chain
     assert (chain.decision_id, chain.phase, chain.since, chain.fencing) == (
         "d1",
@@ -111,12 +111,16 @@ def test_a_refused_intent_says_why_and_leaves_no_trace(
 ) -> None:
     decision = arrange(ledger)
     ledger.decided(decision, due_at=None)
-    before = ledger.standing(ref("vol-1"), NOW), ledger.chain("d1"), ledger.due(LATER, 9)
+    before = ledger.resource_state(ref("vol-1"), NOW), ledger.chain("d1"), ledger.due(LATER, 9)
     refused = ledger.intend(decision, lease_until=LATER, now=NOW)
     assert isinstance(refused, NotIntended)
     assert refused.why == why
     assert refused.detail
-    assert (ledger.standing(ref("vol-1"), NOW), ledger.chain("d1"), ledger.due(LATER, 9)) == before
+    assert (
+        ledger.resource_state(ref("vol-1"), NOW),
+        ledger.chain("d1"),
+        ledger.due(LATER, 9),
+    ) == before
 
 
 def test_what_is_not_an_act_cannot_be_intended(ledger: Any) -> None:
@@ -141,13 +145,13 @@ def test_the_account_limit_may_be_used_to_the_last_micro_dollar(ledger: Any) -> 
     intended(ledger, act("d0", "vol-0", increase="60", account_limit=limit), lease_until=UNTIL)
     last = act(increase="40", account_limit=limit)
     assert isinstance(intended(ledger, last, lease_until=UNTIL), Intent)
-    assert ledger.standing(ref("vol-1"), NOW).account_increase_usd == limit
+    assert ledger.resource_state(ref("vol-1"), NOW).account_increase_usd == limit
 
 
 def test_fractions_of_a_micro_dollar_are_reserved_as_whole_ones(ledger: Any) -> None:
     tiny = act(increase="0.0000001", account_limit=Decimal("0.0000019"))
     assert isinstance(intended(ledger, tiny, lease_until=UNTIL), Intent)
-    assert ledger.standing(ref("vol-1"), NOW).own_increase_usd == Decimal("0.000001")
+    assert ledger.resource_state(ref("vol-1"), NOW).resource_increase_usd == Decimal("0.000001")
 
 
 def test_who_lost_its_lease_cannot_write_any_more(ledger: Any) -> None:
@@ -157,7 +161,7 @@ def test_who_lost_its_lease_cannot_write_any_more(ledger: Any) -> None:
     with pytest.raises(LostLease):
         append(ledger, act("d0"), Step.APPLIED, intent=first)
     append(ledger, act("d1"), Step.APPLIED, intent=second)
-    assert ledger.standing(ref("vol-1"), NOW).open_chain.decision_id == "d1"
+    assert ledger.resource_state(ref("vol-1"), NOW).open_chain.decision_id == "d1"
     assert broken_link(ledger.chain("d0")) is None
 
 
@@ -170,10 +174,10 @@ def test_a_made_up_fencing_number_is_no_lease(ledger: Any) -> None:
 def test_the_overtaken_chain_keeps_its_reservation_until_it_ends(ledger: Any) -> None:
     intended(ledger, act("d0", increase="70"), lease_until=UNTIL)
     intended(ledger, act("d1", increase="50"), LATER, lease_until=LATER + LEASE)
-    assert ledger.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(70)
+    assert ledger.resource_state(ref("vol-1"), NOW).account_increase_usd == Decimal(70)
     append(ledger, act("d0"), Step.UNKNOWN)
     append(ledger, act("d0"), Step.NOT_APPLIED)
-    known = ledger.standing(ref("vol-1"), NOW)
+    known = ledger.resource_state(ref("vol-1"), NOW)
     assert known.account_increase_usd == Decimal(50)
     assert known.open_chain.decision_id == "d1"
 
@@ -204,12 +208,12 @@ def test_an_end_without_a_change_leaves_what_was_in_force(
     in_force(ledger, "30")
     decision = act(increase=increase)
     intended(ledger, decision, lease_until=UNTIL)
-    reserved = ledger.standing(ref("vol-1"), NOW)
-    assert reserved.own_increase_usd == max(Decimal(increase), Decimal(30))
+    reserved = ledger.resource_state(ref("vol-1"), NOW)
+    assert reserved.resource_increase_usd == max(Decimal(increase), Decimal(30))
     for step in ends:
         append(ledger, decision, step)
-    known = ledger.standing(ref("vol-1"), NOW)
-    assert known.own_increase_usd == known.account_increase_usd == Decimal(30)
+    known = ledger.resource_state(ref("vol-1"), NOW)
+    assert known.resource_increase_usd == known.account_increase_usd == Decimal(30)
     assert known.open_chain is None
     assert isinstance(intended(ledger, act("d2"), lease_until=UNTIL), Intent)
 
@@ -231,13 +235,15 @@ def test_an_end_with_a_change_puts_its_increase_in_force(
     decision = act(increase=increase)
     intended(ledger, decision, lease_until=UNTIL)
     append(ledger, decision, ends[0])
-    held = ledger.standing(ref("vol-1"), NOW)
-    assert held.own_increase_usd == max(Decimal(increase), Decimal(30))
+    held = ledger.resource_state(ref("vol-1"), NOW)
+    assert held.resource_increase_usd == max(Decimal(increase), Decimal(30))
     assert held.open_chain.phase == ends[0].value
     append(ledger, decision, ends[1])
-    known = ledger.standing(ref("vol-1"), NOW)
+    known = ledger.resource_state(ref("vol-1"), NOW)
     assert (
-        known.own_increase_usd == known.account_increase_usd == max(Decimal(increase), Decimal(0))
+        known.resource_increase_usd
+        == known.account_increase_usd
+        == max(Decimal(increase), Decimal(0))
     )
     assert known.open_chain is None
 
@@ -252,7 +258,7 @@ def test_a_withdrawal_releases_nothing_of_who_holds_the_resource(ledger: Any) ->
     intended(ledger, act("d0"), lease_until=UNTIL)
     ledger.decided(act("d1"), due_at=None)
     append(ledger, act("d1"), Step.WITHDRAWN, due_at=NOW + timedelta(hours=1))
-    known = ledger.standing(ref("vol-1"), NOW)
+    known = ledger.resource_state(ref("vol-1"), NOW)
     assert known.open_chain.decision_id == "d0"
     assert known.account_increase_usd == Decimal(50)
     assert [d.due_at for d in ledger.due(LATER, 10)] == [UNTIL]  # its crash is still watched for
@@ -261,31 +267,31 @@ def test_a_withdrawal_releases_nothing_of_who_holds_the_resource(ledger: Any) ->
 def test_increases_of_resources_add_up(ledger: Any) -> None:
     for number in range(3):
         intended(ledger, act(f"d{number}", f"vol-{number}"), lease_until=UNTIL)
-    known = ledger.standing(ref("vol-1"), NOW)
-    assert (known.own_increase_usd, known.account_increase_usd) == (Decimal(50), Decimal(150))
+    known = ledger.resource_state(ref("vol-1"), NOW)
+    assert (known.resource_increase_usd, known.account_increase_usd) == (Decimal(50), Decimal(150))
 
 
 def test_an_owners_own_change_ends_our_increase_and_counts_anew(ledger: Any) -> None:
     in_force(ledger, "30")
-    ledger.saw_modifications(ref("vol-1"), [], now=NOW, owner_price=Decimal("55.5"))
-    known = ledger.standing(ref("vol-1"), NOW)
+    ledger.save_modifications(ref("vol-1"), [], now=NOW, owner_price=Decimal("55.5"))
+    known = ledger.resource_state(ref("vol-1"), NOW)
     assert known.enrolment_usd == Decimal("55.5")
-    assert known.own_increase_usd == known.account_increase_usd == Decimal(0)
+    assert known.resource_increase_usd == known.account_increase_usd == Decimal(0)
 
 
 def test_an_owners_change_does_not_free_what_a_call_under_way_may_cost(ledger: Any) -> None:
     intended(ledger, act(increase="50"), lease_until=UNTIL)
-    ledger.saw_modifications(ref("vol-1"), [], now=NOW, owner_price=Decimal(20))
-    assert ledger.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
+    ledger.save_modifications(ref("vol-1"), [], now=NOW, owner_price=Decimal(20))
+    assert ledger.resource_state(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
     append(ledger, act(), Step.STALE)
-    assert ledger.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(0)
+    assert ledger.resource_state(ref("vol-1"), NOW).account_increase_usd == Decimal(0)
 
 
 def test_the_increase_counts_from_the_first_price_not_the_last(ledger: Any) -> None:
     ledger.decided(act("d0"), due_at=None)
     dearer = replace(about(act("d1", increase="90"), "vol-1"), current_usd=Decimal(58))
     intended(ledger, dearer, lease_until=UNTIL)
-    assert ledger.standing(ref("vol-1"), NOW).own_increase_usd == Decimal(90)
+    assert ledger.resource_state(ref("vol-1"), NOW).resource_increase_usd == Decimal(90)
 
 
 def test_an_overtaken_chain_that_lands_late_lowers_nothing(ledger: Any) -> None:
@@ -294,4 +300,4 @@ def test_an_overtaken_chain_that_lands_late_lowers_nothing(ledger: Any) -> None:
     for decision_id in ("d1", "d0"):
         append(ledger, act(decision_id), Step.APPLIED)
         append(ledger, act(decision_id), Step.RELIEVED)
-    assert ledger.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(90)
+    assert ledger.resource_state(ref("vol-1"), NOW).account_increase_usd == Decimal(90)

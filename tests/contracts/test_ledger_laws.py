@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headroom.domain.records import NEXT, Step, broken_link
-from headroom.domain.stops import ENDLESS, FAILS, MAX_ACCOUNT_FAILURES, MAX_FAILURES, WORKS
+from headroom.domain.stops import (
+    FAILURE_STEPS,
+    INDEFINITE,
+    MAX_ACCOUNT_FAILURES,
+    MAX_FAILURES,
+    SUCCESS_STEPS,
+)
 from headroom.ports.ledger import IllegalStep, Intent, LostLease
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append
 
@@ -48,7 +54,7 @@ class Books(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = MemoryLedger(ACCOUNT, REGION)
+        self.ledger = InMemoryLedger(ACCOUNT, REGION)
         self.now = NOW
         self.models = {volume: Model() for volume in VOLUMES}
         self.chains: dict[str, tuple[str, str, list[Step], Intent | None]] = {}
@@ -131,19 +137,19 @@ class Books(RuleBasedStateMachine):
 
     def counts(self, model: Model, step: Step) -> None:
         """Enough failures in a row stop a volume, or everything; success begins anew."""
-        if step in FAILS:
+        if step in FAILURE_STEPS:
             model.failures += 1
             self.failures += 1
             model.broken = model.broken or model.failures >= MAX_FAILURES
             self.broken = self.broken or self.failures >= MAX_ACCOUNT_FAILURES
         model.failures = 0 if step in LANDED else model.failures
-        self.failures = 0 if step in WORKS else self.failures
+        self.failures = 0 if step in SUCCESS_STEPS else self.failures
 
     @rule(minutes=st.none() | st.integers(1, 60))
     def paused(self, minutes: int | None) -> None:
         until = None if minutes is None else self.now + timedelta(minutes=minutes)
         self.ledger.pause(until, at=self.now, who="somebody")
-        self.paused_until = until or ENDLESS
+        self.paused_until = until or INDEFINITE
 
     @rule()
     def resumed(self) -> None:
@@ -196,7 +202,7 @@ class Books(RuleBasedStateMachine):
     def owner_changes(self, volume: str) -> None:
         model = self.models[volume]
         same_price = Decimal(8)  # so that plans of the model keep their increase
-        self.ledger.saw_modifications(ref(volume), [], now=self.now, owner_price=same_price)
+        self.ledger.save_modifications(ref(volume), [], now=self.now, owner_price=same_price)
         open_now = model.holder is not None and self.chains[model.holder][2][-1] in (
             Step.INTENDED, Step.UNKNOWN,
         )  # fmt: skip
@@ -205,21 +211,23 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def the_sum_is_the_sum_of_its_parts_and_within_the_limit(self) -> None:
-        seen = {volume: self.ledger.standing(ref(volume), self.now) for volume in VOLUMES}
-        for volume, standing in seen.items():
-            assert standing.own_increase_usd == self.models[volume].own
-            assert standing.account_increase_usd == sum(s.own_increase_usd for s in seen.values())
-            assert standing.account_increase_usd <= LIMIT
+        seen = {volume: self.ledger.resource_state(ref(volume), self.now) for volume in VOLUMES}
+        for volume, resource_state in seen.items():
+            assert resource_state.resource_increase_usd == self.models[volume].own
+            assert resource_state.account_increase_usd == sum(
+                s.resource_increase_usd for s in seen.values()
+            )
+            assert resource_state.account_increase_usd <= LIMIT
 
     @invariant()
     def what_is_stopped_is_told(self) -> None:
-        stops = self.ledger.stops()
-        assert (stops.account.pause and stops.account.pause.until) == self.paused_until
-        assert (stops.account.breaker is not None) is self.broken
-        told = {breaker.resource for breaker in stops.breakers}
+        stop_state = self.ledger.stop_state()
+        assert (stop_state.account.pause and stop_state.account.pause.until) == self.paused_until
+        assert (stop_state.account.breaker is not None) is self.broken
+        told = {breaker.resource for breaker in stop_state.breakers}
         assert told == {ref(v).arn for v, model in self.models.items() if model.broken}
         for volume, model in self.models.items():
-            known = self.ledger.standing(ref(volume), self.now)
+            known = self.ledger.resource_state(ref(volume), self.now)
             assert (known.breaker_opened_at is not None) is model.broken
             assert known.failures_in_a_row == model.failures
 

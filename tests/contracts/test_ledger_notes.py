@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.message_rate import Admission, Priority, admit, ration_in, text_of
+from headroom.domain.message_rate import (
+    Priority,
+    RateDecision,
+    admit_message,
+    parse_rate_window,
+    text_of,
+)
 from tests.builders import NOW
 
 
@@ -43,12 +49,14 @@ def test_of_two_changes_at_once_neither_is_lost(ledger: Any) -> None:
     assert ledger.note("one") == "theirs mine "
 
 
-def ask(ledger: Any, kind: str, priority: Priority, most: int) -> Admission:
-    def change(text: str) -> tuple[str, Admission]:
-        ration, told = admit(ration_in(text), kind, priority, now=NOW, most=most)
-        return text_of(ration), told
+def ask(ledger: Any, kind: str, priority: Priority, most: int) -> RateDecision:
+    def change(text: str) -> tuple[str, RateDecision]:
+        rate_window, told = admit_message(
+            parse_rate_window(text), kind, priority, now=NOW, most=most
+        )
+        return text_of(rate_window), told
 
-    admitted: Admission = ledger.amend("messages", change)
+    admitted: RateDecision = ledger.amend("messages", change)
     return admitted
 
 
@@ -56,7 +64,7 @@ def ask(ledger: Any, kind: str, priority: Priority, most: int) -> Admission:
 def test_24_at_once_send_no_more_than_the_hour_allows_and_every_other_is_counted(
     raced: Any, most: int
 ) -> None:
-    def one(number: int) -> Admission:
+    def one(number: int) -> RateDecision:
         priority = Priority.STOPPED if number % 3 == 0 else Priority.ROUTINE
         return ask(raced, "chatter" if priority is Priority.ROUTINE else "breaker", priority, most)
 
@@ -64,19 +72,21 @@ def test_24_at_once_send_no_more_than_the_hour_allows_and_every_other_is_counted
         answers = list(pool.map(one, range(24)))
     sent = sum(answer.allowed for answer in answers)
     assert sent <= most
-    ration = ration_in(raced.note("messages"))
-    assert len(ration.sent) == sent
-    assert sum(count for _, count in ration.of_day) == 24 - sent
+    rate_window = parse_rate_window(raced.note("messages"))
+    assert len(rate_window.sent) == sent
+    assert sum(count for _, count in rate_window.of_day) == 24 - sent
     told = sum(count for answer in answers for _, count in answer.withheld)
-    assert told + sum(count for _, count in ration.withheld) == 24 - sent
+    assert told + sum(count for _, count in rate_window.withheld) == 24 - sent
     chatter = sum(a.allowed for number, a in enumerate(answers) if number % 3)
     assert chatter <= most - -(-most // 4)
 
 
 def test_an_hour_later_there_is_room_again(ledger: Any) -> None:
     assert [ask(ledger, "x", Priority.STOPPED, 2).allowed for _ in range(3)] == [True, True, False]
-    moved = ration_in(ledger.note("messages"))
-    later, told = admit(moved, "x", Priority.STOPPED, now=NOW + timedelta(minutes=60), most=2)
+    moved = parse_rate_window(ledger.note("messages"))
+    later, told = admit_message(
+        moved, "x", Priority.STOPPED, now=NOW + timedelta(minutes=60), most=2
+    )
     assert told.allowed
     assert told.withheld == (("x", 1),)
     assert later.withheld == ()

@@ -28,7 +28,7 @@ def test_a_later_decision_withdraws_the_act_nobody_began(ledger: Any) -> None:
     assert last.summary == "withdrawn before acting: superseded by h1"
     assert last.body == '{"detail":"superseded by h1","why":"superseded"}'
     assert last.at == LATER
-    assert ledger.standing(act().observation.volume.ref, NOW).last_decision_id == "h1"
+    assert ledger.resource_state(act().observation.volume.ref, NOW).last_decision_id == "h1"
 
 
 def test_it_is_withdrawn_once(ledger: Any) -> None:

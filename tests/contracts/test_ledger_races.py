@@ -20,7 +20,7 @@ from headroom.domain.stops import MAX_ACCOUNT_FAILURES
 from headroom.ports.ledger import IllegalStep, Intent, NotIntended
 from headroom.ports.standings import Scan
 from headroom.ports.storage import ReadFailed
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
 
@@ -71,7 +71,7 @@ def test_one_of_many_holds_the_resource(raced: Any) -> None:
     assert [a for a in answers if isinstance(a, Intent)] == [Intent(decision_id="d1", fencing=1)]
     assert {a.why for a in answers if isinstance(a, NotIntended)} <= {"exists", "leased"}
     assert [r.step for r in raced.chain("d1")] == [Step.DECIDED, Step.INTENDED]
-    assert raced.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
+    assert raced.resource_state(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
 
 
 def test_one_of_many_decisions_about_a_resource_is_carried_out(raced: Any) -> None:
@@ -86,7 +86,7 @@ def test_one_of_many_decisions_about_a_resource_is_carried_out(raced: Any) -> No
 
     answers = at_once([decide_and_intend(decision) for decision in decisions])
     assert len([a for a in answers if isinstance(a, Intent)]) == 1
-    assert raced.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
+    assert raced.resource_state(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
     for decision in decisions:
         assert broken_link(raced.chain(decision.decision_id)) is None
 
@@ -99,14 +99,16 @@ def test_a_hundred_intents_never_pass_the_accounts_limit(raced: Any) -> None:
     for decision in decisions:
         raced.decided(decision, due_at=None)
     # More at once than functions there are; DynamoDB Local has a hundred mostly wait and retry.
-    width = 100 if isinstance(raced, MemoryLedger) else 8
+    width = 100 if isinstance(raced, InMemoryLedger) else 8
     answers = a_few_at_once([wish(raced, decision) for decision in decisions], width)
     won = [a for a in answers if isinstance(a, Intent)]
     assert len(won) == 33
     assert {a.why for a in answers if isinstance(a, NotIntended)} == {"budget"}
-    total = raced.standing(ref("vol-0"), NOW).account_increase_usd
+    total = raced.resource_state(ref("vol-0"), NOW).account_increase_usd
     assert total == 33 * Decimal("10.000001") <= limit
-    assert total == sum(raced.standing(ref(f"vol-{n}"), NOW).own_increase_usd for n in range(100))
+    assert total == sum(
+        raced.resource_state(ref(f"vol-{n}"), NOW).resource_increase_usd for n in range(100)
+    )
 
 
 def test_a_decision_told_twice_at_once_is_recorded_once(raced: Any) -> None:
@@ -137,16 +139,16 @@ def test_one_outcome_of_many_is_recorded(raced: Any) -> None:
 def test_no_update_of_a_standing_is_lost(raced: Any) -> None:
     def see(minute: int) -> Callable[[], None]:
         start = KnownModification(started_at=NOW - timedelta(minutes=minute), by="other")
-        return lambda: patiently(lambda: raced.saw_modifications(ref("vol-1"), [start], now=NOW))
+        return lambda: patiently(lambda: raced.save_modifications(ref("vol-1"), [start], now=NOW))
 
     def look() -> None:
-        patiently(lambda: raced.looked(ref("vol-1"), at=NOW, due_at=UNTIL))
+        patiently(lambda: raced.reconciled(ref("vol-1"), at=NOW, due_at=UNTIL))
 
     def decide() -> None:
         patiently(lambda: raced.decided(hold("h1"), due_at=UNTIL))
 
     at_once([*(see(minute) for minute in range(12)), look, look, decide])
-    seen = raced.standing(ref("vol-1"), NOW)
+    seen = raced.resource_state(ref("vol-1"), NOW)
     assert len(seen.modifications) == 12
     assert seen.last_decision_id == "h1"
     assert [d.due_at for d in raced.due(UNTIL, 10)] == [UNTIL]
@@ -168,7 +170,7 @@ def test_an_act_is_begun_or_overtaken_but_never_both(raced: Any) -> None:
             Step.DECIDED, Step.INTENDED if begun else Step.WITHDRAWN,
         ]  # fmt: skip
         assert broken_link(chain) is None
-        assert (raced.standing(ref(volume), NOW).open_chain is not None) is begun
+        assert (raced.resource_state(ref(volume), NOW).open_chain is not None) is begun
 
 
 def test_forgetting_at_once_gives_back_once(raced: Any) -> None:
@@ -177,7 +179,7 @@ def test_forgetting_at_once_gives_back_once(raced: Any) -> None:
         append(raced, act(name, volume), Step.APPLIED)
         append(raced, act(name, volume), Step.RELIEVED)
     at_once([lambda: patiently(lambda: raced.forget(ref("vol-1"), at=NOW))] * 8)
-    assert raced.standing(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
+    assert raced.resource_state(ref("vol-1"), NOW).account_increase_usd == Decimal(50)
 
 
 def test_one_of_many_scans(raced: Any) -> None:
@@ -210,7 +212,7 @@ def test_failures_at_once_are_counted_each_and_open_the_accounts_breaker_once(ra
 
     for first in range(0, len(decisions), 7):  # more at once than functions there are
         at_once([fail(decision) for decision in decisions[first : first + 7]])
-    account = raced.stops().account
+    account = raced.stop_state().account
     assert account.failures_in_a_row == len(decisions)
     assert account.breaker is not None
     opened = list(raced.by_outcome("breaker_opened", since=NOW, until=NOW))

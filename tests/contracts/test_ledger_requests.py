@@ -14,9 +14,9 @@ from headroom.domain.answers import Act
 from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
 from headroom.domain.records import Record, Step, broken_link
-from headroom.domain.requests import Asked
+from headroom.domain.requests import ApprovalRequest
 from headroom.ports.ledger import IllegalStep, Intent, NotIntended
-from headroom.ports.people import NotAnswered
+from headroom.ports.people import AnswerRejected
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
 
@@ -33,11 +33,11 @@ def needing(decision_id: str = "d1", volume_id: str = "vol-1", **changes: Any) -
     return replace(decision, answer=answer)
 
 
-def asked_of(decision: Decision) -> Asked:
+def asked_of(decision: Decision) -> ApprovalRequest:
     assert isinstance(decision.answer, Act)
     plan = decision.answer.plan
-    return Asked(
-        decision_id=decision.decision_id, asked_at=decision.at, expires=EXPIRES,
+    return ApprovalRequest(
+        decision_id=decision.decision_id, requested_at=decision.at, expires=EXPIRES,
         origin=plan.origin, target=plan.target, price_change_usd=plan.price_change_usd,
     )  # fmt: skip
 
@@ -56,9 +56,9 @@ def approve(ledger: Any, decision: Decision, *, at: datetime = NOW + HOUR, who: 
 def test_a_request_is_kept_beside_its_resource_and_holds_nothing(ledger: Any) -> None:
     decision = needing()
     ask(ledger, decision)
-    standing = ledger.standing(ref(), NOW)
-    assert standing.asking == asked_of(decision)
-    assert (standing.open_chain, standing.account_increase_usd) == (None, 0)
+    resource_state = ledger.resource_state(ref(), NOW)
+    assert resource_state.approval_request == asked_of(decision)
+    assert (resource_state.open_chain, resource_state.account_increase_usd) == (None, 0)
     assert ledger.waiting(NOW) == (ledger.decision("d1"),)
     assert [d.due_at for d in ledger.due(EXPIRES, 5)] == [EXPIRES]
 
@@ -101,9 +101,9 @@ def test_an_approved_change_is_intended_in_its_chain_though_more_was_decided_sin
         Step.DECIDED, Step.AWAITING, Step.APPROVED, Step.INTENDED,
     ]  # fmt: skip
     assert broken_link(chain) is None
-    standing = ledger.standing(ref(), NOW + HOUR)
-    assert (standing.asking, standing.called_at) == (None, None)
-    assert standing.account_increase_usd == Decimal(50)
+    resource_state = ledger.resource_state(ref(), NOW + HOUR)
+    assert (resource_state.approval_request, resource_state.last_request_at) == (None, None)
+    assert resource_state.account_increase_usd == Decimal(50)
 
 
 def test_nothing_else_than_what_was_approved_is_intended(ledger: Any) -> None:
@@ -150,13 +150,13 @@ def test_what_ends_a_request_ends_the_waiting(ledger: Any, step: Step) -> None:
         assert isinstance(ledger.answer("d1", step, at=NOW + HOUR, who=WHO), Record)
     else:
         append(ledger, decision, step, at=NOW + HOUR)
-    standing = ledger.standing(ref(), NOW + HOUR)
-    assert standing.asking is None
-    assert [d.rejected for d in standing.declined] == {
+    resource_state = ledger.resource_state(ref(), NOW + HOUR)
+    assert resource_state.approval_request is None
+    assert [d.rejected for d in resource_state.declined] == {
         Step.REJECTED: [True], Step.EXPIRED: [False],
     }.get(step, [])  # fmt: skip
     assert ledger.waiting(NOW + HOUR) == ()
-    assert isinstance(approve(ledger, decision, at=NOW + 2 * HOUR), NotAnswered)
+    assert isinstance(approve(ledger, decision, at=NOW + 2 * HOUR), AnswerRejected)
     with pytest.raises(IllegalStep):
         append(ledger, decision, Step.EXPIRED)
 
@@ -167,7 +167,7 @@ def test_of_two_answers_the_second_hears_who_was_first(ledger: Any) -> None:
     approve(ledger, decision)
     for step in (Step.APPROVED, Step.REJECTED):
         second = ledger.answer("d1", step, at=NOW + 2 * HOUR, who="bob")
-        assert second == NotAnswered(why="approved", detail=f"it was approved already by {WHO}")
+        assert second == AnswerRejected(why="approved", detail=f"it was approved already by {WHO}")
 
 
 @pytest.mark.parametrize("decision_id", ["nothing", "paused"])
@@ -176,8 +176,8 @@ def test_an_answer_to_nothing_is_recorded_nowhere(ledger: Any, decision_id: str)
     (paused,) = ledger.by_outcome("paused", since=NOW, until=NOW)
     name = paused.decision_id if decision_id == "paused" else decision_id
     for answer in (ledger.answer(name, Step.APPROVED, at=NOW, who=WHO),
-                   ledger.ask_rollback(name, at=NOW, who=WHO)):  # fmt: skip
-        assert isinstance(answer, NotAnswered)
+                   ledger.request_rollback(name, at=NOW, who=WHO)):  # fmt: skip
+        assert isinstance(answer, AnswerRejected)
         assert answer.why == "unknown"
     assert len(list(ledger.by_time(since=NOW, until=NOW))) == 1
 
@@ -212,18 +212,18 @@ def test_an_answer_races_the_end_of_the_request_and_one_of_them_counts(raced: An
         with ThreadPoolExecutor(2) as pool:
             ended = pool.submit(end)
             given = pool.submit(approve, raced, decision)
-            assert ended.result() is isinstance(given.result(), NotAnswered)
+            assert ended.result() is isinstance(given.result(), AnswerRejected)
 
 
 def test_a_look_puts_off_neither_an_answer_nor_the_end_of_a_request(ledger: Any) -> None:
     decision = needing()
     ask(ledger, decision)
     for later in (None, EXPIRES + HOUR):
-        ledger.looked(ref(), at=NOW + HOUR, due_at=later)
+        ledger.reconciled(ref(), at=NOW + HOUR, due_at=later)
         assert [d.due_at for d in ledger.due(EXPIRES, 5)] == [EXPIRES]
     approve(ledger, decision)
     for later in (None, NOW + 2 * HOUR):
-        ledger.looked(ref(), at=NOW + HOUR, due_at=later)
+        ledger.reconciled(ref(), at=NOW + HOUR, due_at=later)
         assert [d.due_at for d in ledger.due(EXPIRES, 5)] == [NOW + HOUR]
 
 
@@ -232,14 +232,14 @@ def test_a_decision_that_knows_the_answer_takes_it_in_and_one_that_does_not_leav
 ) -> None:
     decision = needing()
     ask(ledger, decision)
-    before = ledger.standing(ref(), NOW)
+    before = ledger.resource_state(ref(), NOW)
     approve(ledger, decision)
-    knows = ledger.standing(ref(), NOW + HOUR)
-    ledger.decided(replace(hold("h1", at=NOW + HOUR), standing=before), due_at=EXPIRES)
-    assert ledger.standing(ref(), NOW + HOUR).called_at == NOW + HOUR
+    knows = ledger.resource_state(ref(), NOW + HOUR)
+    ledger.decided(replace(hold("h1", at=NOW + HOUR), resource_state=before), due_at=EXPIRES)
+    assert ledger.resource_state(ref(), NOW + HOUR).last_request_at == NOW + HOUR
     assert ledger.due(NOW + HOUR, 5)
-    ledger.decided(replace(hold("h2", at=NOW + HOUR), standing=knows), due_at=EXPIRES)
-    assert ledger.standing(ref(), NOW + HOUR).called_at is None
+    ledger.decided(replace(hold("h2", at=NOW + HOUR), resource_state=knows), due_at=EXPIRES)
+    assert ledger.resource_state(ref(), NOW + HOUR).last_request_at is None
     assert not ledger.due(NOW + HOUR, 5)
 
 
@@ -252,57 +252,60 @@ def landed(ledger: Any, decision: Decision) -> None:
 
 def test_a_wish_for_a_rollback_is_on_record_and_due_at_once(ledger: Any) -> None:
     landed(ledger, act())
-    record = ledger.ask_rollback("d1", at=NOW + HOUR, who=WHO, reason="slower")
+    record = ledger.request_rollback("d1", at=NOW + HOUR, who=WHO, reason="slower")
     assert (record.step, record.summary) == (
-        Step.ROLLBACK_ASKED, f"rollback of d1 asked for by {WHO}: slower",
+        Step.ROLLBACK_REQUESTED, f"rollback of d1 asked for by {WHO}: slower",
     )  # fmt: skip
-    assert list(ledger.by_outcome("rollback_asked", since=NOW, until=NOW + HOUR)) == [record]
+    assert list(ledger.by_outcome("rollback_requested", since=NOW, until=NOW + HOUR)) == [record]
     assert [d.due_at for d in ledger.due(NOW + HOUR, 5)] == [NOW + HOUR]
-    wanted = ledger.standing(ref(), NOW + HOUR).rollback
+    wanted = ledger.resource_state(ref(), NOW + HOUR).rollback
     assert (wanted.decision_id, wanted.who, wanted.expires) == ("d1", WHO, NOW + 25 * HOUR)
-    again = ledger.ask_rollback("d1", at=NOW + HOUR, who="bob")
-    assert isinstance(again, NotAnswered)
+    again = ledger.request_rollback("d1", at=NOW + HOUR, who="bob")
+    assert isinstance(again, AnswerRejected)
     assert again.why == "asked"
 
 
 def test_what_changed_nothing_cannot_be_rolled_back(ledger: Any) -> None:
     ledger.decided(act(), due_at=None)
-    refused = ledger.ask_rollback("d1", at=NOW, who=WHO)
-    assert isinstance(refused, NotAnswered)
+    refused = ledger.request_rollback("d1", at=NOW, who=WHO)
+    assert isinstance(refused, AnswerRejected)
     assert refused.why == "not_applied"
 
 
 def undoing(decision_id: str, *, at: datetime) -> Decision:
-    return replace(act(decision_id, increase="0", at=at), rolls_back="d1")
+    return replace(act(decision_id, increase="0", at=at), rollback_of="d1")
 
 
 def test_a_rollback_that_aws_took_ends_the_wish_frees_the_increase_and_begins_the_quiet(
     ledger: Any,
 ) -> None:
     landed(ledger, act())
-    ledger.ask_rollback("d1", at=NOW + HOUR, who=WHO)
+    ledger.request_rollback("d1", at=NOW + HOUR, who=WHO)
     decision = undoing("d2", at=NOW + HOUR)
     intent = intended(ledger, decision, NOW + HOUR, lease_until=LEASE)
     assert isinstance(intent, Intent), intent
-    assert ledger.standing(ref(), NOW + HOUR).rollback is not None, "until AWS took it"
+    assert ledger.resource_state(ref(), NOW + HOUR).rollback is not None, "until AWS took it"
     append(ledger, decision, Step.APPLIED, intent=intent, at=NOW + HOUR)
-    standing = ledger.standing(ref(), NOW + HOUR)
-    assert standing.rollback is None
-    assert (standing.rolled_back.decision_id, standing.rolled_back.until) == ("d1", NOW + 25 * HOUR)
+    resource_state = ledger.resource_state(ref(), NOW + HOUR)
+    assert resource_state.rollback is None
+    assert (resource_state.rolled_back.decision_id, resource_state.rolled_back.until) == (
+        "d1",
+        NOW + 25 * HOUR,
+    )
     append(ledger, decision, Step.RETURNED, intent=intent, at=NOW + 2 * HOUR)
-    after = ledger.standing(ref(), NOW + 2 * HOUR)
+    after = ledger.resource_state(ref(), NOW + 2 * HOUR)
     assert (after.account_increase_usd, after.open_chain) == (0, None)
     assert "rollback" in {m.by for m in after.modifications}
 
 
 def test_a_wish_outlives_a_refusal_and_ends_with_its_resource(ledger: Any) -> None:
     landed(ledger, act())
-    ledger.ask_rollback("d1", at=NOW + HOUR, who=WHO)
+    ledger.request_rollback("d1", at=NOW + HOUR, who=WHO)
     decision = undoing("d2", at=NOW + HOUR)
     intent = intended(ledger, decision, NOW + HOUR, lease_until=LEASE)
     append(ledger, decision, Step.STALE, intent=intent, at=NOW + HOUR)
-    assert ledger.standing(ref(), NOW + HOUR).rollback is not None
+    assert ledger.resource_state(ref(), NOW + HOUR).rollback is not None
     ledger.forget(ref(), at=NOW + 2 * HOUR)
-    standing = ledger.standing(ref(), NOW + 2 * HOUR)
-    assert (standing.rollback, standing.called_at) == (None, None)
+    resource_state = ledger.resource_state(ref(), NOW + 2 * HOUR)
+    assert (resource_state.rollback, resource_state.last_request_at) == (None, None)
     assert not ledger.due(NOW + 30 * HOUR, 5)

@@ -12,7 +12,7 @@ import pytest
 from headroom.domain.demand import Binding
 from headroom.domain.outcome import Applied, Refusal, Refused
 from headroom.domain.records import Step
-from headroom.domain.standing import KnownModification, fresh_standing
+from headroom.domain.standing import KnownModification, new_resource_state
 from tests.builders import NOW, ref
 from tests.contracts.decisions import ENROLMENT, act, append, escalate, hold, intended
 
@@ -26,12 +26,12 @@ def known(by: str, ago: timedelta) -> KnownModification:
 
 
 def test_what_was_never_seen_has_a_fresh_standing(ledger: Any) -> None:
-    assert ledger.standing(VOL, NOW) == fresh_standing()
+    assert ledger.resource_state(VOL, NOW) == new_resource_state()
 
 
 def test_a_decision_moves_the_standing(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=None)
-    seen = ledger.standing(VOL, NOW)
+    seen = ledger.resource_state(VOL, NOW)
     assert seen.last_signature == hold("h1").signature
     assert seen.last_decision_id == "h1"
     assert seen.enrolment_usd == ENROLMENT
@@ -39,22 +39,22 @@ def test_a_decision_moves_the_standing(ledger: Any) -> None:
 
 def test_the_price_at_enrolment_is_set_once(ledger: Any) -> None:
     ledger.decided(act("d0", enrolled=False), due_at=None)
-    assert ledger.standing(VOL, NOW).enrolment_usd is None
+    assert ledger.resource_state(VOL, NOW).enrolment_usd is None
     ledger.decided(replace(act("d1"), current_usd=None), due_at=None)
-    assert ledger.standing(VOL, NOW).enrolment_usd is None
+    assert ledger.resource_state(VOL, NOW).enrolment_usd is None
     ledger.decided(replace(act("d2"), current_usd=Decimal("8.123456789")), due_at=None)
     ledger.decided(replace(act("d3"), current_usd=Decimal(99)), due_at=None)
-    assert ledger.standing(VOL, NOW).enrolment_usd == Decimal("8.123456789")
+    assert ledger.resource_state(VOL, NOW).enrolment_usd == Decimal("8.123456789")
 
 
 def test_causes_told_last_as_long_as_the_episode(ledger: Any) -> None:
     for number, cause in enumerate(["max_iops", "no_plan", "max_iops"]):
         ledger.decided(escalate(f"e{number}", cause), due_at=None)
-    assert ledger.standing(VOL, NOW).escalated_causes == ("max_iops", "no_plan")
+    assert ledger.resource_state(VOL, NOW).escalated_causes == ("max_iops", "no_plan")
     ledger.decided(hold("h1"), due_at=None)
-    assert ledger.standing(VOL, NOW).escalated_causes == ("max_iops", "no_plan")
+    assert ledger.resource_state(VOL, NOW).escalated_causes == ("max_iops", "no_plan")
     ledger.decided(hold("h2", binding=Binding.NOTHING), due_at=None)
-    assert ledger.standing(VOL, NOW).escalated_causes == ()
+    assert ledger.resource_state(VOL, NOW).escalated_causes == ()
 
 
 def refused(refusal: Refusal) -> dict[str, object]:
@@ -81,7 +81,7 @@ def test_failures_in_a_row_are_what_time_does_not_clear(
     intended(ledger, act(), lease_until=UNTIL)
     for step in steps:
         append(ledger, act(), step, body=body)
-    seen = ledger.standing(VOL, NOW)
+    seen = ledger.resource_state(VOL, NOW)
     assert seen.failures_in_a_row == failures
     assert (seen.last_refusal_at == NOW) is refused_at
 
@@ -91,12 +91,12 @@ def test_failures_add_up_until_a_change_lands(ledger: Any) -> None:
         decision = act(f"d{number}")
         intended(ledger, decision, lease_until=UNTIL)
         append(ledger, decision, Step.REFUSED, body=refused(Refusal.INVALID))
-    assert ledger.standing(VOL, NOW).failures_in_a_row == 3
+    assert ledger.resource_state(VOL, NOW).failures_in_a_row == 3
     intended(ledger, act("last"), lease_until=UNTIL)
     append(ledger, act("last"), Step.APPLIED)
-    assert ledger.standing(VOL, NOW).failures_in_a_row == 3  # accepted is not landed
+    assert ledger.resource_state(VOL, NOW).failures_in_a_row == 3  # accepted is not landed
     append(ledger, act("last"), Step.RELIEVED)
-    assert ledger.standing(VOL, NOW).failures_in_a_row == 0
+    assert ledger.resource_state(VOL, NOW).failures_in_a_row == 0
 
 
 def test_an_accepted_change_is_our_last_act_and_uses_a_slot(ledger: Any) -> None:
@@ -105,7 +105,7 @@ def test_an_accepted_change_is_our_last_act_and_uses_a_slot(ledger: Any) -> None
     append(
         ledger, act(), Step.APPLIED, at=NOW + HOUR, body={"outcome": Applied(started_at=started)}
     )
-    seen = ledger.standing(VOL, NOW)
+    seen = ledger.resource_state(VOL, NOW)
     assert seen.last_act_at == NOW + HOUR
     assert seen.modifications == (KnownModification(started_at=started, by="headroom"),)
     assert seen.open_chain.since == NOW + HOUR
@@ -115,47 +115,47 @@ def test_a_start_that_was_found_out_later_is_the_one_told_in_the_record(ledger: 
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.UNKNOWN)
     append(ledger, act(), Step.APPLIED, at=NOW + HOUR, body={"started_at": NOW})
-    assert ledger.standing(VOL, NOW).modifications == (known("headroom", timedelta()),)
+    assert ledger.resource_state(VOL, NOW).modifications == (known("headroom", timedelta()),)
 
 
 def test_one_start_is_one_modification_whoever_tells_of_it(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED)
-    ledger.saw_modifications(VOL, [known("other", timedelta(milliseconds=400))], now=NOW)
-    ledger.saw_modifications(VOL, [known("headroom", timedelta())], now=NOW)
-    assert ledger.standing(VOL, NOW).modifications == (known("headroom", timedelta()),)
+    ledger.save_modifications(VOL, [known("other", timedelta(milliseconds=400))], now=NOW)
+    ledger.save_modifications(VOL, [known("headroom", timedelta())], now=NOW)
+    assert ledger.resource_state(VOL, NOW).modifications == (known("headroom", timedelta()),)
 
 
 def test_a_start_seen_before_we_knew_that_it_was_ours_becomes_ours(ledger: Any) -> None:
-    ledger.saw_modifications(VOL, [known("other", HOUR)], now=NOW)
-    ledger.saw_modifications(VOL, [known("headroom", HOUR)], now=NOW)
-    assert ledger.standing(VOL, NOW).modifications == (known("headroom", HOUR),)
+    ledger.save_modifications(VOL, [known("other", HOUR)], now=NOW)
+    ledger.save_modifications(VOL, [known("headroom", HOUR)], now=NOW)
+    assert ledger.resource_state(VOL, NOW).modifications == (known("headroom", HOUR),)
 
 
 def test_modifications_are_told_oldest_first_as_long_as_earlier_days_are_read(ledger: Any) -> None:
     kept = timedelta(days=15)
     starts = [known("other", HOUR), known("other", kept), known("other", kept - HOUR)]
-    ledger.saw_modifications(VOL, starts, now=NOW)
-    ledger.saw_modifications(VOL, [known("other", 2 * HOUR)], now=NOW)
-    seen = ledger.standing(VOL, NOW).modifications
+    ledger.save_modifications(VOL, starts, now=NOW)
+    ledger.save_modifications(VOL, [known("other", 2 * HOUR)], now=NOW)
+    seen = ledger.resource_state(VOL, NOW).modifications
     assert seen == (known("other", kept - HOUR), known("other", 2 * HOUR), known("other", HOUR))
-    assert len(ledger.standing(VOL, NOW + kept - 2 * HOUR).modifications) == 1
-    assert ledger.standing(VOL, NOW + kept - HOUR).modifications == ()
+    assert len(ledger.resource_state(VOL, NOW + kept - 2 * HOUR).modifications) == 1
+    assert ledger.resource_state(VOL, NOW + kept - HOUR).modifications == ()
 
 
 def test_what_a_refusal_taught_is_kept_until_the_next_lesson(ledger: Any) -> None:
-    ledger.saw_modifications(VOL, [], now=NOW, full_until=NOW + HOUR)
-    ledger.saw_modifications(VOL, [known("other", HOUR)], now=NOW)
-    assert ledger.standing(VOL, NOW).slots_full_until == NOW + HOUR
-    ledger.saw_modifications(VOL, [], now=NOW, full_until=NOW + 2 * HOUR)
-    assert ledger.standing(VOL, NOW).slots_full_until == NOW + 2 * HOUR
+    ledger.save_modifications(VOL, [], now=NOW, full_until=NOW + HOUR)
+    ledger.save_modifications(VOL, [known("other", HOUR)], now=NOW)
+    assert ledger.resource_state(VOL, NOW).slots_full_until == NOW + HOUR
+    ledger.save_modifications(VOL, [], now=NOW, full_until=NOW + 2 * HOUR)
+    assert ledger.resource_state(VOL, NOW).slots_full_until == NOW + 2 * HOUR
 
 
 def test_what_a_refusal_taught_is_past_when_its_time_has_come(ledger: Any) -> None:
-    ledger.saw_modifications(VOL, [], now=NOW, full_until=NOW + HOUR)
+    ledger.save_modifications(VOL, [], now=NOW, full_until=NOW + HOUR)
     just_before = NOW + HOUR - timedelta(microseconds=1)
-    assert ledger.standing(VOL, just_before).slots_full_until == NOW + HOUR
-    assert ledger.standing(VOL, NOW + HOUR).slots_full_until is None
+    assert ledger.resource_state(VOL, just_before).slots_full_until == NOW + HOUR
+    assert ledger.resource_state(VOL, NOW + HOUR).slots_full_until is None
 
 
 def test_a_refusal_tells_when_to_ask_again(ledger: Any) -> None:
@@ -163,10 +163,10 @@ def test_a_refusal_tells_when_to_ask_again(ledger: Any) -> None:
     body = refused(Refusal.REGION_QUOTA)
     append(ledger, act(), Step.REFUSED, body=body, due_at=NOW + HOUR)
     ledger.decided(hold("h1"), due_at=NOW)  # and nothing but time or a change ends that
-    ledger.looked(VOL, at=NOW, due_at=None)
+    ledger.reconciled(VOL, at=NOW, due_at=None)
     just_before = NOW + HOUR - timedelta(microseconds=1)
-    assert ledger.standing(VOL, just_before).retry_not_before == NOW + HOUR
-    assert ledger.standing(VOL, NOW + HOUR).retry_not_before is None
+    assert ledger.resource_state(VOL, just_before).retry_not_before == NOW + HOUR
+    assert ledger.resource_state(VOL, NOW + HOUR).retry_not_before is None
 
 
 @pytest.mark.parametrize("step", [Step.APPLIED, Step.ALREADY_THERE])
@@ -174,21 +174,21 @@ def test_a_change_that_was_accepted_ends_the_wait(ledger: Any, step: Step) -> No
     intended(ledger, act("d0"), lease_until=UNTIL)
     append(ledger, act("d0"), Step.REFUSED, due_at=NOW + HOUR)
     intended(ledger, act("d1"), lease_until=UNTIL)
-    assert ledger.standing(VOL, NOW).retry_not_before == NOW + HOUR
+    assert ledger.resource_state(VOL, NOW).retry_not_before == NOW + HOUR
     append(ledger, act("d1"), step, due_at=NOW + 2 * HOUR)
-    assert ledger.standing(VOL, NOW).retry_not_before is None
+    assert ledger.resource_state(VOL, NOW).retry_not_before is None
 
 
 @pytest.mark.parametrize("step", [Step.STALE, Step.UNKNOWN])
 def test_only_a_refusal_makes_a_wait(ledger: Any, step: Step) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), step, due_at=NOW + HOUR)
-    assert ledger.standing(VOL, NOW).retry_not_before is None
+    assert ledger.resource_state(VOL, NOW).retry_not_before is None
 
 
 def test_the_longest_overdue_come_first(ledger: Any) -> None:
     for number, minutes in enumerate([30, 10, 20, 61]):
-        ledger.looked(ref(f"vol-{number}"), at=NOW, due_at=NOW + timedelta(minutes=minutes))
+        ledger.reconciled(ref(f"vol-{number}"), at=NOW, due_at=NOW + timedelta(minutes=minutes))
     due = ledger.due(NOW + HOUR, 10)
     assert [d.ref.resource_id for d in due] == ["vol-1", "vol-2", "vol-0"]
     assert [(d.due_at - NOW).seconds // 60 for d in due] == [10, 20, 30]
@@ -198,16 +198,16 @@ def test_the_longest_overdue_come_first(ledger: Any) -> None:
 def test_a_look_without_a_next_one_takes_a_resource_off_the_list(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=NOW)
     assert [d.ref for d in ledger.due(NOW, 10)] == [VOL]
-    ledger.looked(VOL, at=NOW, due_at=NOW + HOUR)
+    ledger.reconciled(VOL, at=NOW, due_at=NOW + HOUR)
     assert ledger.due(NOW, 10) == ()
-    ledger.looked(VOL, at=NOW, due_at=None)
+    ledger.reconciled(VOL, at=NOW, due_at=None)
     assert ledger.due(NOW + HOUR, 10) == ()
 
 
 def test_an_open_chain_stays_due_until_it_ends(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED, due_at=NOW + HOUR)
-    ledger.looked(VOL, at=NOW, due_at=None)
+    ledger.reconciled(VOL, at=NOW, due_at=None)
     ledger.decided(hold("h1"), due_at=NOW + 2 * HOUR)
     ledger.decided(hold("h2"), due_at=None)
     assert [d.due_at for d in ledger.due(NOW + HOUR, 10)] == [NOW + HOUR]
@@ -231,35 +231,35 @@ def test_an_open_chain_is_put_off_only_by_a_look_that_was_due(
 ) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED, due_at=NOW + HOUR)
-    next_look = None if asked_for is None else NOW + asked_for
-    ledger.looked(VOL, at=NOW + looked_at, due_at=next_look)
+    next_reconcile_at = None if asked_for is None else NOW + asked_for
+    ledger.reconciled(VOL, at=NOW + looked_at, due_at=next_reconcile_at)
     assert [d.due_at for d in ledger.due(NOW + 9 * HOUR, 10)] == [NOW + due]
 
 
 def test_an_open_chain_that_is_not_due_at_all_takes_any_time(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED, due_at=None)
-    ledger.looked(VOL, at=NOW, due_at=NOW + HOUR)
+    ledger.reconciled(VOL, at=NOW, due_at=NOW + HOUR)
     assert [d.due_at for d in ledger.due(NOW + HOUR, 10)] == [NOW + HOUR]
 
 
 def test_without_a_chain_a_look_puts_off_what_was_due(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=NOW + HOUR)
-    ledger.looked(VOL, at=NOW, due_at=NOW + 3 * HOUR)
+    ledger.reconciled(VOL, at=NOW, due_at=NOW + 3 * HOUR)
     assert ledger.due(NOW + 2 * HOUR, 10) == ()
     assert [d.due_at for d in ledger.due(NOW + 3 * HOUR, 10)] == [NOW + 3 * HOUR]
 
 
 def test_a_look_changes_nothing_else(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
-    before = ledger.standing(VOL, NOW)
-    ledger.looked(VOL, at=NOW + HOUR, due_at=NOW + HOUR)
-    ledger.looked(VOL, at=NOW + HOUR, due_at=None)
-    assert ledger.standing(VOL, NOW) == before
+    before = ledger.resource_state(VOL, NOW)
+    ledger.reconciled(VOL, at=NOW + HOUR, due_at=NOW + HOUR)
+    ledger.reconciled(VOL, at=NOW + HOUR, due_at=None)
+    assert ledger.resource_state(VOL, NOW) == before
     append(ledger, act(), Step.APPLIED)  # and the chain goes on
 
 
 def test_the_kill_switch_shows_in_every_standing(ledger: Any) -> None:
     ledger.pause(NOW + HOUR, at=NOW, who="alice")
-    assert ledger.standing(VOL, NOW).paused_until == NOW + HOUR
-    assert ledger.standing(ref("vol-2"), NOW).paused_until == NOW + HOUR
+    assert ledger.resource_state(VOL, NOW).paused_until == NOW + HOUR
+    assert ledger.resource_state(ref("vol-2"), NOW).paused_until == NOW + HOUR

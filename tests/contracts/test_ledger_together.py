@@ -31,7 +31,7 @@ def decided(ledger: Any, decisions: tuple[Decision, ...]) -> tuple[Decision, ...
 
 
 def states(ledger: Any, count: int = 4) -> list[Any]:
-    return [ledger.standing(ref(f"vol-{i}"), NOW) for i in range(count)]
+    return [ledger.resource_state(ref(f"vol-{i}"), NOW) for i in range(count)]
 
 
 def test_a_set_is_intended_leased_and_reserved_together(ledger: Any) -> None:
@@ -43,7 +43,7 @@ def test_a_set_is_intended_leased_and_reserved_together(ledger: Any) -> None:
         assert [r.step for r in chain] == [Step.DECIDED, Step.INTENDED]
         assert broken_link(chain) is None
         assert known.open_chain.decision_id == decision.decision_id
-        assert (known.own_increase_usd, known.account_increase_usd) == (50, 200)
+        assert (known.resource_increase_usd, known.account_increase_usd) == (50, 200)
     assert len(ledger.due(UNTIL, 10)) == 4
 
 
@@ -130,7 +130,7 @@ def test_if_one_may_not_none_is_intended_and_there_is_no_trace(
 def test_the_largest_set_fits_one_transaction(ledger: Any) -> None:
     made = decided(ledger, members(LARGEST, increase="1"))
     assert len(ledger.intend_together(made, lease_until=UNTIL, now=NOW)) == LARGEST
-    assert ledger.standing(ref("vol-0"), NOW).account_increase_usd == LARGEST
+    assert ledger.resource_state(ref("vol-0"), NOW).account_increase_usd == LARGEST
 
 
 def test_sets_that_share_a_volume_never_both_get_it(raced: Any) -> None:
@@ -145,4 +145,4 @@ def test_sets_that_share_a_volume_never_both_get_it(raced: Any) -> None:
         found = [f.result() for f in futures]
     assert sum(isinstance(f, tuple) for f in found) == 1
     winner = one if isinstance(found[0], tuple) else (alone, *other)
-    assert raced.standing(ref("vol-2"), NOW).account_increase_usd == 50 * len(winner)
+    assert raced.resource_state(ref("vol-2"), NOW).account_increase_usd == 50 * len(winner)

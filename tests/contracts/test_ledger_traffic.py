@@ -14,13 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from headroom.domain.admission import NOTHING_DONE, QUOTA_FULL
 from headroom.domain.outcome import Refusal, Refused
-from headroom.domain.queue_place import Waiting
+from headroom.domain.queue_place import QueueEntry
 from headroom.domain.records import NEXT, Step
 from headroom.domain.resources import VolumeType
-from headroom.domain.traffic import HOUR, LONGEST, Traffic
+from headroom.domain.traffic import HOUR, LONGEST, ConcurrencyState
 from headroom.domain.verdicts import Guardrail
 from headroom.ports.ledger import Intent, NotIntended
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, hold, intended
 from tests.contracts.test_ledger_races import at_once, wish
@@ -39,13 +39,13 @@ ENDINGS = (
 
 def test_an_intent_takes_a_place_that_says_whose_it_is(ledger: Any) -> None:
     intended(ledger, act(zone="us-east-1c"), lease_until=UNTIL)
-    (mine,) = ledger.traffic().in_flight
+    (mine,) = ledger.concurrency().in_flight
     assert (mine.resource, mine.decision_id, mine.since, mine.zone) == (
         ref("vol-1").arn, "d1", NOW, "us-east-1c",
     )  # fmt: skip
     assert mine.counts == (("gp3_gib", 100),)
-    assert ledger.traffic().starts == (NOW,)
-    assert ledger.standing(ref("vol-2"), NOW).traffic == ledger.traffic()
+    assert ledger.concurrency().starts == (NOW,)
+    assert ledger.resource_state(ref("vol-2"), NOW).concurrency == ledger.concurrency()
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,16 @@ def test_without_a_place_nothing_is_intended_and_nothing_is_left_behind(
     intended(ledger, act("d0", "vol-0"), lease_until=UNTIL)
     late = act(places={limit: 1}, zone=zone)
     ledger.decided(late, due_at=None)
-    before = ledger.standing(ref("vol-1"), NOW), ledger.chain("d1"), ledger.traffic()
+    before = ledger.resource_state(ref("vol-1"), NOW), ledger.chain("d1"), ledger.concurrency()
     refused = ledger.intend(late, lease_until=UNTIL, now=NOW)
     assert isinstance(refused, NotIntended)
     assert refused.why == "blast_radius"
     assert says in refused.detail
-    assert (ledger.standing(ref("vol-1"), NOW), ledger.chain("d1"), ledger.traffic()) == before
+    assert (
+        ledger.resource_state(ref("vol-1"), NOW),
+        ledger.chain("d1"),
+        ledger.concurrency(),
+    ) == before
 
 
 def test_another_zone_has_places_of_its_own(ledger: Any) -> None:
@@ -83,10 +87,10 @@ def test_every_end_of_a_chain_gives_the_place_back_and_the_hour_counts_what_was_
     intended(ledger, act("d0", "vol-0"), lease_until=UNTIL)
     for step in ends[:-1]:
         append(ledger, act("d0", "vol-0"), step)
-        assert len(ledger.traffic().in_flight) == 1
+        assert len(ledger.concurrency().in_flight) == 1
     append(ledger, act("d0", "vol-0"), ends[-1])
-    assert ledger.traffic().in_flight == ()
-    assert ledger.traffic().starts == (() if ends[-1] in NOTHING_DONE else (NOW,))
+    assert ledger.concurrency().in_flight == ()
+    assert ledger.concurrency().starts == (() if ends[-1] in NOTHING_DONE else (NOW,))
     next_one = act(places={IN_FLIGHT: 1, PER_AZ: 1})
     assert isinstance(intended(ledger, next_one, lease_until=UNTIL), Intent)
 
@@ -111,17 +115,17 @@ def test_a_crashed_worker_holds_its_place_until_its_chain_is_ended_or_two_days_p
         assert isinstance(answer, Intent) is fits
     append(ledger, act("d0", "vol-0"), Step.UNKNOWN, at=NOW + LONGEST)
     append(ledger, act("d0", "vol-0"), Step.NOT_APPLIED, at=NOW + LONGEST)
-    assert [c.decision_id for c in ledger.traffic().in_flight] == ["d-True"]
+    assert [c.decision_id for c in ledger.concurrency().in_flight] == ["d-True"]
 
 
 def test_who_takes_over_a_resource_takes_over_its_place(ledger: Any) -> None:
     intended(ledger, act("d0"), lease_until=UNTIL)
     again = act("d1", places={IN_FLIGHT: 1}, at=UNTIL)
     assert isinstance(intended(ledger, again, UNTIL, lease_until=UNTIL + HOUR), Intent)
-    assert [c.decision_id for c in ledger.traffic().in_flight] == ["d1"]
+    assert [c.decision_id for c in ledger.concurrency().in_flight] == ["d1"]
     append(ledger, act("d0"), Step.UNKNOWN)  # the one that was overtaken ends late
     append(ledger, act("d0"), Step.NOT_APPLIED)
-    assert [c.decision_id for c in ledger.traffic().in_flight] == ["d1"]
+    assert [c.decision_id for c in ledger.concurrency().in_flight] == ["d1"]
 
 
 def test_a_set_takes_all_its_places_or_none(ledger: Any) -> None:
@@ -134,10 +138,10 @@ def test_a_set_takes_all_its_places_or_none(ledger: Any) -> None:
     refused = ledger.intend_together(wished("abc", 2), lease_until=UNTIL, now=NOW)
     assert isinstance(refused, NotIntended)
     assert refused.why == "blast_radius"
-    assert ledger.traffic() == Traffic()
+    assert ledger.concurrency() == ConcurrencyState()
     taken = ledger.intend_together(wished("abc", 3), lease_until=UNTIL, now=NOW)
     assert len(taken) == 3
-    assert len(ledger.traffic().in_flight) == 3
+    assert len(ledger.concurrency().in_flight) == 3
 
 
 def test_what_aws_refused_for_a_quota_is_remembered_for_the_type(ledger: Any) -> None:
@@ -145,10 +149,10 @@ def test_what_aws_refused_for_a_quota_is_remembered_for_the_type(ledger: Any) ->
     quota = Refused(refusal=Refusal.REGION_QUOTA, code="MaxIOPSLimitExceeded", message="no",
                     retry_at=None)  # fmt: skip
     append(ledger, act(), Step.REFUSED, body={"outcome": quota})
-    traffic = ledger.standing(ref("vol-2"), NOW).traffic
-    assert traffic.refused_until([VolumeType.GP3], NOW) == NOW + QUOTA_FULL
-    assert traffic.refused_until([VolumeType.IO2], NOW) is None
-    assert traffic.refused_until([VolumeType.GP3], NOW + QUOTA_FULL) is None
+    concurrency = ledger.resource_state(ref("vol-2"), NOW).concurrency
+    assert concurrency.refused_until([VolumeType.GP3], NOW) == NOW + QUOTA_FULL
+    assert concurrency.refused_until([VolumeType.IO2], NOW) is None
+    assert concurrency.refused_until([VolumeType.GP3], NOW + QUOTA_FULL) is None
 
 
 @pytest.mark.parametrize(("completed", "left"), [(True, 0), (False, 100)])
@@ -158,13 +162,13 @@ def test_what_aws_still_optimizes_takes_of_its_quotas_for_a_while(
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED)
     append(ledger, act(), Step.RELIEVED, body={"completed": completed})
-    traffic = ledger.traffic()
-    assert traffic.taken("gp3_gib", "other", NOW) == left
-    assert traffic.taken("gp3_gib", "other", NOW + timedelta(hours=8)) == 0
+    concurrency = ledger.concurrency()
+    assert concurrency.taken("gp3_gib", "other", NOW) == left
+    assert concurrency.taken("gp3_gib", "other", NOW + timedelta(hours=8)) == 0
 
 
-def waits(minutes: int, since: datetime = NOW, **more: Any) -> Waiting:
-    return Waiting(since=since, starved_minutes=minutes, zone="us-east-1a", **more)
+def waits(minutes: int, since: datetime = NOW, **more: Any) -> QueueEntry:
+    return QueueEntry(since=since, starved_minutes=minutes, zone="us-east-1a", **more)
 
 
 def order(ledger: Any) -> list[str]:
@@ -176,7 +180,7 @@ def test_the_queue_is_ordered_by_starved_minutes_then_by_how_long_one_waits(ledg
         "vol-calm": waits(0), "vol-late": waits(9, NOW + HOUR), "vol-early": waits(9),
         "vol-worst": waits(1_000, NOW + HOUR, not_before=NOW + HOUR), "vol-mild": waits(2),
     }.items():  # fmt: skip
-        ledger.looked(ref(name), at=NOW, due_at=NOW + HOUR, waiting=waiting)
+        ledger.reconciled(ref(name), at=NOW, due_at=NOW + HOUR, waiting=waiting)
     assert order(ledger) == ["vol-worst", "vol-early", "vol-late", "vol-mild", "vol-calm"]
     first, *_ = ledger.queue(1)
     assert first.waiting == waits(1_000, NOW + HOUR, not_before=NOW + HOUR)
@@ -185,14 +189,14 @@ def test_the_queue_is_ordered_by_starved_minutes_then_by_how_long_one_waits(ledg
 
 def test_one_leaves_the_queue_by_the_next_look_that_is_no_news_or_news(ledger: Any) -> None:
     for name in ("vol-1", "vol-2", "vol-3", "vol-4", "vol-5"):
-        ledger.looked(ref(name), at=NOW, due_at=NOW + HOUR, waiting=waits(5))
-    assert ledger.standing(ref("vol-5"), NOW).waiting_since == NOW
-    ledger.looked(ref("vol-1"), at=NOW, due_at=None)
+        ledger.reconciled(ref(name), at=NOW, due_at=NOW + HOUR, waiting=waits(5))
+    assert ledger.resource_state(ref("vol-5"), NOW).queued_since == NOW
+    ledger.reconciled(ref("vol-1"), at=NOW, due_at=None)
     ledger.decided(hold("h1", "vol-2"), due_at=None)
     ledger.forget(ref("vol-3"), at=NOW)
     intended(ledger, act("d4", "vol-4"), lease_until=UNTIL)
     assert order(ledger) == ["vol-5"]
-    ledger.looked(ref("vol-5"), at=NOW, due_at=NOW, waiting=waits(7))
+    ledger.reconciled(ref("vol-5"), at=NOW, due_at=NOW, waiting=waits(7))
     (left,) = ledger.queue(10)
     assert left.waiting.starved_minutes == 7
     assert [d.ref for d in ledger.due(NOW, 9)] == [ref("vol-5")]
@@ -210,9 +214,9 @@ def test_a_race_for_places_never_gives_out_more_than_there_are(raced: Any) -> No
     won = [a for a in answers if isinstance(a, Intent)]
     assert len(won) == 6
     assert {a.why for a in answers if isinstance(a, NotIntended)} == {"blast_radius"}
-    zones = Counter(change.zone for change in raced.traffic().in_flight)
+    zones = Counter(change.zone for change in raced.concurrency().in_flight)
     assert max(zones.values()) <= 4
-    assert {c.decision_id for c in raced.traffic().in_flight} == {w.decision_id for w in won}
+    assert {c.decision_id for c in raced.concurrency().in_flight} == {w.decision_id for w in won}
 
 
 LIMITS = {IN_FLIGHT: 3, PER_AZ: 2, PER_HOUR: 4}
@@ -225,7 +229,7 @@ class Places(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = MemoryLedger(ACCOUNT, REGION)
+        self.ledger = InMemoryLedger(ACCOUNT, REGION)
         self.now = NOW
         self.open: dict[str, tuple[str, datetime, list[Step]]] = {}
         self.done: list[datetime] = []
@@ -289,12 +293,12 @@ class Places(RuleBasedStateMachine):
 
     @invariant()
     def never_more_than_the_limits(self) -> None:
-        traffic = self.ledger.traffic()
-        under_way = traffic.others("", self.now)
+        concurrency = self.ledger.concurrency()
+        under_way = concurrency.others("", self.now)
         assert {c.resource for c in under_way} == {ref(v).arn for v in self.under_way("")}
         assert len(under_way) <= 3
         assert max(Counter(c.zone for c in under_way).values(), default=0) <= 2
-        assert len(traffic.begun(self.now)) <= 4
+        assert len(concurrency.begun(self.now)) <= 4
 
 
 Places.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from headroom.adapters.ledger_schema import STATE, create_table
 from headroom.adapters.price_store import PriceStore
-from headroom.adapters.prices import CataloguePrices, KeptPrices, ListedPrices
+from headroom.adapters.prices import CataloguePrices, ListedPrices, StoredPriceTable
 from headroom.domain.pricing import PriceTable, catalogue_prices, why_implausible
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 from headroom.ports.owners import Prices
@@ -27,7 +27,7 @@ def _kept() -> Prices:
         "dynamodb", region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test"
     )
     client.create_table(**create_table(STATE, "state"))
-    prices = KeptPrices(
+    prices = StoredPriceTable(
         PriceStore(client, table="state", account_id=ACCOUNT),
         RecordedPriceList().price_list(),
         clock=lambda: NOW,

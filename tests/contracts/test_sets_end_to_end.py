@@ -48,8 +48,8 @@ def test_a_set_that_aws_left_uneven_is_on_record_volume_by_volume(ledger: Any) -
     look(stage)
     ends = [steps(ledger, name, stage.now)[-1] for name in SET]
     assert ends == ["applied", "applied", "refused", "stale"]
-    known = [ledger.standing(ref(name), stage.now) for name in SET]
-    each = known[0].own_increase_usd
-    assert [k.own_increase_usd for k in known] == [each, each, 0, 0]
+    known = [ledger.resource_state(ref(name), stage.now) for name in SET]
+    each = known[0].resource_increase_usd
+    assert [k.resource_increase_usd for k in known] == [each, each, 0, 0]
     assert known[0].account_increase_usd == 2 * each > 0
-    assert [len(k.traffic.in_flight) for k in known] == [2] * 4
+    assert [len(k.concurrency.in_flight) for k in known] == [2] * 4

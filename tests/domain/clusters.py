@@ -14,13 +14,13 @@ from headroom.domain.aurora import (
     StorageMode,
 )
 from headroom.domain.aurora_bill import aurora_prices
-from headroom.domain.cluster_decision import ClusterEvidence, configuration_of, no_activity
+from headroom.domain.cluster_decision import ClusterDecisionInput, configuration_of, empty_activity
 from headroom.domain.databases import DatabaseFacts
-from headroom.domain.evidence import Evidence
+from headroom.domain.evidence import DecisionInput
 from headroom.domain.observation import Observation, Series
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resources import Kind, ResourceRef, Volume
-from headroom.domain.standing import Standing, fresh_standing
+from headroom.domain.standing import ResourceState, new_resource_state
 from tests.builders import ACCOUNT, NOW, REGION
 
 PER_DAY = 288
@@ -36,7 +36,7 @@ def cluster(**changes: object) -> AuroraCluster:
         status="available",
         mode=STANDARD,
         mode_since=None,
-        pending_mode=None,
+        pending_storage_mode=None,
         next_allowed_at=None,
         members=(Member(instance_class="db.r7g.xlarge", count=2),),
         reserved=(),
@@ -117,17 +117,19 @@ def cluster_volume(of: AuroraCluster, **changes: object) -> Volume:
 
 def cluster_evidence(
     rules: Policy | PolicyUnreadable, seen_: AuroraObservation | None = None, *,
-    stand: Standing | None = None, trigger: str = "sweep", **changes: object,
-) -> ClusterEvidence:  # fmt: skip
+    stand: ResourceState | None = None, trigger: str = "sweep", **changes: object,
+) -> ClusterDecisionInput:  # fmt: skip
     """A cluster whose I/O is most of its bill, unless another one is given."""
     found = seen_ or seen(100e6)
     observation = Observation(
         at=found.at, volume=cluster_volume(found.cluster), modification=None,
-        activity=no_activity(found), history=None, instance=None, instance_activity=None,
+        activity=empty_activity(found), history=None, instance=None, instance_activity=None,
     )  # fmt: skip
-    evidence = Evidence(
-        trigger=trigger, observation=observation, standing=stand or fresh_standing(),
+    decision_input = DecisionInput(
+        trigger=trigger, observation=observation, resource_state=stand or new_resource_state(),
         policy=rules, prices=None,
     )  # fmt: skip
-    base = ClusterEvidence(evidence=evidence, seen=found, prices=aurora_prices(REGION))
+    base = ClusterDecisionInput(
+        decision_input=decision_input, seen=found, prices=aurora_prices(REGION)
+    )
     return replace(base, **changes)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headroom.domain.observation import Observation, VolumeActivity
-from headroom.domain.past import Past, past
+from headroom.domain.past import LoadHistory, load_history
 from headroom.domain.resources import Configuration
 from headroom.domain.standing import KnownModification
 from tests.builders import NOW, activity, gp3, observation, series, volume
@@ -62,9 +62,11 @@ def past_of(
     *,
     known: Sequence[KnownModification] = (),
     **changes: object,
-) -> Past:
+) -> LoadHistory:
     """The past of a volume that is `configuration` now, busy above what gp3 includes."""
-    return past(seen_over(told, configuration, **changes), known, least_iops=3_000, least_mibps=125)
+    return load_history(
+        seen_over(told, configuration, **changes), known, least_iops=3_000, least_mibps=125
+    )
 
 
 def changed(at: datetime, origin: Configuration, target: Configuration) -> KnownModification:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.approval import (
-    Unanswerable,
-    after_no,
+    InvalidAnswer,
+    after_answer,
+    after_rejection,
     alike,
-    answered,
     quiet_until,
     unapproved,
     why_approval,
@@ -24,16 +24,16 @@ from headroom.domain.decision import decide
 from headroom.domain.limits import Limits, Mode
 from headroom.domain.plans import Plan
 from headroom.domain.records import NEXT, Step
-from headroom.domain.requests import DAY, MOST_UNANSWERED, Asked, Declined
-from headroom.domain.resource_state import ResourceState
-from tests.builders import NOW, evidence, gp3, io, policy, standing
+from headroom.domain.requests import DAY, MAX_UNANSWERED, ApprovalRequest, Declined
+from headroom.domain.resource_state import StoredState
+from tests.builders import NOW, decision_input, gp3, io, policy, resource_state
 
 HOURS = st.floats(0, 48).map(lambda h: timedelta(hours=h))
 MONEY = st.decimals(-100, 100, places=2)
 
 
 def raised() -> Plan:
-    answer = decide(evidence()).answer
+    answer = decide(decision_input()).answer
     assert isinstance(answer, Act)
     return answer.plan
 
@@ -111,7 +111,7 @@ def test_something_clearly_different_may_be_asked_for_but_not_a_fourth_time_a_da
     assert quiet_until(ago[:2], other, NOW) is None
     assert quiet_until(ago, other, NOW) == NOW + timedelta(hours=4)
     assert quiet_until(ago, other, NOW + timedelta(hours=4)) is None
-    assert len(ago) == MOST_UNANSWERED
+    assert len(ago) == MAX_UNANSWERED
 
 
 @given(st.lists(st.tuples(HOURS, HOURS), max_size=8), HOURS)
@@ -125,44 +125,42 @@ def test_a_quiet_time_ends_and_is_then_over(
         assert quiet_until(made, PLAN, max(until, NOW + 2 * DAY)) is None
 
 
-def waiting(**changes: object) -> ResourceState:
-    asked = Asked(
-        decision_id="d1", asked_at=NOW, expires=NOW + timedelta(hours=8), origin=PLAN.origin,
+def waiting(**changes: object) -> StoredState:
+    asked = ApprovalRequest(
+        decision_id="d1", requested_at=NOW, expires=NOW + timedelta(hours=8), origin=PLAN.origin,
         target=PLAN.target, price_change_usd=PLAN.price_change_usd,
     )  # fmt: skip
-    return ResourceState(asking=replace(asked, **changes), due_at=NOW + timedelta(hours=8))  # type: ignore[arg-type]
+    return StoredState(approval_request=replace(asked, **changes), due_at=NOW + timedelta(hours=8))  # type: ignore[arg-type]
 
 
-def give(
-    state: ResourceState, step: Step, at: datetime, last: Step | None = Step.AWAITING
-) -> object:
-    return answered(state, "d1", step, last=last, at=at, who="alice")
+def give(state: StoredState, step: Step, at: datetime, last: Step | None = Step.AWAITING) -> object:
+    return after_answer(state, "d1", step, last=last, at=at, who="alice")
 
 
 @pytest.mark.parametrize("step", [Step.APPROVED, Step.REJECTED])
 def test_an_answer_makes_the_volume_due_at_once(step: Step) -> None:
     moved = give(waiting(), step, NOW + timedelta(minutes=3))
-    assert isinstance(moved, ResourceState)
-    assert moved.due_at == moved.called_at == NOW + timedelta(minutes=3)
-    assert (moved.asking is None) is (step is Step.REJECTED)
+    assert isinstance(moved, StoredState)
+    assert moved.due_at == moved.last_request_at == NOW + timedelta(minutes=3)
+    assert (moved.approval_request is None) is (step is Step.REJECTED)
 
 
 @pytest.mark.parametrize("last", [None, *Step])
 @pytest.mark.parametrize("step", [Step.APPROVED, Step.REJECTED])
 def test_only_a_request_that_waits_can_be_answered(last: Step | None, step: Step) -> None:
     moved = give(waiting(), step, NOW, last)
-    assert isinstance(moved, ResourceState) is (last is Step.AWAITING)
-    if last is not None and isinstance(moved, ResourceState):
+    assert isinstance(moved, StoredState) is (last is Step.AWAITING)
+    if last is not None and isinstance(moved, StoredState):
         assert step in NEXT[last]
     if last is None:
-        assert isinstance(moved, Unanswerable)
+        assert isinstance(moved, InvalidAnswer)
         assert moved.why == "unknown"
 
 
 @given(HOURS)
 def test_an_answer_counts_only_before_the_request_expires(after: timedelta) -> None:
     moved = give(waiting(), Step.APPROVED, NOW + after)
-    assert isinstance(moved, ResourceState) is (after < timedelta(hours=8))
+    assert isinstance(moved, StoredState) is (after < timedelta(hours=8))
 
 
 @given(st.integers(1, 7 * 24 * 60))
@@ -170,11 +168,11 @@ def test_quiet_after_no_answer_is_as_long_as_the_request_waited_and_a_day_at_mos
     minutes: int,
 ) -> None:
     expires = NOW + timedelta(minutes=minutes)
-    moved = after_no(waiting(expires=expires), Step.EXPIRED, expires)
+    moved = after_rejection(waiting(expires=expires), Step.EXPIRED, expires)
     (made,) = moved.declined
     assert made.until == expires + min(DAY, timedelta(minutes=minutes))
     assert not made.rejected
-    assert moved.asking is None
+    assert moved.approval_request is None
 
 
 @pytest.mark.parametrize(
@@ -214,7 +212,7 @@ def test_a_no_holds_for_what_is_like_it_and_just_cheap_enough_to_be_done_unasked
 ) -> None:
     said = declined(was, at=NOW - timedelta(hours=hours), rejected=rejected)
     rules = policy(mode=Mode.AUTO, approve_above_usd=PLAN.price_change_usd)
-    answer = decide(evidence(rules=rules, stand=standing(declined=(said,)))).answer
+    answer = decide(decision_input(rules=rules, stand=resource_state(declined=(said,)))).answer
     assert isinstance(answer, Act) is done
     if isinstance(answer, Hold):
         assert (answer.reason, answer.until) == (Reason.DECLINED, said.until)

@@ -12,13 +12,22 @@ from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
 from headroom.domain.resources import Modification, ModificationState
 from headroom.domain.verification import Diverged, FailedAtAws, Ineffective, Pending, Relieved
-from tests.builders import NOW, activity, evidence, gp3, instance, modification, observation, volume
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp3,
+    instance,
+    modification,
+    observation,
+    volume,
+)
 
 APPLIED = NOW - timedelta(hours=2)
 
 
 def plan() -> Plan:
-    answer = decide(evidence()).answer
+    answer = decide(decision_input()).answer
     assert isinstance(answer, Act)
     return answer.plan
 
@@ -90,7 +99,7 @@ def test_pressure_while_aws_still_optimizes_is_no_verdict_yet() -> None:
     busy = seen(3000.0, check=1.0, modification=change(ModificationState.OPTIMIZING))
     told = assess(busy, plan(), APPLIED)
     assert isinstance(told, Pending)
-    assert told.next_look > NOW
+    assert told.next_reconcile_at > NOW
 
 
 def test_a_modification_aws_no_longer_lists_is_judged_by_the_pressure_alone() -> None:

@@ -7,16 +7,21 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.domain.assess import GIVE_UP, NOT_MISSED_MINUTES, TOO_MUCH_MINUTES, assess
+from headroom.domain.assess import (
+    REDUCED_TOO_FAR_MINUTES,
+    REDUCTION_CONFIRMED_MINUTES,
+    VERIFICATION_TIMEOUT,
+    assess,
+)
 from headroom.domain.catalogue import capability
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
 from headroom.domain.verification import (
-    GaveTooMuch,
     Ineffective,
-    NotMissed,
     Pending,
+    ReducedTooFar,
+    ReductionConfirmed,
     Relieved,
     Verification,
 )
@@ -28,9 +33,9 @@ HIGH, LOW = gp3(100, 9_000, 500), gp3(100, 4_000, 200)
 
 def plan(origin: Configuration = HIGH, target: Configuration = LOW) -> Plan:
     return Plan(
-        origin=origin, target=target, why="", wanted_iops=0, wanted_mibps=0, meets_need=True,
+        origin=origin, target=target, why="", demand_iops=0, demand_mibps=0, meets_need=True,
         capability=capability(target), monthly_usd=Decimal(1), price_change_usd=Decimal(-1),
-        time_to_effect=timedelta(minutes=30), reversible=True, ended_minutes_per_day=0.0,
+        time_to_effect=timedelta(minutes=30), reversible=True, relieved_minutes_per_day=0.0,
         value_usd_per_day=1.0, capped_from=None,
     )  # fmt: skip
 
@@ -59,7 +64,7 @@ def verify(seen: Observation, taken: Plan | None = None) -> Verification:
 
 def test_what_was_given_back_is_not_missed_after_a_quarter_of_an_hour_without_pressure() -> None:
     told = verify(after([0.0] * 60))
-    assert isinstance(told, NotMissed)
+    assert isinstance(told, ReductionConfirmed)
     assert "without pressure at up to 500 IOPS" in told.detail
 
 
@@ -70,7 +75,7 @@ def test_a_lowering_waits_longer_for_its_proof_than_a_raise() -> None:
     seen = observation(load, volume(LOW), modification=lowered, at=at)
     told = assess(seen, plan(), APPLIED)
     assert isinstance(told, Pending)
-    assert told.next_look == at + timedelta(minutes=5)
+    assert told.next_reconcile_at == at + timedelta(minutes=5)
     raised = modification(HIGH, origin=LOW, started_at=APPLIED, state=ModificationState.OPTIMIZING)
     seen = observation(load, volume(HIGH), modification=raised, at=at)
     assert isinstance(assess(seen, plan(LOW, HIGH), APPLIED), Relieved)
@@ -82,13 +87,13 @@ def test_the_next_look_is_when_the_proof_could_be_complete() -> None:
     seen = observation(activity([500.0] * 60, end=at), volume(LOW), modification=change, at=at)
     told = assess(seen, plan(), APPLIED)
     assert isinstance(told, Pending)
-    assert told.next_look == at + timedelta(minutes=NOT_MISSED_MINUTES - 3)
+    assert told.next_reconcile_at == at + timedelta(minutes=REDUCTION_CONFIRMED_MINUTES - 3)
 
 
 @pytest.mark.parametrize("pressed", range(5))
 def test_two_minutes_at_a_limit_that_was_lowered_are_too_much_given_back(pressed: int) -> None:
     told = verify(after([0.0] * 10 + [1.0] * pressed, iops=3_900.0 if pressed else 500.0))
-    assert isinstance(told, GaveTooMuch) == (pressed >= TOO_MUCH_MINUTES)
+    assert isinstance(told, ReducedTooFar) == (pressed >= REDUCED_TOO_FAR_MINUTES)
 
 
 @pytest.mark.parametrize("state", [ModificationState.OPTIMIZING, ModificationState.COMPLETED])
@@ -96,7 +101,7 @@ def test_too_much_is_told_with_both_limits_whether_aws_is_done_or_not(
     state: ModificationState,
 ) -> None:
     told = verify(after([1.0] * 3, state=state))
-    assert told == GaveTooMuch(cause="3 minutes at the limit of 4000 IOPS, lowered from 9000")
+    assert told == ReducedTooFar(cause="3 minutes at the limit of 4000 IOPS, lowered from 9000")
 
 
 def test_pressure_that_follows_a_raise_needs_longer_than_that_to_be_called_a_failure() -> None:
@@ -111,33 +116,33 @@ def test_pressure_at_a_limit_that_was_left_alone_is_no_fault_of_giving_back() ->
     """It ends the chain all the same: an open chain would keep the need from being decided on."""
     only_iops = plan(gp3(100, 9_000, 200), LOW)
     told = verify(after([0.0] * 20, taken=only_iops, mibps_check=1.0), only_iops)
-    assert isinstance(told, NotMissed)
+    assert isinstance(told, ReductionConfirmed)
     assert "a limit it did not lower" in told.detail
     both = plan()
-    assert isinstance(verify(after([0.0] * 20, taken=both, mibps_check=1.0), both), GaveTooMuch)
+    assert isinstance(verify(after([0.0] * 20, taken=both, mibps_check=1.0), both), ReducedTooFar)
 
 
 def test_leaving_a_burst_behind_is_giving_back_what_the_burst_reached() -> None:
     """gp2 of 200 GiB sustains 128 MiB/s and bursts to 250; gp3 with 128 has that much at any time."""
     convert = plan(gp2(200), gp3(200, 3_000, 128))
     told = verify(after([0.0] * 20, taken=convert, mibps_check=1.0), convert)
-    assert told == GaveTooMuch(cause="2 minutes at the limit of 128 MiB/s, lowered from 250")
+    assert told == ReducedTooFar(cause="2 minutes at the limit of 128 MiB/s, lowered from 250")
     assert isinstance(verify(after([0.0] * 60, taken=convert), convert), Relieved)
 
 
 def test_the_same_for_less_misses_nothing() -> None:
     same = plan(io(VolumeType.IO1, 400, 3_000), gp3(400, 3_000, 500))
-    assert isinstance(verify(after([0.0] * 60, taken=same), same), NotMissed)
+    assert isinstance(verify(after([0.0] * 60, taken=same), same), ReductionConfirmed)
 
 
 def test_silence_after_a_lowering_proves_nothing_until_it_is_given_up() -> None:
-    for since, expected in ((timedelta(hours=2), Pending), (GIVE_UP, Pending),
-                            (GIVE_UP + timedelta(minutes=1), NotMissed)):  # fmt: skip
+    for since, expected in ((timedelta(hours=2), Pending), (VERIFICATION_TIMEOUT, Pending),
+                            (VERIFICATION_TIMEOUT + timedelta(minutes=1), ReductionConfirmed)):  # fmt: skip
         change = modification(LOW, origin=HIGH, started_at=NOW - since)
         silent = observation(activity([None] * 120), volume(LOW), modification=change)
         told = assess(silent, plan(), NOW - since)
         assert isinstance(told, expected)
-        if isinstance(told, NotMissed):
+        if isinstance(told, ReductionConfirmed):
             assert "no pressure was measured" in told.detail
 
 
@@ -146,7 +151,7 @@ def test_load_served_before_the_lower_limit_took_hold_is_no_pressure() -> None:
     load = activity([8_000.0] * 110 + [500.0] * 10, iops_check=None, mibps_check=None)
     change = modification(LOW, origin=HIGH, started_at=APPLIED, ended_at=NOW - timedelta(minutes=8))
     seen = observation(load, volume(LOW), modification=change)
-    assert not isinstance(assess(seen, plan(), APPLIED), GaveTooMuch)
+    assert not isinstance(assess(seen, plan(), APPLIED), ReducedTooFar)
 
 
 @pytest.mark.parametrize(("minutes", "expected"), [(12, Pending), (20, Relieved)])

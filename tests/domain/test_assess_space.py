@@ -15,14 +15,16 @@ from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
 from headroom.domain.resources import ModificationState
 from headroom.domain.verification import Ineffective, Pending, Relieved, Verification
-from tests.builders import NOW, database_policy, evidence, modification
+from tests.builders import NOW, database_policy, decision_input, modification
 from tests.domain.filling import Free, filling, free_series
 
 APPLIED = NOW - timedelta(hours=1)
 
 
 def grown() -> Plan:
-    decision = decide(evidence(filling(), rules=database_policy(mode=Mode.AUTO, grow_space=True)))
+    decision = decide(
+        decision_input(filling(), rules=database_policy(mode=Mode.AUTO, grow_space=True))
+    )
     assert isinstance(decision.answer, Act)
     return decision.answer.plan
 

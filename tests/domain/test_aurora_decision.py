@@ -28,7 +28,7 @@ from headroom.domain.aurora_decision import (
 )
 from headroom.domain.aurora_demand import demand
 from headroom.domain.aurora_guardrails import AuroraGuardrail
-from headroom.domain.aurora_versions import knows_io_optimized
+from headroom.domain.aurora_versions import supports_io_optimized
 from headroom.domain.verdicts import Relation
 from headroom.serialization import from_json, to_json
 from tests.builders import NOW
@@ -78,14 +78,14 @@ def test_io_at_15_percent_of_the_bill_is_left_in_standard() -> None:
     assert decision.bills is not None
     assert decision.bills.standard.io_share == pytest.approx(0.15, abs=0.002)
     assert isinstance(decision.answer, AuroraHold)
-    assert decision.answer.reason is AuroraReason.CHEAPER_AS_IT_IS
-    assert decision.answer.would_take is None
+    assert decision.answer.reason is AuroraReason.ALREADY_CHEAPEST
+    assert decision.answer.proposed_plan is None
 
 
 @pytest.mark.parametrize(
     ("times", "reason"),
-    [(0.99, AuroraReason.CHEAPER_AS_IT_IS), (1.05, AuroraReason.NOT_WORTH_IT),
-     (1.46, AuroraReason.NOT_WORTH_IT), (1.48, AuroraReason.CHEAPER)],
+    [(0.99, AuroraReason.ALREADY_CHEAPEST), (1.05, AuroraReason.NOT_COST_EFFECTIVE),
+     (1.46, AuroraReason.NOT_COST_EFFECTIVE), (1.48, AuroraReason.CHEAPER)],
 )  # fmt: skip
 def test_a_margin_keeps_the_one_way_gate_for_what_is_worth_it(
     times: float, reason: AuroraReason
@@ -104,13 +104,13 @@ def test_two_days_of_a_migration_are_no_reason_to_change() -> None:
     decision = decided(seen(days))
     assert decision.judgement is not None
     assert {v.guardrail for v in decision.judgement.blocking} == {AuroraGuardrail.STEADY}
-    assert decision.answer.reason is AuroraReason.NOT_WORTH_IT
+    assert decision.answer.reason is AuroraReason.NOT_COST_EFFECTIVE
 
 
 def test_thirteen_whole_days_are_too_few_and_a_hole_is_not_a_quiet_day() -> None:
-    assert decided(seen([FORTY] * 13)).answer.reason is AuroraReason.DATA_TOO_THIN
+    assert decided(seen([FORTY] * 13)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
     holed = [None, FORTY, None, *[FORTY] * 12]
-    assert decided(seen(holed)).answer.reason is AuroraReason.DATA_TOO_THIN
+    assert decided(seen(holed)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
     patched = [FORTY, *[FORTY] * 6, None, *[FORTY] * 7]
     found = demand(seen(patched), slow_ms=10)
     assert len(found.days) == 14
@@ -131,9 +131,9 @@ def test_today_is_not_a_day_yet_and_a_day_with_a_few_holes_is_filled_by_itself()
 
 
 def test_nothing_published_of_the_size_or_of_acus_is_not_zero() -> None:
-    assert decided(seen(FORTY, gib=None)).answer.reason is AuroraReason.DATA_TOO_THIN
+    assert decided(seen(FORTY, gib=None)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
     serverless = cluster(members=(Member(instance_class=SERVERLESS, count=2),))
-    assert decided(seen(FORTY, serverless)).answer.reason is AuroraReason.DATA_TOO_THIN
+    assert decided(seen(FORTY, serverless)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
     known = decided(seen(FORTY, serverless, acus=8.0))
     assert known.bills is not None
     assert known.bills.standard.serverless_usd == Decimal("700.8")
@@ -151,8 +151,8 @@ def test_inside_the_thirty_days_it_holds_until_they_are_over() -> None:
     opens = NOW + timedelta(days=9)
     answer = decided(seen(FORTY, cluster(next_allowed_at=opens))).answer
     assert answer == AuroraHold(
-        reason=AuroraReason.BLOCKED_FOR_NOW, until=opens,
-        would_take=answer.would_take if isinstance(answer, AuroraHold) else None,
+        reason=AuroraReason.BLOCKED_TEMPORARILY, until=opens,
+        proposed_plan=answer.proposed_plan if isinstance(answer, AuroraHold) else None,
     )  # fmt: skip
 
 
@@ -182,26 +182,27 @@ def test_a_restart_is_the_owners_to_allow() -> None:
     held = decide(nvme, limits=AUTO, prices=prices).answer
     assert isinstance(held, AuroraEscalate)
     assert held.cause == "restart"
-    assert held.would_take is not None
-    assert held.would_take.restarts
+    assert held.proposed_plan is not None
+    assert held.proposed_plan.restarts
     allowed = decide(nvme, limits=replace(AUTO, restart=True), prices=prices).answer
     assert isinstance(allowed, AuroraAct)
 
 
 @pytest.mark.parametrize(
-    "changes", [{"status": "modifying"}, {"pending_mode": IO_OPTIMIZED}, {"status": "creating"}]
+    "changes",
+    [{"status": "modifying"}, {"pending_storage_mode": IO_OPTIMIZED}, {"status": "creating"}],
 )
 def test_a_cluster_that_is_busy_is_left_alone_for_now(changes: dict[str, object]) -> None:
     answer = decided(seen(FORTY, cluster(**changes))).answer
     assert isinstance(answer, AuroraHold)
-    assert answer.reason is AuroraReason.BLOCKED_FOR_NOW
+    assert answer.reason is AuroraReason.BLOCKED_TEMPORARILY
 
 
 def test_without_auto_it_only_says_what_it_would_do() -> None:
     answer = decided(seen(FORTY), AuroraLimits()).answer
     assert isinstance(answer, AuroraHold)
     assert answer.reason is AuroraReason.OBSERVE_ONLY
-    assert answer.would_take is not None
+    assert answer.proposed_plan is not None
 
 
 # --- back to Standard
@@ -246,7 +247,7 @@ def test_nobody_goes_back_while_the_way_forward_is_shut() -> None:
     shut = optimized(mode_since=NOW - timedelta(days=27), next_allowed_at=opens)
     answer = decided(seen(5_000_000.0, shut)).answer
     assert isinstance(answer, AuroraHold)
-    assert (answer.reason, answer.until) == (AuroraReason.BLOCKED_FOR_NOW, opens)
+    assert (answer.reason, answer.until) == (AuroraReason.BLOCKED_TEMPORARILY, opens)
 
 
 def test_a_quiet_week_after_a_busy_one_is_no_reason_to_go_back() -> None:
@@ -266,7 +267,7 @@ def test_slow_commits_are_a_reason_where_the_owner_wants_speed_and_pays_for_it()
     assert isinstance(decision.answer, AuroraAct)
     assert decision.answer.reason is AuroraReason.SLOW_COMMITS
     assert decision.answer.plan.price_change_usd > 0
-    assert decided(slow).answer.reason is AuroraReason.CHEAPER_AS_IT_IS
+    assert decided(slow).answer.reason is AuroraReason.ALREADY_CHEAPEST
     dear = decided(slow, replace(FAST, price_increase_usd=50)).answer
     assert isinstance(dear, AuroraEscalate)
     assert dear.cause == "price"
@@ -282,7 +283,7 @@ def test_commits_that_are_fast_or_were_slow_on_two_days_are_left_alone() -> None
 
 def test_what_was_bought_for_speed_is_not_given_back_for_money() -> None:
     answer = decided(seen(5_000_000.0, optimized()), FAST).answer
-    assert answer.reason is AuroraReason.WANTED_FOR_SPEED
+    assert answer.reason is AuroraReason.KEPT_FOR_PERFORMANCE
 
 
 def test_who_wants_speed_still_takes_what_is_cheaper() -> None:
@@ -354,7 +355,7 @@ def test_a_decision_is_the_same_there_and_back_and_is_kept_without_its_series() 
 def test_versions_that_know_io_optimized_are_told_apart(
     engine: str, version: str, known: bool
 ) -> None:
-    assert knows_io_optimized(engine, version) is known
+    assert supports_io_optimized(engine, version) is known
 
 
 def test_a_grid_that_does_not_begin_at_midnight_is_cut_into_utc_days() -> None:
@@ -369,12 +370,12 @@ def test_right_after_a_change_nothing_published_is_no_news_yet() -> None:
     none = replace(silent, read_ios=_blank(silent), write_ios=_blank(silent))
     young = optimized(mode_since=NOW - timedelta(days=1), next_allowed_at=NOW + timedelta(days=29))
     decision = decided(AuroraObservation(at=NOW, cluster=young, activity=none))
-    assert decision.answer.reason is AuroraReason.DATA_TOO_THIN
+    assert decision.answer.reason is AuroraReason.NOT_ENOUGH_DATA
 
 
 def test_unknown_since_when_it_is_io_optimized_is_thin_data_and_not_silence() -> None:
     decision = decided(seen(5_000_000.0, optimized(mode_since=None)))
-    assert decision.answer.reason is AuroraReason.DATA_TOO_THIN
+    assert decision.answer.reason is AuroraReason.NOT_ENOUGH_DATA
 
 
 def test_the_same_day_after_day_is_no_news_and_another_guardrail_is() -> None:
@@ -388,7 +389,7 @@ def test_the_same_day_after_day_is_no_news_and_another_guardrail_is() -> None:
 def test_what_saves_too_little_for_money_may_still_be_wanted_for_slow_commits() -> None:
     near = seen(45e6, commit_ms=30.0)  # saves a few percent
     for_money = decide(near, limits=AuroraLimits(auto=True), prices=aurora_prices("us-east-1"))
-    assert for_money.answer.reason is AuroraReason.NOT_WORTH_IT
+    assert for_money.answer.reason is AuroraReason.NOT_COST_EFFECTIVE
     wants_speed = AuroraLimits(auto=True, goal=Goal.PERFORMANCE)
     for_speed = decide(near, limits=wants_speed, prices=aurora_prices("us-east-1"))
     assert for_speed.answer.reason is AuroraReason.SLOW_COMMITS
@@ -399,13 +400,13 @@ def test_what_saves_too_little_for_money_may_still_be_wanted_for_slow_commits() 
 
 
 def test_days_of_a_cluster_that_had_the_name_before_decide_nothing() -> None:
-    fresh = cluster(own_from=NOW - timedelta(days=3))
+    fresh = cluster(mode_allowed_from=NOW - timedelta(days=3))
     decision = decided(seen(100e6, fresh))
-    assert decision.answer.reason is AuroraReason.DATA_TOO_THIN
+    assert decision.answer.reason is AuroraReason.NOT_ENOUGH_DATA
     assert len(decision.demand.days) == 2
-    today = demand(seen(100e6, cluster(own_from=NOW - timedelta(hours=1))), slow_ms=10)
+    today = demand(seen(100e6, cluster(mode_allowed_from=NOW - timedelta(hours=1))), slow_ms=10)
     assert today.storage_gib is None  # the size that was published is the other one's
-    old = decided(seen(100e6, cluster(own_from=NOW - timedelta(days=90))))
+    old = decided(seen(100e6, cluster(mode_allowed_from=NOW - timedelta(days=90))))
     assert isinstance(old.answer, AuroraAct)
 
 

@@ -46,7 +46,7 @@ def test_a_change_for_money_is_done_when_its_mode_is_in_force() -> None:
     [
         ({}, 0.5, ModePending),
         ({}, 3, ModeDiverged),
-        ({"pending_mode": IO_OPTIMIZED}, 30, ModePending),
+        ({"pending_storage_mode": IO_OPTIMIZED}, 30, ModePending),
         ({"status": "modifying"}, 30, ModePending),
     ],
 )
@@ -79,7 +79,7 @@ def test_for_speed_commits_must_have_become_faster_by_a_tenth() -> None:
 def test_a_day_must_have_passed_before_speed_is_told() -> None:
     found = assess(SPEED, commits(20.0, 8.0), NOW - timedelta(hours=5))
     assert isinstance(found, ModePending)
-    assert found.next_look == NOW + timedelta(hours=21)
+    assert found.next_reconcile_at == NOW + timedelta(hours=21)
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, 8.0), (20.0, None), (None, None)])

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from headroom.domain.bookkeeping import after_decided
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import ModificationState
 from tests.builders import gp2, modification
 from tests.contracts.decisions import ENROLMENT, hold
@@ -29,5 +29,5 @@ def test_a_volume_is_not_enrolled_at_a_price_that_is_about_to_change(
     """While a change of its owner lands AWS describes, and prices, what was before it."""
     decision = hold("h1")
     seen = replace(decision.observation, modification=modification(gp2(), state=state))
-    moved = after_decided(ResourceState(), replace(decision, observation=seen), None)
+    moved = after_decided(StoredState(), replace(decision, observation=seen), None)
     assert moved.enrolment_usd == price

@@ -81,8 +81,8 @@ def test_of_one_type_nothing_on_the_grid_that_is_enough_is_cheaper(
 def test_the_cheapest_of_the_types_is_the_cheapest_of_all(
     size: int, iops: int, mibps: int, table: PriceTable
 ) -> None:
-    offers = [cheapest(kind, size, iops=iops, mibps=mibps) for kind in CHOICE]
-    best = min((table.monthly(c) for c in offers if c), default=None)
+    alternatives = [cheapest(kind, size, iops=iops, mibps=mibps) for kind in CHOICE]
+    best = min((table.monthly(c) for c in alternatives if c), default=None)
     all_of_them = (c for kind in CHOICE for c in everything(kind, size))
     least = min((table.monthly(c) for c in all_of_them if enough(c, iops, mibps)), default=None)
     assert (best is None) == (least is None)

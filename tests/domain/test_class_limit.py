@@ -92,7 +92,7 @@ def test_a_class_is_the_limit_when_all_that_it_gives_was_served(
 def test_its_owner_is_told_once_and_nothing_is_bought() -> None:
     decision = decided(served(3_600, io_balance=0.0))
     assert isinstance(decision.answer, Escalate)
-    assert decision.answer.reason is Reason.INSTANCE_IS_THE_LIMIT
+    assert decision.answer.reason is Reason.INSTANCE_LIMITED
     assert "3600 IOPS served, and m6i.2xlarge sustains 3600 IOPS" in decision.summary
     assert "class" in decision.answer.remedy
 

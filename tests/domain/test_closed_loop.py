@@ -61,7 +61,7 @@ def test_the_estimate_of_a_closed_loop_never_exceeds_what_it_gets() -> None:
     assert demand.shape is Shape.CLOSED_LOOP
     assert demand.iops.likely == demand.iops.least == demand.iops.floor == 3_000
     assert demand.backlog_ops == 0
-    assert "256 operations outstanding" in demand.evidence
+    assert "256 operations outstanding" in demand.basis
 
 
 def test_nothing_short_of_all_its_workers_could_do_relieves_a_closed_loop() -> None:
@@ -71,8 +71,8 @@ def test_nothing_short_of_all_its_workers_could_do_relieves_a_closed_loop() -> N
     )  # fmt: skip
     demand = estimate(observation(load))
     assert demand.iops.upper == pytest.approx(12_000)
-    assert demand.chance_within(iops=6_000, mibps=1_000) < 0.01
-    assert demand.chance_within(iops=12_000, mibps=1_000) == 1.0
+    assert demand.probability_within(iops=6_000, mibps=1_000) < 0.01
+    assert demand.probability_within(iops=12_000, mibps=1_000) == 1.0
 
 
 def test_a_loop_that_was_seen_unsaturated_has_a_natural_demand() -> None:

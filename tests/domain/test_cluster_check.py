@@ -9,11 +9,11 @@ import pytest
 from headroom.domain.answers import Act
 from headroom.domain.aurora import Member
 from headroom.domain.aurora_bill import aurora_prices
-from headroom.domain.cluster_check import CHECK_AFTER, assess_cluster, check, switch_of
+from headroom.domain.cluster_check import CHECK_AFTER, assess_cluster, check, mode_switch_of
 from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.cluster_side import ModeSwitch
 from headroom.domain.limits import Mode
-from headroom.domain.verification import Diverged, Pending, Relieved, Returned
+from headroom.domain.verification import Diverged, Pending, Relieved, RollbackConfirmed
 from tests.builders import NOW, REGION, policy
 from tests.domain.clusters import IO_OPTIMIZED, STANDARD, cluster, cluster_evidence, seen
 
@@ -35,15 +35,15 @@ OPTIMIZED = cluster(mode=IO_OPTIMIZED, mode_since=SWITCHED)
 def test_the_bill_of_whole_days_stands_beside_the_forecast_and_the_other_modes() -> None:
     found = check(switch(), seen(100e6, OPTIMIZED), PRICES)
     assert found is not None
-    assert (found.days, found.found_usd) == (9, Decimal("1072.24"))
-    assert found.instead_usd == Decimal("1425.71")
-    assert found.off_percent == pytest.approx(7.224)
+    assert (found.days, found.actual_usd) == (9, Decimal("1072.24"))
+    assert found.counterfactual_usd == Decimal("1425.71")
+    assert found.deviation_percent == pytest.approx(7.224)
 
 
 def test_without_billed_io_the_bill_is_known_and_what_the_other_mode_costs_is_not() -> None:
     found = check(switch(), seen([None] * 16, OPTIMIZED), PRICES)
     assert found is not None
-    assert (found.found_usd, found.instead_usd) == (Decimal("1072.24"), None)
+    assert (found.actual_usd, found.counterfactual_usd) == (Decimal("1072.24"), None)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_the_way_back_is_billed_by_the_io_of_its_days() -> None:
     home = cluster(mode_since=SWITCHED)
     found = check(back, seen(10e6, home), PRICES)
     assert found is not None
-    assert found.found_usd == Decimal("878.21")
+    assert found.actual_usd == Decimal("878.21")
     assert check(back, seen([None] * 16, home), PRICES) is None
 
 
@@ -86,8 +86,8 @@ def test_a_change_has_landed_when_its_mode_is_in_force_and_says_what_is_foreseen
     landed = assess_cluster(decision, plan, seen(100e6, OPTIMIZED), at)
     assert isinstance(landed, Relieved)
     assert "$1,072.24 a month is foreseen, it was $1,425.71" in landed.detail
-    undone = replace(decision, rolls_back="d0")
-    assert isinstance(assess_cluster(undone, plan, seen(100e6, OPTIMIZED), at), Returned)
-    made = switch_of(decision, at)
+    undone = replace(decision, rollback_of="d0")
+    assert isinstance(assess_cluster(undone, plan, seen(100e6, OPTIMIZED), at), RollbackConfirmed)
+    made = mode_switch_of(decision, at)
     assert made is not None
     assert (made.before_usd, made.forecast_usd) == (Decimal("1425.71"), Decimal("1072.24"))

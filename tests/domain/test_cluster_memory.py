@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.domain.aurora import StorageMode
-from headroom.domain.aurora_demand import Day
+from headroom.domain.aurora_demand import UsageDay
 from headroom.domain.cluster_memory import (
     KEPT_DAYS,
     ClusterMemory,
-    ModeChanged,
-    ModeSeen,
+    ClusterModeChange,
+    ObservedMode,
     remember,
     with_days,
 )
@@ -20,9 +20,9 @@ from tests.builders import NOW
 from tests.domain.clusters import IO_OPTIMIZED, STANDARD
 
 
-def shown(mode: StorageMode = STANDARD, **changes: object) -> ModeSeen:
+def shown(mode: StorageMode = STANDARD, **changes: object) -> ObservedMode:
     asked: dict[str, object] = {"identity": "c-1", "pending": None, "applying": False}
-    return ModeSeen(mode=mode, **(asked | changes))  # type: ignore[arg-type]
+    return ObservedMode(mode=mode, **(asked | changes))  # type: ignore[arg-type]
 
 
 def known(mode: StorageMode = STANDARD, **changes: object) -> ClusterMemory:
@@ -38,16 +38,16 @@ def test_standard_that_nobody_saw_begin_counts_from_ever_and_io_optimized_from_w
 
 def test_a_change_begins_when_we_called_for_it_or_when_it_was_first_seen() -> None:
     later = NOW + timedelta(minutes=5)
-    called = ModeChanged(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+    called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     ours = remember(known(attempt=called), shown(IO_OPTIMIZED), later)
     assert ours.changed == called
     assert ours.attempt is None
     theirs = remember(known(), shown(IO_OPTIMIZED), later)
-    assert theirs.changed == ModeChanged(at=later, origin=STANDARD, target=IO_OPTIMIZED)
+    assert theirs.changed == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
 
 
 def test_a_call_of_long_ago_is_not_taken_for_what_somebody_does_today() -> None:
-    called = ModeChanged(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+    called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     at = NOW + timedelta(days=2)
     found = remember(known(attempt=called), shown(IO_OPTIMIZED), at)
     assert found.changed is not None
@@ -76,13 +76,15 @@ def test_the_same_look_again_changes_nothing_and_reads_back(
 
 
 def test_another_cluster_of_that_name_begins_anew() -> None:
-    before = known(IO_OPTIMIZED, changed=ModeChanged(at=NOW, origin=STANDARD, target=IO_OPTIMIZED))
+    before = known(
+        IO_OPTIMIZED, changed=ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+    )
     assert remember(before, shown(identity="c-2"), NOW).changed is None
 
 
-def day(ago: int, ios: float = 1e6) -> Day:
+def day(ago: int, ios: float = 1e6) -> UsageDay:
     start = NOW.replace(hour=0) - timedelta(days=ago)
-    return Day(start=start, ios=ios, acus=None, slow_hours=0.0, commits_known=False)
+    return UsageDay(start=start, ios=ios, acus=None, slow_hours=0.0, commits_known=False)
 
 
 def test_days_are_noted_once_under_the_mode_they_were_measured_in() -> None:

@@ -23,13 +23,13 @@ from headroom.domain.verdicts import Guardrail
 from tests.builders import (
     NOW,
     activity,
-    evidence,
+    decision_input,
     gp2,
     gp3,
     io,
     observation,
     policy,
-    standing,
+    resource_state,
     starved_gp3,
     volume,
 )
@@ -62,7 +62,9 @@ def decided(
         history=told or (history(load, days=days, end=now) if days else None),
     )  # fmt: skip
     return decide(
-        evidence(seen, stand=standing(modifications=known), rules=policy(**limits), trigger="due")
+        decision_input(
+            seen, stand=resource_state(modifications=known), rules=policy(**limits), trigger="due"
+        )
     )
 
 
@@ -82,7 +84,7 @@ def test_a_batch_seen_on_five_nights_is_raised_for_before_it_comes() -> None:
     decision = decided(at(1, 40), LOW, known=lowered_at(at(-8)))
     plan = taken(decision)
     assert isinstance(decision.answer, Act)
-    assert decision.answer.reason is Reason.EXPECTED_AGAIN
+    assert decision.answer.reason is Reason.RECURRENCE_EXPECTED
     assert plan.capability.sustained_iops >= 9_000
     assert plan.price_change_usd > 0
     assert decision.demand.pressed_minutes == 0
@@ -101,7 +103,7 @@ def test_what_the_batch_needed_is_given_back_when_it_is_over() -> None:
         decision = decided(at(7), HIGH, relief_value_usd_per_minute=value)
         plan = taken(decision)
         assert isinstance(decision.answer, Act)
-        assert decision.answer.reason is Reason.GIVING_BACK
+        assert decision.answer.reason is Reason.SCALING_DOWN
         assert plan.price_change_usd < 0
         assert plan.value_usd_per_day > 0
     assert taken(decided(at(7), HIGH, relief_value_usd_per_minute=0.01)).target == LOW
@@ -153,8 +155,8 @@ def test_a_saving_too_small_for_a_slot_is_left_where_it_is() -> None:
 def test_nothing_is_lowered_before_enough_days_were_seen(days: float, least: float) -> None:
     decision = decided(NOW, HIGH, load=idle, days=days, give_back_after_days=least)
     assert isinstance(decision.answer, Hold)
-    assert decision.answer.reason is Reason.BLOCKED_FOR_NOW
-    would = decision.answer.would_take
+    assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
+    would = decision.answer.proposed_plan
     assert would is not None
     assert would.lowers
     assert decision.answer.until is not None
@@ -195,7 +197,7 @@ def test_nothing_is_lowered_with_the_last_slot(
     assert isinstance(decision.answer, Act) == lowers
     if not lowers:
         assert isinstance(decision.answer, Hold)
-        assert decision.answer.reason is Reason.BLOCKED_FOR_NOW
+        assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
         oldest = min(k.started_at for k in known)
         assert decision.answer.until == oldest + timedelta(hours=24)
 
@@ -212,11 +214,11 @@ def test_nothing_is_lowered_below_what_is_served_now(load: float, value: float) 
 def test_in_observe_mode_it_is_said_what_would_be_given_back() -> None:
     decision = decided(NOW, HIGH, load=idle, mode=Mode.OBSERVE)
     seen = replace(decision.observation, volume=volume(HIGH, tags=()))
-    watched = decide(evidence(seen, rules=policy(mode=Mode.OBSERVE)))
+    watched = decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE)))
     assert isinstance(watched.answer, Hold)
     assert watched.answer.reason is Reason.OBSERVE_ONLY
-    assert watched.answer.would_take is not None
-    assert watched.answer.would_take.target == LOW
+    assert watched.answer.proposed_plan is not None
+    assert watched.answer.proposed_plan.target == LOW
 
 
 # --- the same for less
@@ -226,7 +228,7 @@ def test_another_type_that_does_the_same_for_less_needs_no_days_of_data() -> Non
     decision = decided(NOW, gp2(1_000), load=idle, days=0)
     plan = taken(decision)
     assert isinstance(decision.answer, Act)
-    assert decision.answer.reason is Reason.SAME_FOR_LESS
+    assert decision.answer.reason is Reason.CHEAPER_EQUIVALENT
     assert plan.target == gp3(1_000, 3_000, 250)
     assert plan.price_change_usd < 0
     assert not plan.lowers
@@ -247,14 +249,14 @@ def test_nothing_is_saved_in_the_minutes_after_a_limit_was_touched(pressed: int)
     recent = activity([3_000.0] * len(checks), iops_check=checks)
     decision = decided(NOW, gp2(1_000), load=idle, days=0, recent=recent)
     if isinstance(decision.answer, Act):
-        assert decision.answer.reason is not Reason.SAME_FOR_LESS
+        assert decision.answer.reason is not Reason.CHEAPER_EQUIVALENT
 
 
 def test_with_days_of_data_the_other_type_gets_no_more_than_is_needed() -> None:
     decision = decided(NOW, gp2(1_000), load=idle)
     plan = taken(decision)
     assert isinstance(decision.answer, Act)
-    assert decision.answer.reason is Reason.GIVING_BACK
+    assert decision.answer.reason is Reason.SCALING_DOWN
     assert plan.target == gp3(1_000, 3_000, 125)
 
 
@@ -289,7 +291,7 @@ def test_no_price_is_raised_where_nothing_would_starve(iops: float) -> None:
 
 def test_no_step_without_a_way_back_is_taken_where_there_is_one_with() -> None:
     """io2 keeps data better and can never be left for gp3 again."""
-    for decision in (decided(at(1, 40), LOW, known=lowered_at(at(-8))), decide(evidence())):
+    for decision in (decided(at(1, 40), LOW, known=lowered_at(at(-8))), decide(decision_input())):
         first = next(j.plan for j in decision.judgements if j.allowed)
         assert first.target.volume_type is VolumeType.GP3
         assert first.target.size_gib == first.origin.size_gib
@@ -322,7 +324,7 @@ def test_under_pressure_nothing_is_given_back() -> None:
     seen = replace(starved_gp3(), history=history(idle, days=5.2))
     for configuration in (gp3(), gp3(100, 3_000, 500)):
         moved = replace(seen, volume=volume(configuration))
-        decision = decide(evidence(moved))
+        decision = decide(decision_input(moved))
         assert not any(j.plan.lowers and j.allowed for j in decision.judgements)
 
 

@@ -23,7 +23,7 @@ from headroom.domain.verdicts import Guardrail
 from tests.builders import (
     NOW,
     activity,
-    evidence,
+    decision_input,
     gp2,
     gp3,
     instance,
@@ -31,7 +31,7 @@ from tests.builders import (
     modification,
     observation,
     policy,
-    standing,
+    resource_state,
     starved_gp3,
     volume,
 )
@@ -49,7 +49,7 @@ def draining_gp2(*, minutes_in: int = 40, **changes: object) -> Observation:
 
 
 def test_a_starved_gp3_volume_gets_more_iops_within_the_largest_step() -> None:
-    decision = decide(evidence())
+    decision = decide(decision_input())
     assert isinstance(decision.answer, Act)
     assert decision.diagnosis.binding is Binding.VOLUME_IOPS
     target = decision.answer.plan.target
@@ -58,7 +58,7 @@ def test_a_starved_gp3_volume_gets_more_iops_within_the_largest_step() -> None:
 
 
 def test_a_draining_gp2_volume_is_remedied_before_its_credits_run_out() -> None:
-    decision = decide(evidence(draining_gp2()))
+    decision = decide(decision_input(draining_gp2()))
     assert isinstance(decision.answer, Act)
     assert decision.answer.reason is Reason.DEPLETION_FORESEEN
     assert decision.demand.pressed_minutes == 0
@@ -67,7 +67,7 @@ def test_a_draining_gp2_volume_is_remedied_before_its_credits_run_out() -> None:
 
 def test_every_price_and_every_refused_plan_stand_in_the_record() -> None:
     rules = policy(types=(VolumeType.GP2,), growth=True)
-    decision = decide(evidence(draining_gp2(), rules=rules))
+    decision = decide(decision_input(draining_gp2(), rules=rules))
     assert isinstance(decision.answer, Act)
     assert decision.answer.plan.target.volume_type is VolumeType.GP2
     assert capability(decision.answer.plan.target).sustained_iops >= 2500
@@ -83,19 +83,19 @@ def test_a_nightly_burst_that_ends_with_credits_to_spare_is_left_alone() -> None
     seen = draining_gp2(minutes_in=15)
     past = activity(night, end=NOW - timedelta(minutes=15), period_s=300)
     seen = replace(seen, history=past)
-    decision = decide(evidence(seen, rules=policy(types=(VolumeType.GP2,), growth=True)))
+    decision = decide(decision_input(seen, rules=policy(types=(VolumeType.GP2,), growth=True)))
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.NO_PRESSURE
-    cheaper = decide(evidence(seen))
+    cheaper = decide(decision_input(seen))
     assert isinstance(cheaper.answer, Act)
     assert cheaper.answer.plan.price_change_usd < 0
 
 
 def test_no_money_is_spent_when_the_instance_is_the_limit() -> None:
     seen = starved_gp3(instance=instance(baseline_iops=3000))
-    decision = decide(evidence(seen))
+    decision = decide(decision_input(seen))
     assert isinstance(decision.answer, Escalate)
-    assert decision.answer.reason is Reason.INSTANCE_IS_THE_LIMIT
+    assert decision.answer.reason is Reason.INSTANCE_LIMITED
     assert "larger instance" in decision.answer.remedy
 
 
@@ -104,20 +104,20 @@ def test_what_other_volumes_take_counts_against_the_instance() -> None:
     seen = starved_gp3(
         instance_activity=others, instance=instance(baseline_iops=11_600, volumes=("vol-2",))
     )
-    decision = decide(evidence(seen))
+    decision = decide(decision_input(seen))
     assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
 
 
 def test_the_instances_own_check_is_believed_when_the_volumes_is_clear() -> None:
     load = activity([2000.0] * 60)
     checked = instance_activity([2000.0] * 60, [30.0] * 60, mibps_check=1)
-    decision = decide(evidence(observation(load, instance_activity=checked)))
+    decision = decide(decision_input(observation(load, instance_activity=checked)))
     assert decision.diagnosis.binding is Binding.INSTANCE_THROUGHPUT
     assert isinstance(decision.answer, Escalate)
 
 
 def test_a_plan_never_buys_more_than_the_instance_can_take() -> None:
-    decision = decide(evidence(starved_gp3(instance=instance(baseline_iops=5000))))
+    decision = decide(decision_input(starved_gp3(instance=instance(baseline_iops=5000))))
     assert isinstance(decision.answer, Act)
     assert (decision.answer.plan.target.iops or 0) <= 5500
 
@@ -128,7 +128,7 @@ def test_a_throughput_limit_raises_throughput_and_iops_only_as_far_as_coupled() 
         latency_ms=[1.0] * 30 + [60.0 + 20 * i for i in range(30)],
         mibps_check=[0.0] * 30 + [1.0] * 30,
     )  # fmt: skip
-    decision = decide(evidence(observation(load)))
+    decision = decide(decision_input(observation(load)))
     assert decision.diagnosis.binding is Binding.VOLUME_THROUGHPUT
     assert isinstance(decision.answer, Act)
     target = decision.answer.plan.target
@@ -140,78 +140,78 @@ def test_a_throughput_limit_raises_throughput_and_iops_only_as_far_as_coupled() 
 def test_a_volume_nobody_enrolled_is_held_with_the_plan_it_would_have_taken(
     tags: tuple[tuple[str, str], ...],
 ) -> None:
-    decision = decide(evidence(starved_gp3(vol=volume(tags=tags))))
+    decision = decide(decision_input(starved_gp3(vol=volume(tags=tags))))
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.OBSERVE_ONLY
-    would = decision.answer.would_take
+    would = decision.answer.proposed_plan
     assert would is not None
-    assert would == decide(evidence()).answer.plan  # type: ignore[union-attr]
+    assert would == decide(decision_input()).answer.plan  # type: ignore[union-attr]
 
 
 def test_a_tag_nobody_understands_never_acts() -> None:
-    decision = decide(evidence(starved_gp3(vol=volume(tags=(("headroom", "yes please"),)))))
+    decision = decide(decision_input(starved_gp3(vol=volume(tags=(("headroom", "yes please"),)))))
     assert not isinstance(decision.answer, Act)
 
 
 def test_an_unreadable_policy_never_acts_even_on_an_enrolled_volume() -> None:
-    decision = decide(evidence(rules=PolicyUnreadable(reason="parameter is gone")))
+    decision = decide(decision_input(rules=PolicyUnreadable(reason="parameter is gone")))
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.POLICY_UNREADABLE
 
 
 def test_without_a_price_nothing_is_bought() -> None:
-    decision = decide(replace(evidence(), prices=None))
+    decision = decide(replace(decision_input(), prices=None))
     assert isinstance(decision.answer, Escalate)
     assert decision.answer.reason is Reason.PRICE_UNKNOWN
 
 
 def test_missing_metrics_are_not_zero_and_not_pressure() -> None:
-    decision = decide(evidence(observation(activity([None] * 180))))
+    decision = decide(decision_input(observation(activity([None] * 180))))
     assert isinstance(decision.answer, Hold)
-    assert decision.answer.reason is Reason.DATA_TOO_THIN
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
 
 
 def test_held_on_slots_until_used_plus_reserve_leaves_room() -> None:
     starts = [NOW - timedelta(hours=h) for h in (20, 15, 10, 5)]
     known = tuple(KnownModification(started_at=s, by="other") for s in starts)
-    decision = decide(evidence(stand=standing(modifications=known)))
+    decision = decide(decision_input(stand=resource_state(modifications=known)))
     assert isinstance(decision.answer, Hold)
     assert decision.answer.until == starts[1] + timedelta(hours=24)
 
 
 def test_what_a_refusal_taught_holds_until_the_instant_it_named() -> None:
     until = NOW + timedelta(hours=7)
-    taught = standing(slots_full_until=until, last_refusal_at=NOW - timedelta(minutes=5))
-    decision = decide(evidence(stand=taught))
+    taught = resource_state(slots_full_until=until, last_refusal_at=NOW - timedelta(minutes=5))
+    decision = decide(decision_input(stand=taught))
     assert isinstance(decision.answer, Hold)
     assert decision.answer.until == until
 
 
 def test_nothing_is_decided_over_a_change_in_flight() -> None:
     busy = modification(gp3(100, 3000, 125), state=ModificationState.OPTIMIZING)
-    decision = decide(evidence(starved_gp3(modification=busy)))
+    decision = decide(decision_input(starved_gp3(modification=busy)))
     assert isinstance(decision.answer, Hold)
-    assert decision.answer.reason is Reason.BLOCKED_FOR_NOW
+    assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
 
 
 def test_a_closed_loop_at_its_ceiling_escalates_once_and_says_it_has_no_natural_demand() -> None:
     load = activity([3000.0] * 60, io_kib=4, queue=256.0, iops_check=1)
     rules = policy(max_iops=3000, max_throughput_mibps=125, types=(VolumeType.GP3,))
-    decision = decide(evidence(observation(load), rules=rules))
+    decision = decide(decision_input(observation(load), rules=rules))
     assert decision.demand.shape is Shape.CLOSED_LOOP
     assert isinstance(decision.answer, Escalate)
     assert "no natural demand" in decision.answer.remedy
     again = decide(
-        evidence(
+        decision_input(
             observation(load), rules=rules,
-            stand=standing(escalated_causes=(decision.answer.cause,)),
+            stand=resource_state(escalated_causes=(decision.answer.cause,)),
         )
     )  # fmt: skip
     assert isinstance(again.answer, Hold)
 
 
 def test_a_ceiling_caps_the_plan_and_names_the_one_it_came_from() -> None:
-    decision = decide(evidence(rules=policy(max_iops=5000)))
+    decision = decide(decision_input(rules=policy(max_iops=5000)))
     assert isinstance(decision.answer, Act)
     plan = decision.answer.plan
     assert (plan.target.iops or 0) <= 5000
@@ -219,21 +219,21 @@ def test_a_ceiling_caps_the_plan_and_names_the_one_it_came_from() -> None:
 
 
 def test_the_price_limit_counts_from_enrolment_not_from_the_last_change() -> None:
-    already = standing(enrolment_usd=Decimal(0), own_increase_usd=Decimal(8))
-    decision = decide(evidence(stand=already, rules=policy(price_increase_usd=Decimal(10))))
+    already = resource_state(enrolment_usd=Decimal(0), resource_increase_usd=Decimal(8))
+    decision = decide(decision_input(stand=already, rules=policy(price_increase_usd=Decimal(10))))
     assert not isinstance(decision.answer, Act) or decision.answer.plan.monthly_usd <= 10
 
 
 def test_a_single_blip_is_not_worth_a_change() -> None:
     load = activity([800.0] * 59 + [3000.0], iops_check=[0.0] * 59 + [1.0])
-    decision = decide(evidence(observation(load)))
+    decision = decide(decision_input(observation(load)))
     assert isinstance(decision.answer, Hold)
 
 
 def test_the_same_evidence_gives_the_same_decision_and_the_same_id() -> None:
-    first, second = decide(evidence()), decide(evidence())
+    first, second = decide(decision_input()), decide(decision_input())
     assert first == second
-    other = decide(evidence(starved_gp3(at=NOW + timedelta(minutes=1))))
+    other = decide(decision_input(starved_gp3(at=NOW + timedelta(minutes=1))))
     assert other.decision_id != first.decision_id
 
 
@@ -266,7 +266,7 @@ def test_no_act_ever_exceeds_a_limit(
         account_increase_usd=account,
     )  # fmt: skip
     seen = observation(load, volume(current, tags=()))
-    decision = decide(evidence(seen, rules=rules))
+    decision = decide(decision_input(seen, rules=rules))
     answer = decision.answer
     if not isinstance(answer, Act):
         return
@@ -288,9 +288,9 @@ def test_no_act_ever_exceeds_a_limit(
 def test_more_load_never_gives_a_smaller_plan(low: float, factor: float) -> None:
     def plan_for(load: float) -> float:
         drained = activity([min(load, 3_000.0)] * 60, balance=5.0)
-        decision = decide(evidence(observation(drained, volume(gp2(900)))))
+        decision = decide(decision_input(observation(drained, volume(gp2(900)))))
         answer = decision.answer
-        plan = answer.plan if isinstance(answer, Act) else answer.would_take
+        plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
         return 0.0 if plan is None else plan.capability.sustained_iops
 
     assert plan_for(low * factor) >= plan_for(low)
@@ -305,8 +305,8 @@ def test_five_clear_minutes_end_an_episode_and_four_do_not() -> None:
             )
         )
 
-    assert decide(evidence(load(4))).diagnosis.binding is Binding.VOLUME_IOPS
-    assert decide(evidence(load(5))).diagnosis.binding is Binding.NOTHING
+    assert decide(decision_input(load(4))).diagnosis.binding is Binding.VOLUME_IOPS
+    assert decide(decision_input(load(5))).diagnosis.binding is Binding.NOTHING
 
 
 def test_a_useful_plan_at_a_ceiling_is_told_even_beside_a_worthless_one_that_fits() -> None:
@@ -317,7 +317,7 @@ def test_a_useful_plan_at_a_ceiling_is_told_even_beside_a_worthless_one_that_fit
         mibps_check=[0.0] * 20 + [1.0] * 40,
     )  # fmt: skip
     decision = decide(
-        evidence(observation(load, volume(current), instance=instance(baseline_mibps=4000)))
+        decision_input(observation(load, volume(current), instance=instance(baseline_mibps=4000)))
     )
     assert isinstance(decision.answer, Escalate)
     assert "max_throughput" in decision.answer.cause
@@ -326,7 +326,7 @@ def test_a_useful_plan_at_a_ceiling_is_told_even_beside_a_worthless_one_that_fit
 @pytest.mark.parametrize(("size", "least_mibps"), [(300, 250), (171, 250), (100, 128), (400, 250)])
 def test_leaving_gp2_keeps_the_throughput_it_bursts_to(size: int, least_mibps: int) -> None:
     load = activity([1000.0] * 60 + [2600.0] * 30, balance=30.0)
-    decision = decide(evidence(observation(load, volume(gp2(size)))))
+    decision = decide(decision_input(observation(load, volume(gp2(size)))))
     for judgement in decision.judgements:
         assert judgement.plan.capability.sustained_mibps >= least_mibps or (
             judgement.plan.target.volume_type is VolumeType.GP2
@@ -335,7 +335,7 @@ def test_leaving_gp2_keeps_the_throughput_it_bursts_to(size: int, least_mibps: i
 
 def test_leaving_a_bucket_keeps_the_iops_that_were_used_of_its_burst() -> None:
     load = activity([2900.0] * 20 + [400.0] * 120 + [800.0] * 40, balance=4.0)
-    decision = decide(evidence(observation(load, volume(gp2(100)))))
+    decision = decide(decision_input(observation(load, volume(gp2(100)))))
     others = [j for j in decision.judgements if j.plan.target.volume_type is not VolumeType.GP2]
     assert others
     assert all(j.plan.capability.sustained_iops >= 2900 for j in others)
@@ -344,23 +344,23 @@ def test_leaving_a_bucket_keeps_the_iops_that_were_used_of_its_burst() -> None:
 def test_what_other_volumes_take_is_unknown_rather_than_zero_when_nobody_measured_it() -> None:
     blind = instance_activity([None] * 60, [None] * 60)
     shared = instance(baseline_iops=11_600, volumes=("vol-2",))
-    decision = decide(evidence(starved_gp3(instance_activity=None, instance=shared)))
+    decision = decide(decision_input(starved_gp3(instance_activity=None, instance=shared)))
     assert decision.diagnosis.instance_iops_left is None
     assert not isinstance(decision.answer, Act)
-    checked = decide(evidence(starved_gp3(instance_activity=blind, instance=shared)))
+    checked = decide(decision_input(starved_gp3(instance_activity=blind, instance=shared)))
     assert isinstance(checked.answer, Act)  # its own check reads 0: it is not the limit
 
 
 def test_an_instance_of_unknown_limits_whose_own_check_is_set_is_the_limit() -> None:
     unknown = replace(instance(), limits=None)
     pressed = instance_activity([3000.0] * 60, [50.0] * 60, iops_check=1)
-    decision = decide(evidence(starved_gp3(instance=unknown, instance_activity=pressed)))
+    decision = decide(decision_input(starved_gp3(instance=unknown, instance_activity=pressed)))
     assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
 
 
 def test_after_a_refusal_nobody_asks_again_before_its_time() -> None:
     later = NOW + timedelta(hours=1)
-    decision = decide(evidence(stand=standing(retry_not_before=later)))
+    decision = decide(decision_input(stand=resource_state(retry_not_before=later)))
     assert isinstance(decision.answer, Hold)
     assert decision.answer.until == later
 
@@ -375,7 +375,7 @@ def test_minutes_short_of_iops_and_minutes_short_of_throughput_are_weighed_by_ki
         mibps_check=[0.0] * 60 + [float(1 - k) for k in kinds],
     )  # fmt: skip
     bound = instance(baseline_iops=12_000, baseline_mibps=125.0)
-    decision = decide(evidence(observation(load, instance=bound)))
+    decision = decide(decision_input(observation(load, instance=bound)))
     assert decision.diagnosis.binding is Binding.VOLUME_IOPS
     assert isinstance(decision.answer, Act)
     target = decision.answer.plan.target
@@ -385,6 +385,6 @@ def test_minutes_short_of_iops_and_minutes_short_of_throughput_are_weighed_by_ki
 
 
 def test_nothing_is_bought_that_leaves_the_binding_limit_where_it_is() -> None:
-    decision = decide(evidence())
+    decision = decide(decision_input())
     assert decision.diagnosis.binding is Binding.VOLUME_IOPS
     assert all(j.plan.capability.sustained_iops > 3000 for j in decision.judgements)

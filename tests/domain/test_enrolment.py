@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from headroom.domain.enrolment import at_most, defaults_for
-from headroom.domain.limits import WEIGHED, CodeOwned, Limits, Mode, TagsMay, no_wider
+from headroom.domain.limits import TRADE_OFF_SETTINGS, CodeOwned, Limits, Mode, TagsMay, no_wider
 from headroom.domain.policy import EffectiveLimits, Policy, Rule, Selector, limits_for
 from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.policy_text import parse_policy
@@ -144,8 +144,8 @@ def test_whatever_a_policy_says_without_a_kind_a_database_gets_no_more_than_was_
         policy, rules=tuple(r for r in policy.rules if r.selector.kind is not Kind.RDS)
     )
     limits = limits_for(unnamed, database()).limits
-    weighed = {name: getattr(Limits(), name) for name in WEIGHED}
-    assert no_wider(replace(limits, **weighed), Limits())  # type: ignore[arg-type]
+    valued_plans = {name: getattr(Limits(), name) for name in TRADE_OFF_SETTINGS}
+    assert no_wider(replace(limits, **valued_plans), Limits())  # type: ignore[arg-type]
     assert limits.mode in (Mode.OFF, OBSERVE)
 
 
@@ -159,7 +159,7 @@ def test_a_rule_without_a_kind_widens_nothing_whatever_was_said_before(
     )
     before = limits_for(policy, database()).limits
     after = limits_for(replace(policy, rules=policy.rules + added), database()).limits
-    for name in {f.name for f in fields(Limits)} - WEIGHED:
+    for name in {f.name for f in fields(Limits)} - TRADE_OFF_SETTINGS:
         asked, got = getattr(before, name), getattr(after, name)
         assert at_most(name, asked, got) == got
 

@@ -16,7 +16,16 @@ from headroom.domain.guardrails import judge
 from headroom.domain.guardrails.case import Case
 from headroom.domain.resources import Configuration
 from headroom.domain.verdicts import Guardrail, Verdict
-from tests.builders import activity, evidence, gp2, gp3, observation, policy, starved_gp3, volume
+from tests.builders import (
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    observation,
+    policy,
+    starved_gp3,
+    volume,
+)
 from tests.domain.earlier import history
 
 HIGH, LOW = gp3(400, 12_000, 500), gp3(400, 3_000, 125)
@@ -27,7 +36,7 @@ def idle(**limits: object) -> Decision:
     seen = observation(
         activity([300.0] * 180), volume(HIGH), history=history(lambda _: 300.0, days=5.2)
     )
-    return decide(evidence(seen, rules=policy(**limits)))
+    return decide(decision_input(seen, rules=policy(**limits)))
 
 
 CALM = idle()
@@ -42,7 +51,7 @@ def floor_of(
     rules = policy(**limits)
     case = Case(
         plan=plan, observation=CALM.observation, demand=CALM.demand,
-        diagnosis=replace(CALM.diagnosis, binding=binding), standing=CALM.standing, policy=rules,
+        diagnosis=replace(CALM.diagnosis, binding=binding), resource_state=CALM.resource_state, policy=rules,
         effective=replace(CALM.effective, limits=rules.defaults), known_days=5.0,
     )  # fmt: skip
     return next(v for v in judge(case).verdicts if v.guardrail is Guardrail.GIVE_BACK_FLOOR)
@@ -87,7 +96,7 @@ def test_a_lowering_is_let_through_exactly_when_it_stays_on_or_above_both(
 
 def test_a_plan_that_lowers_nothing_passes_however_far_below_the_floor_it_stays() -> None:
     rules = policy(min_iops=256_000, min_throughput_mibps=4_000)
-    decision = decide(evidence(starved_gp3(), rules=rules))
+    decision = decide(decision_input(starved_gp3(), rules=rules))
     assert isinstance(decision.answer, Act)
 
 

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.domain.answers import Act, Escalate, Hold, Reason
-from headroom.domain.assess import COPY_GIVE_UP, assess
-from headroom.domain.copying import COPY_TIME, pressed_per_day, rests
+from headroom.domain.assess import FULL_COPY_TIMEOUT, assess
+from headroom.domain.copying import FULL_COPY_TIME, calm_during_copy, pressed_minutes_per_day
 from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
-from headroom.domain.past import Past, past
+from headroom.domain.past import LoadHistory, load_history
 from headroom.domain.plans import Plan
 from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
 from headroom.domain.verdicts import Guardrail
 from headroom.domain.verification import Ineffective, Pending
-from tests.builders import NOW, activity, database_policy, evidence
+from tests.builders import NOW, activity, database_policy, decision_input
 from tests.domain.databases import rds
 from tests.domain.earlier import history
 from tests.domain.test_rds_planning import starved
@@ -42,7 +42,7 @@ def at_the_limit_from(hour: int, *, hours: int = 3, days: float = 5) -> Observat
 
 
 def decided(seen: Observation, **limits: object) -> Decision:
-    return decide(evidence(seen, rules=database_policy(**(ALLOWED | limits))))
+    return decide(decision_input(seen, rules=database_policy(**(ALLOWED | limits))))
 
 
 def held_by(decision: Decision) -> set[Guardrail]:
@@ -55,8 +55,8 @@ def test_in_calm_hours_what_comes_back_every_day_is_worth_a_copy() -> None:
     assert isinstance(decision.answer, Act), decision.summary
     plan = decision.answer.plan
     assert plan.target == rds(GP3, 400, 12_000, 500)
-    assert (plan.full_copy, plan.reversible, plan.time_to_effect) == (True, False, COPY_TIME)
-    assert plan.ended_minutes_per_day == pytest.approx(180, abs=10)
+    assert (plan.full_copy, plan.reversible, plan.time_to_effect) == (True, False, FULL_COPY_TIME)
+    assert plan.relieved_minutes_per_day == pytest.approx(180, abs=10)
     assert decision.summary.endswith("a month; RDS copies all data for hours, and never back")
 
 
@@ -80,7 +80,7 @@ def test_one_day_at_the_limit_is_no_load_that_comes_back() -> None:
 def test_under_pressure_it_waits_and_its_owner_is_told_that_it_does() -> None:
     answer = decided(starved(SMALL, 3_000)).answer
     assert isinstance(answer, Escalate)
-    assert (answer.reason, answer.cause) == (Reason.BLOCKED_FOR_GOOD, "full_copy")
+    assert (answer.reason, answer.cause) == (Reason.BLOCKED_PERMANENTLY, "full_copy")
     assert answer.remedy.startswith(
         "a person may make it gp3 400 GiB 12000 IOPS 500 MiB/s for $11.50"
     )
@@ -91,8 +91,8 @@ def test_from_gp2_it_never_begins_since_the_copy_would_use_up_the_credits() -> N
     decision = decided(starved(rds(GP2, 300), 900), types=(GP3, GP2))
     assert Guardrail.FULL_COPY in held_by(decision)
     assert isinstance(decision.answer, Hold)  # until a day of its throughput is known
-    assert decision.answer.would_take is not None
-    assert decision.answer.would_take.target == rds(GP3, 300)  # which takes no copy
+    assert decision.answer.proposed_plan is not None
+    assert decision.answer.proposed_plan.target == rds(GP3, 300)  # which takes no copy
 
 
 @given(
@@ -108,33 +108,33 @@ def test_no_copy_is_ever_allowed_outside_its_terms(
     allowed = [j for j in decision.judgements if j.allowed and j.plan.full_copy]
     assert not allowed or (growth and full_copy and calm and origin.volume_type is not GP2)
     if allowed:
-        assert all(j.plan.ended_minutes_per_day > 0 for j in allowed)
+        assert all(j.plan.relieved_minutes_per_day > 0 for j in allowed)
 
 
 def test_days_are_told_apart_and_hours_go_round_midnight() -> None:
     seen = at_the_limit_from(23, hours=2)
     known = _past(seen)
-    assert pressed_per_day(known) == pytest.approx(120, abs=10)
-    assert rests(known, NOW)
-    assert not rests(known, NOW.replace(hour=18))
-    assert not rests(known, NOW.replace(hour=23))
-    assert rests(known, NOW.replace(hour=1, minute=30))
+    assert pressed_minutes_per_day(known) == pytest.approx(120, abs=10)
+    assert calm_during_copy(known, NOW)
+    assert not calm_during_copy(known, NOW.replace(hour=18))
+    assert not calm_during_copy(known, NOW.replace(hour=23))
+    assert calm_during_copy(known, NOW.replace(hour=1, minute=30))
 
 
-def _past(seen: Observation) -> Past:
-    return past(seen, (), least_iops=3_000, least_mibps=125)
+def _past(seen: Observation) -> LoadHistory:
+    return load_history(seen, (), least_iops=3_000, least_mibps=125)
 
 
 def test_a_copy_that_takes_a_weekend_is_waited_for_and_is_no_failure() -> None:
     plan = decided(at_the_limit_from(2)).answer
     assert isinstance(plan, Act)
-    for after, expected in ((timedelta(hours=60), Pending), (COPY_GIVE_UP, Pending),
-                            (COPY_GIVE_UP + timedelta(hours=1), Ineffective)):  # fmt: skip
+    for after, expected in ((timedelta(hours=60), Pending), (FULL_COPY_TIMEOUT, Pending),
+                            (FULL_COPY_TIMEOUT + timedelta(hours=1), Ineffective)):  # fmt: skip
         verification = assess(_copying(plan.plan, after), plan.plan, NOW)
         assert isinstance(verification, expected)
     waits = assess(_copying(plan.plan, timedelta(hours=1)), plan.plan, NOW)
     assert isinstance(waits, Pending)
-    assert waits.next_look == NOW + timedelta(hours=1, minutes=30)
+    assert waits.next_reconcile_at == NOW + timedelta(hours=1, minutes=30)
 
 
 def _copying(plan: Plan, after: timedelta) -> Observation:

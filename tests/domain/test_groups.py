@@ -15,7 +15,7 @@ from headroom.domain.groups import (
     shape,
     shaped,
     under_way,
-    why_no_set,
+    why_not_a_group,
     why_not_alike,
 )
 from headroom.domain.resources import Configuration
@@ -24,13 +24,13 @@ from headroom.domain.verdicts import Guardrail
 from tests.builders import (
     AUTO,
     NOW,
-    evidence,
+    decision_input,
     gp2,
     gp3,
     io,
     policy,
     ref,
-    standing,
+    resource_state,
     starved_gp3,
     volume,
 )
@@ -61,13 +61,13 @@ def test_a_set_is_what_the_tags_say_and_nothing_where_they_differ(
 
 def test_the_tag_of_a_set_is_no_setting_that_could_be_misread() -> None:
     seen = starved_gp3(vol=volume(tags=(("headroom", "auto"), ("headroom:group", "data"))))
-    decision = decide(evidence(seen))
+    decision = decide(decision_input(seen))
     assert decision.effective.problem is None
 
 
 def test_a_volume_of_a_set_is_never_changed_alone() -> None:
     seen = starved_gp3(vol=volume(tags=(("headroom:group", "data"),)))
-    decision = decide(evidence(seen, rules=policy(mode=AUTO)))
+    decision = decide(decision_input(seen, rules=policy(mode=AUTO)))
     assert not isinstance(decision.answer, Hold)
     assert all(
         Guardrail.GROUP in {v.guardrail for v in judged.blocking} for judged in decision.judgements
@@ -92,7 +92,7 @@ def named(*names: str, **changes: Any) -> list[Any]:
 def test_a_set_has_a_name_and_two_to_thirty_two_volumes(
     name: str, members: list[Any], why: str
 ) -> None:
-    said = why_no_set(name, volume(), members)
+    said = why_not_a_group(name, volume(), members)
     assert (said == "") is (why == "")
     assert why in said
 
@@ -100,7 +100,7 @@ def test_a_set_has_a_name_and_two_to_thirty_two_volumes(
 @pytest.mark.parametrize("instances", [(), ("i-1", "i-2")])
 def test_the_set_of_a_volume_on_no_instance_or_two_is_not_known(instances: tuple[str, ...]) -> None:
     looked_at = volume(instance_ids=instances)
-    assert "is not attached to one instance" in why_no_set("data", looked_at, [])
+    assert "is not attached to one instance" in why_not_a_group("data", looked_at, [])
 
 
 def candidate(
@@ -117,7 +117,9 @@ def candidate(
         )
     )
     return Candidate(
-        volume=volume(now), in_flight=False, standing=standing(modifications=modifications, **known)
+        volume=volume(now),
+        in_flight=False,
+        resource_state=resource_state(modifications=modifications, **known),
     )
 
 

@@ -21,20 +21,20 @@ from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from tests.builders import (
     NOW,
-    evidence,
+    decision_input,
     gp2,
     gp3,
     io,
     modification,
     policy,
-    standing,
+    resource_state,
     starved_gp3,
     volume,
 )
 
 
 def case(**changes: object) -> Case:
-    made = evidence()
+    made = decision_input()
     decision = decide(made)
     plan = next(j.plan for j in decision.judgements if j.allowed)
     base = Case(
@@ -42,7 +42,7 @@ def case(**changes: object) -> Case:
         observation=made.observation,
         demand=decision.demand,
         diagnosis=decision.diagnosis,
-        standing=made.standing,
+        resource_state=made.resource_state,
         policy=policy(),
         effective=decision.effective,
     )
@@ -85,12 +85,12 @@ def test_every_guardrail_there_is_answers_on_every_plan() -> None:
     ("blocked", "guardrail"),
     [
         (case(effective=limits_for(policy(), volume(tags=(("headroom", "on"),)))), Guardrail.POLICY),
-        (case(standing=standing(paused_until=NOW + timedelta(hours=1))), Guardrail.PAUSE),
+        (case(resource_state=resource_state(paused_until=NOW + timedelta(hours=1))), Guardrail.PAUSE),
         (case(effective=limits_for(policy(), volume(tags=()))), Guardrail.MODE),
         (case(effective=limits_for(policy(), volume(tags=(("headroom", "approve"),)))), None),
-        (case(standing=standing(rolled_back=undone(ago=timedelta(hours=23)))),
+        (case(resource_state=resource_state(rolled_back=undone(ago=timedelta(hours=23)))),
          Guardrail.ROLLED_BACK),
-        (case(standing=standing(rolled_back=undone(ago=timedelta(hours=24)))), None),
+        (case(resource_state=resource_state(rolled_back=undone(ago=timedelta(hours=24)))), None),
         (case(approved_usd=Decimal("0.01")), Guardrail.APPROVAL),
         (with_limits(types=(VolumeType.IO2,)), None),
         (with_plan(target=gp2(400)), Guardrail.TYPES),
@@ -105,15 +105,15 @@ def test_every_guardrail_there_is_answers_on_every_plan() -> None:
         (with_limits(price_increase_usd=Decimal("0.01")), Guardrail.PRICE_PER_RESOURCE),
         (case(policy=replace(policy(), account_increase_usd=Decimal("0.01"))),
          Guardrail.PRICE_PER_ACCOUNT),
-        (case(standing=standing(account_increase_usd=Decimal("1999.99"))),
+        (case(resource_state=resource_state(account_increase_usd=Decimal("1999.99"))),
          Guardrail.PRICE_PER_ACCOUNT),
-        (case(standing=standing(modifications=starts(1, 2, 3))), Guardrail.SLOTS),
+        (case(resource_state=resource_state(modifications=starts(1, 2, 3))), Guardrail.SLOTS),
         (with_limits(slots_reserve=4), Guardrail.SLOTS),
         (with_limits(cooldown_minutes=60), None),
         (replace(with_limits(cooldown_minutes=60),
-                 standing=standing(last_act_at=NOW - timedelta(minutes=59))), Guardrail.COOLDOWN),
-        (case(standing=standing(failures_in_a_row=5, last_refusal_at=NOW)), Guardrail.FAILURES),
-        (with_plan(value_usd_per_day=-0.01), Guardrail.WORTH_IT),
+                 resource_state=resource_state(last_act_at=NOW - timedelta(minutes=59))), Guardrail.COOLDOWN),
+        (case(resource_state=resource_state(failures_in_a_row=5, last_refusal_at=NOW)), Guardrail.FAILURES),
+        (with_plan(value_usd_per_day=-0.01), Guardrail.COST_BENEFIT),
     ],
 )  # fmt: skip
 def test_each_limit_blocks_by_itself(blocked: Case, guardrail: Guardrail | None) -> None:
@@ -124,8 +124,8 @@ def test_each_limit_blocks_by_itself(blocked: Case, guardrail: Guardrail | None)
 @pytest.mark.parametrize(
     ("changes", "guardrail"),
     [
-        ({"managed_by": "eks.amazonaws.com"}, Guardrail.OTHER_OWNER),
-        ({"on_outpost": True}, Guardrail.OTHER_OWNER),
+        ({"managed_by": "eks.amazonaws.com"}, Guardrail.MANAGED_ELSEWHERE),
+        ({"on_outpost": True}, Guardrail.MANAGED_ELSEWHERE),
         ({"multi_attach": True}, Guardrail.MULTI_ATTACH),
         ({"instance_ids": ("i-1", "i-2")}, Guardrail.MULTI_ATTACH),
     ],
@@ -153,7 +153,8 @@ def test_slots_clear_when_used_plus_reserve_leaves_room(
     hours: tuple[float, ...], reserve: int, clears_in_hours: float
 ) -> None:
     held = replace(
-        with_limits(slots_reserve=reserve), standing=standing(modifications=starts(*hours))
+        with_limits(slots_reserve=reserve),
+        resource_state=resource_state(modifications=starts(*hours)),
     )
     told = verdict(held, Guardrail.SLOTS)
     assert not told.allows
@@ -164,13 +165,13 @@ def test_slots_clear_when_used_plus_reserve_leaves_room(
 
 def test_modifications_older_than_a_day_use_no_slot() -> None:
     assert verdict(
-        case(standing=standing(modifications=starts(25, 30, 40, 24))), Guardrail.SLOTS
+        case(resource_state=resource_state(modifications=starts(25, 30, 40, 24))), Guardrail.SLOTS
     ).allows
 
 
 def test_data_never_moves_to_a_less_durable_type() -> None:
     starved = starved_gp3(vol=volume(io(VolumeType.IO2, 100, 3000)))
-    decision = decide(evidence(starved, rules=policy(relief_value_usd_per_minute=1.0)))
+    decision = decide(decision_input(starved, rules=policy(relief_value_usd_per_minute=1.0)))
     to_gp3 = [j for j in decision.judgements if j.plan.target.volume_type is VolumeType.GP3]
     assert to_gp3
     assert all(Guardrail.DURABILITY in {v.guardrail for v in j.blocking} for j in to_gp3)
@@ -197,10 +198,12 @@ def test_numbers_that_cannot_be_compared_block() -> None:
 
 
 def test_giving_money_back_is_never_blocked_by_money() -> None:
-    over = standing(
-        enrolment_usd=Decimal(100), own_increase_usd=Decimal(50), account_increase_usd=Decimal(9999)
+    over = resource_state(
+        enrolment_usd=Decimal(100),
+        resource_increase_usd=Decimal(50),
+        account_increase_usd=Decimal(9999),
     )
-    base = case(standing=over)
+    base = case(resource_state=over)
     cheaper: Plan = replace(base.plan, monthly_usd=Decimal(90), price_change_usd=Decimal(-60))
     told = judge(replace(base, plan=cheaper))
     assert Guardrail.PRICE_PER_ACCOUNT not in {v.guardrail for v in told.blocking}
@@ -214,8 +217,8 @@ def test_a_limit_that_was_lowered_since_takes_no_way_down_away(
     in_force: int, then: int, allows: bool
 ) -> None:
     """What is in force may come down in steps, each above the new limit; never up again."""
-    over = standing(enrolment_usd=Decimal(100), own_increase_usd=Decimal(in_force))
-    base = replace(with_limits(price_increase_usd=Decimal(100)), standing=over)
+    over = resource_state(enrolment_usd=Decimal(100), resource_increase_usd=Decimal(in_force))
+    base = replace(with_limits(price_increase_usd=Decimal(100)), resource_state=over)
     plan = replace(base.plan, monthly_usd=Decimal(100 + then))
     assert verdict(replace(base, plan=plan), Guardrail.PRICE_PER_RESOURCE).allows is allows
 

@@ -18,12 +18,12 @@ from headroom.domain.verdicts import Guardrail, Verdict
 from tests.builders import (
     NOW,
     activity,
-    evidence,
+    decision_input,
     gp2,
     gp3,
     observation,
     policy,
-    standing,
+    resource_state,
     starved_gp3,
     volume,
 )
@@ -31,7 +31,7 @@ from tests.domain.earlier import history
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
 FOUR = (
-    Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_CALM,
+    Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_STABILIZATION,
     Guardrail.GIVE_BACK_SLOT,
 )  # fmt: skip
 
@@ -47,7 +47,9 @@ def idle(configuration: Configuration = HIGH, *, days: float = 5.2, starts: tupl
         KnownModification(started_at=NOW - timedelta(hours=h), by="other")
         for h in sorted(starts, reverse=True)
     )
-    return decide(evidence(seen, stand=standing(modifications=known), rules=policy(**limits)))
+    return decide(
+        decision_input(seen, stand=resource_state(modifications=known), rules=policy(**limits))
+    )
 
 
 def said(decision: Decision, target: Configuration = LOW) -> dict[Guardrail, Verdict]:
@@ -59,14 +61,14 @@ def test_each_says_with_its_numbers_why_a_lowering_may_be() -> None:
     verdicts = said(idle())
     assert [verdicts[name].allows for name in FOUR] == [True] * 4
     assert verdicts[Guardrail.GIVE_BACK_DATA].value == pytest.approx(5.2, abs=0.01)
-    assert verdicts[Guardrail.GIVE_BACK_CALM].value == 180
+    assert verdicts[Guardrail.GIVE_BACK_STABILIZATION].value == 180
     assert verdicts[Guardrail.GIVE_BACK_SLOT].value == 2
     assert {verdicts[name].clears_at for name in FOUR} == {None}
 
 
 def test_a_plan_that_lowers_nothing_is_let_through_by_all_of_them() -> None:
     """However little is known, whatever was touched, whoever used the slots."""
-    decision = decide(evidence(starved_gp3(), rules=policy(give_back=False)))
+    decision = decide(decision_input(starved_gp3(), rules=policy(give_back=False)))
     for judged in decision.judgements:
         assert not judged.plan.lowers
         blocking = {v.guardrail for v in judged.blocking}
@@ -82,7 +84,9 @@ def test_what_a_burst_reaches_counts_as_performance_only_while_it_is_not_about_t
         )
         assert not (judged.allowed and judged.plan.lowers)
     load = activity([2_500.0] * 60, balance=[60.0 - 0.2 * i for i in range(60)])
-    draining = decide(evidence(observation(load, volume(gp2(200))), rules=policy(give_back=False)))
+    draining = decide(
+        decision_input(observation(load, volume(gp2(200))), rules=policy(give_back=False))
+    )
     gp3_plans = [j for j in draining.judgements if not j.plan.gives_back(draining=True)]
     assert any(j.allowed for j in gp3_plans)
 
@@ -138,15 +142,19 @@ def test_days_that_are_missing_tell_when_they_will_have_been_seen(
 def test_days_count_only_as_far_as_they_were_measured() -> None:
     seen = observation(activity([300.0] * 180), volume(HIGH))
     half = history(lambda at: 300.0 if at.hour < 12 else None, days=4)
-    verdict = said(decide(evidence(replace(seen, history=half))))[Guardrail.GIVE_BACK_DATA]
+    verdict = said(decide(decision_input(replace(seen, history=half))))[Guardrail.GIVE_BACK_DATA]
     assert verdict.value == pytest.approx(2.0, abs=0.01)
 
 
 @pytest.mark.parametrize(
     ("decision", "reason", "words"),
     [
-        (idle(), Reason.GIVING_BACK, "less is enough for the coming day: gp3 400 GiB 12000 IOPS"),
-        (idle(gp2(1_000), days=0), Reason.SAME_FOR_LESS, "another type does the same for less"),
+        (idle(), Reason.SCALING_DOWN, "less is enough for the coming day: gp3 400 GiB 12000 IOPS"),
+        (
+            idle(gp2(1_000), days=0),
+            Reason.CHEAPER_EQUIVALENT,
+            "another type does the same for less",
+        ),
     ],
 )
 def test_the_summary_says_why_something_is_changed_that_nothing_presses(
@@ -164,8 +172,8 @@ def test_a_lowering_is_judged_by_how_long_no_limit_was_touched(clear: int) -> No
     case = Case(
         plan=plan, observation=decision.observation,
         demand=replace(decision.demand, clear_minutes=clear), diagnosis=decision.diagnosis,
-        standing=decision.standing, policy=policy(), effective=decision.effective, known_days=5.0,
+        resource_state=decision.resource_state, policy=policy(), effective=decision.effective, known_days=5.0,
     )  # fmt: skip
-    calm = next(v for v in judge(case).verdicts if v.guardrail is Guardrail.GIVE_BACK_CALM)
+    calm = next(v for v in judge(case).verdicts if v.guardrail is Guardrail.GIVE_BACK_STABILIZATION)
     assert (calm.value, calm.limit) == (clear, CALM_MINUTES)
     assert calm.allows == (clear >= CALM_MINUTES)

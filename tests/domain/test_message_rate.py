@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from headroom.domain.message_rate import (
     WINDOW,
-    Admission,
     Priority,
-    Ration,
-    admit,
-    digested,
+    RateDecision,
+    RateWindow,
+    admit_message,
+    after_digest,
+    parse_rate_window,
     put_back,
-    ration_in,
     share,
     text_of,
 )
@@ -43,40 +43,46 @@ def test_a_share_is_kept_for_what_needs_a_person(
 def test_within_any_hour_no_more_are_sent_and_all_others_are_told_of(
     asked: list[tuple[Priority, str, int]], most: int
 ) -> None:
-    now, ration, sent, told, withheld = NOW, Ration(), [], 0, 0
+    now, rate_window, sent, told, withheld = NOW, RateWindow(), [], 0, 0
     for priority, kind, seconds in asked:
         now += timedelta(seconds=seconds)
-        ration, answer = admit(ration_in(text_of(ration)), kind, priority, now=now, most=most)
+        rate_window, answer = admit_message(
+            parse_rate_window(text_of(rate_window)), kind, priority, now=now, most=most
+        )
         if answer.allowed:
             sent.append(now)
             told += sum(count for _, count in answer.withheld)
         else:
             withheld += 1
         assert sum(at > now - WINDOW for at in sent) <= most
-    assert told + sum(count for _, count in ration.withheld) == withheld
-    assert sum(count for _, count in ration.of_day) == withheld
-    assert len(ration.sent) <= most
+    assert told + sum(count for _, count in rate_window.withheld) == withheld
+    assert sum(count for _, count in rate_window.of_day) == withheld
+    assert len(rate_window.sent) <= most
 
 
 @given(chatter=st.integers(0, 200), most=st.integers(1, 40))
 def test_chatter_never_starves_what_stops_every_change(chatter: int, most: int) -> None:
-    ration = Ration()
+    rate_window = RateWindow()
     for _ in range(chatter):
-        ration, _ = admit(ration, "applied", Priority.ROUTINE, now=NOW, most=most)
+        rate_window, _ = admit_message(rate_window, "applied", Priority.ROUTINE, now=NOW, most=most)
     for _ in range(chatter):
-        ration, _ = admit(ration, "failed", Priority.NEEDS_YOU, now=NOW, most=max(2, most))
-    _, answer = admit(ration, "breaker_opened", Priority.STOPPED, now=NOW, most=max(2, most))
+        rate_window, _ = admit_message(
+            rate_window, "failed", Priority.NEEDS_YOU, now=NOW, most=max(2, most)
+        )
+    _, answer = admit_message(
+        rate_window, "breaker_opened", Priority.STOPPED, now=NOW, most=max(2, most)
+    )
     assert answer.allowed
 
 
 def test_a_message_that_could_not_be_sent_is_told_of_with_what_it_would_have_told() -> None:
-    ration = Ration(withheld=(("applied", 3),), since=NOW - timedelta(minutes=5),
+    rate_window = RateWindow(withheld=(("applied", 3),), since=NOW - timedelta(minutes=5),
                     of_day=(("applied", 3),))  # fmt: skip
-    ration, answer = admit(ration, "failed", Priority.NEEDS_YOU, now=NOW, most=20)
-    assert answer == Admission(
+    rate_window, answer = admit_message(rate_window, "failed", Priority.NEEDS_YOU, now=NOW, most=20)
+    assert answer == RateDecision(
         allowed=True, withheld=(("applied", 3),), since=NOW - timedelta(minutes=5)
     )
-    again = put_back(ration, "failed", answer, now=NOW)
+    again = put_back(rate_window, "failed", answer, now=NOW)
     assert again.withheld == (("applied", 3), ("failed", 1))
     assert again.since == NOW - timedelta(minutes=5)
     assert again.of_day == (("applied", 3), ("failed", 1))
@@ -84,17 +90,20 @@ def test_a_message_that_could_not_be_sent_is_told_of_with_what_it_would_have_tol
 
 
 def test_a_digest_takes_off_what_it_told_and_not_what_came_meanwhile() -> None:
-    ration = Ration(of_day=(("applied", 5), ("failed", 1)))
-    assert digested(ration, (("applied", 3), ("gone", 2))).of_day == (("applied", 2), ("failed", 1))
+    rate_window = RateWindow(of_day=(("applied", 5), ("failed", 1)))
+    assert after_digest(rate_window, (("applied", 3), ("gone", 2))).of_day == (
+        ("applied", 2),
+        ("failed", 1),
+    )
 
 
 def test_a_lower_rate_counts_at_once() -> None:
-    ration = Ration(sent=tuple(NOW - timedelta(minutes=m) for m in (30, 20, 10)))
-    _, answer = admit(ration, "x", Priority.STOPPED, now=NOW, most=2)
+    rate_window = RateWindow(sent=tuple(NOW - timedelta(minutes=m) for m in (30, 20, 10)))
+    _, answer = admit_message(rate_window, "x", Priority.STOPPED, now=NOW, most=2)
     assert not answer.allowed
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"sent":["yesterday"]}', '{"sent":["2026-01-01"]}'])
 def test_what_is_no_ration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        ration_in(text)
+        parse_rate_window(text)

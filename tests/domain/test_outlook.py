@@ -16,16 +16,16 @@ from headroom.domain.outlook import (
     NEW_LOCKED_MIN,
     NEW_MIN,
     REACTION_MIN,
+    Forecast,
     Level,
-    Outlook,
-    Present,
-    outlook,
+    PresentLoad,
+    demand_forecast,
 )
-from headroom.domain.past import Past
+from headroom.domain.past import LoadHistory
 from tests.builders import NOW, gp3
 from tests.domain.earlier import BIG, Load, changed, history, nightly, past_of
 
-IDLE = Present(minutes=(0.0,) * HOURS, fails=(0.0,) * 9)
+IDLE = PresentLoad(minutes=(0.0,) * HOURS, fails=(0.0,) * 9)
 
 
 def level(iops: float, usd_per_hour: float | None = None) -> Level:
@@ -34,16 +34,18 @@ def level(iops: float, usd_per_hour: float | None = None) -> Level:
     return Level(iops=iops, mibps=1e6, usd_per_hour=price)
 
 
-def ahead(found: Past, *levels: float, now: datetime = NOW, present: Present = IDLE) -> Outlook:
-    return outlook(found, [level(iops) for iops in levels], now, present)
+def ahead(
+    found: LoadHistory, *levels: float, now: datetime = NOW, present: PresentLoad = IDLE
+) -> Forecast:
+    return demand_forecast(found, [level(iops) for iops in levels], now, present)
 
 
-def hours_of(seen: Outlook, place: int = 0) -> list[float]:
+def hours_of(seen: Forecast, place: int = 0) -> list[float]:
     """Minutes that a level starves in each hour from now while no raise can follow."""
     return [row[place] for row in seen.locked]
 
 
-def without_unseen(seen: Outlook, place: int = 0) -> list[float]:
+def without_unseen(seen: Forecast, place: int = 0) -> list[float]:
     """The same, less what was never seen and comes at any hour alike."""
     minutes = hours_of(seen, place)
     return [m - (sum(minutes) - seen.seen[place]) / HOURS for m in minutes]
@@ -235,7 +237,7 @@ def test_a_load_like_the_present_one_tells_what_followed_it_at_other_times() -> 
         return 4_000.0 if at.hour == hour else 9_000.0
 
     found = past_of(history(load, days=6.5))
-    present = Present(minutes=(0.0,) * HOURS, fails=(0.0,), iops=4_000.0)
+    present = PresentLoad(minutes=(0.0,) * HOURS, fails=(0.0,), iops=4_000.0)
     calm, begun = ahead(found, 6_000.0), ahead(found, 6_000.0, present=present)
     assert hours_of(begun)[0] > 3 * hours_of(calm)[0]
     assert hours_of(begun)[12] == pytest.approx(hours_of(calm)[12])
@@ -246,7 +248,7 @@ def test_a_load_like_the_present_one_tells_what_followed_it_at_other_times() -> 
 
 def test_what_is_there_now_starves_the_levels_that_fail_it_as_long_as_it_lasts() -> None:
     lasting = tuple(max(0.0, 60.0 - 10 * hour) for hour in range(HOURS))
-    present = Present(minutes=lasting, fails=(1.0, 0.25, 0.0))
+    present = PresentLoad(minutes=lasting, fails=(1.0, 0.25, 0.0))
     found = past_of(history(lambda _: 300.0, days=3))
     seen = ahead(found, 3_000.0, 6_000.0, 9_000.0, present=present)
     assert seen.seen == pytest.approx((sum(lasting), sum(lasting) / 4, 0.0))
@@ -255,7 +257,7 @@ def test_what_is_there_now_starves_the_levels_that_fail_it_as_long_as_it_lasts()
 
 def test_what_is_there_now_and_what_earlier_days_say_is_not_counted_twice() -> None:
     found = past_of(history(lambda _: 9_000.0, days=5))
-    present = Present(minutes=(60.0,) * HOURS, fails=(1.0,))
+    present = PresentLoad(minutes=(60.0,) * HOURS, fails=(1.0,))
     without, with_it = ahead(found, SHORT), ahead(found, SHORT, present=present)
     assert without.seen[0] >= 60 * HOURS
     assert with_it.seen[0] == pytest.approx(without.seen[0], rel=0.01)
@@ -266,7 +268,7 @@ def test_what_is_there_now_and_what_earlier_days_say_is_not_counted_twice() -> N
 
 def test_a_load_longer_than_a_reaction_starves_no_longer_than_one_and_is_paid_for() -> None:
     found = past_of(history(nightly, days=5))
-    seen = outlook(found, [level(3_000.0, 0.01), level(12_000.0, 0.06)], NOW, IDLE)
+    seen = demand_forecast(found, [level(3_000.0, 0.01), level(12_000.0, 0.06)], NOW, IDLE)
     reacting = sum(row[0] for row in seen.reacting)
     assert reacting < 3 * REACTION_MIN
     assert reacting < 0.5 * sum(hours_of(seen))
@@ -280,7 +282,7 @@ def test_a_raise_is_paid_for_as_long_as_what_it_is_for_and_once_for_being_in_fli
             return 9_000.0 if 2 <= at.hour < 2 + hours else 300.0
 
         found = past_of(history(load, days=5))
-        seen = outlook(found, [level(SHORT, 0.01), level(12_000.0, 0.06)], NOW, IDLE)
+        seen = demand_forecast(found, [level(SHORT, 0.01), level(12_000.0, 0.06)], NOW, IDLE)
         return sum(row[0] for row in seen.reaction_usd)
 
     one, two, four = usd(1), usd(2), usd(4)
@@ -311,7 +313,7 @@ def test_a_backlog_is_served_after_the_load_is_over() -> None:
 # --- bursts that a check told of
 
 
-def bursts(clear_days: float) -> Past:
+def bursts(clear_days: float) -> LoadHistory:
     """A minute a day over three days touches 3,000; then the volume is raised to 6,000."""
     raised = NOW - timedelta(days=clear_days)
     small, large = gp3(400, 3_000, 125), gp3(400, 6_000, 250)

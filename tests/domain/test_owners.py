@@ -35,7 +35,7 @@ def test_another_owner_is_told_by_its_tags(tags: dict[str, str], tool: Tool, tol
     assert owner is not None
     assert owner.tool is tool
     assert told in str(owner)
-    assert owner.told_by.partition("=")[0] in tags
+    assert owner.detected_from.partition("=")[0] in tags
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_the_policys_own_tags_take_the_place_of_the_usual_ones() -> None:
     tags = (("deployed-with", "our-tool"),)
     owner = code_owner(tags, tags)
     assert owner is not None
-    assert (owner.tool, owner.told_by) == (Tool.CODE, "deployed-with=our-tool")
+    assert (owner.tool, owner.detected_from) == (Tool.CODE, "deployed-with=our-tool")
     assert code_owner((("managed-by", "terraform"),), tags) is None
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.domain.busy_periods import CENSORED
-from headroom.domain.past import NOTHING, past, wanted_levels
+from headroom.domain.past import NOTHING, demand_levels, load_history
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import KnownModification
 from tests.builders import NOW, activity, gp2, gp3, io, modification, observation
@@ -30,7 +30,7 @@ def spike(
 
 
 def test_without_a_history_nothing_is_known() -> None:
-    found = past(observation(), (), least_iops=3_000, least_mibps=125)
+    found = load_history(observation(), (), least_iops=3_000, least_mibps=125)
     assert found == NOTHING
     assert found.days == 0
 
@@ -102,10 +102,10 @@ def test_the_latest_change_aws_tells_of_counts_though_the_ledger_never_heard_of_
 
 def test_an_empty_bucket_lowers_the_limit_to_what_is_sustained() -> None:
     told = history(spike(1_200.0, minutes=60), days=3, check=None, balance=0.0)
-    found = past(seen_over(told, gp2(400)), (), least_iops=100, least_mibps=25)
+    found = load_history(seen_over(told, gp2(400)), (), least_iops=100, least_mibps=25)
     assert {p.pressed_minutes for p in found.busy if p.peak_iops > 1_000} == {5.0}
     full = history(spike(1_200.0, minutes=60), days=3, check=None, balance=90.0)
-    free = past(seen_over(full, gp2(400)), (), least_iops=100, least_mibps=25)
+    free = load_history(seen_over(full, gp2(400)), (), least_iops=100, least_mibps=25)
     assert {p.pressed_minutes for p in free.busy} == {0.0}
 
 
@@ -239,7 +239,7 @@ def test_where_no_check_is_published_a_mean_at_the_limit_is_pressure_for_the_who
                       max_size=24))  # fmt: skip
 def test_the_levels_go_from_nothing_to_more_than_was_ever_seen(hours: list[float]) -> None:
     found = past_of(history(lambda i: hours[i.hour], days=2))
-    levels = wanted_levels(found, lambda i, m: 0.005 * i + 0.04 * m)
+    levels = demand_levels(found, lambda i, m: 0.005 * i + 0.04 * m)
     assert levels[0] == (0.0, 0.0)
     assert any(i > found.most_iops and m > found.most_mibps for i, m in levels)
     assert (found.most_iops, found.most_mibps) in levels
@@ -262,7 +262,7 @@ def test_what_was_wanted_is_never_less_than_a_limit_that_was_touched_nor_than_it
     configuration: Configuration, hours: list[float | None], check: float | None
 ) -> None:
     told = history(lambda i: hours[i.hour], days=1, check=check)
-    found = past(seen_over(told, configuration), (), least_iops=3_000, least_mibps=125)
+    found = load_history(seen_over(told, configuration), (), least_iops=3_000, least_mibps=125)
     assert found.known == sum(v is not None for v in told.read_iops.values)
     for period in found.busy:
         assert period.peak_iops >= max(period.touched_iops, found.iops[period.place]) - 1e-9

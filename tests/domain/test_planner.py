@@ -6,7 +6,7 @@ from headroom.domain.decision import decide
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.situation import step_of
 from headroom.domain.verdicts import Guardrail
-from tests.builders import evidence, gp2, gp3, io, policy, starved_gp3, volume
+from tests.builders import decision_input, gp2, gp3, io, policy, starved_gp3, volume
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_step_is_what_is_asked_for_over_what_the_volume_reaches_today(
 def test_a_dearer_type_is_refused_for_its_price_and_not_for_what_it_derives() -> None:
     rules = policy(types=(VolumeType.IO2,))
     low = starved_gp3(volume=volume(io(VolumeType.IO2, 100, 3000)))
-    judged = decide(evidence(low, rules=rules)).judgements
+    judged = decide(decision_input(low, rules=rules)).judgements
     io2 = [j for j in judged if j.plan.target.volume_type is VolumeType.IO2]
     within = [j for j in io2 if (j.plan.target.iops or 0) <= 12_000]
     assert within
@@ -43,7 +43,7 @@ def test_a_dearer_type_is_refused_for_its_price_and_not_for_what_it_derives() ->
 
 
 def test_no_plan_is_a_no_op_a_duplicate_or_a_loss() -> None:
-    made = evidence()
+    made = decision_input()
     targets = [j.plan.target for j in decide(made).judgements]
     assert len(targets) == len(set(targets))
     assert made.observation.volume.configuration not in targets
@@ -55,7 +55,7 @@ def test_a_type_that_would_not_be_taken_is_priced_once_beside_the_others(
     types: tuple[VolumeType, ...],
 ) -> None:
     """One not allowed, or one that keeps data better and so leaves no way back to gp3."""
-    judged = decide(evidence(rules=policy(types=types))).judgements
+    judged = decide(decision_input(rules=policy(types=types))).judgements
     for kind in (VolumeType.IO1, VolumeType.IO2):
         uncut = [j for j in judged if j.plan.target.volume_type is kind and not j.plan.capped_from]
         assert len(uncut) <= 1

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from headroom.domain.databases import Deployment
 from headroom.domain.rds_operations import (
-    ATTEMPT_LASTS,
+    ATTEMPT_TTL,
     SETTLES,
     Attempt,
-    Remembered,
+    LastObserved,
     Seen,
     accepted,
     remember,
@@ -48,7 +48,7 @@ def at(minutes: float) -> timedelta:
 
 def test_a_database_at_rest_that_was_never_seen_has_no_change() -> None:
     noted = remember(None, seen(), NOW)
-    assert noted == Remembered(identity="db-ONE", configuration=SMALL)
+    assert noted == LastObserved(identity="db-ONE", configuration=SMALL)
 
 
 def test_what_is_met_in_the_middle_began_when_it_was_met() -> None:
@@ -63,7 +63,7 @@ def test_what_is_met_in_the_middle_began_when_it_was_met() -> None:
 
 def test_our_call_is_told_by_its_target_and_starts_when_it_was_noted() -> None:
     noted = remember(None, seen(), NOW)
-    called = Remembered(
+    called = LastObserved(
         identity="db-ONE", configuration=SMALL, modification=noted.modification,
         attempt=Attempt(at=NOW, origin=SMALL, target=FAST),
     )  # fmt: skip
@@ -74,7 +74,7 @@ def test_our_call_is_told_by_its_target_and_starts_when_it_was_noted() -> None:
     other = remember(called, seen(LARGE), NOW + at(7)).modification
     assert other is not None
     assert other.started_at == NOW + at(7)  # somebody else's
-    late = NOW + ATTEMPT_LASTS + at(1)
+    late = NOW + ATTEMPT_TTL + at(1)
     change = remember(called, seen(FAST), late).modification
     assert change is not None
     assert change.started_at == late
@@ -147,7 +147,7 @@ def test_laws_of_every_course_of_looks(sequence: list[tuple[int, Seen, bool]]) -
         now += timedelta(minutes=minutes)
         before, noted = noted, remember(noted, look, now)
         assert remember(noted, look, now) == noted  # looking twice is looking once
-        assert from_json(to_json(noted), Remembered) == noted
+        assert from_json(to_json(noted), LastObserved) == noted
         assert noted.configuration == look.configuration
         change = noted.modification
         if look.working:

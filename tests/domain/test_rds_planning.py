@@ -33,7 +33,7 @@ from tests.builders import (
     REGION,
     activity,
     database_policy,
-    evidence,
+    decision_input,
     gp2,
     gp3,
     instance,
@@ -68,7 +68,7 @@ def starved(configuration: Configuration, limit: float, **changes: object) -> Ob
 def decided(seen: Observation, **limits: object) -> Decision:
     wide = {"max_iops": 64_000, "types": (GP3, IO1, IO2), "price_increase_usd": Decimal(5_000)}
     rules = replace(database_policy(**{**wide, **limits}), account_increase_usd=Decimal(10_000))
-    return decide(evidence(seen, rules=rules))
+    return decide(decision_input(seen, rules=rules))
 
 
 def test_a_striped_gp2_database_out_of_credits_is_moved_to_gp3_priced_beside_the_others() -> None:

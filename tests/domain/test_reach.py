@@ -12,14 +12,14 @@ from headroom.domain.pressure import Minute, minutes
 from headroom.domain.reach import (
     NO_BOUND,
     USUAL,
-    Reach,
-    by_burst,
-    by_earlier_days,
-    by_ended,
-    by_growth,
-    little_bound,
+    DemandRatio,
+    combine_ratios,
+    littles_law_bound,
+    ratio_from_bursts,
+    ratio_from_earlier_days,
+    ratio_from_ended_pressure,
+    ratio_from_queue_growth,
     same_hours,
-    together,
 )
 from tests.builders import NOW, activity, gp3
 
@@ -43,7 +43,7 @@ def calm(iops: float, queue: float = 0.0) -> tuple[Minute, ...]:
 def test_served_plus_growth_of_the_queue_is_what_arrives(
     queue: list[float], wanted: float, weight: float
 ) -> None:
-    found = by_growth(pressed([3_000.0] * len(queue), queue))
+    found = ratio_from_queue_growth(pressed([3_000.0] * len(queue), queue))
     assert found is not None
     assert 3_000 * found.least >= wanted - 3
     assert 3_000 * found.likely == pytest.approx(wanted, abs=3)
@@ -52,7 +52,7 @@ def test_served_plus_growth_of_the_queue_is_what_arrives(
 
 @pytest.mark.parametrize("queue", [[1024, 1024, 1024], [256, 256, 256], [900, 600, 300]])
 def test_a_queue_that_does_not_grow_tells_of_no_growth(queue: list[float]) -> None:
-    assert by_growth(pressed([3_000.0] * 3, queue)) is None
+    assert ratio_from_queue_growth(pressed([3_000.0] * 3, queue)) is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_queue_that_does_not_grow_tells_of_no_growth(queue: list[float]) -> No
 def test_the_second_highest_of_earlier_days_is_what_the_load_is_like(
     levels: tuple[float, ...], least: float, likely: float, weight: float
 ) -> None:
-    found = by_earlier_days(levels, 3_000)
+    found = ratio_from_earlier_days(levels, 3_000)
     assert found is not None
     assert found.least == pytest.approx(least)
     assert found.likely == pytest.approx(likely)
@@ -75,7 +75,7 @@ def test_the_second_highest_of_earlier_days_is_what_the_load_is_like(
 
 @pytest.mark.parametrize("levels", [(), (2_000, 2_500), (3_000, 3_000)])
 def test_days_that_took_no_more_say_nothing_of_how_much_more(levels: tuple[float, ...]) -> None:
-    assert by_earlier_days(levels, 3_000) is None
+    assert ratio_from_earlier_days(levels, 3_000) is None
 
 
 def test_the_same_hours_are_half_an_hour_before_to_an_hour_after() -> None:
@@ -99,13 +99,13 @@ def burst_minute(rate: float, seconds: float, rest: float) -> tuple[float, float
 @pytest.mark.parametrize("seconds", [2, 3])
 def test_a_short_burst_is_measured_by_its_share_and_its_queue(rate: float, seconds: float) -> None:
     iops, queue = burst_minute(rate, seconds, 600)
-    found = by_burst(pressed([iops] * 3, queue), calm(600), by_iops=True)
+    found = ratio_from_bursts(pressed([iops] * 3, queue), calm(600), by_iops=True)
     assert found is not None
     assert 3_000 * found.likely == pytest.approx(rate, rel=0.02)
 
 
 def test_a_burst_whose_queue_is_cut_off_is_taken_for_half_of_the_time_it_was_busy() -> None:
-    found = by_burst(pressed([1_800.0] * 3, 700.0), calm(600), by_iops=True)
+    found = ratio_from_bursts(pressed([1_800.0] * 3, 700.0), calm(600), by_iops=True)
     assert found is not None
     assert found.likely == pytest.approx(1.8)  # 3,000 + 2,400 for half of the time
     assert found.upper > found.likely
@@ -113,7 +113,7 @@ def test_a_burst_whose_queue_is_cut_off_is_taken_for_half_of_the_time_it_was_bus
 
 def test_nine_of_ten_bursts_fit_below_what_is_likely() -> None:
     found = [burst_minute(rate, 3, 600) for rate in range(3_050, 3_300, 25)]
-    reach = by_burst(
+    reach = ratio_from_bursts(
         pressed([iops for iops, _ in found], [queue for _, queue in found]), calm(600), by_iops=True
     )
     assert reach is not None
@@ -121,29 +121,31 @@ def test_nine_of_ten_bursts_fit_below_what_is_likely() -> None:
 
 
 def test_pressure_that_ended_had_no_more_to_serve_than_it_served() -> None:
-    found = by_ended([4.0], 0.25)
+    found = ratio_from_ended_pressure([4.0], 0.25)
     assert found is not None
     assert (found.likely, found.upper) == (1.75, NO_BOUND)
-    assert by_ended([], 0.25) is None
+    assert ratio_from_ended_pressure([], 0.25) is None
 
 
 def test_littles_law_bounds_a_load_and_a_queue_cut_off_does_not() -> None:
     free = minutes(activity([1_000.0] * 10, latency_ms=10.0), capability(gp3()))
-    assert little_bound(free, pressed([3_000.0] * 5, 60.0)) == pytest.approx(2.0)
-    assert little_bound(free, pressed([3_000.0] * 5, 1_024.0)) == NO_BOUND
-    assert little_bound((), pressed([3_000.0] * 5, 60.0)) == NO_BOUND
+    assert littles_law_bound(free, pressed([3_000.0] * 5, 60.0)) == pytest.approx(2.0)
+    assert littles_law_bound(free, pressed([3_000.0] * 5, 1_024.0)) == NO_BOUND
+    assert littles_law_bound((), pressed([3_000.0] * 5, 60.0)) == NO_BOUND
 
 
 def test_without_evidence_a_load_wants_the_usual_excess() -> None:
-    assert together([None, None], NO_BOUND) == Reach(least=1.0, likely=USUAL, upper=NO_BOUND)
-    assert together([None], 1.4).likely == pytest.approx(1.4)
+    assert combine_ratios([None, None], NO_BOUND) == DemandRatio(
+        least=1.0, likely=USUAL, upper=NO_BOUND
+    )
+    assert combine_ratios([None], 1.4).likely == pytest.approx(1.4)
 
 
 def test_of_several_kinds_of_evidence_the_highest_counts() -> None:
-    found = together(
+    found = combine_ratios(
         [
-            Reach(least=1.2, likely=1.2, weight=0.9, source="a"),
-            Reach(least=1.1, likely=2.5, weight=0.5, source="b"),
+            DemandRatio(least=1.2, likely=1.2, weight=0.9, source="a"),
+            DemandRatio(least=1.1, likely=2.5, weight=0.5, source="b"),
         ],
         2.0,
     )

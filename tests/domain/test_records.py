@@ -96,5 +96,5 @@ def test_a_request_may_go_any_of_the_legal_ways(steps: tuple[Step, ...]) -> None
 def test_steps_that_end_a_chain_have_no_successor() -> None:
     ends = {Step.WITHDRAWN, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.FAILED,
             Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.REJECTED, Step.EXPIRED,
-            Step.RETURNED, Step.ROLLBACK_ASKED}  # fmt: skip
+            Step.RETURNED, Step.ROLLBACK_REQUESTED}  # fmt: skip
     assert not ends & set(NEXT)

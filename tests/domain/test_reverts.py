@@ -11,7 +11,7 @@ from headroom.domain.bookkeeping import after_decided
 from headroom.domain.catalogue import capability
 from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import CodeOwned
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.reverts import reverted
 from headroom.domain.standing import KnownModification
@@ -21,13 +21,13 @@ from tests.builders import (
     AUTO,
     NOW,
     activity,
-    evidence,
+    decision_input,
     gp2,
     gp3,
     io,
     observation,
     policy,
-    standing,
+    resource_state,
     starved_gp3,
     volume,
 )
@@ -84,36 +84,36 @@ def test_a_change_of_type_that_was_taken_back_is_undone_though_speed_stays_the_s
     assert found is not None
     assert found.type_undone
     assert found.lowered is None
-    (plan, *_) = [j.plan for j in decide(evidence()).judgements]
+    (plan, *_) = [j.plan for j in decide(decision_input()).judgements]
     assert found.again(replace(plan, origin=io1, target=same, capability=capability(same)))
     more = io(VolumeType.IO1, 400, 9000)
     assert not found.again(replace(plan, origin=io1, target=more, capability=capability(more)))
 
 
 def taken_back(hours: float = 24) -> Any:
-    return standing(modifications=(OURS, changed("other", HIGH, LOW, hours=hours)))
+    return resource_state(modifications=(OURS, changed("other", HIGH, LOW, hours=hours)))
 
 
 def test_what_somebody_took_back_is_told_once_and_not_raised_again() -> None:
-    made = evidence(rules=policy(mode=AUTO), stand=taken_back())
+    made = decision_input(rules=policy(mode=AUTO), stand=taken_back())
     first = decide(made)
     assert isinstance(first.answer, Escalate)
     assert first.answer.cause.startswith("reverted")
     assert "somebody made it gp3 100 GiB 3000 IOPS 125 MiB/s" in first.answer.remedy
-    told = replace(made.standing, escalated_causes=(first.answer.cause,))
-    again = decide(replace(made, standing=told))
+    told = replace(made.resource_state, escalated_causes=(first.answer.cause,))
+    again = decide(replace(made, resource_state=told))
     assert isinstance(again.answer, Hold)
 
 
 def test_it_stays_told_when_the_episode_is_over_and_is_told_anew_when_undone_anew() -> None:
-    made = evidence(rules=policy(mode=AUTO), stand=taken_back())
+    made = decision_input(rules=policy(mode=AUTO), stand=taken_back())
     first = decide(made)
-    state = after_decided(ResourceState(), first, None)
-    calm = decide(evidence(observation(activity([500.0] * 60)), rules=policy(mode=AUTO)))
+    state = after_decided(StoredState(), first, None)
+    calm = decide(decision_input(observation(activity([500.0] * 60)), rules=policy(mode=AUTO)))
     assert after_decided(state, calm, None).escalated_causes == state.escalated_causes != ()
-    anew = replace(made.standing, modifications=(OURS, changed("other", HIGH, LOW, hours=3)),
+    anew = replace(made.resource_state, modifications=(OURS, changed("other", HIGH, LOW, hours=3)),
                    escalated_causes=state.escalated_causes)  # fmt: skip
-    assert isinstance(decide(replace(made, standing=anew)).answer, Escalate)
+    assert isinstance(decide(replace(made, resource_state=anew)).answer, Escalate)
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,15 @@ def test_after_the_wait_it_is_raised_again(
     hours: float, limits: dict[str, object], acts: bool
 ) -> None:
     at_first = replace(OURS, started_at=NOW - timedelta(days=10))
-    stand = standing(modifications=(at_first, changed("other", HIGH, LOW, hours=hours)))
-    answer = decide(evidence(rules=policy(mode=AUTO, **limits), stand=stand)).answer
+    stand = resource_state(modifications=(at_first, changed("other", HIGH, LOW, hours=hours)))
+    answer = decide(decision_input(rules=policy(mode=AUTO, **limits), stand=stand)).answer
     assert isinstance(answer, Act) is acts
 
 
 def owned(handling: CodeOwned) -> Decision:
     tags = (("headroom", "auto"), ("managed-by", "terraform"))
     seen = starved_gp3(vol=volume(tags=tags))
-    return decide(evidence(seen, rules=policy(infrastructure_as_code=handling)))
+    return decide(decision_input(seen, rules=policy(infrastructure_as_code=handling)))
 
 
 def test_by_default_what_code_owns_is_changed_and_the_record_says_what_to_write_back() -> None:
@@ -148,7 +148,7 @@ def test_by_default_what_code_owns_is_changed_and_the_record_says_what_to_write_
 
 
 def test_told_is_not_changed_and_its_owner_gets_the_values() -> None:
-    decision = owned(CodeOwned.TELL)
+    decision = owned(CodeOwned.NOTIFY)
     assert isinstance(decision.answer, Escalate)
     assert decision.answer.cause == Guardrail.INFRASTRUCTURE_AS_CODE.value
     assert "owned by Terraform" in decision.answer.remedy
@@ -158,11 +158,13 @@ def test_told_is_not_changed_and_its_owner_gets_the_values() -> None:
 def test_left_is_neither_changed_nor_told_of_nor_handed_over() -> None:
     decision = owned(CodeOwned.LEAVE)
     assert isinstance(decision.answer, Hold)
-    assert decision.answer.reason is Reason.BLOCKED_FOR_GOOD
+    assert decision.answer.reason is Reason.BLOCKED_PERMANENTLY
     assert decision.write_back == ()
 
 
 def test_a_volume_nobody_else_owns_has_nothing_to_write_back() -> None:
-    decision = decide(evidence(rules=policy(mode=AUTO, infrastructure_as_code=CodeOwned.LEAVE)))
+    decision = decide(
+        decision_input(rules=policy(mode=AUTO, infrastructure_as_code=CodeOwned.LEAVE))
+    )
     assert isinstance(decision.answer, Act)
     assert (decision.code_owner, decision.write_back) == (None, ())

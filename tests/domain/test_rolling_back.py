@@ -13,16 +13,26 @@ from hypothesis import strategies as st
 
 from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.decision import Decision, decide
-from headroom.domain.evidence import Evidence
+from headroom.domain.evidence import DecisionInput
 from headroom.domain.guardrails import GUARDRAILS
 from headroom.domain.limits import Mode
 from headroom.domain.plans import Plan
-from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RollbackAsked, RolledBack
+from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RollbackRequest, RolledBack
 from headroom.domain.resources import Configuration, Modification, ModificationState
-from headroom.domain.rolling_back import NOT_ASKED, decide_rollback, way_back
+from headroom.domain.rolling_back import EXEMPT_GUARDRAILS, decide_rollback, reversal
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail
-from tests.builders import NOW, activity, evidence, gp2, gp3, io, observation, policy, standing
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    io,
+    observation,
+    policy,
+    resource_state,
+)
 from tests.builders import volume as vol
 
 PLAIN, MADE = gp3(), gp3(100, 6000, 250)
@@ -30,21 +40,21 @@ CALM = activity([500.0] * 60)
 
 
 def change(origin: Configuration, target: Configuration) -> Plan:
-    answer = decide(evidence()).answer
+    answer = decide(decision_input()).answer
     assert isinstance(answer, Act)
     return replace(answer.plan, origin=origin, target=target)
 
 
-def asked(**changes: Any) -> RollbackAsked:
-    base = RollbackAsked(
-        decision_id="d0", asked_at=NOW, expires=NOW + timedelta(hours=24), who="alice"
+def asked(**changes: Any) -> RollbackRequest:
+    base = RollbackRequest(
+        decision_id="d0", requested_at=NOW, expires=NOW + timedelta(hours=24), who="alice"
     )
     return replace(base, **changes)
 
 
 def rolled(
     origin: Configuration = PLAIN, made: Configuration = MADE, *, now: Configuration | None = None,
-    wish: RollbackAsked | None = None, stand: dict[str, Any] | None = None,
+    wish: RollbackRequest | None = None, stand: dict[str, Any] | None = None,
     seen: dict[str, Any] | None = None, **limits: Any,
 ) -> Decision:  # fmt: skip
     """What is decided about the wish to undo `origin` -> `made` on a volume that is `now`."""
@@ -52,7 +62,7 @@ def rolled(
     rules = replace(policy(**{"mode": Mode.AUTO, **limits}), account_increase_usd=account)
     shown = replace(observation(CALM, vol(now or made, tags=())), **(seen or {}))
     known = {"enrolment_usd": Decimal(8), **(stand or {})}
-    told: Evidence = evidence(shown, rules=rules, stand=standing(**known))
+    told: DecisionInput = decision_input(shown, rules=rules, stand=resource_state(**known))
     return decide_rollback(told, wish or asked(), change(origin, made))
 
 
@@ -70,7 +80,7 @@ def rolled(
 def test_iops_throughput_and_type_go_back_and_the_size_stays(
     origin: Configuration, made: Configuration, now: Configuration, back: Configuration
 ) -> None:
-    assert way_back(change(origin, made), now) == back
+    assert reversal(change(origin, made), now) == back
 
 
 @pytest.mark.parametrize(
@@ -85,7 +95,7 @@ def test_iops_throughput_and_type_go_back_and_the_size_stays(
 def test_what_is_not_what_the_change_made_of_it_stays(
     origin: Configuration, made: Configuration, now: Configuration, why: str
 ) -> None:
-    assert why in str(way_back(change(origin, made), now))
+    assert why in str(reversal(change(origin, made), now))
     answer = rolled(origin, made, now=now).answer
     assert isinstance(answer, Escalate)
     assert why in answer.remedy
@@ -94,7 +104,7 @@ def test_what_is_not_what_the_change_made_of_it_stays(
 @given(st.integers(1, 16_384), st.integers(1, 16_384))
 def test_a_rollback_never_changes_the_size(before: int, after: int) -> None:
     origin, made = gp3(before), gp3(before, 6000, 250)
-    back = way_back(change(origin, made), replace(made, size_gib=max(before, after)))
+    back = reversal(change(origin, made), replace(made, size_gib=max(before, after)))
     assert isinstance(back, Configuration)
     assert back.size_gib == max(before, after)
 
@@ -162,7 +172,7 @@ def test_what_keeps_headroom_from_changing_its_mind_does_not_keep_people(
     decision = rolled(**case)
     assert isinstance(decision.answer, Act), decision.summary
     assert (decision.answer.reason, decision.answer.approval) == (Reason.ROLLED_BACK, None)
-    assert decision.rolls_back == "d0"
+    assert decision.rollback_of == "d0"
 
 
 def test_the_policy_by_itself_neither_uses_the_peoples_slots_nor_goes_without_approval() -> None:
@@ -183,7 +193,7 @@ def test_a_wish_that_is_still_blocked_when_it_expires_is_given_up() -> None:
 def test_all_guardrails_speak_and_those_without_a_say_say_so() -> None:
     (judgement,) = rolled().judgements
     assert [v.guardrail for v in judgement.verdicts] == [name for name, _ in GUARDRAILS]
-    assert {v.guardrail for v in judgement.verdicts if v.value == "a rollback"} == NOT_ASKED
+    assert {v.guardrail for v in judgement.verdicts if v.value == "a rollback"} == EXEMPT_GUARDRAILS
 
 
 def test_the_same_wish_on_the_same_evidence_is_the_same_decision() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.outlook import HOURS, Level, Outlook
-from headroom.domain.schedule import CHANGE_USD, LOCKED_HOURS, MOST_CHANGES, worth
+from headroom.domain.outlook import HOURS, Forecast, Level
+from headroom.domain.schedule import CHANGE_USD, LOCKED_HOURS, MOST_CHANGES, schedule_cost
 
 SHORT = 7
 """Hours in which anything can be changed, so that every schedule can be written down."""
@@ -33,12 +33,12 @@ class Day:
     def levels(self) -> tuple[Level, ...]:
         return tuple(Level(iops=1, mibps=1, usd_per_hour=usd) for usd in self.prices)
 
-    def worth(self, current: int = 0) -> tuple[float, tuple[float, ...], int | None]:
-        seen = Outlook(
+    def schedule_cost(self, current: int = 0) -> tuple[float, tuple[float, ...], int | None]:
+        seen = Forecast(
             reacting=self.reacting, locked=self.locked, reaction_usd=self.reaction_usd,
             seen=(0.0,) * len(self.prices),
         )  # fmt: skip
-        found = worth(
+        found = schedule_cost(
             seen, self.levels, current=current, reachable=self.reachable, free=self.free,
             usd_per_minute=self.usd_per_minute,
         )  # fmt: skip
@@ -103,7 +103,7 @@ def days(draw: st.DrawFn, levels: int = 3) -> Day:
 def test_what_staying_and_each_change_cost_is_the_best_of_every_schedule(
     day: Day, current: int
 ) -> None:
-    stay, change, _ = day.worth(current)
+    stay, change, _ = day.schedule_cost(current)
     assert stay == pytest.approx(day.best(None, current))
     for level, usd in enumerate(change):
         assert usd == pytest.approx(day.best(level, current))
@@ -114,7 +114,7 @@ def test_what_staying_and_each_change_cost_is_the_best_of_every_schedule(
 def test_the_next_change_is_the_first_hour_in_which_every_best_schedule_that_stays_changes(
     day: Day,
 ) -> None:
-    _, _, next_hour = day.worth()
+    _, _, next_hour = day.schedule_cost()
     for hour in range(1, SHORT):
         waits = [s for s in day.schedules(None) if all(to is None for to in s[:hour])]
         now = [c for s in waits if s[hour] is not None and (c := day.cost(s)) is not None]
@@ -140,15 +140,15 @@ def flat(minutes: Sequence[float], prices: Sequence[float], **changes: object) -
 @given(day=days())
 def test_one_slot_more_never_costs_more(day: Day) -> None:
     more = replace(day, free=tuple(n + 1 for n in day.free))
-    assert more.worth()[0] <= day.worth()[0] + 1e-9
-    for less, same in zip(more.worth()[1], day.worth()[1], strict=True):
+    assert more.schedule_cost()[0] <= day.schedule_cost()[0] + 1e-9
+    for less, same in zip(more.schedule_cost()[1], day.schedule_cost()[1], strict=True):
         assert less <= same + 1e-9
 
 
 def test_a_load_that_comes_at_eight_is_met_by_a_change_in_that_hour_and_not_before() -> None:
     rows = tuple((60.0, 0.0) if 8 <= hour < 12 else (0.0, 0.0) for hour in range(HOURS))
     day = flat((0, 0), (0.0, 0.05), reacting=rows, locked=rows)
-    stay, change, next_hour = day.worth()
+    stay, change, next_hour = day.schedule_cost()
     assert next_hour == 8
     assert stay == pytest.approx(4 * 0.05 + 2 * CHANGE_USD)  # up at eight, down again at noon
     assert change[1] > stay
@@ -167,7 +167,7 @@ def test_between_two_bursts_it_goes_down_only_where_that_pays(
     busy = (2, 3, 22, 23)
     rows = tuple((60.0, 0.0) if hour in busy else (0.0, 0.0) for hour in range(HOURS))
     day = flat((0, 0), (0.0, usd_per_hour), reacting=rows, locked=rows)
-    assert day.worth()[0] == pytest.approx(expected)
+    assert day.schedule_cost()[0] == pytest.approx(expected)
 
 
 def test_no_more_changes_are_planned_than_a_day_has_slots_for() -> None:
@@ -175,35 +175,37 @@ def test_no_more_changes_are_planned_than_a_day_has_slots_for() -> None:
     rows = tuple((60.0, 0.0) if hour in busy else (0.0, 0.0) for hour in range(HOURS))
     day = flat((0, 0), (0.0, 1.0), reacting=rows, locked=rows, free=(9,) * HOURS)
     up_down_up = 3 * CHANGE_USD
-    assert day.worth()[0] == pytest.approx(min(22 * 1.0 + CHANGE_USD, 17 * 1.0 + up_down_up))
+    assert day.schedule_cost()[0] == pytest.approx(
+        min(22 * 1.0 + CHANGE_USD, 17 * 1.0 + up_down_up)
+    )
 
 
 def test_a_change_that_saves_less_than_a_slot_is_worth_is_not_planned() -> None:
     tiny = flat((0, 0), (CHANGE_USD / 2 / HOURS, 0.0))
-    assert tiny.worth()[2] is None
-    assert tiny.worth()[1][1] > tiny.worth()[0]
+    assert tiny.schedule_cost()[2] is None
+    assert tiny.schedule_cost()[1][1] > tiny.schedule_cost()[0]
     enough = flat((0, 0), (CHANGE_USD * 2 / HOURS, 0.0))
-    assert enough.worth()[1][1] < enough.worth()[0]
+    assert enough.schedule_cost()[1][1] < enough.schedule_cost()[0]
 
 
 def test_what_may_not_be_reached_is_never_planned_for_later() -> None:
     rows = tuple((60.0, 0.0) if hour == 8 else (0.0, 0.0) for hour in range(HOURS))
     day = flat((0, 0), (0.0, 0.01), reacting=rows, locked=rows, reachable=(True, False))
-    stay, _, next_hour = day.worth()
+    stay, _, next_hour = day.schedule_cost()
     assert next_hour is None
     assert stay == pytest.approx(6.0)
 
 
 def test_without_a_slot_nothing_is_planned_and_nothing_ends_starvation() -> None:
     day = flat((10, 0), (0.0, 0.01), reacting=((2.0, 0.0),) * HOURS, free=(0,) * HOURS)
-    stay, _, next_hour = day.worth()
+    stay, _, next_hour = day.schedule_cost()
     assert next_hour is None
     assert stay == pytest.approx(24 * 10 * 0.1)
 
 
 def test_a_slot_that_frees_later_is_used_then() -> None:
     free = (0,) * 5 + (1,) * (HOURS - 5)
-    _, _, next_hour = flat((10, 0), (0.0, 0.01), free=free).worth()
+    _, _, next_hour = flat((10, 0), (0.0, 0.01), free=free).schedule_cost()
     assert next_hour == 5
 
 
@@ -212,6 +214,6 @@ def test_giving_back_now_pays_for_the_hours_in_which_no_raise_can_follow() -> No
     reacting = ((0.0, 4.0),) * HOURS
     locked = ((0.0, 40.0),) * HOURS
     day = flat((0, 0), (0.6, 0.0), reacting=reacting, locked=locked)
-    _, change, _ = day.worth()
+    _, change, _ = day.schedule_cost()
     held = LOCKED_HOURS * 40 * 0.1 + (HOURS - LOCKED_HOURS) * 4 * 0.1
     assert change[1] == pytest.approx(CHANGE_USD + held)

@@ -11,19 +11,26 @@ import pytest
 from headroom.domain.answers import Act, Escalate, Hold, Reason
 from headroom.domain.bookkeeping import after_decided
 from headroom.domain.decision import Decision, decide
-from headroom.domain.judged_again import Go, Withdraw, judge_again
+from headroom.domain.judged_again import Proceed, Withdrawal, revalidate
 from headroom.domain.limits import Mode
 from headroom.domain.observation import Observation
-from headroom.domain.requests import Asked, Declined
-from headroom.domain.resource_state import ResourceState
+from headroom.domain.requests import ApprovalRequest, Declined
+from headroom.domain.resource_state import StoredState
 from headroom.domain.resources import ModificationState, Span, ValidStorage, VolumeType
-from headroom.domain.standing import Standing
-from headroom.domain.traffic import InFlight, Traffic
+from headroom.domain.standing import ResourceState
+from headroom.domain.traffic import ConcurrencyState, InFlight
 from headroom.domain.verdicts import Guardrail
-from headroom.domain.waiting import waiting_of
+from headroom.domain.waiting import queue_entry_of
 from headroom.domain.windows import parse_window
 from headroom.serialization import decision_from_json, decision_to_json
-from tests.builders import NOW, activity, database_policy, evidence, modification, standing
+from tests.builders import (
+    NOW,
+    activity,
+    database_policy,
+    decision_input,
+    modification,
+    resource_state,
+)
 from tests.domain.databases import rds
 from tests.domain.filling import GP3, facts, filling, steadily
 
@@ -31,15 +38,15 @@ GROW = {"mode": Mode.AUTO, "grow_space": True}
 
 
 def decided(
-    seen: Observation | None = None, stand: Standing | None = None, **limits: object
+    seen: Observation | None = None, stand: ResourceState | None = None, **limits: object
 ) -> Decision:
     rules = database_policy(**{**GROW, **limits})
-    return decide(evidence(seen or filling(), rules=rules, stand=stand))
+    return decide(decision_input(seen or filling(), rules=rules, stand=stand))
 
 
 def blocking(decision: Decision) -> set[Guardrail]:
     assert isinstance(decision.answer, Hold | Escalate), decision.summary
-    plan = decision.answer.would_take
+    plan = decision.answer.proposed_plan
     judged = next(j for j in decision.judgements if j.plan == plan)
     return {v.guardrail for v in judged.blocking}
 
@@ -47,7 +54,7 @@ def blocking(decision: Decision) -> set[Guardrail]:
 def test_a_database_that_fills_is_grown_once_for_the_horizon_and_nothing_else_is_changed() -> None:
     decision = decided()
     assert isinstance(decision.answer, Act), decision.summary
-    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+    assert decision.answer.reason is Reason.LOW_FREE_SPACE
     plan = decision.answer.plan
     assert plan.target == rds(GP3, 231)
     assert plan.price_change_usd == pytest.approx(Decimal("3.565"))
@@ -67,27 +74,27 @@ def test_without_the_owners_word_nothing_grows_and_the_owner_hears_of_it_when_it
     assert near.answer.cause == "space_growth"
     assert "grow_space is not set" in near.answer.remedy
     # Permission to grow for IOPS is none to grow for space.
-    also = decided(filling(free=steadily(4.0, 2.0)), grow_space=False, growth=True)
-    assert isinstance(also.answer, Escalate)
+    extra_target = decided(filling(free=steadily(4.0, 2.0)), grow_space=False, growth=True)
+    assert isinstance(extra_target.answer, Escalate)
 
 
 def test_in_observe_it_is_shown_what_would_be_done() -> None:
     decision = decided(mode=Mode.OBSERVE)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.OBSERVE_ONLY
-    assert decision.answer.would_take is not None
-    assert decision.answer.would_take.target.size_gib == 231
+    assert decision.answer.proposed_plan is not None
+    assert decision.answer.proposed_plan.target.size_gib == 231
 
 
 def test_space_is_told_once_until_there_is_enough_again() -> None:
     tight = filling(free=steadily(4.0, 2.0))
     first = decided(tight, grow_space=False)
-    state = after_decided(ResourceState(), first, None)
+    state = after_decided(StoredState(), first, None)
     assert state.escalated_causes == ("space_growth",)
-    told = standing(escalated_causes=state.escalated_causes)
+    told = resource_state(escalated_causes=state.escalated_causes)
     again = decided(tight, told, grow_space=False)
     assert isinstance(again.answer, Hold)
-    assert again.answer.reason is Reason.SPACE_RUNS_OUT
+    assert again.answer.reason is Reason.LOW_FREE_SPACE
     assert after_decided(state, again, None).escalated_causes == ("space_growth",)
     enough = decided(filling(free=lambda _: 60.0), told, grow_space=False)
     assert after_decided(state, enough, None).escalated_causes == ()
@@ -125,7 +132,7 @@ def test_what_stands_in_the_way_for_good_is_told(
 ) -> None:
     decision = decided(seen, **limits)
     assert isinstance(decision.answer, Escalate), decision.summary
-    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+    assert decision.answer.reason is Reason.LOW_FREE_SPACE
     assert {g.value for g in blocking(decision)} == guardrails
     assert "full by" in decision.summary
 
@@ -133,7 +140,7 @@ def test_what_stands_in_the_way_for_good_is_told(
 def test_a_full_copy_is_priced_and_left_to_a_person() -> None:
     decision = decided(filling(rds(GP3, 370), steadily(20, 2)))
     assert isinstance(decision.answer, Escalate)
-    plan = decision.answer.would_take
+    plan = decision.answer.proposed_plan
     assert plan is not None
     assert plan.full_copy
     assert (plan.target.size_gib, plan.target.iops) == (420, 12_000)
@@ -174,7 +181,7 @@ def test_a_full_database_is_for_a_person_and_loud() -> None:
 
 
 def test_the_owner_hears_once_more_when_it_is_a_day_from_being_full() -> None:
-    told = standing(escalated_causes=("space_max_size",))
+    told = resource_state(escalated_causes=("space_max_size",))
     far = decided(filling(free=steadily(10.0, 2.0)), told, max_size_gib=210)
     assert isinstance(far.answer, Hold), far.summary
     near = decided(filling(free=steadily(1.5, 2.0)), told, max_size_gib=210)
@@ -188,10 +195,10 @@ def test_a_person_who_was_asked_or_said_no_hears_that_it_will_be_full_today() ->
         seen = filling(free=steadily(1.5 if soon else 10.0, 2.0))
         first = decided(seen, mode=Mode.APPROVE)
         assert isinstance(first.answer, Act)
-        asking = standing(asking=asked_of(first))
-        waits = decided(seen, asking, mode=Mode.APPROVE)
+        approval_request = resource_state(approval_request=asked_of(first))
+        waits = decided(seen, approval_request, mode=Mode.APPROVE)
         assert isinstance(waits.answer, Escalate if soon else Hold), waits.summary
-        told = replace(asking, escalated_causes=("space_approval_today",))
+        told = replace(approval_request, escalated_causes=("space_approval_today",))
         again = decided(seen, told, mode=Mode.APPROVE)
         assert isinstance(again.answer, Hold)
         assert again.answer.reason is Reason.AWAITING_APPROVAL
@@ -205,10 +212,10 @@ def test_a_no_to_growth_holds_for_any_growth_and_is_none_to_what_the_load_wants(
         decision_id="0" * 20, at=NOW, until=NOW + timedelta(days=1), target=alone.target,
         price_change_usd=alone.price_change_usd, rejected=True,
     )  # fmt: skip
-    busy = decided(starving(45.0, 4.0), standing(declined=(no,)), **WIDE)
+    busy = decided(starving(45.0, 4.0), resource_state(declined=(no,)), **WIDE)
     assert isinstance(busy.answer, Act), busy.summary
     assert not busy.answer.plan.grows
-    soon = decided(starving(3.0, 4.0), standing(declined=(no,)), **WIDE)
+    soon = decided(starving(3.0, 4.0), resource_state(declined=(no,)), **WIDE)
     assert isinstance(soon.answer, Escalate), soon.summary
     assert soon.answer.cause == "space_approval_today"
 
@@ -219,12 +226,12 @@ def test_while_a_person_is_asked_about_growth_nothing_else_takes_its_place() -> 
     first = decided(roomy, **dear)
     assert isinstance(first.answer, Act)
     assert (first.answer.plan.only_for_space, first.answer.approval is not None) == (True, True)
-    waits = decided(roomy, standing(asking=asked_of(first)), **dear)
+    waits = decided(roomy, resource_state(approval_request=asked_of(first)), **dear)
     assert isinstance(waits.answer, Hold)
     assert waits.answer.reason is Reason.AWAITING_APPROVAL
     alone = decided(filling(rds(GP3, 500, 20_000, 500), lambda _: 200.0), **dear)
     assert isinstance(alone.answer, Act)
-    assert alone.answer.reason is Reason.GIVING_BACK  # what would have taken its place
+    assert alone.answer.reason is Reason.SCALING_DOWN  # what would have taken its place
 
 
 def test_rds_cannot_grow_what_it_works_on_and_the_owner_hears_of_it() -> None:
@@ -249,14 +256,14 @@ def test_what_is_low_and_not_clear_is_told_and_nothing_is_grown_for_it() -> None
     assert decision.answer.cause == "space_unclear"
     plenty = decided(filling(free=lambda h: None if h < 2 else 60.0))
     assert isinstance(plenty.answer, Hold)
-    assert plenty.answer.reason is Reason.SPACE_UNCLEAR
+    assert plenty.answer.reason is Reason.FREE_SPACE_UNCERTAIN
 
 
-def asked_of(decision: Decision) -> Asked:
+def asked_of(decision: Decision) -> ApprovalRequest:
     assert isinstance(decision.answer, Act)
     plan = decision.answer.plan
-    return Asked(
-        decision_id=decision.decision_id, asked_at=decision.at, expires=NOW + timedelta(hours=8),
+    return ApprovalRequest(
+        decision_id=decision.decision_id, requested_at=decision.at, expires=NOW + timedelta(hours=8),
         origin=plan.origin, target=plan.target, price_change_usd=plan.price_change_usd,
         approved_at=NOW, approved_by="sam",
     )  # fmt: skip
@@ -270,19 +277,19 @@ def test_growth_that_a_person_agreed_to_is_done_though_a_little_more_was_filled_
 ) -> None:
     rules = database_policy(mode=Mode.APPROVE, grow_space=True)
     before = filling(rds(kind, 200, iops), steadily(20.5, 2.0))
-    decision = decide(evidence(before, rules=rules))
-    later = evidence(filling(rds(kind, 200, iops), steadily(19.0, 2.0)), rules=rules)
-    again = judge_again(later, decision, asked_of(decision))
-    assert isinstance(again, Go), again
-    enough = evidence(filling(rds(kind, 200, iops), lambda _: 90.0), rules=rules)
-    assert isinstance(judge_again(enough, decision, asked_of(decision)), Withdraw)
+    decision = decide(decision_input(before, rules=rules))
+    later = decision_input(filling(rds(kind, 200, iops), steadily(19.0, 2.0)), rules=rules)
+    again = revalidate(later, decision, asked_of(decision))
+    assert isinstance(again, Proceed), again
+    enough = decision_input(filling(rds(kind, 200, iops), lambda _: 90.0), rules=rules)
+    assert isinstance(revalidate(enough, decision, asked_of(decision)), Withdrawal)
 
 
 def test_a_window_holds_growth_and_the_owner_hears_if_it_opens_too_late() -> None:
     sunday = parse_window("Sun 00:00-04:00 UTC")  # it is Monday noon
     slow = decided(filling(free=steadily(20.5, 2.0)), change_windows=(sunday,))
     assert isinstance(slow.answer, Hold), slow.summary
-    assert slow.answer.reason is Reason.BLOCKED_FOR_NOW
+    assert slow.answer.reason is Reason.BLOCKED_TEMPORARILY
     assert slow.answer.until is not None
     fast = decided(filling(free=steadily(8.0, 2.0)), change_windows=(sunday,))
     assert isinstance(fast.answer, Escalate), fast.summary
@@ -313,11 +320,11 @@ def test_one_change_gives_both_space_and_what_the_load_wants() -> None:
     target = decision.answer.plan.target
     assert target.size_gib > 550
     assert (target.iops or 0) > 12_000
-    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+    assert decision.answer.reason is Reason.LOW_FREE_SPACE
 
 
 def test_nothing_but_space_is_changed_while_a_database_is_about_to_be_full() -> None:
-    told = standing(escalated_causes=("space_max_size_today",))
+    told = resource_state(escalated_causes=("space_max_size_today",))
     decision = decided(starving(3.0, 8.0), told, max_size_gib=500, **WIDE)
     assert isinstance(decision.answer, Hold), decision.summary
     assert all(
@@ -341,15 +348,15 @@ def test_our_own_change_in_flight_holds_growth() -> None:
 
 
 def test_what_is_about_to_be_full_goes_before_what_starves_less_long() -> None:
-    places = Traffic(in_flight=tuple(
+    places = ConcurrencyState(in_flight=tuple(
         InFlight(resource=f"r{n}", decision_id=f"{n}", since=NOW, zone="us-east-1b")
         for n in range(20)
     ))  # fmt: skip
     ranks = []
     for free in (20.5, 1.5):
-        decision = decided(filling(free=steadily(free, 2.0)), standing(traffic=places))
+        decision = decided(filling(free=steadily(free, 2.0)), resource_state(concurrency=places))
         assert isinstance(decision.answer, Hold), decision.summary
-        waits = waiting_of(decision)
+        waits = queue_entry_of(decision)
         assert waits is not None
         ranks.append((waits.starved_minutes, waits.rank))
     assert ranks[0][0] == 0

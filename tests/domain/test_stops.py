@@ -12,29 +12,31 @@ from headroom.domain.bookkeeping import after_closed, after_step
 from headroom.domain.guardrails import judge
 from headroom.domain.outcome import Refusal, Refused
 from headroom.domain.records import Step
-from headroom.domain.resource_state import ResourceState
-from headroom.domain.standings import standing_of
+from headroom.domain.resource_state import StoredState
+from headroom.domain.standings import resource_state_of
 from headroom.domain.stops import (
-    ENDLESS,
-    FAILS,
+    FAILURE_STEPS,
+    INDEFINITE,
     MAX_ACCOUNT_FAILURES,
     MAX_FAILURES,
-    WORKS,
-    AccountStops,
+    SUCCESS_STEPS,
+    AccountStopState,
     Pause,
-    account_after,
-    account_closed,
+    account_after_breaker_closed,
+    account_state_after,
     in_force,
 )
 from headroom.domain.verdicts import Guardrail
-from tests.builders import NOW, standing
+from tests.builders import NOW, resource_state
 from tests.domain.test_guardrails import case
 
 MINUTE = timedelta(minutes=1)
 DENIED = {"outcome": Refused(refusal=Refusal.DENIED, code="C", message="no", retry_at=None)}
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(sorted({*FAILS, *WORKS, Step.STALE, Step.UNKNOWN, Step.DIVERGED})),
+        st.sampled_from(
+            sorted({*FAILURE_STEPS, *SUCCESS_STEPS, Step.STALE, Step.UNKNOWN, Step.DIVERGED})
+        ),
         st.booleans(),
     ),
     max_size=40,
@@ -52,13 +54,13 @@ def body(step: Step, waits: bool) -> dict[str, object]:
 def test_the_accounts_breaker_opens_at_the_first_run_of_failures_that_is_long_enough(
     steps: list[tuple[Step, bool]],
 ) -> None:
-    account, run, opened = AccountStops(), 0, None
+    account, run, opened = AccountStopState(), 0, None
     for number, (step, waits) in enumerate(steps):
         at = NOW + number * MINUTE
         told = body(step, waits)
-        account = account_after(account, "account#1", step, at=at, body=told, why="no")
-        fails = step in FAILS and not (step is Step.REFUSED and waits)
-        run = run + 1 if fails else 0 if step in WORKS else run
+        account = account_state_after(account, "account#1", step, at=at, body=told, why="no")
+        fails = step in FAILURE_STEPS and not (step is Step.REFUSED and waits)
+        run = run + 1 if fails else 0 if step in SUCCESS_STEPS else run
         if run >= MAX_ACCOUNT_FAILURES and opened is None:
             opened = at
         assert account.failures_in_a_row == run
@@ -69,7 +71,7 @@ def test_the_accounts_breaker_opens_at_the_first_run_of_failures_that_is_long_en
 def test_a_volumes_breaker_once_open_stays_open_whatever_follows(
     steps: list[tuple[Step, bool]],
 ) -> None:
-    state, opened = ResourceState(), None
+    state, opened = StoredState(), None
     for number, (step, waits) in enumerate(steps):
         at = NOW + number * MINUTE
         state = after_step(state, "d", step, at=at, body=body(step, waits), due_at=None)
@@ -84,9 +86,9 @@ def test_a_volumes_breaker_once_open_stays_open_whatever_follows(
 
 
 def test_a_state_from_before_there_were_breakers_blocks_and_can_be_closed() -> None:
-    old = ResourceState(failures_in_a_row=MAX_FAILURES + 2)
-    known = standing_of(old, account_micro_usd=0, stops=AccountStops(), now=NOW)
-    assert Guardrail.FAILURES in {v.guardrail for v in judge(case(standing=known)).blocking}
+    old = StoredState(failures_in_a_row=MAX_FAILURES + 2)
+    known = resource_state_of(old, account_micro_usd=0, stop_state=AccountStopState(), now=NOW)
+    assert Guardrail.FAILURES in {v.guardrail for v in judge(case(resource_state=known)).blocking}
     assert after_closed(old, NOW).failures_in_a_row == 0
 
 
@@ -103,7 +105,7 @@ def test_a_state_from_before_there_were_breakers_blocks_and_can_be_closed() -> N
 def test_time_closes_no_breaker(
     changes: dict[str, object], guardrail: Guardrail | None, temporary: bool | None
 ) -> None:
-    blocking = judge(case(standing=standing(**changes))).blocking
+    blocking = judge(case(resource_state=resource_state(**changes))).blocking
     assert [v.guardrail for v in blocking] == ([] if guardrail is None else [guardrail])
     for verdict in blocking:
         assert (verdict.clears_at, verdict.temporary) == (None, temporary)
@@ -111,16 +113,16 @@ def test_time_closes_no_breaker(
 
 
 def test_only_what_is_open_can_be_closed() -> None:
-    calm = AccountStops(failures_in_a_row=3)
-    assert account_closed(calm, NOW) is calm
+    calm = AccountStopState(failures_in_a_row=3)
+    assert account_after_breaker_closed(calm, NOW) is calm
     account = calm
     for _ in range(MAX_ACCOUNT_FAILURES):
-        account = account_after(account, "a", Step.REFUSED, at=NOW, body=DENIED, why="no")
-    assert account_closed(account, NOW) == AccountStops(closed_at=NOW)
+        account = account_state_after(account, "a", Step.REFUSED, at=NOW, body=DENIED, why="no")
+    assert account_after_breaker_closed(account, NOW) == AccountStopState(closed_at=NOW)
 
 
 @pytest.mark.parametrize(
-    ("until", "on"), [(NOW + MINUTE, True), (NOW, False), (NOW - MINUTE, False), (ENDLESS, True)]
+    ("until", "on"), [(NOW + MINUTE, True), (NOW, False), (NOW - MINUTE, False), (INDEFINITE, True)]
 )
 def test_a_pause_is_in_force_until_its_instant(until: object, on: bool) -> None:
     pause = Pause(until=until, since=NOW - MINUTE, who="alice")  # type: ignore[arg-type]

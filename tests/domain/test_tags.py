@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.limits import NARROWER, WEIGHED, Limits, Mode, TagsMay, narrower, no_wider
+from headroom.domain.limits import (
+    NARROWER,
+    TRADE_OFF_SETTINGS,
+    Limits,
+    Mode,
+    TagsMay,
+    narrower,
+    no_wider,
+)
 from headroom.domain.policy import EffectiveLimits, Policy, limits_for
 from headroom.domain.policy_fields import FRIENDLY, PRESETS
 from headroom.domain.resources import VolumeType
@@ -38,7 +46,7 @@ TEXTS = {
     "give_back_after_days": st.sampled_from(["0", "1", "7", "14"]),
     "min_iops": st.integers(0, 256_000).map(str),
     "min_throughput_mibps": st.integers(0, 4_000).map(str),
-    "infrastructure_as_code": st.sampled_from(["act", "tell", "leave"]),
+    "infrastructure_as_code": st.sampled_from(["act", "notify", "leave"]),
     "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
     "approve_above_usd_per_month": st.sampled_from(["never", "0", "12.5", "1000"]),
     "approval_expires": st.integers(1, 10_080).map(lambda m: f"{m}m"),
@@ -146,7 +154,7 @@ def test_what_would_also_lower_more_is_a_tags_to_change_only_where_nothing_is_lo
     assert no_wider(lower.limits, rules.defaults)
 
 
-@pytest.mark.parametrize("field", sorted(WEIGHED))
+@pytest.mark.parametrize("field", sorted(TRADE_OFF_SETTINGS))
 def test_less_of_what_is_weighed_is_wider_wherever_something_may_be_lowered(field: str) -> None:
     usual = Limits()
     less = replace(usual, **{field: getattr(usual, field) / 2})

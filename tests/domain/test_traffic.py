@@ -13,26 +13,26 @@ from headroom.domain.answers import Hold
 from headroom.domain.decision import decide
 from headroom.domain.guardrails import GUARDRAILS
 from headroom.domain.guardrails.case import Case
-from headroom.domain.queue_place import Waiting
+from headroom.domain.queue_place import QueueEntry
 from headroom.domain.quotas import BY_NAME, QUOTAS, quota_limit
 from headroom.domain.resources import VolumeType
 from headroom.domain.traffic import (
     HOUR,
     LONGEST,
     BlastRadius,
+    ConcurrencyState,
     InFlight,
     Settling,
-    Traffic,
-    after_begun,
-    after_ended,
-    counted,
-    hour_frees_at,
-    room,
+    after_change_ended,
+    after_change_started,
+    available_concurrency,
+    hourly_limit_clears_at,
+    quota_usage,
 )
 from headroom.domain.verdicts import Guardrail, Verdict
-from headroom.domain.waiting import waiting_of
+from headroom.domain.waiting import queue_entry_of
 from headroom.domain.windows import parse_window
-from tests.builders import NOW, evidence, gp2, gp3, io, policy, ref, standing
+from tests.builders import NOW, decision_input, gp2, gp3, io, policy, ref, resource_state
 from tools.guardrail_entries import Base
 from tools.guardrails import base_case
 
@@ -47,9 +47,9 @@ def change(number: int, zone: str = "a", minutes: int = 0, **more: object) -> In
     return replace(base, **more)  # type: ignore[arg-type]
 
 
-def quota(case: Case, *under_way: InFlight, **traffic: object) -> Verdict:
-    seen = replace(Traffic(in_flight=under_way), **traffic)  # type: ignore[arg-type]
-    held = replace(case, standing=replace(case.standing, traffic=seen))
+def quota(case: Case, *under_way: InFlight, **concurrency: object) -> Verdict:
+    seen = replace(ConcurrencyState(in_flight=under_way), **concurrency)  # type: ignore[arg-type]
+    held = replace(case, resource_state=replace(case.resource_state, concurrency=seen))
     return RULES[Guardrail.REGIONAL_QUOTA](held)
 
 
@@ -72,7 +72,7 @@ def planned(origin: object, target: object) -> Case:
 def test_a_change_counts_towards_the_quotas_of_the_old_type_and_the_new(
     origin: object, target: object, counts: dict[str, int]
 ) -> None:
-    assert dict(counted(origin, target)) == counts  # type: ignore[arg-type]
+    assert dict(quota_usage(origin, target)) == counts  # type: ignore[arg-type]
 
 
 def test_aws_s_own_numbers_are_the_defaults_and_the_owners_go_before_them() -> None:
@@ -108,27 +108,27 @@ def test_a_change_that_alone_is_above_a_quota_is_blocked_for_good_and_says_what_
 
 
 def test_changes_that_settle_are_summed_up_by_the_hour() -> None:
-    traffic = Traffic()
+    concurrency = ConcurrencyState()
     for number in range(30):
         begun = change(number, counts=(("gp3_gib", 10),))
-        traffic = after_begun(traffic, begun)
-        traffic = after_ended(
-            traffic, f"d{number}", NOW + timedelta(minutes=number), landed=True,
+        concurrency = after_change_started(concurrency, begun)
+        concurrency = after_change_ended(
+            concurrency, f"d{number}", NOW + timedelta(minutes=number), landed=True,
             nothing_done=False, completed=False, quota_full_until=None, types=(),
         )  # fmt: skip
-    assert len(traffic.settling) == 1
-    assert traffic.taken("gp3_gib", "", NOW + timedelta(hours=6)) == 300
-    assert traffic.taken("gp3_gib", "", NOW + timedelta(hours=7)) == 0
-    later = after_begun(traffic, replace(change(99), since=NOW + timedelta(hours=8)))
+    assert len(concurrency.settling) == 1
+    assert concurrency.taken("gp3_gib", "", NOW + timedelta(hours=6)) == 300
+    assert concurrency.taken("gp3_gib", "", NOW + timedelta(hours=7)) == 0
+    later = after_change_started(concurrency, replace(change(99), since=NOW + timedelta(hours=8)))
     assert later.settling == ()
 
 
 def test_the_hour_frees_when_the_oldest_that_is_too_many_is_an_hour_old() -> None:
     starts = tuple(NOW - timedelta(minutes=m) for m in (61, 50, 40, 30))
-    traffic = Traffic(starts=starts)
-    assert hour_frees_at(traffic, 4, NOW) is None
-    assert hour_frees_at(traffic, 3, NOW) == NOW + timedelta(minutes=10)
-    assert hour_frees_at(traffic, 1, NOW) == NOW + timedelta(minutes=30)
+    concurrency = ConcurrencyState(starts=starts)
+    assert hourly_limit_clears_at(concurrency, 4, NOW) is None
+    assert hourly_limit_clears_at(concurrency, 3, NOW) == NOW + timedelta(minutes=10)
+    assert hourly_limit_clears_at(concurrency, 1, NOW) == NOW + timedelta(minutes=30)
 
 
 ENTRIES = st.lists(
@@ -143,20 +143,20 @@ ENTRIES = st.lists(
 def test_there_is_room_exactly_when_the_guardrails_would_allow_one_more(
     under_way: list[InFlight], in_flight: int, per_az: int, per_hour: int
 ) -> None:
-    traffic = Traffic(
+    concurrency = ConcurrencyState(
         in_flight=tuple(under_way), starts=tuple(sorted(change.since for change in under_way))
     )
     limits = BlastRadius(
         max_in_flight=in_flight, max_in_flight_per_az=per_az, max_changes_per_hour=per_hour
     )
-    found = room(traffic, limits, NOW)
+    found = available_concurrency(concurrency, limits, NOW)
     case = base_case(Base.RAISE)
     zone = "a"
     volume = replace(case.observation.volume, availability_zone=zone)
     held = replace(
         case,
         observation=replace(case.observation, volume=volume),
-        standing=replace(case.standing, traffic=traffic),
+        resource_state=replace(case.resource_state, concurrency=concurrency),
         policy=replace(case.policy, max_in_flight=in_flight, max_in_flight_per_az=per_az,
                        max_changes_per_hour=per_hour),
     )  # fmt: skip
@@ -168,11 +168,11 @@ def test_there_is_room_exactly_when_the_guardrails_would_allow_one_more(
         )
     )  # fmt: skip
     assert allowed is (found.free > 0 and zone not in found.full_zones)
-    assert all(c.since > NOW - LONGEST for c in traffic.others("", NOW))
+    assert all(c.since > NOW - LONGEST for c in concurrency.others("", NOW))
 
 
 WAITS = st.builds(
-    Waiting,
+    QueueEntry,
     since=st.integers(0, 10**6).map(lambda s: NOW + timedelta(seconds=s)),
     starved_minutes=st.integers(0, 200_000),
 )
@@ -180,9 +180,9 @@ WAITS = st.builds(
 
 @given(WAITS, WAITS)
 def test_the_rank_sorts_by_starved_minutes_and_then_by_how_long_one_waits(
-    one: Waiting, other: Waiting
+    one: QueueEntry, other: QueueEntry
 ) -> None:
-    def key(w: Waiting) -> tuple[int, datetime]:
+    def key(w: QueueEntry) -> tuple[int, datetime]:
         return -min(w.starved_minutes, 99_999), w.since
 
     assert (one.rank < other.rank) is (key(one) < key(other))
@@ -190,28 +190,34 @@ def test_the_rank_sorts_by_starved_minutes_and_then_by_how_long_one_waits(
 
 def test_who_waits_for_more_than_places_and_hours_is_in_no_queue() -> None:
     closed = {"change_windows": (parse_window("Sun 00:00-24:00 UTC"),)}
-    waits = decide(evidence(rules=policy(**closed)))
+    waits = decide(decision_input(rules=policy(**closed)))
     assert isinstance(waits.answer, Hold)
-    place = waiting_of(waits)
+    place = queue_entry_of(waits)
     assert place is not None
     assert place.not_before == waits.answer.until
     assert place.starved_minutes == waits.demand.pressed_minutes > 0
     again = decide(
-        evidence(rules=policy(**closed), stand=standing(waiting_since=NOW - timedelta(hours=3)))
+        decision_input(
+            rules=policy(**closed), stand=resource_state(queued_since=NOW - timedelta(hours=3))
+        )
     )
-    assert waiting_of(again) == replace(place, since=NOW - timedelta(hours=3))
-    slots = standing(retry_not_before=NOW + timedelta(minutes=30))
-    assert waiting_of(decide(evidence(rules=policy(**closed), stand=slots))) is None
-    assert waiting_of(decide(evidence())) is None
+    assert queue_entry_of(again) == replace(place, since=NOW - timedelta(hours=3))
+    slots = resource_state(retry_not_before=NOW + timedelta(minutes=30))
+    assert queue_entry_of(decide(decision_input(rules=policy(**closed), stand=slots))) is None
+    assert queue_entry_of(decide(decision_input())) is None
 
 
 def test_which_place_is_missing_is_no_news() -> None:
     rules = replace(policy(), max_in_flight=1, max_changes_per_hour=1)
-    others = Traffic(in_flight=(change(1),))
-    begun = Traffic(starts=(NOW - timedelta(minutes=5),))
+    others = ConcurrencyState(in_flight=(change(1),))
+    begun = ConcurrencyState(starts=(NOW - timedelta(minutes=5),))
     signatures = {
-        decide(evidence(rules=rules, stand=standing(traffic=traffic))).signature
-        for traffic in (others, begun, Traffic(in_flight=others.in_flight, starts=begun.starts))
+        decide(decision_input(rules=rules, stand=resource_state(concurrency=concurrency))).signature
+        for concurrency in (
+            others,
+            begun,
+            ConcurrencyState(in_flight=others.in_flight, starts=begun.starts),
+        )
     }
     assert {s.blocking for s in signatures} == {("places",)}
     assert len(signatures) == 1

@@ -10,7 +10,7 @@ from headroom.domain.answers import Act, Reason
 from headroom.domain.decision import decide
 from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
-from tests.builders import evidence, gp2, gp3, io, policy, starved_gp3, volume
+from tests.builders import decision_input, gp2, gp3, io, policy, starved_gp3, volume
 
 EVERY = tuple(catalogue_prices("us-east-1").gib)
 ORIGINS = (gp2(400), gp3(400), io(VolumeType.IO1, 400, 3_000), io(VolumeType.IO2, 400, 3_000))
@@ -32,7 +32,7 @@ def test_a_type_without_a_price_is_never_proposed(
     origin: Configuration, missing: VolumeType
 ) -> None:
     seen = starved_gp3(vol=volume(origin))
-    decision = decide(evidence(seen, rules=policy(types=EVERY), prices=lacking(missing)))
+    decision = decide(decision_input(seen, rules=policy(types=EVERY), prices=lacking(missing)))
     if origin.volume_type is missing:
         assert not isinstance(decision.answer, Act)
         assert decision.answer.reason is Reason.PRICE_UNKNOWN

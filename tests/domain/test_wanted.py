@@ -131,18 +131,18 @@ def test_more_is_never_less_likely_to_suffice(
         floor=floor, least=floor, likely=floor * (1 + excess), upper=floor * 16, censored=True,
         evident=floor * (1 + excess), weight=weight,
     )  # fmt: skip
-    low, high = (each.chance_within(rate, 1.2) for rate in sorted(rates))
+    low, high = (each.probability_within(rate, 1.2) for rate in sorted(rates))
     assert 0 <= low <= high <= 1
-    assert each.chance_within(floor * 0.99, 1.2) == 0
-    assert each.chance_within(floor * 16, 1.2) == 1
+    assert each.probability_within(floor * 0.99, 1.2) == 0
+    assert each.probability_within(floor * 16, 1.2) == 1
 
 
 def test_evidence_moves_the_chance_to_where_it_points() -> None:
     blind = Estimate(floor=3_000, likely=5_400, upper=48_000, censored=True)
     told = replace(blind, likely=4_000, evident=4_000, weight=0.9)
-    assert blind.chance_within(6_000, 1.2) == pytest.approx(1 - 2**-1.2)
-    assert told.chance_within(3_500, 1.2) < 0.1
-    assert told.chance_within(4_400, 1.2) > 0.9
+    assert blind.probability_within(6_000, 1.2) == pytest.approx(1 - 2**-1.2)
+    assert told.probability_within(3_500, 1.2) < 0.1
+    assert told.probability_within(4_400, 1.2) > 0.9
 
 
 def same_hour(*levels: float) -> Observation:
@@ -161,7 +161,7 @@ def test_the_same_hours_of_earlier_days_tell_how_much_is_wanted() -> None:
     demand = estimate(same_hour(5_000, 5_200, 4_900))
     assert demand.iops.likely == demand.iops.least == 5_000
     assert demand.confidence > estimate(same_hour(1_000, 1_000, 1_000)).confidence
-    assert "3 earlier days" in demand.evidence
+    assert "3 earlier days" in demand.basis
 
 
 def test_earlier_days_below_the_limit_leave_the_usual_excess() -> None:
@@ -188,8 +188,8 @@ def test_a_short_burst_inside_the_minute_leaves_no_backlog() -> None:
 def test_a_demand_without_pressure_is_what_was_served() -> None:
     demand: Demand = estimate(observation(activity([400.0] * 60 + [900.0] * 10)))
     assert demand.iops.likely == demand.iops.upper == 900
-    assert demand.chance_within(iops=900, mibps=125) == 1.0
-    assert demand.evidence == ""
+    assert demand.probability_within(iops=900, mibps=125) == 1.0
+    assert demand.basis == ""
 
 
 def without(seen: Observation, name: str) -> Observation:

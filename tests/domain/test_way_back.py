@@ -14,8 +14,18 @@ from headroom.domain.limits import Mode
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.standing import KnownModification
 from headroom.domain.verdicts import Guardrail, Verdict
-from headroom.domain.way_back import lowered_from
-from tests.builders import NOW, activity, evidence, gp3, io, observation, policy, standing, volume
+from headroom.domain.way_back import reduced_from
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp3,
+    io,
+    observation,
+    policy,
+    resource_state,
+    volume,
+)
 from tests.domain.earlier import history
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
@@ -45,7 +55,9 @@ def idle(
     if hole:
         minutes = [300.0] * 34 + [None] * 140 + [300.0] * 6
     seen = observation(activity(minutes), volume(configuration), history=told)
-    return decide(evidence(seen, stand=standing(modifications=known), rules=policy(**limits)))
+    return decide(
+        decision_input(seen, stand=resource_state(modifications=known), rules=policy(**limits))
+    )
 
 
 def said(decision: Decision, guardrail: Guardrail, target: Configuration = LOW) -> Verdict:
@@ -93,7 +105,7 @@ def test_nothing_is_lowered_that_the_limits_would_not_give_back(
     origin: Configuration, limits: dict[str, object], allowed: bool
 ) -> None:
     decision = idle(origin, **limits)
-    verdict = said(decision, Guardrail.GIVE_BACK_WAY_BACK)
+    verdict = said(decision, Guardrail.GIVE_BACK_REVERSIBLE)
     assert verdict.allows == allowed
     assert allowed or not lowers(decision)
 
@@ -112,7 +124,9 @@ def loop(known: tuple[KnownModification, ...], **limits: object) -> Decision:
         ),
         volume(LOW), history=history(lambda _: 300.0, days=5.2),
     )  # fmt: skip
-    return decide(evidence(seen, stand=standing(modifications=known), rules=policy(**limits)))
+    return decide(
+        decision_input(seen, stand=resource_state(modifications=known), rules=policy(**limits))
+    )
 
 
 def test_a_closed_loop_gets_back_what_we_took_from_it_and_nothing_else() -> None:
@@ -128,25 +142,25 @@ def test_a_closed_loop_gets_back_what_we_took_from_it_and_nothing_else() -> None
 
 def test_a_cooldown_never_keeps_us_from_raising_what_we_lowered() -> None:
     rules = policy(cooldown_minutes=240)
-    stand = standing(last_act_at=NOW - timedelta(hours=3))
+    stand = resource_state(last_act_at=NOW - timedelta(hours=3))
     seen = observation(
         activity([300.0] * 160 + [3_000.0] * 20, queue=[0.5] * 160 + [60.0 + 20 * i for i in range(20)],
                  iops_check=[0.0] * 160 + [1.0] * 20),
         volume(LOW),
     )  # fmt: skip
-    blocked = decide(evidence(seen, stand=stand, rules=rules))
+    blocked = decide(decision_input(seen, stand=stand, rules=rules))
     assert not isinstance(blocked.answer, Act)
     ours = replace(stand, modifications=(change(3, "headroom"),))
-    assert isinstance(decide(evidence(seen, stand=ours, rules=rules)).answer, Act)
+    assert isinstance(decide(decision_input(seen, stand=ours, rules=rules)).answer, Act)
 
 
 def test_only_our_own_latest_change_that_lowered_is_a_way_back() -> None:
     ours = change(5, "headroom")
-    assert lowered_from((ours,), LOW) == HIGH
-    assert lowered_from((ours, change(2, "other", HIGH, LOW)), LOW) is None
-    assert lowered_from((change(5, "headroom", LOW, HIGH),), HIGH) is None
-    assert lowered_from((ours,), HIGH) is None
-    assert lowered_from((), LOW) is None
+    assert reduced_from((ours,), LOW) == HIGH
+    assert reduced_from((ours, change(2, "other", HIGH, LOW)), LOW) is None
+    assert reduced_from((change(5, "headroom", LOW, HIGH),), HIGH) is None
+    assert reduced_from((ours,), HIGH) is None
+    assert reduced_from((), LOW) is None
 
 
 def test_who_gives_nothing_back_is_not_looked_at_again_for_it() -> None:

@@ -12,13 +12,13 @@ from headroom.domain.diagnose import diagnose
 from headroom.domain.estimate import estimate
 from headroom.domain.limits import Limits
 from headroom.domain.observation import Observation
-from headroom.domain.past import past
+from headroom.domain.past import load_history
 from headroom.domain.planner import candidates
 from headroom.domain.plans import Plan
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.situation import Situation
-from headroom.domain.weigh import Weighed, weigh
+from headroom.domain.weigh import ValuedPlans, value_plans
 from tests.builders import NOW, REGION, activity, gp2, gp3, instance, io, observation, volume
 from tests.domain.earlier import Load, history, nightly
 
@@ -31,7 +31,7 @@ def situation(seen: Observation, *, starts: tuple[float, ...] = (), **limits: ob
     prices = catalogue_prices(REGION)
     return Situation(
         observation=seen,
-        past=past(seen, (), least_iops=3_000, least_mibps=125),
+        load_history=load_history(seen, (), least_iops=3_000, least_mibps=125),
         demand=demand,
         diagnosis=diagnose(seen, demand),
         limits=replace(Limits(), **limits),  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def pressed(minutes: int, load: Load | None = None, **changes: object) -> Observ
     return observation(recent, volume(LOW), history=told, **changes)
 
 
-def best(found: Weighed) -> Plan:
+def best(found: ValuedPlans) -> Plan:
     return found.plans[0]
 
 
@@ -80,7 +80,7 @@ def best(found: Weighed) -> Plan:
 def test_a_change_is_planned_for_when_it_is_needed_and_a_slot_is_there(
     starts: tuple[float, ...], earliest: int, latest: int
 ) -> None:
-    found = weigh(situation(calm(), starts=starts))
+    found = value_plans(situation(calm(), starts=starts))
     if found.next_change is None:
         assert earliest > 14
         return
@@ -90,10 +90,10 @@ def test_a_change_is_planned_for_when_it_is_needed_and_a_slot_is_there(
 def test_the_last_free_slot_is_kept_for_the_night_rather_than_spent_on_a_small_saving() -> None:
     """2 % less IOPS now, or the raise at two o'clock: with one slot left it is one or the other."""
     a_little_more = gp3(400, 3_400, 125)
-    with_slots = weigh(situation(calm(a_little_more)))
-    with_one = weigh(situation(calm(a_little_more), starts=(1, 2)))
+    with_slots = value_plans(situation(calm(a_little_more)))
+    with_one = value_plans(situation(calm(a_little_more), starts=(1, 2)))
 
-    def worth_of_lowering(found: Weighed) -> float:
+    def worth_of_lowering(found: ValuedPlans) -> float:
         return next(p.value_usd_per_day for p in found.plans if p.target == LOW)
 
     assert worth_of_lowering(with_one) < worth_of_lowering(with_slots)
@@ -104,7 +104,7 @@ def test_the_last_free_slot_is_kept_for_the_night_rather_than_spent_on_a_small_s
 
 
 def test_the_longer_pressure_lasts_the_longer_it_is_expected_to() -> None:
-    ended = [best(weigh(situation(pressed(m)))).ended_minutes_per_day for m in (3, 20, 90)]
+    ended = [best(value_plans(situation(pressed(m)))).relieved_minutes_per_day for m in (3, 20, 90)]
     assert ended[0] < ended[1] < ended[2]
 
 
@@ -116,7 +116,7 @@ def test_where_load_like_this_was_always_short_less_is_expected_of_it() -> None:
         return 6_000.0 if at.hour in (8, 9, 10, 20, 21, 22) else 900.0
 
     def of_the_episode(load: Load) -> float:
-        found = weigh(situation(pressed(4, load), relief_value_usd_per_minute=0.01))
+        found = value_plans(situation(pressed(4, load), relief_value_usd_per_minute=0.01))
         raised = [p for p in found.plans if p.capability.sustained_iops >= 6_000]
         return max(p.value_usd_per_day for p in raised)
 
@@ -126,13 +126,13 @@ def test_where_load_like_this_was_always_short_less_is_expected_of_it() -> None:
 def test_a_minute_that_is_worth_more_makes_every_relief_worth_more() -> None:
     values = []
     for usd in (0.01, 0.1, 1.0):
-        found = weigh(situation(pressed(20), relief_value_usd_per_minute=usd))
+        found = value_plans(situation(pressed(20), relief_value_usd_per_minute=usd))
         values.append(max(p.value_usd_per_day for p in found.plans))
     assert values[0] < values[1] < values[2]
 
 
 def test_one_pressed_minute_is_an_accident() -> None:
-    found = weigh(situation(pressed(1)))
+    found = value_plans(situation(pressed(1)))
     assert all(p.value_usd_per_day < 0 or p.price_change_usd <= 0 for p in found.plans)
 
 
@@ -140,7 +140,7 @@ def test_one_pressed_minute_is_an_accident() -> None:
 
 
 def test_nothing_is_weighed_where_the_instance_is_the_limit() -> None:
-    found = weigh(situation(pressed(30, nightly, instance=instance(baseline_iops=3_000))))
+    found = value_plans(situation(pressed(30, nightly, instance=instance(baseline_iops=3_000))))
     assert found.plans == ()
     assert found.next_change is None
     assert found.known_days == pytest.approx(5.2, abs=0.01)
@@ -152,8 +152,8 @@ def test_what_the_instance_cannot_carry_ends_nothing() -> None:
 
     def ended(baseline_iops: int) -> float:
         seen = calm(now=at, instance=instance(baseline_iops=baseline_iops))
-        plans = weigh(situation(seen)).plans
-        return max(p.ended_minutes_per_day for p in plans if (p.target.iops or 0) >= 9_000)
+        plans = value_plans(situation(seen)).plans
+        return max(p.relieved_minutes_per_day for p in plans if (p.target.iops or 0) >= 9_000)
 
     assert ended(5_000) < 0.75 * ended(40_000)
 
@@ -162,7 +162,7 @@ def test_what_the_instance_cannot_carry_ends_nothing() -> None:
 def test_a_quiet_volume_of_a_type_that_is_only_left_is_let_be(kind: VolumeType) -> None:
     quiet = Configuration(volume_type=kind, size_gib=500, iops=None, throughput_mibps=None)
     seen = observation(activity([5.0] * 180), volume(quiet), history=history(lambda _: 5.0, days=3))
-    assert weigh(situation(seen)).plans == ()
+    assert value_plans(situation(seen)).plans == ()
 
 
 # --- candidates

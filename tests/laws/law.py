@@ -39,8 +39,8 @@ QUIET = {
 LANDED = (Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED)
 WORKED = (Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE, Step.RETURNED)
 ROLLBACKS_ARE_SPARED = frozenset({
-    "types", "largest_step", "give_back", "give_back_data", "give_back_calm", "give_back_slot",
-    "give_back_way_back", "worth_it", "data", "instance_limit", "cooldown", "reverted",
+    "types", "largest_step", "give_back", "give_back_data", "give_back_stabilization", "give_back_slot",
+    "give_back_reversible", "cost_benefit", "data", "instance_limit", "cooldown", "reverted",
     "rolled_back",
 })  # fmt: skip
 """Limits that are on what Headroom thinks of by itself; docs/rollback.md."""
@@ -142,7 +142,7 @@ class Law:
                 served.document = self.world.document
                 for shown in served.shown.values():
                     shown.allowed = permit(served.document, shown.view.volume, shown.asked)
-            case "standings", "standing":
+            case "state_store", "resource_state":
                 self._stood(served, args[0])
             case "metrics", "activity":
                 served.shown[args[0].volume.ref].activity = answer[0]
@@ -195,7 +195,7 @@ class Law:
         if ref in self.broken:
             told.append("failures")
         if self.world.now < self.quiet_until.get(ref, self.world.now):
-            told.append("back_off")
+            told.append("retry_backoff")
         return tuple(told)
 
     # Decisions
@@ -212,7 +212,7 @@ class Law:
             self._tell(decision, found)
             return
         found += allowed.closed(decision.at)
-        if allowed.needs_a_person(more) and decision.rolls_back not in self.wished:
+        if allowed.needs_a_person(more) and decision.rollback_of not in self.wished:
             found.append("approval: a person must agree, and is not asked")
         self._tell(decision, found)
 
@@ -223,7 +223,7 @@ class Law:
         found = broken_limits(shown.allowed, plan.origin, plan.target)
         found += [f"{each}: stopped when it was decided" for each in shown.stopped]
         if shown.allowed.values is not None:
-            reserve = 0 if decision.rolls_back in self.wished else shown.allowed["slots_reserve"]
+            reserve = 0 if decision.rollback_of in self.wished else shown.allowed["slots_reserve"]
             found += self._dear(
                 shown.allowed, plan.origin, plan.target, shown.owner, shown.others_usd
             )
@@ -232,13 +232,13 @@ class Law:
             found += self._fought(ref, shown, plan.origin, plan.target)
         found += self._not_ours(shown, plan.origin)
         if plan.value_usd_per_day < 0:
-            found.append(f"worth_it: {plan.value_usd_per_day}")
+            found.append(f"cost_benefit: {plan.value_usd_per_day}")
         vain = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin) and _pressed(
             shown.activity
         )
         if shown.on == "unknown" or (shown.on == "bound" and vain):
             found.append(f"instance_limit: the instance is {shown.on}")
-        if decision.rolls_back is not None:
+        if decision.rollback_of is not None:
             found = [one for one in found if one.split(":")[0] not in ROLLBACKS_ARE_SPARED]
         return found
 
@@ -247,7 +247,7 @@ class Law:
         if origin != volume.configuration:
             found.append(f"stale: decided from {origin}, shown {volume.configuration}")
         if volume.managed_by or volume.on_outpost:
-            found.append("other_owner: it is not ours to change")
+            found.append("managed_elsewhere: it is not ours to change")
         if volume.multi_attach or len(volume.instance_ids) > 1:
             found.append("multi_attach: it is shared")
         if change is not None and change.in_flight:
@@ -376,7 +376,7 @@ class Law:
             found.append(f"give_back_data: {seen} days seen, {least} asked for")
         clear = _clear_minutes(activity)
         if clear < CALM_MINUTES:
-            found.append(f"give_back_calm: {clear} clear minutes")
+            found.append(f"give_back_stabilization: {clear} clear minutes")
         return found
 
     # Intents, outcomes, changes
@@ -402,7 +402,7 @@ class Law:
         name, more = decision.decision_id, act.plan.price_change_usd
         if name not in self.asked_usd and not allowed.needs_a_person(more):
             return []
-        if decision.rolls_back in self.wished:
+        if decision.rollback_of in self.wished:
             return []
         if name not in self.approved:
             return ["approval: nobody agreed"]
@@ -450,7 +450,7 @@ class Law:
         decision_id = served.intents[ref]
         self.by_decision[decision_id] = start
         decision = self.world.ledger.decision(decision_id)
-        if decision.rolls_back is not None:
+        if decision.rollback_of is not None:
             held.undone += [each for each in held.ours if each[2] == origin]
             self.rolled_back[ref] = start
         allowed = served.shown[ref].allowed
@@ -460,7 +460,7 @@ class Law:
         )
         if allowed.values is not None and held.failed is None:
             found += self._dear(allowed, origin, target, held.owner, others)
-        if decision.rolls_back is not None:
+        if decision.rollback_of is not None:
             found = [one for one in found if one.split(":")[0] not in ROLLBACKS_ARE_SPARED]
         self._tell(decision, [f"{one} (AWS took it)" for one in found])
 
@@ -504,14 +504,14 @@ class Law:
         ledger = self.world.ledger
         total = Decimal(0)
         for ref in self.refs():
-            standing = ledger.standing(ref, self.world.now)
-            total += standing.own_increase_usd
+            resource_state = ledger.resource_state(ref, self.world.now)
+            total += resource_state.resource_increase_usd
             true = self.world.increase(ref.resource_id) if self._exists(ref) else Decimal(0)
-            if true > standing.own_increase_usd + CENT:
+            if true > resource_state.resource_increase_usd + CENT:
                 raise Broken(f"books: {ref.resource_id} costs ${true} more, counted as "
-                             f"${standing.own_increase_usd}")  # fmt: skip
+                             f"${resource_state.resource_increase_usd}")  # fmt: skip
         for ref in self.refs():
-            counted = ledger.standing(ref, self.world.now).account_increase_usd
+            counted = ledger.resource_state(ref, self.world.now).account_increase_usd
             if counted != total:
                 raise Broken(f"books: the account counts ${counted}, its volumes ${total}")
             break
@@ -526,14 +526,18 @@ class Law:
         """After all faults are over and enough time has passed: nothing is left hanging."""
         ledger, now = self.world.ledger, self.world.now
         for ref in self.refs():
-            standing = ledger.standing(ref, now)
-            chain, asked, wish = standing.open_chain, standing.asking, standing.rollback
+            resource_state = ledger.resource_state(ref, now)
+            chain, asked, wish = (
+                resource_state.open_chain,
+                resource_state.approval_request,
+                resource_state.rollback,
+            )
             if asked is not None and now - asked.expires > LATE:
                 raise Broken(f"liveness: {asked} waits for ever")
             if wish is not None and now - wish.expires > GIVE_UP + LATE:
                 raise Broken(f"liveness: {wish} waits for ever")
             if chain is not None and now - chain.since > GIVE_UP:
-                raise Broken(f"liveness: {standing.open_chain} is open for ever")
+                raise Broken(f"liveness: {resource_state.open_chain} is open for ever")
             if chain is None and ledger._state(ref).reserved:
                 raise Broken(f"liveness: {ref.resource_id} keeps {ledger._state(ref).reserved}")
         if late := ledger.due(now - LATE, 10):

@@ -31,7 +31,7 @@ HELD_BY = {
     Guardrail.REGIONAL_QUOTA: "AWS refuses; the trials have no quotas",
     Guardrail.DATABASE_STATE: "the trials have no databases",
     Guardrail.PENDING_CHANGES: "the trials have no databases",
-    Guardrail.SIZE_OWNER: "the trials have no databases",
+    Guardrail.STORAGE_AUTOSCALING: "the trials have no databases",
     Guardrail.FULL_COPY: "the trials have no databases",
     Guardrail.FREE_SPACE: "the trials have no databases",
 }  # fmt: skip

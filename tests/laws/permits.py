@@ -29,7 +29,7 @@ ACCOUNT_USD = 2_000
 MODES = ("off", "observe", "approve", "auto")
 FEWER = ("max_iops", "max_throughput_mibps", "max_size_gib", "largest_step",
          "price_increase_usd_per_month", "approve_above_usd_per_month")  # fmt: skip
-CODE = ("leave", "tell", "act")
+CODE = ("leave", "notify", "act")
 MORE = ("slots_reserve", "give_back_after_days", "min_iops", "min_throughput_mibps")
 MOST_DURABLE = "io2"
 SLOTS = 4
@@ -198,5 +198,5 @@ def _broken_floors(allowed: Permit, origin: Configuration, target: Configuration
     above = now.sustained_iops > allowed["max_iops"]
     above = above or (origin.throughput_mibps or 0) > allowed["max_throughput_mibps"]
     if back or above:
-        found.append(f"give_back_way_back: {origin} could not be reached again")
+        found.append(f"give_back_reversible: {origin} could not be reached again")
     return found

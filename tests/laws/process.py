@@ -12,9 +12,9 @@ from headroom.ports.storage import ReadFailed
 from tests.laws.law import Law, Served
 from tests.laws.world import World
 
-PORTS = ("storage", "metrics", "ledger", "standings", "scan", "archive", "policies", "prices")
+PORTS = ("storage", "metrics", "ledger", "state_store", "scan", "archive", "policies", "prices")
 WRITES = frozenset(
-    {"decided", "intend", "intend_together", "append", "looked", "forget", "saw_modifications"}
+    {"decided", "intend", "intend_together", "append", "reconciled", "forget", "save_modifications"}
 )
 LONGEST = timedelta(minutes=14)
 """No function lives longer: what stalls it for more has killed it."""
@@ -53,7 +53,7 @@ class Process:
     @property
     def ports(self) -> Ports:
         world, ledger = self.world, self.world.ledger
-        behind = {"ledger": ledger, "standings": ledger, "scan": ledger, "archive": ledger}
+        behind = {"ledger": ledger, "state_store": ledger, "scan": ledger, "archive": ledger}
         watched = {name: _Port(self, name, behind.get(name, world)) for name in PORTS}
         return Ports(**watched, notifier=world)  # type: ignore[arg-type]
 
@@ -67,7 +67,7 @@ class Process:
                 self.do(each)
             if self.world.now - began > LONGEST:
                 raise Crash
-        write = port in ("ledger", "standings") and name in WRITES
+        write = port in ("ledger", "state_store") and name in WRITES
         if write and trouble.lose_before is not None and self.calls >= trouble.lose_before:
             self.trouble = Trouble(crash_after=trouble.crash_after)
             raise ReadFailed("the ledger did not answer, and had not done it")

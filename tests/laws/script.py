@@ -50,7 +50,7 @@ ASKED = {
     "relief_value_usd_per_minute": (0.01, 0.1, 1, 10), "headroom_percent": (0, 10, 100),
     "give_back": (True, True, False), "give_back_after_days": (0, 1, 3),
     "min_iops": (0, 3_000, 6_000, 13_000), "min_throughput_mibps": (0, 200, 500),
-    "infrastructure_as_code": ("act", "tell", "leave"), "revert_wait": ("0m", "300m", "10080m"),
+    "infrastructure_as_code": ("act", "notify", "leave"), "revert_wait": ("0m", "300m", "10080m"),
     "approve_above_usd_per_month": (0, 1, 20), "approval_expires": ("30m", "480m"),
     "roll_back_ineffective": (True, False),
     "change_windows": ([], [], *([each] for each in WINDOWS), list(WINDOWS)[:2]),
@@ -385,7 +385,7 @@ class Stage:
         made = sorted(self.law.by_decision)
         if made:
             name = made[number % len(made)]
-            said = self.world.ledger.ask_rollback(name, at=self.world.now, who="alice")
+            said = self.world.ledger.request_rollback(name, at=self.world.now, who="alice")
             if isinstance(said, Record):
                 self.law.wished.add(name)
 
@@ -393,7 +393,7 @@ class Stage:
         name, age, trouble = rest if kind != "level" else (None, 0, rest[0])
         claims = {"alarm": Claim.PRESSURE, "event": Claim.MODIFICATION}
         signal = Signal(
-            event_id="e", claim=claims.get(kind, Claim.LOOK_AT_CONTRIBUTORS),
+            event_id="e", claim=claims.get(kind, Claim.CHECK_CONTRIBUTORS),
             ref=None if name is None else ref(name), alarm_name="all", muted=False, detail="",
             claimed_at=self.world.now - timedelta(minutes=age),
         )  # fmt: skip
@@ -418,7 +418,7 @@ class Stage:
             world.now = max(world.now + timedelta(minutes=1), min(due or last, last))
             self.do(("sweep", QUIET))
             states = [world.ledger._state(each) for each in self.law.refs()]
-            if not any(s.chain or s.asking or s.rollback for s in states):
+            if not any(s.chain or s.approval_request or s.rollback for s in states):
                 break
         world.now += timedelta(minutes=30)
         self.do(("sweep", QUIET))

@@ -182,9 +182,9 @@ def test_nothing_is_sent_that_anybody_forbids_and_nothing_stays_open(
         world.later(minutes=20)
         world.looks()
     assert service.wrong == ()
-    standing = world.ledger.standing(ORDERS, world.now)
-    assert standing.open_chain is None
-    assert standing.own_increase_usd == standing.account_increase_usd
+    resource_state = world.ledger.resource_state(ORDERS, world.now)
+    assert resource_state.open_chain is None
+    assert resource_state.resource_increase_usd == resource_state.account_increase_usd
     for record in world.ledger.by_resource(
         ORDERS.arn, since=ORDERS_BEGAN - timedelta(days=1), until=world.now + timedelta(days=1)
     ):

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headroom.adapters.rds_shapes import Told, instance
+from headroom.adapters.rds_shapes import ReportedInstance, instance
 from headroom.domain.limits import Mode
 from headroom.domain.observation import VolumeActivity
 from headroom.domain.pricing import catalogue_prices
@@ -38,12 +38,12 @@ class Watched(RdsService):
     broken: list[str] = field(default_factory=list)
     """What a call broke: raised there, it would be taken for an answer of RDS."""
     stage: Databases | None = None
-    after_look: Callable[[int], None] = lambda _: None
+    after_reconcile: Callable[[int], None] = lambda _: None
     """What somebody else does once such a look was answered."""
 
     def describe_db_instances(self, **asked: Any) -> Mapping[str, Any]:
         answer = deepcopy(super().describe_db_instances(**asked))
-        self.after_look(self.looks)
+        self.after_reconcile(self.looks)
         return answer
 
     def modify_db_instance(self, **sent: Any) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ class Watched(RdsService):
             self.broken.append("it used a slot and changed nothing")
             return
         self.hold(not full_copy(before, target), "RDS copies all data")
-        prices, base = catalogue_prices(REGION), ledger.standing(ORDERS, now).enrolment_usd
+        prices, base = catalogue_prices(REGION), ledger.resource_state(ORDERS, now).enrolment_usd
         most = prices.monthly(before) if base is None else base + MOST_USD
         self.hold(prices.monthly(target) <= max(most, prices.monthly(before)), "too dear")
         name = shape["DbiResourceId"]
@@ -84,7 +84,7 @@ class Watched(RdsService):
         self.hold(intended >= len(self.sent), "it was not intended on the record first")
 
 
-def told(shape: dict[str, Any]) -> Told:
+def told(shape: dict[str, Any]) -> ReportedInstance:
     return instance(shape, account_id=ACCOUNT, region=REGION)
 
 
@@ -169,7 +169,7 @@ def after_a_look(change: Callable[[Databases], None], look: int) -> Callable[[Da
                 change(stage)
 
         assert isinstance(stage.service, Watched)
-        stage.service.after_look = after
+        stage.service.after_reconcile = after
 
     return plan
 

@@ -20,7 +20,7 @@ from headroom.domain.limits import Mode
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import EBS_TYPES, VolumeType
 from headroom.policy_text import default_policy, parse_policy
-from tests.builders import evidence, gp3, policy, starved_gp3, volume
+from tests.builders import decision_input, gp3, policy, starved_gp3, volume
 from tests.laws.permits import ACCOUNT_USD, DEFAULTS
 from tests.laws.process import Process, Trouble
 from tests.laws.script import QUIET, SHAPES, Event, Script, Stage, script
@@ -70,8 +70,8 @@ def test_nothing_is_ever_changed_in_a_fleet_that_nobody_tagged(first: int) -> No
         assert (stage.law.acts, stage.law.changes) == (0, 0)
         assert stage.world.ledger.waiting(stage.world.now) == ()
         for ref in stage.law.refs():
-            standing = stage.world.ledger.standing(ref, stage.world.now)
-            assert (standing.account_increase_usd, standing.enrolment_usd) == (0, None)
+            resource_state = stage.world.ledger.resource_state(ref, stage.world.now)
+            assert (resource_state.account_increase_usd, resource_state.enrolment_usd) == (0, None)
 
 
 def test_what_it_would_have_done_is_on_record_all_the_same() -> None:
@@ -118,9 +118,9 @@ def test_the_same_load_is_acted_on_once_somebody_asks_for_it() -> None:
     """So the tests above can fail."""
     rules, _ = shipped()
     assert not isinstance(
-        decide(evidence(starved_gp3(vol=volume(tags=())), rules=rules)).answer, Act
+        decide(decision_input(starved_gp3(vol=volume(tags=())), rules=rules)).answer, Act
     )
-    assert isinstance(decide(evidence(starved_gp3(vol=volume()), rules=rules)).answer, Act)
+    assert isinstance(decide(decision_input(starved_gp3(vol=volume()), rules=rules)).answer, Act)
 
 
 @pytest.mark.parametrize("seed", range(1, 30, 2))

@@ -199,12 +199,14 @@ def test_widening_a_limit_never_blocks_what_was_allowed(field: str, data: st.Dat
 def test_a_wider_limit_for_the_account_never_blocks_what_was_allowed(
     one: Decimal, other: Decimal, others: Decimal, own: Decimal
 ) -> None:
-    standing = replace(RAISING.standing, account_increase_usd=others + own, own_increase_usd=own)
+    resource_state = replace(
+        RAISING.resource_state, account_increase_usd=others + own, resource_increase_usd=own
+    )
 
     def allows(limit: Decimal) -> bool:
         policy = replace(RAISING.policy, account_increase_usd=limit)
         return RULES[Guardrail.PRICE_PER_ACCOUNT](
-            replace(RAISING, policy=policy, standing=standing)
+            replace(RAISING, policy=policy, resource_state=resource_state)
         ).allows
 
     assert allows(max(one, other)) or not allows(min(one, other))

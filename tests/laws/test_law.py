@@ -20,7 +20,7 @@ from tests.laws.script import Script, play, script, shortest
 
 RUNS = int(os.environ.get("LAW_RUNS", "120"))
 FIRST = int(os.environ.get("LAW_FROM", "0"))
-AT_ONCE = 20
+BATCH_LIMIT = 20
 
 
 def breaks(found: Script) -> str | None:
@@ -42,9 +42,9 @@ def judged(seed: int) -> Law | str:
 
 
 @pytest.mark.explores
-@pytest.mark.parametrize("first", range(FIRST, FIRST + RUNS, AT_ONCE))
+@pytest.mark.parametrize("first", range(FIRST, FIRST + RUNS, BATCH_LIMIT))
 def test_no_act_ever_exceeds_any_limit_in_any_mode_after_any_crash(first: int) -> None:
-    for seed in range(first, min(first + AT_ONCE, FIRST + RUNS)):
+    for seed in range(first, min(first + BATCH_LIMIT, FIRST + RUNS)):
         if isinstance(judged(seed), str):
             least = shortest(script(seed), lambda fewer: breaks(fewer) is not None)
             pytest.fail(f"trial {seed}: {breaks(least)}\n{pformat(least, width=120)}")

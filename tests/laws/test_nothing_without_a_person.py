@@ -18,7 +18,7 @@ from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
 from headroom.domain.outcome import Outcome, Refusal, Refused, Unknown
 from headroom.domain.records import Record, Step, broken_link
-from headroom.domain.requests import DAY, MOST_UNANSWERED
+from headroom.domain.requests import DAY, MAX_UNANSWERED
 from headroom.proving.targets import ModificationRefused
 from tests.application.stage import Stage, calm, starving
 from tests.builders import NOW, activity, gp3, policy, ref, volume
@@ -78,7 +78,7 @@ def answer(step: Step, pick: int) -> Event:
     def event(world: World) -> None:
         world.people += 1
         name = world.asked_for(sorted(world.chains()), pick)
-        waiting = world.stage.ledger.standing(ref(), world.stage.now).asking
+        waiting = world.stage.ledger.resource_state(ref(), world.stage.now).approval_request
         if waiting is not None and pick % 4:
             name = waiting.decision_id
         world.stage.ledger.answer(name, step, at=world.stage.now, who=f"person {world.people}")
@@ -103,18 +103,18 @@ def rollback(pick: int) -> Event:
             for name, chain in sorted(world.chains().items())
             if Step.APPLIED in {r.step for r in chain}
         ]
-        world.stage.ledger.ask_rollback(
+        world.stage.ledger.request_rollback(
             world.asked_for(done, pick), at=world.stage.now, who="a person"
         )
 
     return event
 
 
-def rules(mode: Mode, above: int | None, by_itself: bool) -> Event:
+def rules(mode: Mode, above: int | None, automatic_rollback: bool) -> Event:
     def event(world: World) -> None:
         world.stage.rules = policy(
             mode=mode, approve_above_usd=None if above is None else Decimal(above),
-            roll_back_ineffective=by_itself, revert_wait_minutes=0, max_iops=9_000,
+            roll_back_ineffective=automatic_rollback, revert_wait_minutes=0, max_iops=9_000,
         )  # fmt: skip
 
     return event
@@ -209,8 +209,8 @@ def test_whatever_happens_nothing_is_done_that_nobody_agreed_to(events: list[Eve
         event(world)
         agreed(world, {mode_before, mode(world)})
         in_order(world)
-    assert world.stage.ledger.standing(ref(), world.stage.now).asking is None
-    assert world.stage.ledger.standing(ref(), world.stage.now).rollback is None
+    assert world.stage.ledger.resource_state(ref(), world.stage.now).approval_request is None
+    assert world.stage.ledger.resource_state(ref(), world.stage.now).rollback is None
     assert world.stage.ledger.waiting(world.stage.now) == ()
 
 
@@ -232,7 +232,7 @@ def agreed(world: World, modes: set[Mode]) -> None:
         body = json.loads(intended.body)
         approved = [r for r in chain[: steps.index(Step.INTENDED)] if r.step is Step.APPROVED]
         if decision.answer.approval is None:
-            wished = decision.rolls_back is not None and wished_by_a_person(world, decision)
+            wished = decision.rollback_of is not None and wished_by_a_person(world, decision)
             assert decision.effective.limits.mode is Mode.AUTO or wished
             assert modes & {Mode.AUTO} or wished
             continue
@@ -250,8 +250,8 @@ def from_to(plan: dict[str, object]) -> tuple[object, object]:
 
 
 def wished_by_a_person(world: World, decision: Decision) -> bool:
-    asked = world.stage.ledger.by_outcome("rollback_asked", **EVER)
-    return any(json.loads(r.body)["decision_id"] == decision.rolls_back for r in asked)
+    asked = world.stage.ledger.by_outcome("rollback_requested", **EVER)
+    return any(json.loads(r.body)["decision_id"] == decision.rollback_of for r in asked)
 
 
 def in_order(world: World) -> None:
@@ -260,15 +260,17 @@ def in_order(world: World) -> None:
     chains = world.chains()
     assert all(broken_link(chain) is None for chain in chains.values())
     open_now = [c for c in chains.values() if c[-1].step in (Step.AWAITING, Step.APPROVED)]
-    standing = stage.ledger.standing(ref(), stage.now)
+    resource_state = stage.ledger.resource_state(ref(), stage.now)
     assert len(open_now) <= 1
     assert [c[0].decision_id for c in open_now] == (
-        [] if standing.asking is None else [standing.asking.decision_id]
+        []
+        if resource_state.approval_request is None
+        else [resource_state.approval_request.decision_id]
     )
-    if standing.asking is not None or standing.rollback is not None:
+    if resource_state.approval_request is not None or resource_state.rollback is not None:
         assert stage.ledger.next_due() is not None, "it would wait for ever"
     unanswered = sorted(
         r.at for c in chains.values() for r in c if r.step in (Step.REJECTED, Step.EXPIRED)
     )
-    pairs = zip(unanswered, unanswered[MOST_UNANSWERED:], strict=False)
+    pairs = zip(unanswered, unanswered[MAX_UNANSWERED:], strict=False)
     assert all(late - early >= DAY for early, late in pairs)

@@ -13,7 +13,7 @@ from headroom.domain.decision import Decision, decide
 from headroom.domain.limits import Mode
 from headroom.domain.rds_catalogue import band_of, full_copy, why_refused
 from headroom.domain.resources import Configuration, VolumeType
-from tests.builders import activity, database_policy, evidence
+from tests.builders import activity, database_policy, decision_input
 from tests.domain.databases import rds
 from tests.domain.filling import facts, filling
 
@@ -73,8 +73,8 @@ def test_growth_for_space_keeps_every_limit(
         return min(float(size), max(0.0, size * (share + daily * hours / 24)))
 
     seen = filling(storage, free, days=days, about=about, load=BUSY if busy else None)
-    decision: Decision = decide(evidence(seen, rules=database_policy(**limits)))
-    assert decision == decide(evidence(seen, rules=database_policy(**limits)))
+    decision: Decision = decide(decision_input(seen, rules=database_policy(**limits)))
+    assert decision == decide(decision_input(seen, rules=database_policy(**limits)))
     for judged in decision.judgements:
         assert judged.plan.target.size_gib >= size
     if not isinstance(decision.answer, Act):

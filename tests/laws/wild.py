@@ -13,7 +13,7 @@ from headroom.domain.catalogue import capability
 from headroom.domain.plans import Plan
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 from headroom.domain.situation import Situation
-from headroom.domain.weigh import NOTHING_WEIGHED, Weighed
+from headroom.domain.weigh import NO_VALUED_PLANS, ValuedPlans
 
 WISHES = 5
 KINDS = (VolumeType.GP3, VolumeType.GP3, VolumeType.GP2, VolumeType.IO1, VolumeType.IO2)
@@ -22,19 +22,19 @@ KINDS = (VolumeType.GP3, VolumeType.GP3, VolumeType.GP2, VolumeType.IO1, VolumeT
 @contextmanager
 def wild_plans() -> Iterator[None]:
     """Within it, decisions choose among plans drawn at random, valid or not."""
-    sane = evidence.weigh
-    evidence.weigh = _weigh
+    sane = evidence.value_plans
+    evidence.value_plans = _weigh
     try:
         yield
     finally:
-        evidence.weigh = sane
+        evidence.value_plans = sane
 
 
-def _weigh(situation: Situation) -> Weighed:
+def _weigh(situation: Situation) -> ValuedPlans:
     seen = situation.observation
     draw = Random(f"{seen.at} {seen.volume.ref.resource_id} {situation.current}")
     plans = tuple(plan for _ in range(WISHES) if (plan := _plan(draw, situation)) is not None)
-    return replace(NOTHING_WEIGHED, plans=plans, known_days=situation.past.telling_days)
+    return replace(NO_VALUED_PLANS, plans=plans, known_days=situation.load_history.informative_days)
 
 
 def _plan(draw: Random, situation: Situation) -> Plan | None:
@@ -48,10 +48,10 @@ def _plan(draw: Random, situation: Situation) -> Plan | None:
         return None
     can = capability(target)
     return Plan(
-        origin=now, target=target, why="anything", wanted_iops=can.sustained_iops,
-        wanted_mibps=can.sustained_mibps, meets_need=True, capability=can, monthly_usd=then_usd,
+        origin=now, target=target, why="anything", demand_iops=can.sustained_iops,
+        demand_mibps=can.sustained_mibps, meets_need=True, capability=can, monthly_usd=then_usd,
         price_change_usd=more, time_to_effect=timedelta(minutes=30),
-        reversible=target.size_gib == now.size_gib, ended_minutes_per_day=1.0,
+        reversible=target.size_gib == now.size_gib, relieved_minutes_per_day=1.0,
         value_usd_per_day=draw.choice((-0.5, 0.0, 0.5, 5.0)), capped_from=None,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from headroom.domain.resources import (
 )
 from headroom.ports.metrics import Glance
 from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from headroom.proving.rules import Delays, VolumeLifecycle
 from headroom.proving.targets import ModificationRefused
 from tests.builders import ACCOUNT, NOW, REGION, instance
@@ -87,7 +87,7 @@ class World:
     policy: Policy | PolicyUnreadable = field(
         default_factory=lambda: PolicyUnreadable(reason="there is none")
     )
-    ledger: MemoryLedger = field(default_factory=lambda: MemoryLedger(ACCOUNT, REGION))
+    ledger: InMemoryLedger = field(default_factory=lambda: InMemoryLedger(ACCOUNT, REGION))
     paused_until: datetime | None = None
     faults: dict[str, int] = field(default_factory=dict)
     """Kind of read and how many of the next ones fail."""

@@ -99,7 +99,7 @@ def test_what_a_person_approves_lands_and_what_they_want_undone_is_undone(
     assert ended
     assert iops(program, volume) == decision.answer.plan.target.iops
 
-    asked = account.ledger.ask_rollback(decision.decision_id, at=account.now, who=WHO)
+    asked = account.ledger.request_rollback(decision.decision_id, at=account.now, who=WHO)
     assert isinstance(asked, Record)
     (undone,) = account.minutes_until(lambda: rollbacks(account), 1)
     account.minutes_until(lambda: account.steps(undone)[-1] is Step.RETURNED, 600)
@@ -122,4 +122,4 @@ def rollbacks(account: Account) -> list[str]:
     made = account.ledger.by_outcome(
         "applied", since=account.now - timedelta(minutes=2), until=account.now
     )
-    return [r.decision_id for r in made if account.ledger.decision(r.decision_id).rolls_back]
+    return [r.decision_id for r in made if account.ledger.decision(r.decision_id).rollback_of]

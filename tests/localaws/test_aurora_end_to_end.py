@@ -115,12 +115,12 @@ def test_a_cluster_whose_io_is_two_fifths_of_its_bill_is_switched_and_seen_in_it
         Step.DECIDED, Step.INTENDED, Step.APPLIED, Step.RELIEVED,
     ]  # fmt: skip
     assert broken_link(chain) is None
-    assert [d.answer.reason for d in later] == [Reason.DATA_TOO_THIN]  # under the new mode
+    assert [d.answer.reason for d in later] == [Reason.NOT_ENOUGH_DATA]  # under the new mode
 
 
 def test_a_cluster_whose_io_is_a_seventh_of_its_bill_is_left_as_it_is(place: Place) -> None:
     (decision,) = place.decisions(FIFTEEN)
-    assert decision.answer.reason is Reason.CHEAPER_AS_IT_IS, decision.summary
+    assert decision.answer.reason is Reason.ALREADY_CHEAPEST, decision.summary
     assert place.mode(FIFTEEN) == "aurora"
 
 
@@ -128,6 +128,6 @@ def test_within_the_thirty_days_nothing_is_sent_and_the_record_says_until_when(
     place: Place,
 ) -> None:
     (decision,) = place.decisions(GATED)
-    assert decision.answer.reason is Reason.BLOCKED_FOR_NOW, decision.summary
+    assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY, decision.summary
     assert "until 2026-01-23" in decision.summary
     assert place.mode(GATED) == "aurora"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.aurora import AuroraStorage
+from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch_aurora import CloudWatchAuroraMetrics
 from headroom.domain.aurora import AuroraObservation, StorageMode
 from headroom.domain.aurora_bill import AuroraPrices, aurora_prices
@@ -55,9 +55,9 @@ def now(program: Program) -> datetime:
     return datetime.fromisoformat(program.aws.control("clock")["now"])
 
 
-def storage(program: Program) -> AuroraStorage:
+def storage(program: Program) -> AuroraClusterStorage:
     rds = program.client("rds")
-    return AuroraStorage(
+    return AuroraClusterStorage(
         rds, metrics=CloudWatchAuroraMetrics(program.client("cloudwatch")), prices=Table(),
         notes=Kept(), clock=lambda: now(program), account_id=ACCOUNT, region=REGION,
     )  # fmt: skip
@@ -80,7 +80,7 @@ def cluster(program: Program, name: str, **load: Any) -> ResourceRef:
     return ResourceRef(kind=Kind.AURORA, account_id=ACCOUNT, region=REGION, resource_id=name)
 
 
-def seen(place: AuroraStorage, ref: ResourceRef, at: datetime) -> AuroraObservation:
+def seen(place: AuroraClusterStorage, ref: ResourceRef, at: datetime) -> AuroraObservation:
     view = place.view(ref)
     assert view.cluster is not None
     return AuroraObservation(at=at, cluster=view.cluster, activity=place.activity(view.cluster, at))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
 from headroom.adapters.rds import RdsStorage
 from headroom.application.look import look
-from headroom.application.sweep import suspect
+from headroom.application.sweep import needs_attention
 from headroom.domain.answers import Act, Escalate, Reason
 from headroom.domain.decision import Decision
 from headroom.domain.limits import Mode
@@ -16,7 +16,7 @@ from headroom.domain.resources import Kind, ResourceRef
 from headroom.localaws.cloud import DEFAULT_ACCOUNT
 from headroom.ports import Ports
 from headroom.proving.fixed_ports import FixedPolicy, FixedPrices, OpenCalendars, RecordedMessages
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.builders import REGION, database_policy
 from tests.domain.databases import rds
 from tests.domain.filling import GP3
@@ -31,7 +31,7 @@ class Deployed:
         self.ref = ResourceRef(
             kind=Kind.RDS, account_id=DEFAULT_ACCOUNT, region=REGION, resource_id=name
         )
-        self.ledger = MemoryLedger(account_id=DEFAULT_ACCOUNT, region=REGION)
+        self.ledger = InMemoryLedger(account_id=DEFAULT_ACCOUNT, region=REGION)
         client = program.client
         storage = RdsStorage(
             client("rds"), client("ec2"), notes=self.ledger, clock=self.now,
@@ -40,7 +40,7 @@ class Deployed:
         self.told = RecordedMessages()
         self.ports = Ports(
             storage=storage, metrics=CloudWatchRdsMetrics(client("cloudwatch")),
-            ledger=self.ledger, standings=self.ledger, scan=self.ledger, archive=self.ledger,
+            ledger=self.ledger, state_store=self.ledger, scan=self.ledger, archive=self.ledger,
             policies=FixedPolicy(policy=database_policy(mode=Mode.AUTO, grow_space=True)),
             prices=FixedPrices(prices=catalogue_prices(REGION)), notifier=self.told,
             calendars=OpenCalendars(),
@@ -86,11 +86,11 @@ def test_a_database_that_fills_is_found_grown_once_and_proven_to_have_space(
     program.tick(75)
     view = deployed.ports.storage.view(deployed.ref)
     glance = deployed.ports.metrics.glance([view], deployed.now())["fills"]
-    assert suspect(view, glance, deployed.now(), timedelta(hours=1))
+    assert needs_attention(view, glance, deployed.now(), timedelta(hours=1))
     decision = deployed.look()
     assert decision is not None
     assert isinstance(decision.answer, Act), decision.summary
-    assert decision.answer.reason is Reason.SPACE_RUNS_OUT
+    assert decision.answer.reason is Reason.LOW_FREE_SPACE
     target = decision.answer.plan.target
     assert target == rds(GP3, target.size_gib)
     for _ in range(6):

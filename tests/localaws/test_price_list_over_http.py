@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from headroom.adapters.aurora_price_list_shapes import read_aurora
+from headroom.adapters.aurora_price_list_shapes import parse_aurora_offers
 from headroom.adapters.price_list import PriceList
 from headroom.domain.aurora_bill import AURORA_PRICES
 from headroom.domain.pricing import CATALOGUE_PRICES, catalogue_prices
@@ -88,7 +88,7 @@ def test_storage_of_databases_costs_what_the_catalogue_says(program: Program) ->
     read = PriceList(lambda: program.client("pricing"), databases=True).read(
         "us-east-1", NOW.date()
     )
-    assert not read.passed_over
+    assert not read.skipped_offers
     told = {(p.engine, p.deployment): p for p in read.table.databases}
     for known in CATALOGUE_RDS_PRICES["us-east-1"]:
         found = told[known.engine, known.deployment]
@@ -110,8 +110,8 @@ def test_both_bills_of_aurora_are_priced_as_the_catalogue_says(
         )
     )
     products = [text for page in pages for text in page["PriceList"]]
-    read = read_aurora(products, region="us-east-1", engine=engine, today=NOW.date())
-    assert not read.passed_over
+    read = parse_aurora_offers(products, region="us-east-1", engine=engine, today=NOW.date())
+    assert not read.skipped_offers
     known = AURORA_PRICES["us-east-1"]
     assert dict(read.prices.hour) == dict(known.hour)
     assert read.prices.gib == known.gib

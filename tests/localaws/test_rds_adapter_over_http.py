@@ -19,7 +19,7 @@ from headroom.domain.resources import (
 )
 from headroom.localaws.cloud import DEFAULT_ACCOUNT
 from headroom.ports.storage import StorageView
-from headroom.proving.memory import MemoryLedger
+from headroom.proving.memory import InMemoryLedger
 from tests.builders import REGION
 from tests.domain.databases import rds
 from tests.localaws.conftest import Program
@@ -50,7 +50,7 @@ class Deployed:
     def over(self, changing: Any) -> RdsStorage:
         return RdsStorage(
             self.rds, self.program.client("ec2"),
-            notes=MemoryLedger(account_id=DEFAULT_ACCOUNT, region=REGION), clock=self.now,
+            notes=InMemoryLedger(account_id=DEFAULT_ACCOUNT, region=REGION), clock=self.now,
             account_id=DEFAULT_ACCOUNT, region=REGION, modify_client=changing,
         )  # fmt: skip
 

@@ -8,24 +8,24 @@ from datetime import UTC, datetime
 import numpy as np
 
 from headroom.domain.catalogue import SSD_IO_BYTES
-from headroom.proving.course import Course
+from headroom.proving.course import LoadSeries
 from headroom.proving.workload import Load, Mix, Segment
 
 START = datetime(2026, 3, 2, 6, 0, tzinfo=UTC)
 
 
-def course_of(
+def load_series_of(
     iops: Sequence[float],
     *,
     step_s: int = 60,
     io_kib: float | Sequence[float] = 16.0,
     read_share: float | Sequence[float] = 0.5,
     start: datetime = START,
-) -> Course:
+) -> LoadSeries:
     """A course of open load; `iops` in operations/s, NaN where nothing was measured."""
     ops = np.asarray(iops, dtype=np.float64)
     size = np.broadcast_to(np.asarray(io_kib, dtype=np.float64) * 1024, ops.shape)
-    return Course(
+    return LoadSeries(
         name="made",
         start=start,
         step_s=step_s,
@@ -36,15 +36,15 @@ def course_of(
     )
 
 
-class CourseWorkload:
+class LoadSeriesWorkload:
     """A course as a Workload, a segment per step."""
 
-    def __init__(self, course: Course) -> None:
-        self.start = course.start
+    def __init__(self, load_series: LoadSeries) -> None:
+        self.start = load_series.start
         self.notes: tuple[str, ...] = ()
-        self.duration_s = float(course.step_s * len(course.ops))
-        self._step = course.step_s
-        self._loads = [_load(course, i) for i in range(len(course.ops))]
+        self.duration_s = float(load_series.step_s * len(load_series.ops))
+        self._step = load_series.step_s
+        self._loads = [_load(load_series, i) for i in range(len(load_series.ops))]
 
     def segments(self, start_s: float, end_s: float) -> list[Segment]:
         """The steps between two instants, cut to them."""
@@ -58,10 +58,10 @@ class CourseWorkload:
         return found
 
 
-def _load(course: Course, place: int) -> Load | None:
-    rate = float(course.ops[place])
+def _load(load_series: LoadSeries, place: int) -> Load | None:
+    rate = float(load_series.ops[place])
     if np.isnan(rate):
         return None
-    size = float(course.bytes[place]) / rate if rate else 0.0
-    mix = Mix(read_share=float(course.read_share[place]), read_bytes=size, write_bytes=size)
+    size = float(load_series.bytes[place]) / rate if rate else 0.0
+    mix = Mix(read_share=float(load_series.read_share[place]), read_bytes=size, write_bytes=size)
     return Load(ops_per_s=rate, mix=mix)

@@ -8,8 +8,8 @@ import numpy as np
 
 from headroom.domain.observation import Series, VolumeActivity
 from headroom.domain.resources import Configuration
-from headroom.proving.course import Course, Floats
-from headroom.proving.fast import FastVolume
+from headroom.proving.course import Floats, LoadSeries
+from headroom.proving.fast import VectorizedVolume
 
 STATISTICS = {"burst_balance_percent": "min", "iops_exceeded": "max", "throughput_exceeded": "max"}
 NAMES = (
@@ -18,22 +18,22 @@ NAMES = (
 )  # fmt: skip
 
 
-def lived(course: Course, configuration: Configuration, **how: float) -> FastVolume:
+def lived(load_series: LoadSeries, configuration: Configuration, **how: float) -> VectorizedVolume:
     """A volume that has been through the whole course, unchanged."""
-    volume = FastVolume(course, configuration, **how)
-    volume.run(course.minutes)
+    volume = VectorizedVolume(load_series, configuration, **how)
+    volume.run(load_series.minutes)
     return volume
 
 
-def told(volume: FastVolume, *, period_min: int = 1, checks: bool = True) -> VolumeActivity:
+def told(volume: VectorizedVolume, *, period_min: int = 1, checks: bool = True) -> VolumeActivity:
     """What CloudWatch keeps of it at a period; without `checks` as of an instance before Nitro."""
-    count = volume.course.minutes // period_min
+    count = volume.load_series.minutes // period_min
 
     def series(name: str, values: Floats) -> Series:
         if name.endswith("exceeded") and not checks:
             values = np.full(len(values), np.nan)
         return Series(
-            start=volume.course.start,
+            start=volume.load_series.start,
             period_s=60 * period_min,
             values=tuple(
                 None if np.isnan(value) else value
@@ -43,9 +43,11 @@ def told(volume: FastVolume, *, period_min: int = 1, checks: bool = True) -> Vol
 
     found = {
         name: series(name, np.asarray(values, dtype=np.float64))
-        for name, values in zip(NAMES, volume.published_arrays(), strict=False)
+        for name, values in zip(NAMES, volume.published_series(), strict=False)
     }
-    nothing = Series(start=volume.course.start, period_s=60 * period_min, values=(None,) * count)
+    nothing = Series(
+        start=volume.load_series.start, period_s=60 * period_min, values=(None,) * count
+    )
     return VolumeActivity(**found, latency_ms=nothing)
 
 

@@ -14,29 +14,29 @@ from headroom.proving.compare import (
     compare,
     comparison_jobs,
     conditions_json,
-    courses_in,
+    load_series_in,
     run_controller,
-    sample_courses,
+    sample_load_series_list,
 )
-from headroom.proving.course import Course
+from headroom.proving.course import LoadSeries
 from headroom.proving.errors import BadInput
 from headroom.proving.reuse import joined
 from headroom.proving.rows import ComparisonRow
-from headroom.proving.samples import SAMPLES, sample_course
-from tests.proving.courses import course_of
+from headroom.proving.samples import SAMPLES, sample_load_series
+from tests.proving.courses import load_series_of
 
 HOUR = 12
 
 
-def bursty() -> Course:
+def bursty() -> LoadSeries:
     """Ten hours with one of them at twice what gp3 includes."""
     load = [200.0] * 4 * HOUR + [6_000.0] * HOUR + [200.0] * 5 * HOUR
-    return replace(course_of(load, step_s=300), trace_days=10 / 24)
+    return replace(load_series_of(load, step_s=300), trace_days=10 / 24)
 
 
-def job(course: Course, **more: tuple[str, ...]) -> Job:
+def job(load_series: LoadSeries, **more: tuple[str, ...]) -> Job:
     parts = {"scales": ("1",), "starts": ("gp3",), "presets": ("balanced",), **more}
-    return Job(course=course, file_name=f"{course.name}.csv", **parts)
+    return Job(load_series=load_series, file_name=f"{load_series.name}.csv", **parts)
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +91,9 @@ def test_reused_rows_say_the_same_as_made_ones(rows: list[ComparisonRow]) -> Non
         case: tuple(r for r in rows if r.case == case and r.controller != "headroom")
         for case in {row.case for row in rows}
     }
-    course = bursty()
+    load_series = bursty()
     again = run_controller(
-        replace(job(course, scales=("1",), presets=("balanced", "thrift")), earlier=earlier)
+        replace(job(load_series, scales=("1",), presets=("balanced", "thrift")), earlier=earlier)
     )
     made = [row for row in rows if row.scale == "1"]
     assert sorted(map(repr, again)) == sorted(map(repr, made))
@@ -101,8 +101,8 @@ def test_reused_rows_say_the_same_as_made_ones(rows: list[ComparisonRow]) -> Non
 
 def test_rows_of_another_scale_are_not_reused(rows: list[ComparisonRow]) -> None:
     earlier = {rows[0].case: tuple(r for r in rows if r.case == rows[0].case)}
-    course = bursty().scaled(0.01)
-    again = run_controller(replace(job(course), earlier=earlier))
+    load_series = bursty().scaled(0.01)
+    again = run_controller(replace(job(load_series), earlier=earlier))
     assert len(again) == len(CONTROLLERS)
     assert next(r for r in again if r.controller == "none").starved_minutes == 0
 
@@ -118,29 +118,32 @@ def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[ComparisonRow
 
 
 def test_two_processes_find_what_one_finds() -> None:
-    quiet = [replace(course_of([50.0] * 2 * HOUR, step_s=300), name=name) for name in "ab"]
+    quiet = [replace(load_series_of([50.0] * 2 * HOUR, step_s=300), name=name) for name in "ab"]
     work = comparison_jobs(
         [(f"{c.name}.csv", c) for c in quiet], scales=("1",), starts=("gp3",), workers=2
     )
     done: list[str] = []
-    both = compare(work, workers=2, on_done=lambda job: done.append(job.course.name))
+    both = compare(work, workers=2, on_done=lambda job: done.append(job.load_series.name))
     assert sorted(done) == ["a", "b"]
     assert list(map(repr, both)) == list(map(repr, compare(work, workers=1)))
 
 
 def test_a_course_that_auto_leaves_as_it_is_is_run_once_for_both_scales() -> None:
-    busy = course_of([60_000.0] * HOUR, step_s=300)
+    busy = load_series_of([60_000.0] * HOUR, step_s=300)
     (one,) = comparison_jobs([("a.csv", busy)], starts=("gp3",))
     assert one.scales == ("1", "auto")
-    quiet = comparison_jobs([("a.csv", course_of([10.0] * HOUR, step_s=300))], starts=("gp3",))
+    quiet = comparison_jobs([("a.csv", load_series_of([10.0] * HOUR, step_s=300))], starts=("gp3",))
     assert sorted(job.scales for job in quiet) == [("1",), ("auto",)]
 
 
 def test_few_courses_are_split_by_start_and_the_longest_begins() -> None:
-    short, long = course_of([10.0] * HOUR, step_s=300), course_of([10.0] * 2 * HOUR, step_s=300)
+    short, long = (
+        load_series_of([10.0] * HOUR, step_s=300),
+        load_series_of([10.0] * 2 * HOUR, step_s=300),
+    )
     work = comparison_jobs([("s.csv", short), ("l.csv", long)], scales=("1",), workers=2)
     assert [job.starts for job in work] == [("gp2",), ("gp3",), ("io1",)] * 2
-    assert [job.course.minutes for job in work] == [120] * 3 + [60] * 3
+    assert [job.load_series.minutes for job in work] == [120] * 3 + [60] * 3
 
 
 @pytest.mark.parametrize(
@@ -162,15 +165,17 @@ def test_a_directory_without_good_traces_is_refused_in_a_sentence(
         for name, text in content.items():
             (place / name).write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match=words):
-        courses_in(place)
+        load_series_in(place)
 
 
 def test_made_up_loads_are_the_same_every_time() -> None:
     for name in SAMPLES:
-        assert np.array_equal(sample_course(name).ops, sample_course(name).ops)
-    assert [file_name for file_name, _ in sample_courses()] == [f"{n}.csv" for n in SAMPLES]
+        assert np.array_equal(sample_load_series(name).ops, sample_load_series(name).ops)
+    assert [file_name for file_name, _ in sample_load_series_list()] == [
+        f"{n}.csv" for n in SAMPLES
+    ]
     with pytest.raises(KeyError):
-        sample_course("sample-of-nothing")
+        sample_load_series("sample-of-nothing")
 
 
 def test_the_conditions_name_what_every_run_had() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from headroom.domain.catalogue import MIB
-from headroom.proving.course import Course, auto_scale, read_course
+from headroom.proving.course import LoadSeries, auto_scale, read_load_series
 from headroom.proving.errors import BadInput
-from tests.proving.courses import START, course_of
+from tests.proving.courses import START, load_series_of
 
 HEADER = "timestamp,read_ops,write_ops,read_bytes,write_bytes"
 BEGIN = datetime(2026, 1, 5, 0, 0, tzinfo=UTC)
@@ -27,50 +27,60 @@ def trace(tmp_path, rows, *, interval_s=60, begin=BEGIN):
 
 
 def test_rates_are_per_second_and_counted_as_ssd_volumes_count(tmp_path):
-    course = read_course(
+    load_series = read_load_series(
         trace(tmp_path, [f"600,0,{600 * MIB},0", f"0,120,0,{120 * 4096}"]), scale="1"
     )
-    assert course.ops[:2].tolist() == [10.0, 2.0]
-    assert course.ebs_ops[:2].tolist() == [40.0, 2.0]  # 1 MiB is four operations of 256 KiB
-    assert course.bytes[:2].tolist() == [10.0 * MIB, 2.0 * 4096]
-    assert course.read_share[:2].tolist() == [1.0, 0.0]
+    assert load_series.ops[:2].tolist() == [10.0, 2.0]
+    assert load_series.ebs_ops[:2].tolist() == [40.0, 2.0]  # 1 MiB is four operations of 256 KiB
+    assert load_series.bytes[:2].tolist() == [10.0 * MIB, 2.0 * 4096]
+    assert load_series.read_share[:2].tolist() == [1.0, 0.0]
 
 
 def test_bytes_without_operations_are_16_kib_each(tmp_path):
-    course = read_course(trace(tmp_path, [f",,{60 * 100 * 16384},"] * 3), scale="1")
-    assert course.ops[0] == pytest.approx(100.0)
+    load_series = read_load_series(trace(tmp_path, [f",,{60 * 100 * 16384},"] * 3), scale="1")
+    assert load_series.ops[0] == pytest.approx(100.0)
 
 
 def test_a_short_trace_is_repeated_whole_to_a_week(tmp_path):
-    course = read_course(trace(tmp_path, ["600,0,6000,0"] * 1_000), scale="1")
-    assert course.minutes == 11_000
-    assert course.trace_days == pytest.approx(1_000 / 1_440)
+    load_series = read_load_series(trace(tmp_path, ["600,0,6000,0"] * 1_000), scale="1")
+    assert load_series.minutes == 11_000
+    assert load_series.trace_days == pytest.approx(1_000 / 1_440)
 
 
 def test_a_trace_of_a_week_is_taken_once(tmp_path):
-    course = read_course(trace(tmp_path, ["600,0,6000,0"] * 2_016, interval_s=300), scale="1")
-    assert (course.minutes, course.step_s) == (10_080, 300)
+    load_series = read_load_series(
+        trace(tmp_path, ["600,0,6000,0"] * 2_016, interval_s=300), scale="1"
+    )
+    assert (load_series.minutes, load_series.step_s) == (10_080, 300)
 
 
 @pytest.mark.parametrize(
     ("interval_s", "step_s"), [(15, 15), (60, 60), (300, 300), (20, 20), (90, 30), (45, 15), (7, 1)]
 )
 def test_other_intervals_are_put_on_a_grid_that_fits_minutes(tmp_path, interval_s, step_s):
-    course = read_course(
+    load_series = read_load_series(
         trace(
             tmp_path, [f"{interval_s * n},0,4096,0" for n in range(1, 41)], interval_s=interval_s
         ),
         scale="1",
     )
-    assert course.step_s == step_s
+    assert load_series.step_s == step_s
     once = 40 * interval_s // step_s
-    assert course.ops[:once].sum() * step_s == pytest.approx(interval_s * sum(range(1, 41)))
-    assert course.start == BEGIN
+    assert load_series.ops[:once].sum() * step_s == pytest.approx(interval_s * sum(range(1, 41)))
+    assert load_series.start == BEGIN
 
 
 def test_a_row_that_was_not_measured_is_nan_everywhere(tmp_path):
-    course = read_course(trace(tmp_path, ["600,0,6000,0", ",,,", "600,0,6000,0"]), scale="1")
-    for values in (course.ops, course.ebs_ops, course.bytes, course.read_share, course.read_bytes):
+    load_series = read_load_series(
+        trace(tmp_path, ["600,0,6000,0", ",,,", "600,0,6000,0"]), scale="1"
+    )
+    for values in (
+        load_series.ops,
+        load_series.ebs_ops,
+        load_series.bytes,
+        load_series.read_share,
+        load_series.read_bytes,
+    ):
         assert np.isnan(values[1])
         assert not np.isnan(values[[0, 2]]).any()
 
@@ -81,21 +91,21 @@ def test_a_row_that_was_not_measured_is_nan_everywhere(tmp_path):
     ids=["IOPS bind first", "throughput binds first", "twice it already", "never below 1"],
 )
 def test_auto_brings_the_99th_percentile_to_twice_gp3s_baseline(iops, io_kib, factor):
-    course = course_of([iops] * 200, io_kib=io_kib)
-    assert auto_scale(course) == pytest.approx(factor)
-    scaled = course.scaled(auto_scale(course))
+    load_series = load_series_of([iops] * 200, io_kib=io_kib)
+    assert auto_scale(load_series) == pytest.approx(factor)
+    scaled = load_series.scaled(auto_scale(load_series))
     assert scaled.scale == pytest.approx(factor)
     assert scaled.ops[0] == pytest.approx(factor * iops)
     assert scaled.totals.ops[-1] == pytest.approx(200 * 60 * factor * iops)
 
 
 def test_a_trace_without_any_load_stays_as_it_is():
-    assert auto_scale(course_of([0.0] * 100)) == 1.0
+    assert auto_scale(load_series_of([0.0] * 100)) == 1.0
 
 
 def test_a_trace_shorter_than_a_minute_is_refused(tmp_path):
     with pytest.raises(BadInput, match="at least one minute"):
-        read_course(trace(tmp_path, ["1,0,4096,0"] * 3, interval_s=15), scale="1")
+        read_load_series(trace(tmp_path, ["1,0,4096,0"] * 3, interval_s=15), scale="1")
 
 
 @pytest.mark.parametrize(
@@ -112,4 +122,4 @@ def test_a_course_that_does_not_fit_is_refused(change, words):
         "bytes": np.ones(4), "read_share": np.ones(4),
     }  # fmt: skip
     with pytest.raises(ValueError, match=words):
-        Course(**{**fields, **change})
+        LoadSeries(**{**fields, **change})

@@ -35,7 +35,7 @@ def test_an_open_overload_lies_in_the_stated_band_after_five_minutes(times: floa
     assert demand.iops.floor <= 3_000 * times <= demand.iops.upper
     assert demand.iops.likely / 3 <= 3_000 * times <= demand.iops.likely * 3
     assert demand.confidence < 0.5
-    assert 0 < demand.chance_within(iops=3_000 * times, mibps=1_000) < 1
+    assert 0 < demand.probability_within(iops=3_000 * times, mibps=1_000) < 1
 
 
 @pytest.mark.parametrize("times", [1.3, 2.0, 5.0])
@@ -116,7 +116,7 @@ def test_case_b_is_not_chased_after_a_first_raise() -> None:
         demand = estimate(observed(loop(256, 4, 0.5, 14_400), raised, minutes))
         assert demand.shape is Shape.CLOSED_LOOP
         assert demand.iops.likely <= 6_000 * 1.01
-        assert demand.chance_within(iops=12_000, mibps=1_000) < 0.01
+        assert demand.probability_within(iops=12_000, mibps=1_000) < 0.01
 
 
 def instance_decisions(result: Result) -> list[Decision]:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from headroom.domain.catalogue import MIB
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.proving.course import Course
+from headroom.proving.course import LoadSeries
 from headroom.proving.facts import MinuteFacts
-from headroom.proving.fast import FastVolume, static_starved
+from headroom.proving.fast import VectorizedVolume, starved_if_static
 from headroom.proving.physics import VolumePhysics
 from headroom.proving.rules import Delays, VolumeLifecycle
 from headroom.proving.targets import ModificationRefused
-from tests.proving.courses import CourseWorkload, course_of
+from tests.proving.courses import LoadSeriesWorkload, load_series_of
 
 
 def volume(
@@ -54,19 +54,19 @@ KINDS_OF_VALUES = {
 
 
 def exactly(
-    course: Course,
+    load_series: LoadSeries,
     configuration: Configuration,
     changes: Mapping[int, Configuration],
     delays: Delays,
     percent: float,
 ) -> list[MinuteFacts]:
     lifecycle = VolumeLifecycle(
-        configuration, created_at=course.start - timedelta(days=365), delays=delays
+        configuration, created_at=load_series.start - timedelta(days=365), delays=delays
     )
-    physics = VolumePhysics(CourseWorkload(course), burst_balance_percent=percent)
+    physics = VolumePhysics(LoadSeriesWorkload(load_series), burst_balance_percent=percent)
     facts = []
-    for minute in range(course.minutes):
-        now = course.start + timedelta(minutes=minute)
+    for minute in range(load_series.minutes):
+        now = load_series.start + timedelta(minutes=minute)
         if minute in changes:
             ask(lifecycle, now, changes[minute])
         facts.append(physics.minute(now, lifecycle))
@@ -84,13 +84,15 @@ def ask(lifecycle: VolumeLifecycle, now, target: Configuration) -> None:
         )
 
 
-def quickly(course, configuration, changes, delays, percent) -> FastVolume:
-    fast = FastVolume(course, configuration, delays=delays, burst_balance_percent=percent)
+def quickly(load_series, configuration, changes, delays, percent) -> VectorizedVolume:
+    fast = VectorizedVolume(
+        load_series, configuration, delays=delays, burst_balance_percent=percent
+    )
     for minute, target in sorted(changes.items()):
         fast.run(minute)
         with contextlib.suppress(ModificationRefused):
             fast.modify(target)
-    fast.run(course.minutes)
+    fast.run(load_series.minutes)
     return fast
 
 
@@ -101,10 +103,10 @@ rates = st.one_of(
 
 
 @st.composite
-def courses(draw: st.DrawFn) -> Course:
+def courses(draw: st.DrawFn) -> LoadSeries:
     step_s = draw(st.sampled_from([15, 60, 300]))
     count = draw(st.integers(max(2, 120 // step_s), {15: 120, 60: 90, 300: 60}[step_s]))
-    return course_of(
+    return load_series_of(
         draw(st.lists(rates, min_size=count, max_size=count)),
         step_s=step_s,
         io_kib=draw(
@@ -118,7 +120,7 @@ def courses(draw: st.DrawFn) -> Course:
 
 @settings(max_examples=120)
 @given(
-    course=courses(),
+    load_series=courses(),
     configuration=st.sampled_from(CONFIGURATIONS),
     changes=st.dictionaries(st.integers(0, 299), st.sampled_from(TARGETS), max_size=3),
     delays=st.sampled_from(
@@ -134,10 +136,12 @@ def courses(draw: st.DrawFn) -> Course:
     ),
     percent=st.sampled_from([0.0, 0.02, 1.0, 100.0]),
 )
-def test_every_minute_equals_the_exact_physics(course, configuration, changes, delays, percent):
-    changes = {minute: target for minute, target in changes.items() if minute < course.minutes}
-    facts = exactly(course, configuration, changes, delays, percent)
-    fast = quickly(course, configuration, changes, delays, percent)
+def test_every_minute_equals_the_exact_physics(
+    load_series, configuration, changes, delays, percent
+):
+    changes = {minute: target for minute, target in changes.items() if minute < load_series.minutes}
+    facts = exactly(load_series, configuration, changes, delays, percent)
+    fast = quickly(load_series, configuration, changes, delays, percent)
     for name, (value_of, tolerance) in KINDS_OF_VALUES.items():
         expected = np.array([value_of(minute) for minute in facts], dtype=float)
         found = getattr(fast, name).astype(float)
@@ -146,17 +150,17 @@ def test_every_minute_equals_the_exact_physics(course, configuration, changes, d
 
 @settings(max_examples=60)
 @given(
-    course=courses(),
-    stops=st.lists(st.integers(0, 299), max_size=6),
+    load_series=courses(),
+    stop_state=st.lists(st.integers(0, 299), max_size=6),
     configuration=st.sampled_from(CONFIGURATIONS),
 )
-def test_it_does_not_matter_in_how_many_steps_time_passes(course, stops, configuration):
-    whole = FastVolume(course, configuration, burst_balance_percent=1.0)
-    whole.run(course.minutes)
-    stepped = FastVolume(course, configuration, burst_balance_percent=1.0)
-    for stop in sorted(min(stop, course.minutes) for stop in stops):
+def test_it_does_not_matter_in_how_many_steps_time_passes(load_series, stop_state, configuration):
+    whole = VectorizedVolume(load_series, configuration, burst_balance_percent=1.0)
+    whole.run(load_series.minutes)
+    stepped = VectorizedVolume(load_series, configuration, burst_balance_percent=1.0)
+    for stop in sorted(min(stop, load_series.minutes) for stop in stop_state):
         stepped.run(stop)
-    stepped.run(course.minutes)
+    stepped.run(load_series.minutes)
     assert np.array_equal(whole.starved, stepped.starved)
     assert np.allclose(whole.queue, stepped.queue)
 
@@ -165,38 +169,38 @@ def test_a_month_with_a_change_every_eight_hours_equals_the_exact_physics():
     hours = np.arange(30 * 24 * 12) / 12
     rng = np.random.default_rng(4)
     load = 2_500 * (1 + np.sin(hours / 24 * 2 * np.pi)) * rng.lognormal(0, 0.5, len(hours))
-    course = course_of(load[: 12 * 24 * 4], step_s=300, io_kib=40.0)
+    load_series = load_series_of(load[: 12 * 24 * 4], step_s=300, io_kib=40.0)
     targets = (volume(VolumeType.GP3, 400, 6_000, 300), volume(VolumeType.GP3, 400, 3_000, 125))
     changes = {480 * n + 7: targets[n % 2] for n in range(11)}
-    facts = exactly(course, GP2, changes, Delays(), 100.0)
-    fast = quickly(course, GP2, changes, Delays(), 100.0)
+    facts = exactly(load_series, GP2, changes, Delays(), 100.0)
+    fast = quickly(load_series, GP2, changes, Delays(), 100.0)
     assert [f.starved for f in facts] == fast.starved.tolist()
-    assert 100 < fast.starved.sum() < course.minutes
+    assert 100 < fast.starved.sum() < load_series.minutes
 
 
 def test_a_minute_less_than_half_measured_is_not_starved():
     overload = [9_000.0] * 8
-    seen = course_of([*overload, *([float("nan")] * 3), 9_000.0], step_s=15)
-    half = course_of([*overload, *([float("nan")] * 2), 9_000.0, 9_000.0], step_s=15)
-    assert static_starved(seen, GP3).tolist() == [True, True, False]
-    assert static_starved(half, GP3).tolist() == [True, True, True]
+    seen = load_series_of([*overload, *([float("nan")] * 3), 9_000.0], step_s=15)
+    half = load_series_of([*overload, *([float("nan")] * 2), 9_000.0, 9_000.0], step_s=15)
+    assert starved_if_static(seen, GP3).tolist() == [True, True, False]
+    assert starved_if_static(half, GP3).tolist() == [True, True, True]
 
 
 def test_a_minute_not_wholly_measured_publishes_nothing():
-    course = course_of([100.0] * 4 + [float("nan")] + [100.0] * 3, step_s=15)
-    fast = FastVolume(course, GP3)
+    load_series = load_series_of([100.0] * 4 + [float("nan")] + [100.0] * 3, step_s=15)
+    fast = VectorizedVolume(load_series, GP3)
     fast.run(2)
-    iops = fast.published_arrays()[8]
+    iops = fast.published_series()[8]
     assert iops[0] == 100.0
     assert np.isnan(iops[1])
 
 
 def test_burst_balance_ends_when_the_volume_is_described_as_another_type():
-    fast = FastVolume(course_of([2_000.0] * 60), GP2)
+    fast = VectorizedVolume(load_series_of([2_000.0] * 60), GP2)
     fast.run(20)
     fast.modify(GP3)
     fast.run(60)
-    balance = fast.published_arrays()[5]
+    balance = fast.published_series()[5]
     assert not np.isnan(balance[:21]).any()
     assert np.isnan(balance[21:]).all()
     assert fast.balance_percent[25] < 100  # the bucket is still what limits it
@@ -205,13 +209,13 @@ def test_burst_balance_ends_when_the_volume_is_described_as_another_type():
 
 @pytest.mark.parametrize("minute", [-1, 61])
 def test_time_does_not_run_backwards_or_beyond_the_course(minute):
-    fast = FastVolume(course_of([1.0] * 60), GP3)
+    fast = VectorizedVolume(load_series_of([1.0] * 60), GP3)
     with pytest.raises(ValueError, match="is not in"):
         fast.run(minute)
 
 
 def test_a_refused_change_changes_nothing():
-    fast = FastVolume(course_of([5_000.0] * 100), GP3)
+    fast = VectorizedVolume(load_series_of([5_000.0] * 100), GP3)
     fast.modify(volume(VolumeType.GP3, 400, 8_000, 125))
     fast.run(30)
     with pytest.raises(ModificationRefused, match="modification state"):
@@ -224,4 +228,4 @@ def test_a_refused_change_changes_nothing():
 
 def test_a_hard_disk_type_is_not_for_the_fast_physics():
     with pytest.raises(ValueError, match="st1 is no SSD type"):
-        FastVolume(course_of([1.0] * 60), volume(VolumeType.ST1, 500))
+        VectorizedVolume(load_series_of([1.0] * 60), volume(VolumeType.ST1, 500))

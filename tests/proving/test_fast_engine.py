@@ -13,25 +13,27 @@ from headroom.domain.decision import Decision
 from headroom.domain.resources import Configuration
 from headroom.policy_text import default_policy
 from headroom.proving.conditions import STARTS, Conditions
-from headroom.proving.course import Course
+from headroom.proving.course import LoadSeries
 from headroom.proving.fast_engine import run_engine
 from headroom.proving.instances import BOUNDLESS
-from headroom.proving.loads import Hung
+from headroom.proving.loads import AttachmentSettings
 from headroom.proving.physics import QUEUE_LIMIT, Attachment
 from headroom.proving.result import Result
 from headroom.proving.scenario import AwsBehaviour, Resource, Scenario
 from headroom.proving.simulate import simulate
-from tests.proving.courses import START, CourseWorkload, course_of
+from tests.proving.courses import START, LoadSeriesWorkload, load_series_of
 
 
-def simulated(course: Course, start: Configuration, conditions: Conditions) -> Result:
+def simulated(load_series: LoadSeries, start: Configuration, conditions: Conditions) -> Result:
     return simulate(
         Scenario(
-            name=course.name,
-            start=course.start,
+            name=load_series.name,
+            start=load_series.start,
             resource=Resource(configuration=start, burst_balance_percent=100.0, tags=()),
-            hung=Hung(attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT),
-            workload=CourseWorkload(course),
+            attachment_settings=AttachmentSettings(
+                attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT
+            ),
+            workload=LoadSeriesWorkload(load_series),
             history=None,
             aws=AwsBehaviour(
                 region=conditions.region,
@@ -52,13 +54,15 @@ def told(decisions: tuple[Decision, ...]) -> Counter[tuple[object, ...]]:
     found: Counter[tuple[object, ...]] = Counter()
     for decision in decisions:
         answer = decision.answer
-        plan = answer.plan if isinstance(answer, Act) else answer.would_take
+        plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
         target = None if plan is None else str(plan.target)
         found[decision.at, decision.trigger, type(answer).__name__, answer.reason, target] += 1
     return found
 
 
-def day(seed: int, *, base: float, peak: float, step_s: int, hours: int, late_min: int) -> Course:
+def day(
+    seed: int, *, base: float, peak: float, step_s: int, hours: int, late_min: int
+) -> LoadSeries:
     """A noisy day with a long burst in it and minutes nobody measured."""
     rng = np.random.default_rng(seed)
     count = hours * 3600 // step_s
@@ -66,7 +70,9 @@ def day(seed: int, *, base: float, peak: float, step_s: int, hours: int, late_mi
     load = base * (1 + 0.8 * np.sin(2 * np.pi * at / 86_400)) * rng.lognormal(0, 0.3, count)
     load += peak * ((at > 5 * 3600) & (at < 6.5 * 3600))
     load[rng.random(count) < 0.01] = np.nan
-    return course_of(load, step_s=step_s, io_kib=16.0, start=START + timedelta(minutes=late_min))
+    return load_series_of(
+        load, step_s=step_s, io_kib=16.0, start=START + timedelta(minutes=late_min)
+    )
 
 
 CASES = {
@@ -85,12 +91,12 @@ CASES = {
 def test_it_decides_as_in_the_simulation_of_every_minute(name):
     start, preset, metric_delay, load = CASES[name]
     conditions = Conditions(preset=preset, metric_delay=timedelta(minutes=metric_delay))
-    course = day(len(name), hours=9, **load)
-    exact = simulated(course, STARTS[start], conditions)
-    fast = run_engine(course, STARTS[start], conditions)
+    load_series = day(len(name), hours=9, **load)
+    exact = simulated(load_series, STARTS[start], conditions)
+    fast = run_engine(load_series, STARTS[start], conditions)
     assert told(fast.decisions) == told(exact.decisions)
     assert [
-        (course.start + timedelta(minutes=c.minute), c.origin, c.target, c.reason)
+        (load_series.start + timedelta(minutes=c.minute), c.origin, c.target, c.reason)
         for c in fast.changes
     ] == [(c.at, c.origin, c.target, c.reason) for c in exact.changes]
     assert fast.starved.tolist() == [minute.facts.starved for minute in exact.minutes]
@@ -107,9 +113,9 @@ def test_the_cases_above_are_not_all_quiet():
 
 
 def test_records_are_written_out_only_when_asked_for():
-    course = day(3, base=900.0, peak=6_000.0, step_s=300, hours=8, late_min=0)
-    without = run_engine(course, STARTS["gp3"], Conditions())
-    with_them = run_engine(course, STARTS["gp3"], Conditions(), with_records=True)
+    load_series = day(3, base=900.0, peak=6_000.0, step_s=300, hours=8, late_min=0)
+    without = run_engine(load_series, STARTS["gp3"], Conditions())
+    with_them = run_engine(load_series, STARTS["gp3"], Conditions(), with_records=True)
     assert without.records == ()
     assert {r.decision_id for r in with_them.records} == {
         d.decision_id for d in with_them.decisions
@@ -117,8 +123,8 @@ def test_records_are_written_out_only_when_asked_for():
 
 
 def test_another_policy_than_the_conditions_own_is_followed():
-    course = day(3, base=900.0, peak=6_000.0, step_s=300, hours=8, late_min=0)
+    load_series = day(3, base=900.0, peak=6_000.0, step_s=300, hours=8, late_min=0)
     watching = Conditions(preset="performance")
-    run = run_engine(course, STARTS["gp3"], watching, policy=default_policy())
+    run = run_engine(load_series, STARTS["gp3"], watching, policy=default_policy())
     assert run.changes == ()
     assert run.decisions

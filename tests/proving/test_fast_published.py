@@ -10,46 +10,48 @@ import pytest
 
 from headroom.domain.observation import Series
 from headroom.proving.conditions import STARTS
-from headroom.proving.course import Course
-from headroom.proving.fast import FastVolume
-from headroom.proving.fast_published import FastPublished
+from headroom.proving.course import LoadSeries
+from headroom.proving.fast import VectorizedVolume
+from headroom.proving.fast_published import VectorizedMetrics
 from headroom.proving.instances import BOUNDLESS
 from headroom.proving.physics import VolumePhysics
 from headroom.proving.publish import datapoints, instance_datapoints
 from headroom.proving.published import PublishedVolume, minute_number
 from headroom.proving.rules import VolumeLifecycle
-from tests.proving.courses import START, CourseWorkload, course_of
+from tests.proving.courses import START, LoadSeriesWorkload, load_series_of
 
 DELAY = timedelta(minutes=2)
 NAMES = {"volume_id": "vol-1", "instance_id": "i-1"}
 
 
-def load(begin_min: int) -> Course:
+def load(begin_min: int) -> LoadSeries:
     rng = np.random.default_rng(begin_min)
     iops = rng.exponential(2_500.0, 240) * (rng.random(240) > 0.2)
     iops[rng.random(240) < 0.05] = np.nan
-    return course_of(
+    return load_series_of(
         iops, io_kib=rng.choice([4.0, 64.0, 300.0], 240), read_share=0.4,
         start=START + timedelta(minutes=begin_min),
     )  # fmt: skip
 
 
-def both(course: Course, start: str, minutes: int) -> tuple[PublishedVolume, FastPublished]:
+def both(
+    load_series: LoadSeries, start: str, minutes: int
+) -> tuple[PublishedVolume, VectorizedMetrics]:
     configuration = STARTS[start]
-    lifecycle = VolumeLifecycle(configuration, created_at=course.start - timedelta(days=1))
-    physics = VolumePhysics(CourseWorkload(course), burst_balance_percent=1.0)
+    lifecycle = VolumeLifecycle(configuration, created_at=load_series.start - timedelta(days=1))
+    physics = VolumePhysics(LoadSeriesWorkload(load_series), burst_balance_percent=1.0)
     slow = PublishedVolume(delay=DELAY, other_iops=0.0, other_mibps=0.0)
     for minute in range(minutes):
-        now = course.start + timedelta(minutes=minute)
+        now = load_series.start + timedelta(minutes=minute)
         facts = physics.minute(now, lifecycle)
         points = datapoints(facts, configuration=configuration, **NAMES)
         points += instance_datapoints(facts, instance_id="i-1", limits=BOUNDLESS)
         slow.put(minute_number(now), points)
-    volume = FastVolume(course, configuration, burst_balance_percent=1.0)
-    fast = FastPublished(volume, delay=DELAY)
+    volume = VectorizedVolume(load_series, configuration, burst_balance_percent=1.0)
+    fast = VectorizedMetrics(volume, delay=DELAY)
     for stop in (minutes // 3, minutes // 2, minutes):
         volume.run(stop)
-        fast.catch_up()
+        fast.publish_until()
     return slow, fast
 
 
@@ -69,9 +71,9 @@ def same(found: object, expected: object) -> None:
 @pytest.mark.parametrize("start", list(STARTS))
 @pytest.mark.parametrize(("begin_min", "minutes"), [(0, 240), (3, 197), (4, 61), (2, 3)])
 def test_activity_and_history_are_the_same(start, begin_min, minutes):
-    course = load(begin_min)
-    slow, fast = both(course, start, minutes)
-    now = course.start + timedelta(minutes=minutes)
+    load_series = load(begin_min)
+    slow, fast = both(load_series, start, minutes)
+    now = load_series.start + timedelta(minutes=minutes)
     for one, other in zip(fast.activity(now), slow.activity(now), strict=True):
         same(one, other)
     one, other = fast.history(now), slow.history(now)
@@ -83,9 +85,9 @@ def test_activity_and_history_are_the_same(start, begin_min, minutes):
 @pytest.mark.parametrize("start", list(STARTS))
 @pytest.mark.parametrize("minutes", [1, 2, 3, 20, 31, 75, 140, 240])
 def test_a_glance_is_the_same(start, minutes):
-    course = load(1)
-    slow, fast = both(course, start, minutes)
-    now = course.start + timedelta(minutes=minutes)
+    load_series = load(1)
+    slow, fast = both(load_series, start, minutes)
+    now = load_series.start + timedelta(minutes=minutes)
     one, other = fast.glance(now), slow.glance(now)
     assert one.iops_exceeded_minutes == other.iops_exceeded_minutes
     assert one.throughput_exceeded_minutes == other.throughput_exceeded_minutes

@@ -54,7 +54,7 @@ def test_the_scenario_of_the_docs_grows_once_a_day_before_its_reserve_is_touched
     assert (change.origin.size_gib, change.target.size_gib) == (200, 281)
     page = (SCENARIO.parents[1] / "operate" / "free-space.md").read_text(encoding="utf-8")
     assert f"at {change.at:%Y-%m-%d %H:%M}Z, the storage becomes 281" in page
-    assert change.reason == "space_runs_out"
+    assert change.reason == "low_free_space"
     assert result.space is not None
     assert result.space.lowest_gib == pytest.approx(31.7, abs=0.1)
     assert result.violations == ()

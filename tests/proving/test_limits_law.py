@@ -17,11 +17,11 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.tags import said
 from headroom.policy_text import parse_policy
 from headroom.proving.situation import (
-    Ledgered,
+    LedgerFacts,
     Situation,
     SituationLoad,
+    decision_input,
     described_volume,
-    evidence,
     prices_of,
 )
 from tests.builders import REGION, gp2, gp3, io, ref, volume
@@ -40,8 +40,8 @@ LOADS = st.builds(
     days=st.sampled_from([0, 1]),
 )
 LEDGERED = st.builds(
-    Ledgered,
-    own_increase_usd=st.sampled_from([Decimal(0), Decimal(40)]),
+    LedgerFacts,
+    resource_increase_usd=st.sampled_from([Decimal(0), Decimal(40)]),
     account_increase_usd=st.sampled_from([Decimal(0), Decimal(900), Decimal(1_990)]),
     paused=st.sampled_from([False, False, False, True]),
     failures=st.sampled_from([0, 0, 0, 4, 5]),
@@ -70,12 +70,14 @@ def check_an_act_stays_within_every_limit(
     tags: tuple[tuple[str, str], ...],
     configuration: Configuration,
     load: SituationLoad,
-    ledgered: Ledgered,
+    ledger_facts: LedgerFacts,
 ) -> None:
     policy = parse_policy(document, source="policy")
     seen = described_volume(ref(), configuration, dict(tags))
     effective = limits_for(policy, seen)
-    decision = decide(evidence(Situation(volume=seen, load=load, ledgered=ledgered), policy))
+    decision = decide(
+        decision_input(Situation(volume=seen, load=load, ledger_facts=ledger_facts), policy)
+    )
     if not isinstance(decision.answer, Act):
         return
     plan, limits = decision.answer.plan, effective.limits
@@ -83,8 +85,8 @@ def check_an_act_stays_within_every_limit(
     acts.append(target)
     assert effective.problem is None
     assert limits.mode in MAY_ACT
-    assert not ledgered.paused
-    assert ledgered.failures < 5
+    assert not ledger_facts.paused
+    assert ledger_facts.failures < 5
     assert limits.slots_reserve < 4
     assert why_invalid(target) is None
     assert target.size_gib >= before.size_gib
@@ -95,9 +97,9 @@ def check_an_act_stays_within_every_limit(
     assert (target.throughput_mibps or 0) <= limits.max_throughput_mibps
     prices = prices_of(REGION)
     dearer = prices.monthly(target) - prices.monthly(before)
-    increase = ledgered.own_increase_usd + dearer
+    increase = ledger_facts.resource_increase_usd + dearer
     assert dearer <= 0 or increase <= 0 or increase <= limits.price_increase_usd
-    others = max(Decimal(0), ledgered.account_increase_usd - ledgered.own_increase_usd)
+    others = max(Decimal(0), ledger_facts.account_increase_usd - ledger_facts.resource_increase_usd)
     assert dearer <= 0 or others + increase <= policy.account_increase_usd
     lowers = capability(target).sustained_iops < capability(before).sustained_iops
     assert limits.give_back or not lowers

@@ -9,22 +9,22 @@ import pytest
 
 from headroom.domain.resources import Configuration
 from headroom.proving.conditions import STARTS, Conditions
-from headroom.proving.ground import Ground, StaticStarvation
+from headroom.proving.ground import StaticStarvation, UncontrolledVolume
 from headroom.proving.measures import episodes, foreseeable, measures_of
 from headroom.proving.rows import Measures
 from headroom.proving.trial import run_schedule
 from tests.proving.build import gp3
-from tests.proving.courses import course_of
+from tests.proving.courses import load_series_of
 
 HOUR, DAY = 12, 288
 
 
 def measures(load: Sequence[float], start: str, *schedule: tuple[int, Configuration]) -> Measures:
-    course = course_of(load, step_s=300)
+    load_series = load_series_of(load, step_s=300)
     conditions = Conditions()
-    ground = Ground(StaticStarvation(course), STARTS[start], conditions)
-    run = run_schedule(course, STARTS[start], schedule, conditions)
-    return measures_of(run, ground, whole=True)
+    uncontrolled = UncontrolledVolume(StaticStarvation(load_series), STARTS[start], conditions)
+    run = run_schedule(load_series, STARTS[start], schedule, conditions)
+    return measures_of(run, uncontrolled, whole=True)
 
 
 @pytest.mark.parametrize(

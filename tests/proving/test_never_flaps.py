@@ -13,38 +13,38 @@ from headroom.domain.catalogue import capability
 from headroom.domain.standing import WINDOW
 from headroom.domain.verdicts import Guardrail
 from headroom.proving.conditions import STARTS, Conditions
-from headroom.proving.course import Course
+from headroom.proving.course import LoadSeries
 from headroom.proving.fast_engine import run_engine
 from headroom.proving.trial import TrialChange, TrialRun
-from tests.proving.courses import course_of
+from tests.proving.courses import load_series_of
 
 DAYS, PER_DAY = 4, 288
 SHORTLY = 4 * 60
 """Minutes: twice what a modification is in flight for."""
 
 
-def bursts(seed: int) -> Course:
+def bursts(seed: int) -> LoadSeries:
     """Overloads of any length at any time."""
     rng, load = _quiet(seed)
     at = 0
     while at < len(load):
         at += int(rng.exponential(60)) + 1
         load[at : at + int(rng.exponential(8)) + 1] += rng.choice([3_000, 5_000, 9_000])
-    return course_of(load.tolist(), step_s=300)
+    return load_series_of(load.tolist(), step_s=300)
 
 
-def edge(seed: int) -> Course:
+def edge(seed: int) -> LoadSeries:
     """A load that goes to and fro about what the smallest gp3 serves."""
     rng = np.random.default_rng(seed)
-    return course_of((3_000 * rng.lognormal(0, 0.15, DAYS * PER_DAY)).tolist(), step_s=300)
+    return load_series_of((3_000 * rng.lognormal(0, 0.15, DAYS * PER_DAY)).tolist(), step_s=300)
 
 
-def nights(seed: int) -> Course:
+def nights(seed: int) -> LoadSeries:
     """An hour of 8,000 IOPS every night."""
     _, load = _quiet(seed)
     for day in range(DAYS):
         load[day * PER_DAY + 24 : day * PER_DAY + 36] += 8_000
-    return course_of(load.tolist(), step_s=300)
+    return load_series_of(load.tolist(), step_s=300)
 
 
 def _quiet(seed: int) -> tuple[np.random.Generator, np.ndarray]:
@@ -62,8 +62,8 @@ CASES = {
 
 @pytest.fixture(scope="module", params=list(CASES))
 def run(request: pytest.FixtureRequest) -> TrialRun:
-    course, preset = CASES[request.param]
-    return run_engine(course, STARTS["gp3"], Conditions(preset=preset))
+    load_series, preset = CASES[request.param]
+    return run_engine(load_series, STARTS["gp3"], Conditions(preset=preset))
 
 
 def gives_back(change: TrialChange) -> bool:
@@ -111,7 +111,7 @@ def test_no_need_that_follows_a_give_back_waits_for_a_slot(run: TrialRun) -> Non
         and any(
             v.guardrail is Guardrail.SLOTS
             for j in d.judgements
-            if j.plan == d.answer.would_take
+            if j.plan == d.answer.proposed_plan
             for v in j.blocking
         )
     ]

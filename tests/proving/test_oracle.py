@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.conditions import STARTS, Conditions, ceiling
-from headroom.proving.course import Course
-from headroom.proving.fast import static_starved
+from headroom.proving.course import LoadSeries
+from headroom.proving.fast import starved_if_static
 from headroom.proving.oracle import Foresight, oracle
 from headroom.proving.oracle_case import Schedule
 from headroom.proving.trial import TrialRun, run_schedule, score_usd
-from tests.proving.courses import course_of
+from tests.proving.courses import load_series_of
 
 
 def gp3(iops: int, mibps: int = 125) -> Configuration:
@@ -25,18 +25,18 @@ def gp3(iops: int, mibps: int = 125) -> Configuration:
     )
 
 
-def bursts(hours: float, *at: tuple[float, float, float], base: float = 500.0) -> Course:
+def bursts(hours: float, *at: tuple[float, float, float], base: float = 500.0) -> LoadSeries:
     """`base` IOPS, and for each of `at` (hour, minutes, IOPS) a burst."""
     ops = np.full(round(hours * 60), base)
     for hour, minutes, rate in at:
         ops[round(hour * 60) : round(hour * 60 + minutes)] = rate
-    return course_of(ops.tolist())
+    return load_series_of(ops.tolist())
 
 
 def scored(
-    course: Course, start: Configuration, schedule: Schedule, conditions: Conditions
+    load_series: LoadSeries, start: Configuration, schedule: Schedule, conditions: Conditions
 ) -> TrialRun:
-    return run_schedule(course, start, schedule, conditions)
+    return run_schedule(load_series, start, schedule, conditions)
 
 
 def feasible(
@@ -61,7 +61,7 @@ def feasible(
 
 
 def best_of_all(
-    course: Course,
+    load_series: LoadSeries,
     start: Configuration,
     conditions: Conditions,
     minutes: Sequence[int],
@@ -69,9 +69,9 @@ def best_of_all(
     most: int,
 ) -> float:
     """What the best of all schedules on a clock scores; refused ones score as what is left."""
-    unsavable = static_starved(course, ceiling(conditions, start))
+    unavoidable = starved_if_static(load_series, ceiling(conditions, start))
     return min(
-        score_usd(scored(course, start, schedule, conditions), unsavable, conditions)
+        score_usd(scored(load_series, start, schedule, conditions), unavoidable, conditions)
         for schedule in feasible(start, minutes, levels, most)
     )
 
@@ -91,7 +91,7 @@ SMALL = {
         3,
     ),
     "throughput that needs two steps": (
-        course_of([50.0] * 300 + [800.0] * 60 + [50.0] * 240, io_kib=1_024),
+        load_series_of([50.0] * 300 + [800.0] * 60 + [50.0] * 240, io_kib=1_024),
         range(50, 420, 60),
         [gp3(3_000), gp3(3_200, 250), gp3(4_000, 800)],
         3,
@@ -108,11 +108,11 @@ SMALL = {
 @pytest.mark.parametrize("preset", ["performance", "balanced", "thrift"])
 @pytest.mark.parametrize("case", list(SMALL))
 def test_no_schedule_on_a_small_clock_scores_less_than_the_oracle(case: str, preset: str) -> None:
-    course, minutes, levels, most = SMALL[case]
+    load_series, minutes, levels, most = SMALL[case]
     conditions = Conditions(preset=preset)
-    foresight = Foresight(course)
+    foresight = Foresight(load_series)
     found = foresight.oracle(STARTS["gp3"], conditions)
-    best = best_of_all(course, STARTS["gp3"], conditions, minutes, levels, most)
+    best = best_of_all(load_series, STARTS["gp3"], conditions, minutes, levels, most)
     assert found.score <= best + 1e-9
     assert found.bound <= found.score
 
@@ -134,35 +134,35 @@ CLOCKS = {
 @pytest.mark.parametrize("preset", ["performance", "balanced", "thrift"])
 @pytest.mark.parametrize("case", list(CLOCKS))
 def test_the_search_finds_the_best_of_all_schedules_on_a_clock(case: str, preset: str) -> None:
-    name, course, every, most = CLOCKS[case]
-    minutes, levels = range(0, course.minutes, every), [gp3(3_000), gp3(7_500)]
+    name, load_series, every, most = CLOCKS[case]
+    minutes, levels = range(0, load_series.minutes, every), [gp3(3_000), gp3(7_500)]
     conditions, start = Conditions(preset=preset), STARTS[name]
-    cost, schedule = Foresight(course).case(start, conditions).best_of(minutes, levels)
-    best = best_of_all(course, start, conditions, minutes, levels, most)
-    unsavable = static_starved(course, ceiling(conditions, start))
-    run = scored(course, start, schedule, conditions)
-    assert cost == pytest.approx(score_usd(run, unsavable, conditions), abs=1e-9)
+    cost, schedule = Foresight(load_series).case(start, conditions).best_of(minutes, levels)
+    best = best_of_all(load_series, start, conditions, minutes, levels, most)
+    unavoidable = starved_if_static(load_series, ceiling(conditions, start))
+    run = scored(load_series, start, schedule, conditions)
+    assert cost == pytest.approx(score_usd(run, unavoidable, conditions), abs=1e-9)
     assert cost == pytest.approx(best, abs=1e-9)
 
 
 @pytest.mark.parametrize("start", ["gp2", "io1"])
 def test_no_schedule_from_another_type_scores_less_than_the_oracle(start: str) -> None:
-    course = bursts(40, *((hour, 600, 2_900) for hour in (2, 26)), base=200)
+    load_series = bursts(40, *((hour, 600, 2_900) for hour in (2, 26)), base=200)
     conditions = Conditions(preset="balanced")
-    found = oracle(course, STARTS[start], conditions)
+    found = oracle(load_series, STARTS[start], conditions)
     minutes, levels = range(0, 2_400, 240), [gp3(3_000), gp3(4_000)]
-    best = best_of_all(course, STARTS[start], conditions, minutes, levels, 2)
+    best = best_of_all(load_series, STARTS[start], conditions, minutes, levels, 2)
     assert found.bound <= found.score <= best + 1e-9
 
 
 @st.composite
-def loads(draw: st.DrawFn) -> Course:
+def loads(draw: st.DrawFn) -> LoadSeries:
     step = draw(st.sampled_from([15, 60, 300]))
     rate = st.sampled_from([0.0, 400.0, 2_900.0, 3_500.0, 5_000.0, 9_000.0, 15_000.0, 30_000.0])
     pieces = draw(st.lists(st.tuples(rate, st.integers(1, 90)), min_size=1, max_size=14))
     rates = [r for r, minutes in pieces for _ in range(max(1, minutes * 60 // step))]
     count = -(-len(rates) // 20) * 20
-    return course_of(
+    return load_series_of(
         [rates[i % len(rates)] for i in range(count)],
         step_s=step,
         io_kib=draw(st.sampled_from([8.0, 16.0, 64.0])),
@@ -178,35 +178,35 @@ LEVELS = st.builds(
 
 @settings(max_examples=20, deadline=None)
 @given(
-    course=loads(),
+    load_series=loads(),
     start=st.sampled_from(sorted(STARTS)),
     preset=st.sampled_from(["performance", "balanced", "thrift"]),
     wishes=st.lists(st.tuples(st.integers(0, 1_500), LEVELS), max_size=5),
 )
 def test_no_schedule_whatever_scores_less_than_the_bound(
-    course: Course, start: str, preset: str, wishes: list[tuple[int, Configuration]]
+    load_series: LoadSeries, start: str, preset: str, wishes: list[tuple[int, Configuration]]
 ) -> None:
     conditions = Conditions(preset=preset)
-    unsavable = static_starved(course, ceiling(conditions, STARTS[start]))
-    found = oracle(course, STARTS[start], conditions)
-    run = scored(course, STARTS[start], tuple(wishes), conditions)
-    assert score_usd(run, unsavable, conditions) >= found.bound - 1e-6
-    again = scored(course, STARTS[start], found.schedule, conditions)
-    assert score_usd(again, unsavable, conditions) == pytest.approx(found.score)
+    unavoidable = starved_if_static(load_series, ceiling(conditions, STARTS[start]))
+    found = oracle(load_series, STARTS[start], conditions)
+    run = scored(load_series, STARTS[start], tuple(wishes), conditions)
+    assert score_usd(run, unavoidable, conditions) >= found.bound - 1e-6
+    again = scored(load_series, STARTS[start], found.schedule, conditions)
+    assert score_usd(again, unavoidable, conditions) == pytest.approx(found.score)
     assert (again.held, again.aws_refusals, again.guardrail_violations) == (0, 0, 0)
 
 
 @settings(max_examples=10, deadline=None)
-@given(course=loads(), wishes=st.lists(st.tuples(st.integers(0, 900), LEVELS), max_size=4))
+@given(load_series=loads(), wishes=st.lists(st.tuples(st.integers(0, 900), LEVELS), max_size=4))
 def test_the_oracle_is_never_worse_than_a_schedule_it_was_shown(
-    course: Course, wishes: list[tuple[int, Configuration]]
+    load_series: LoadSeries, wishes: list[tuple[int, Configuration]]
 ) -> None:
     conditions = Conditions(preset="balanced")
-    unsavable = static_starved(course, ceiling(conditions, STARTS["gp3"]))
+    unavoidable = starved_if_static(load_series, ceiling(conditions, STARTS["gp3"]))
     shown = tuple(sorted(wishes, key=lambda wish: wish[0]))
-    run = scored(course, STARTS["gp3"], shown, conditions)
-    found = oracle(course, STARTS["gp3"], conditions, incumbents=[shown])
-    assert found.score <= score_usd(run, unsavable, conditions) + 1e-9
+    run = scored(load_series, STARTS["gp3"], shown, conditions)
+    found = oracle(load_series, STARTS["gp3"], conditions, incumbents=[shown])
+    assert found.score <= score_usd(run, unavoidable, conditions) + 1e-9
 
 
 def test_a_volume_that_never_starves_is_left_alone_and_that_is_proven() -> None:
@@ -237,8 +237,8 @@ def test_what_is_lowered_serves_ten_minutes_more_for_nothing() -> None:
 
 
 def test_a_fourth_burst_in_a_day_finds_no_slot() -> None:
-    course = bursts(24, *((hour, 30, 6_000) for hour in (2, 8, 14, 20)))
-    found = oracle(course, STARTS["gp3"], Conditions(preset="performance"))
+    load_series = bursts(24, *((hour, 30, 6_000) for hour in (2, 8, 14, 20)))
+    found = oracle(load_series, STARTS["gp3"], Conditions(preset="performance"))
     starts = [minute for minute, _ in found.schedule]
     assert all(b - a >= 1_440 for a, b in zip(starts, starts[3:], strict=False))
     assert not found.run.starved.any()
@@ -248,16 +248,18 @@ def test_a_fourth_burst_in_a_day_finds_no_slot() -> None:
 
 def test_minutes_that_nothing_could_save_cost_nothing() -> None:
     found = oracle(bursts(24, (10, 1, 400_000)), STARTS["gp3"], Conditions(preset="thrift"))
-    unsavable = static_starved(found_course := bursts(24, (10, 1, 400_000)), gp3(16_000, 1_000))
-    assert unsavable.any()
+    unavoidable = starved_if_static(
+        found_course := bursts(24, (10, 1, 400_000)), gp3(16_000, 1_000)
+    )
+    assert unavoidable.any()
     run = scored(found_course, STARTS["gp3"], found.schedule, Conditions(preset="thrift"))
-    counted = int((run.starved & ~unsavable).sum())
+    counted = int((run.starved & ~unavoidable).sum())
     assert found.score == pytest.approx(run.storage_usd + 0.01 * counted)
 
 
 def test_one_course_gives_the_same_answer_for_a_start_whatever_was_asked_before() -> None:
-    course = bursts(30, (3, 60, 6_000), (12, 30, 9_000), (20, 60, 5_000))
-    foresight = Foresight(course)
+    load_series = bursts(30, (3, 60, 6_000), (12, 30, 9_000), (20, 60, 5_000))
+    foresight = Foresight(load_series)
     first = foresight.oracle(STARTS["gp3"], Conditions())
     foresight.oracle(STARTS["gp2"], Conditions(preset="thrift"))
     again = foresight.oracle(STARTS["gp3"], Conditions())

@@ -17,7 +17,7 @@ from headroom.proving.histogram import DecayingHistogram
 from headroom.proving.peers import RULES
 from headroom.proving.trial import TrialRun, run_rule
 from tests.proving.build import configuration, gp2, gp3
-from tests.proving.courses import course_of
+from tests.proving.courses import load_series_of
 
 HOUR, DAY = 12, 288
 """Steps of five minutes."""
@@ -25,8 +25,8 @@ IO1 = STARTS["io1"]
 
 
 def run(name: str, load: Sequence[float], start: Configuration, io_kib: float = 16) -> TrialRun:
-    course = course_of(load, step_s=300, io_kib=io_kib)
-    return run_rule(course, start, RULES[name](), Conditions())
+    load_series = load_series_of(load, step_s=300, io_kib=io_kib)
+    return run_rule(load_series, start, RULES[name](), Conditions())
 
 
 def targets(found: TrialRun) -> list[Configuration]:

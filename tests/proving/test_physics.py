@@ -249,8 +249,8 @@ def test_a_volume_tighter_than_its_instance_is_starved() -> None:
 
 
 def test_an_instance_bursts_for_30_minutes_and_falls_to_its_baseline() -> None:
-    hung = instance(1_000, 1_000, most_iops=3_000)
-    facts = play(steady(5_000), gp3(100, 10_000, 250), 60, attachment=hung)
+    attachment_settings = instance(1_000, 1_000, most_iops=3_000)
+    facts = play(steady(5_000), gp3(100, 10_000, 250), 60, attachment=attachment_settings)
     assert [round(f.ebs_iops) for f in facts] == [3_000] * 30 + [1_000] * 30
     assert facts[29].instance_io_balance_percent == pytest.approx(0)
     assert facts[14].instance_io_balance_percent == pytest.approx(50)
@@ -258,23 +258,25 @@ def test_an_instance_bursts_for_30_minutes_and_falls_to_its_baseline() -> None:
 
 
 def test_an_instances_balance_refills_with_what_is_left_below_its_baseline() -> None:
-    hung = instance(1_000, 1_000, most_iops=3_000)
-    facts = play(steps((1_800, 3_000, 16), (7_200, 500, 16)), gp3(), 100, attachment=hung)
+    attachment_settings = instance(1_000, 1_000, most_iops=3_000)
+    facts = play(
+        steps((1_800, 3_000, 16), (7_200, 500, 16)), gp3(), 100, attachment=attachment_settings
+    )
     filled = facts[89].instance_io_balance_percent
     assert filled == pytest.approx(100 * 3_600 * 500 / (1_800 * 2_000))
 
 
 def test_the_load_of_other_volumes_comes_first() -> None:
-    hung = instance(2_000, 1_000)
-    busy = Attachment(limits=hung.limits, other_iops=1_500.0)
+    attachment_settings = instance(2_000, 1_000)
+    busy = Attachment(limits=attachment_settings.limits, other_iops=1_500.0)
     facts = play(steady(1_000), gp3(), 5, attachment=busy)
     assert served(facts) == pytest.approx(500 * 300)
     assert all(f.instance_iops_exceeded for f in facts)
 
 
 def test_starvation_is_told_apart_when_the_volume_and_then_the_instance_bind() -> None:
-    hung = instance(2_000, 1_000, most_iops=4_000)
-    facts = play(steady(5_000), gp3(100, 3_500, 250), 60, attachment=hung)
+    attachment_settings = instance(2_000, 1_000, most_iops=4_000)
+    facts = play(steady(5_000), gp3(100, 3_500, 250), 60, attachment=attachment_settings)
     assert facts[0].starved, "the volume gives 3,500 where the instance would give 4,000"
     assert facts[0].iops_exceeded == 1
     assert facts[-1].instance_iops_exceeded == 1

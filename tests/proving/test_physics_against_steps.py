@@ -34,7 +34,9 @@ class Pot:
         self.level = min(self.most, max(0.0, self.level + self.base * STEP - amount))
 
 
-def pots(what: Configuration, hung: Attachment | None, percent: float) -> list[tuple[str, Pot]]:
+def pots(
+    what: Configuration, attachment_settings: Attachment | None, percent: float
+) -> list[tuple[str, Pot]]:
     size, kind = what.size_gib, what.volume_type.value
     found: list[tuple[str, Pot]] = []
     if kind == "gp2":
@@ -50,8 +52,8 @@ def pots(what: Configuration, hung: Attachment | None, percent: float) -> list[t
     else:
         found.append(("ops", Pot(what.iops or 0, 0, 0, 0)))
         found.append(("mib", Pot(what.throughput_mibps or 1e9, 0, 0, 0)))
-    if hung is not None:
-        at = hung.limits
+    if attachment_settings is not None:
+        at = attachment_settings.limits
         spare = 1_800.0 * (at.maximum_iops - at.baseline_iops)
         found.append(("own ops", Pot(at.baseline_iops, at.maximum_iops, spare, spare)))
         spare = 1_800.0 * (at.maximum_mibps - at.baseline_mibps)
@@ -96,15 +98,15 @@ def stepwise(parts: Parts, limits: list[tuple[str, Pot]], kib: float) -> list[li
     ],
 )  # fmt: skip
 def test_small_steps_come_to_the_same(
-    what: Configuration, percent: float, kib: float, hung: Attachment | None
+    what: Configuration, percent: float, kib: float, attachment_settings: Attachment | None
 ) -> None:
     shape = [(70.0, 400.0), (100.0, 3_800.0), (45.0, 0.0), (200.0, 900.0), (120.0, 2_500.0)]
     parts = [(seconds, iops, kib) for seconds, iops in shape]
     exact = play(
-        steps(*parts, (9_999, 0, kib)), what, MINUTES, attachment=hung,
+        steps(*parts, (9_999, 0, kib)), what, MINUTES, attachment=attachment_settings,
         burst_balance_percent=percent,
     )  # fmt: skip
-    plain = stepwise(parts, pots(what, hung, percent), kib)
+    plain = stepwise(parts, pots(what, attachment_settings, percent), kib)
     for fact, (done, backlog) in zip(exact, plain, strict=True):
         assert fact.served_ops == pytest.approx(done, rel=0.005, abs=400)
         assert fact.backlog_end == pytest.approx(backlog, rel=0.005, abs=400)
@@ -112,12 +114,12 @@ def test_small_steps_come_to_the_same(
 
 @pytest.mark.parametrize("most_iops", [1_500, 4_000])
 def test_who_starves_a_minute_is_what_removing_the_volumes_limit_shows(most_iops: int) -> None:
-    hung = instance(1_500, 900, most_iops=most_iops)
+    attachment_settings = instance(1_500, 900, most_iops=most_iops)
     parts = [(90.0, 500.0, 16.0), (150.0, 3_900.0, 16.0), (200.0, 300.0, 16.0)]
     what = gp3(100, 3_000, 500)
-    facts = play(steps(*parts, (9_999, 0, 16)), what, MINUTES, attachment=hung)
-    real = stepwise(parts, pots(what, hung, 100), 16)
-    free = stepwise(parts, pots(gp3(100, 80_000, 2_000), hung, 100), 16)
+    facts = play(steps(*parts, (9_999, 0, 16)), what, MINUTES, attachment=attachment_settings)
+    real = stepwise(parts, pots(what, attachment_settings, 100), 16)
+    free = stepwise(parts, pots(gp3(100, 80_000, 2_000), attachment_settings, 100), 16)
     behind = [a[1] > b[1] + 200 for a, b in zip(real, free, strict=True)]
     for fact, late in zip(facts, behind, strict=True):
         assert fact.starved or not late

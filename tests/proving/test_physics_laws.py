@@ -41,11 +41,11 @@ def shaped(parts: Parts, pieces: int = 1) -> Steps:
 
 
 @settings(max_examples=60, deadline=None)
-@given(parts=PARTS, what=st.sampled_from(CONFIGURATIONS), hung=st.sampled_from(HUNG))
+@given(parts=PARTS, what=st.sampled_from(CONFIGURATIONS), attachment_settings=st.sampled_from(HUNG))
 def test_what_is_offered_is_served_or_waits(
-    parts: Parts, what: Configuration, hung: Attachment | None
+    parts: Parts, what: Configuration, attachment_settings: Attachment | None
 ) -> None:
-    facts = play(shaped(parts), what, MINUTES, attachment=hung)
+    facts = play(shaped(parts), what, MINUTES, attachment=attachment_settings)
     assert offered(facts) == pytest.approx(served(facts) + facts[-1].backlog_end, abs=0.01)
     for fact in facts:
         assert fact.served_ops == pytest.approx(sum(w.ops for w in fact.latencies), abs=1e-3)
@@ -53,17 +53,17 @@ def test_what_is_offered_is_served_or_waits(
 
 
 @settings(max_examples=60, deadline=None)
-@given(parts=PARTS, what=st.sampled_from(CONFIGURATIONS), hung=st.sampled_from(HUNG))
+@given(parts=PARTS, what=st.sampled_from(CONFIGURATIONS), attachment_settings=st.sampled_from(HUNG))
 def test_nothing_is_served_above_a_limit_and_credits_stay_in_their_bucket(
-    parts: Parts, what: Configuration, hung: Attachment | None
+    parts: Parts, what: Configuration, attachment_settings: Attachment | None
 ) -> None:
     can = capability(what)
-    for fact in play(shaped(parts), what, MINUTES, attachment=hung):
+    for fact in play(shaped(parts), what, MINUTES, attachment=attachment_settings):
         size = fact.served_read_bytes + fact.served_write_bytes
         assert fact.ebs_iops <= can.burst_iops * (1 + 1e-9)
         assert size / 60 <= can.burst_mibps * MIB * (1 + 1e-9)
-        if hung is not None:
-            assert size / 60 <= hung.limits.maximum_mibps * MIB * (1 + 1e-9)
+        if attachment_settings is not None:
+            assert size / 60 <= attachment_settings.limits.maximum_mibps * MIB * (1 + 1e-9)
             assert 0 <= (fact.instance_io_balance_percent or 0) <= 100
         assert 0 <= (fact.burst_balance_percent or 0) <= 100
         assert 0 <= fact.queue_seen_avg <= 1024 * (1 + 1e-9)
@@ -72,14 +72,14 @@ def test_nothing_is_served_above_a_limit_and_credits_stay_in_their_bucket(
 
 @settings(max_examples=40, deadline=None)
 @given(
-    parts=PARTS, what=st.sampled_from(CONFIGURATIONS), hung=st.sampled_from(HUNG),
+    parts=PARTS, what=st.sampled_from(CONFIGURATIONS), attachment_settings=st.sampled_from(HUNG),
     pieces=st.integers(2, 5),
 )  # fmt: skip
 def test_a_finer_resolution_of_the_same_load_changes_nothing(
-    parts: Parts, what: Configuration, hung: Attachment | None, pieces: int
+    parts: Parts, what: Configuration, attachment_settings: Attachment | None, pieces: int
 ) -> None:
-    coarse = play(shaped(parts), what, MINUTES, attachment=hung)
-    fine = play(shaped(parts, pieces), what, MINUTES, attachment=hung)
+    coarse = play(shaped(parts), what, MINUTES, attachment=attachment_settings)
+    fine = play(shaped(parts, pieces), what, MINUTES, attachment=attachment_settings)
     for a, b in zip(coarse, fine, strict=True):
         assert a.served_ops == pytest.approx(b.served_ops, abs=0.01)
         assert a.backlog_end == pytest.approx(b.backlog_end, abs=0.01)
@@ -91,13 +91,20 @@ def test_a_finer_resolution_of_the_same_load_changes_nothing(
 @settings(max_examples=60, deadline=None)
 @given(
     parts=PARTS, iops=st.integers(3_000, 9_000), more=st.integers(0, 4_000),
-    mibps=st.integers(125, 500), extra=st.integers(0, 250), hung=st.sampled_from([None, HUNG[2]]),
+    mibps=st.integers(125, 500), extra=st.integers(0, 250), attachment_settings=st.sampled_from([None, HUNG[2]]),
 )  # fmt: skip
 def test_a_larger_limit_never_serves_less(
-    parts: Parts, iops: int, more: int, mibps: int, extra: int, hung: Attachment | None
+    parts: Parts,
+    iops: int,
+    more: int,
+    mibps: int,
+    extra: int,
+    attachment_settings: Attachment | None,
 ) -> None:
-    small = play(shaped(parts), gp3(100, iops, mibps), MINUTES, attachment=hung)
-    large = play(shaped(parts), gp3(100, iops + more, mibps + extra), MINUTES, attachment=hung)
+    small = play(shaped(parts), gp3(100, iops, mibps), MINUTES, attachment=attachment_settings)
+    large = play(
+        shaped(parts), gp3(100, iops + more, mibps + extra), MINUTES, attachment=attachment_settings
+    )
     so_far = 0.0
     for a, b in zip(small, large, strict=True):
         so_far += b.served_ops - a.served_ops
@@ -110,5 +117,7 @@ def test_a_larger_limit_never_serves_less(
 def test_no_minute_is_starved_on_a_volume_that_is_never_the_limit(parts: Parts) -> None:
     vast = configuration("io2", 1_000, 256_000)
     within = [(seconds, iops / 4, kib) for seconds, iops, kib in parts]
-    for hung in HUNG:
-        assert not any(f.starved for f in play(shaped(within), vast, MINUTES, attachment=hung))
+    for attachment_settings in HUNG:
+        assert not any(
+            f.starved for f in play(shaped(within), vast, MINUTES, attachment=attachment_settings)
+        )

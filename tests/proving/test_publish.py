@@ -124,10 +124,13 @@ def test_total_time_and_queue_agree_with_littles_law() -> None:
     assert found["VolumeAvgReadLatency"].sum == pytest.approx(1_000 * 256 / 3_000)
 
 
-def on_instance(hung: Attachment, minutes: int = 6) -> list[dict[str, Datapoint]]:
-    facts = play(steady(2_500), gp3(), minutes, attachment=hung)
+def on_instance(attachment_settings: Attachment, minutes: int = 6) -> list[dict[str, Datapoint]]:
+    facts = play(steady(2_500), gp3(), minutes, attachment=attachment_settings)
     return [
-        {p.name: p for p in instance_datapoints(f, instance_id="i-1", limits=hung.limits)}
+        {
+            p.name: p
+            for p in instance_datapoints(f, instance_id="i-1", limits=attachment_settings.limits)
+        }
         for f in facts
     ]
 

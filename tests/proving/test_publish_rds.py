@@ -38,8 +38,8 @@ def minute(
     mix = Mix(read_share=reads, read_bytes=8_192.0, write_bytes=8_192.0)
     load = Steps(START, [Stretch(duration_s=600, load=Load(ops_per_s=iops, mix=mix))])
     physics = VolumePhysics(load, attachment=Attachment(limits=instance_limits("t3.medium")))
-    life = VolumeLifecycle(configuration, created_at=START - timedelta(days=3))
-    return physics.minute(START, life), physics
+    storage_rules = VolumeLifecycle(configuration, created_at=START - timedelta(days=3))
+    return physics.minute(START, storage_rules), physics
 
 
 def told(
@@ -116,10 +116,10 @@ def test_a_balance_is_published_where_there_is_one(
 
 def test_balances_of_a_class_come_every_five_minutes() -> None:
     facts, physics = minute(GP2)
-    life = VolumeLifecycle(GP2, created_at=START - timedelta(days=3))
+    storage_rules = VolumeLifecycle(GP2, created_at=START - timedelta(days=3))
     found = []
     for number in range(1, 7):
-        facts = physics.minute(START + timedelta(minutes=number), life)
+        facts = physics.minute(START + timedelta(minutes=number), storage_rules)
         points = database_datapoints(
             facts, members=(WRITER,), configuration=GP2, limits=instance_limits("t3.medium")
         )
@@ -164,15 +164,15 @@ def test_storage_fills_and_no_further_than_there_is_room() -> None:
 
 def test_another_class_brings_its_limits_and_full_balances() -> None:
     _, physics = minute(GP2)
-    life = VolumeLifecycle(GP2, created_at=START - timedelta(days=3))
+    storage_rules = VolumeLifecycle(GP2, created_at=START - timedelta(days=3))
     for number in range(1, 5):
-        facts = physics.minute(START + timedelta(minutes=number), life)
-    physics.hang_on(Attachment(limits=instance_limits("m6i.large")))
-    after = physics.minute(START + timedelta(minutes=5), life)
+        facts = physics.minute(START + timedelta(minutes=number), storage_rules)
+    physics.attach_to(Attachment(limits=instance_limits("m6i.large")))
+    after = physics.minute(START + timedelta(minutes=5), storage_rules)
     assert facts.instance_io_balance_percent is not None
     assert facts.burst_balance_percent is not None
     assert after.burst_balance_percent is not None
     assert after.burst_balance_percent <= facts.burst_balance_percent, "the storage keeps its own"
-    physics.hang_on(Attachment(limits=BOUNDLESS))
-    free = physics.minute(START + timedelta(minutes=6), life)
+    physics.attach_to(Attachment(limits=BOUNDLESS))
+    free = physics.minute(START + timedelta(minutes=6), storage_rules)
     assert free.instance_io_balance_percent is None

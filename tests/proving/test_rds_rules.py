@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from headroom.domain.aurora import GATE, StorageMode
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.proving.aurora_rules import TAKES, AuroraLife
+from headroom.proving.aurora_rules import TAKES, AuroraRules
 from headroom.proving.rds_autoscaling import autoscaled_size
-from headroom.proving.rds_rules import DATABASE_DELAYS, FULL_COPY_DELAYS, DatabaseLife
+from headroom.proving.rds_rules import DATABASE_DELAYS, FULL_COPY_DELAYS, DatabaseRules
 from headroom.proving.rds_settings import Settings, next_maintenance_window
 from headroom.proving.targets import ModificationRefused
 from tests.domain.databases import rds
@@ -23,13 +23,13 @@ GP2 = rds(VolumeType.GP2, 500)
 TO_GP3 = {"StorageType": "gp3", "Iops": 12_000, "StorageThroughput": 500}
 
 
-def life(storage: Configuration = GP2, *, most: int | None = None) -> DatabaseLife:
+def storage_rules(storage: Configuration = GP2, *, most: int | None = None) -> DatabaseRules:
     settings = Settings({"DBInstanceClass": "db.r6g.large"})
-    return DatabaseLife(storage, created_at=NOW, settings=settings, max_allocated_gib=most)
+    return DatabaseRules(storage, created_at=NOW, settings=settings, max_allocated_gib=most)
 
 
 def test_a_change_in_place_takes_minutes_of_modifying_and_a_copy_takes_hours() -> None:
-    plain, crossing = life(), life(rds(VolumeType.GP3, 300))
+    plain, crossing = storage_rules(), storage_rules(rds(VolumeType.GP3, 300))
     plain.modify(NOW, storage=TO_GP3, others={}, at_once=True)
     wanted = {"AllocatedStorage": 500, "Iops": 12_000, "StorageThroughput": 500}
     crossing.modify(NOW, storage=wanted, others={}, at_once=True)
@@ -45,7 +45,7 @@ def test_a_change_in_place_takes_minutes_of_modifying_and_a_copy_takes_hours() -
 
 
 def test_what_waits_is_refused_at_once_and_shown_as_rds_would_round_it() -> None:
-    database = life()
+    database = storage_rules()
     with pytest.raises(ModificationRefused, match="smaller than"):
         database.modify(NOW, storage={"AllocatedStorage": 400}, others={}, at_once=False)
     database.modify(NOW, storage={"AllocatedStorage": 501}, others={}, at_once=False)
@@ -54,7 +54,7 @@ def test_what_waits_is_refused_at_once_and_shown_as_rds_would_round_it() -> None
 
 
 def test_any_change_at_once_applies_what_waited_with_a_restart_for_a_class() -> None:
-    database = life()
+    database = storage_rules()
     database.modify(NOW, storage={}, others={"DBInstanceClass": "db.r6g.xlarge"}, at_once=False)
     assert database.settings.value("DBInstanceClass", NOW + timedelta(days=1)) == "db.r6g.large"
     start = NOW + timedelta(days=1)
@@ -63,12 +63,12 @@ def test_any_change_at_once_applies_what_waited_with_a_restart_for_a_class() -> 
     assert "rebooting" in statuses
     later = start + timedelta(minutes=11)
     assert database.settings.value("DBInstanceClass", later) == "db.r6g.xlarge"
-    ids = [each.event_id for each in database.happenings(later)]
+    ids = [each.event_id for each in database.events_due(later)]
     assert "RDS-EVENT-0006" in ids
 
 
 def test_a_refused_call_changes_nothing_that_waits() -> None:
-    database = life()
+    database = storage_rules()
     database.modify(NOW, storage=TO_GP3, others={}, at_once=True)
     during = NOW + timedelta(minutes=30)
     others = {"DBInstanceClass": "db.r6g.xlarge"}
@@ -79,12 +79,12 @@ def test_a_refused_call_changes_nothing_that_waits() -> None:
 
 
 def test_what_waits_is_applied_when_the_window_begins() -> None:
-    database = life()
+    database = storage_rules()
     database.modify(NOW, storage={"AllocatedStorage": 600}, others={}, at_once=False)
     window = next_maintenance_window(database.settings.window, NOW)
-    database.move_on(window - MINUTE)
+    database.apply_due_changes(window - MINUTE)
     assert database.lifecycle.starts == ()
-    database.move_on(window)
+    database.apply_due_changes(window)
     assert database.lifecycle.starts == (window,)
     assert database.pending(window + timedelta(hours=1)) == {}
 
@@ -113,17 +113,17 @@ def test_autoscaling_goes_by_the_largest_of_three(
 
 
 def test_autoscaling_waits_five_minutes_and_uses_a_slot() -> None:
-    database = life(most=1_000)
+    database = storage_rules(most=1_000)
     for minute in range(6):
         assert database.lifecycle.starts == ()
         database.free_space(NOW + minute * MINUTE, 49.0)
     assert database.lifecycle.starts == (NOW + 5 * MINUTE,)
-    ids = [each.event_id for each in database.happenings(NOW + timedelta(hours=1))]
+    ids = [each.event_id for each in database.events_due(NOW + timedelta(hours=1))]
     assert ids == ["RDS-EVENT-0089", "RDS-EVENT-0217", "RDS-EVENT-0218"]
 
 
 def test_a_full_database_takes_growth_and_nothing_else() -> None:
-    database = life()
+    database = storage_rules()
     database.free_space(NOW, 0.0)
     assert database.status(NOW) == "storage-full"
     with pytest.raises(ModificationRefused, match="storage-full"):
@@ -133,7 +133,7 @@ def test_a_full_database_takes_growth_and_nothing_else() -> None:
 
 
 def test_the_way_to_io_optimized_is_shut_for_thirty_days_and_back_is_open() -> None:
-    cluster = AuroraLife(StorageMode.STANDARD, settings=Settings({}))
+    cluster = AuroraRules(StorageMode.STANDARD, settings=Settings({}))
     assert cluster.next_allowed_at() is None
     cluster.modify(NOW, mode=StorageMode.IO_OPTIMIZED, others={}, at_once=True)
     assert cluster.mode(NOW) is StorageMode.STANDARD
@@ -148,15 +148,15 @@ def test_the_way_to_io_optimized_is_shut_for_thirty_days_and_back_is_open() -> N
 
 
 def test_a_mode_asked_for_later_waits_for_the_window() -> None:
-    cluster = AuroraLife(StorageMode.STANDARD, settings=Settings({}))
+    cluster = AuroraRules(StorageMode.STANDARD, settings=Settings({}))
     cluster.modify(NOW, mode=StorageMode.IO_OPTIMIZED, others={}, at_once=False)
-    assert cluster.pending_mode(NOW) is StorageMode.IO_OPTIMIZED
+    assert cluster.pending_storage_mode(NOW) is StorageMode.IO_OPTIMIZED
     window = next_maintenance_window(cluster.settings.window, NOW)
-    cluster.move_on(window)
+    cluster.apply_due_changes(window)
     assert cluster.mode(window + TAKES) is StorageMode.IO_OPTIMIZED
 
 
-def shown(database: DatabaseLife, now: datetime) -> tuple[object, ...]:
+def shown(database: DatabaseRules, now: datetime) -> tuple[object, ...]:
     """Everything RDS shows of a database."""
     return (
         database.lifecycle.described(now), database.lifecycle.starts, database.pending(now),
@@ -179,10 +179,10 @@ CALLS = st.tuples(
 def test_whatever_is_asked_the_rules_hold(
     calls: list[tuple[int, dict[str, object], dict[str, object], str]], size: int
 ) -> None:
-    database, now, largest = life(rds(VolumeType.GP2, size)), NOW, size
+    database, now, largest = storage_rules(rds(VolumeType.GP2, size)), NOW, size
     for minutes, storage, others, way in calls:
         now += minutes * MINUTE
-        database.move_on(now)
+        database.apply_due_changes(now)
         before = shown(database, now)
         try:
             if way == "scale":

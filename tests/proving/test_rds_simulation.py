@@ -97,7 +97,10 @@ def test_a_database_publishes_no_check_of_any_limit_and_no_balance_without_a_buc
         configuration=made.resource.configuration,
     )  # fmt: skip
     points += instance_datapoints(
-        minute.facts, instance_id="i-1", limits=made.hung.attachment.limits, database=True
+        minute.facts,
+        instance_id="i-1",
+        limits=made.attachment_settings.attachment.limits,
+        database=True,
     )
     names = {point.name for point in points}
     assert not any("Exceeded" in name for name in names)

@@ -16,20 +16,20 @@ from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, Volume, VolumeType
 from headroom.ports.storage import StorageView
 from headroom.proving.conditions import Conditions
-from headroom.proving.course import Course
+from headroom.proving.course import LoadSeries
 from headroom.proving.fast_engine import run_engine
 from headroom.proving.playback import ReplayedChange, play_exact, play_vectorized
-from headroom.proving.rebuilt import rebuild
+from headroom.proving.rebuilt import reconstruct_load
 from headroom.proving.replayed import (
     NotReplayed,
     Replayed,
-    as_if_auto,
-    most_in_force,
+    largest_configuration,
+    policy_in_auto_mode,
     replay_volume,
     why_not_replayable,
 )
 from tests.builders import NOW, REGION, activity, gp2, gp3, policy, volume
-from tests.proving.courses import course_of
+from tests.proving.courses import load_series_of
 from tests.proving.pasts import lived, told
 
 PRICES = catalogue_prices(REGION)
@@ -41,7 +41,7 @@ def view(configuration: Configuration, **changes: object) -> StorageView:
 
 
 def replayed(
-    course: Course,
+    load_series: LoadSeries,
     configuration: Configuration,
     *,
     rules: Policy | None = None,
@@ -49,8 +49,8 @@ def replayed(
     draw: bool = False,
     **changes: object,
 ) -> Replayed:
-    past = told(lived(course, configuration))
-    since = course.start + timedelta(minutes=skip_min)
+    past = told(lived(load_series, configuration))
+    since = load_series.start + timedelta(minutes=skip_min)
     return replay_volume(
         view(configuration, **changes), [(past, None)], rules or policy(), PRICES, since=since,
         draw=draw,
@@ -58,7 +58,7 @@ def replayed(
 
 
 def test_a_volume_that_starved_would_have_been_raised_and_relieved() -> None:
-    made = course_of(EVENING)
+    made = load_series_of(EVENING)
     found = replayed(made, gp3(400))
     truth = lived(made, gp3(400)).starved.sum()
     assert found.left_alone.starved_minutes == pytest.approx(truth, rel=0.05)
@@ -71,7 +71,7 @@ def test_a_volume_that_starved_would_have_been_raised_and_relieved() -> None:
 
 
 def test_what_the_rebuilt_load_makes_the_engine_do_is_what_the_real_one_would_have() -> None:
-    made = course_of(EVENING)
+    made = load_series_of(EVENING)
     found = replayed(made, gp3(400))
     real = run_engine(made, gp3(400), Conditions())
     ours, theirs = found.headroom.changes[0], real.changes[0]
@@ -81,7 +81,7 @@ def test_what_the_rebuilt_load_makes_the_engine_do_is_what_the_real_one_would_ha
 
 
 def test_a_volume_that_never_starved_is_left_alone_at_no_cost() -> None:
-    found = replayed(course_of([200.0] * 600), gp3(400))
+    found = replayed(load_series_of([200.0] * 600), gp3(400))
     assert found.headroom.changes == ()
     assert found.left_alone.starved_minutes == found.headroom.starved_minutes == 0
     assert found.usd_change == 0
@@ -89,7 +89,7 @@ def test_a_volume_that_never_starved_is_left_alone_at_no_cost() -> None:
 
 
 def test_money_is_by_the_second_and_a_change_is_paid_from_its_start() -> None:
-    made = course_of(EVENING)
+    made = load_series_of(EVENING)
     found = replayed(made, gp3(400))
     month = Decimal(730 * 60)
     assert found.left_alone.storage_usd == pytest.approx(Decimal(32) * made.minutes / month)
@@ -105,13 +105,13 @@ def test_money_is_by_the_second_and_a_change_is_paid_from_its_start() -> None:
 
 def test_the_mode_counts_as_auto_and_the_owners_limits_hold() -> None:
     limited = policy(mode=Mode.OBSERVE, max_iops=4_000)
-    found = replayed(course_of(EVENING), gp3(400), rules=limited, tags=())
+    found = replayed(load_series_of(EVENING), gp3(400), rules=limited, tags=())
     assert found.headroom.changes
     assert all((c.target.iops or 0) <= 4_000 for c in found.headroom.changes)
 
 
 def test_days_before_the_replay_are_known_and_not_counted() -> None:
-    made = course_of(EVENING * 2)
+    made = load_series_of(EVENING * 2)
     second = replayed(made, gp3(400), skip_min=480)
     truth = lived(made, gp3(400)).starved[480:].sum()
     assert second.known.minutes == 480
@@ -130,15 +130,15 @@ def test_an_hdd_volume_is_played_by_the_exact_physics() -> None:
 
 @pytest.mark.parametrize("configuration", [gp3(400), gp2(400)])
 def test_both_ways_of_playing_tell_the_same(configuration: Configuration) -> None:
-    made = course_of([500.0] * 60 + [4_000.0] * 30 + [400.0] * 60)
+    made = load_series_of([500.0] * 60 + [4_000.0] * 30 + [400.0] * 60)
     past = told(lived(made, configuration))
-    rebuilt = rebuild(
+    reconstructed = reconstruct_load(
         [(past, None)], volume(configuration), None, None, since=made.start + timedelta(minutes=20)
     )
-    assert rebuilt is not None
-    rules = as_if_auto(policy(), volume(configuration))
+    assert reconstructed is not None
+    rules = policy_in_auto_mode(policy(), volume(configuration))
     one, other = (
-        play(volume(configuration), rebuilt, rules, PRICES, draw=True)
+        play(volume(configuration), reconstructed, rules, PRICES, draw=True)
         for play in (play_vectorized, play_exact)
     )
     assert one.left_alone == other.left_alone
@@ -170,7 +170,7 @@ def test_what_headroom_would_leave_alone_is_not_replayed_and_says_why(
     changes: dict[str, object], rules: Policy, why: str
 ) -> None:
     with pytest.raises(NotReplayed, match=why):
-        replayed(course_of([100.0] * 30), gp3(400), rules=rules, **changes)
+        replayed(load_series_of([100.0] * 30), gp3(400), rules=rules, **changes)
 
 
 def test_a_volume_without_a_past_is_not_replayed_and_says_why() -> None:
@@ -222,7 +222,7 @@ def test_the_policy_is_the_volumes_own_also_after_a_change_of_type(
     tags: tuple[tuple[str, str], ...], kind: VolumeType, mode: Mode, max_iops: int
 ) -> None:
     """What is judged in a replay carries no tags: the rules for its tags must hold all the same."""
-    plain = as_if_auto(RULES, carrying(*tags))
+    plain = policy_in_auto_mode(RULES, carrying(*tags))
     later = volume(replace(gp3(), volume_type=kind), tags=())
     limits = limits_for(plain, later).limits
     assert (limits.mode, limits.max_iops) == (mode, max_iops)
@@ -236,7 +236,7 @@ def test_a_volume_whose_tags_nobody_understands_is_not_replayed() -> None:
 
 
 def test_increases_that_were_in_force_together_are_summed_in_the_order_of_time() -> None:
-    one = replayed(course_of([100.0] * 30), gp3(400))
+    one = replayed(load_series_of([100.0] * 30), gp3(400))
     first = ReplayedChange(
         at=NOW, origin=gp3(400), target=gp3(400, 6_000), usd_change=Decimal(0), reason="starved"
     )
@@ -245,6 +245,6 @@ def test_increases_that_were_in_force_together_are_summed_in_the_order_of_time()
         moved = replace(first, at=NOW + timedelta(minutes=minute), usd_change=Decimal(usd))
         return replace(one, headroom=replace(one.headroom, changes=(moved,)))
 
-    assert most_in_force([at(0, 40), at(10, 60)]) == 100
-    assert most_in_force([at(0, 40), at(10, -30), at(20, 20)]) == 40
-    assert most_in_force([]) == 0
+    assert largest_configuration([at(0, 40), at(10, 60)]) == 100
+    assert largest_configuration([at(0, 40), at(10, -30), at(20, 20)]) == 40
+    assert largest_configuration([]) == 0

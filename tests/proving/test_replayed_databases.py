@@ -14,7 +14,12 @@ from headroom.domain.policy import Policy
 from headroom.domain.pricing import catalogue_prices
 from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
 from headroom.ports.storage import StorageView
-from headroom.proving.replayed import Replayed, as_if_auto, replay_volume, why_not_replayable
+from headroom.proving.replayed import (
+    Replayed,
+    policy_in_auto_mode,
+    replay_volume,
+    why_not_replayable,
+)
 from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy, instance, volume
 from tests.domain.databases import rds
 
@@ -81,7 +86,9 @@ def test_where_the_class_was_the_limit_no_storage_is_bought() -> None:
 def test_whoever_named_no_databases_is_replayed_as_if_they_were_enrolled_within_the_limits() -> (
     None
 ):
-    auto = as_if_auto(database_policy(max_iops=9_000), view(rds(GP3, 500, 12_000, 500)).volume)
+    auto = policy_in_auto_mode(
+        database_policy(max_iops=9_000), view(rds(GP3, 500, 12_000, 500)).volume
+    )
     (rule,) = {dict(rule.settings)["max_iops"] for rule in auto.rules}
     assert rule == 9_000
     assert {rule.selector.kind for rule in auto.rules} == {Kind.RDS}
@@ -92,7 +99,7 @@ def test_what_rds_grows_by_itself_is_not_grown_in_a_replay(
     most: int | None, may_grow: bool
 ) -> None:
     seen = view(rds(GP2, 300), max_allocated_gib=most)
-    auto = as_if_auto(database_policy(growth=True), seen.volume)
+    auto = policy_in_auto_mode(database_policy(growth=True), seen.volume)
     assert {dict(rule.settings)["growth"] for rule in auto.rules} == {may_grow}
 
 

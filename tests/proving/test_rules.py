@@ -137,7 +137,7 @@ def test_modifications_from_before_count_and_the_latest_is_told() -> None:
     assert latest is not None
     assert (latest.started_at, latest.state) == (T0 - 3 * HOUR, ModificationState.COMPLETED)
     assert refused(lifecycle, T0, iops=4_000).code == "VolumeModificationRateExceeded"
-    assert lifecycle.next_slot_at(T0) == T0 + 4 * HOUR
+    assert lifecycle.next_modification_at(T0) == T0 + 4 * HOUR
 
 
 def test_a_call_that_changes_nothing_uses_a_slot() -> None:

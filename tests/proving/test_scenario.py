@@ -54,8 +54,8 @@ def test_what_is_left_out_has_the_documented_defaults() -> None:
     assert scenario.start == datetime(2026, 1, 5, tzinfo=UTC)
     assert scenario.end == scenario.start + timedelta(minutes=30)
     assert scenario.resource.burst_balance_percent == 100
-    assert scenario.hung.attachment.limits == BOUNDLESS
-    assert scenario.hung.queue_limit == 1024
+    assert scenario.attachment_settings.attachment.limits == BOUNDLESS
+    assert scenario.attachment_settings.queue_limit == 1024
     aws = scenario.aws
     assert (aws.region, aws.metric_delay) == ("us-east-1", timedelta(minutes=2))
     assert (aws.delays.effect, aws.delays.completed) == (timedelta(minutes=10), timedelta(hours=2))
@@ -111,16 +111,21 @@ def test_a_policy_may_be_a_file_beside_the_scenario(tmp_path: Path) -> None:
 
 
 def test_an_instance_is_named_or_given_in_figures() -> None:
-    named = parsed(WHOLE).hung.attachment.limits
+    named = parsed(WHOLE).attachment_settings.attachment.limits
     assert named == instance_limits("m6i.2xlarge")
     assert (named.baseline_iops, named.maximum_iops) == (12_000, 40_000)
     assert named.baseline_mibps == pytest.approx(312.5e6 / 1024**2)
     given = {"baseline_iops": 2_000, "baseline_throughput_mbps": 100, "queue_limit": 64}
-    hung = parsed(changed("attachment", given | {"other_load": {"iops": 50, "mibps": 2}})).hung
-    limits = hung.attachment.limits
-    assert (limits.maximum_iops, hung.queue_limit) == (2_000, 64)
+    attachment_settings = parsed(
+        changed("attachment", given | {"other_load": {"iops": 50, "mibps": 2}})
+    ).attachment_settings
+    limits = attachment_settings.attachment.limits
+    assert (limits.maximum_iops, attachment_settings.queue_limit) == (2_000, 64)
     assert limits.baseline_mibps == limits.maximum_mibps == pytest.approx(95.367, abs=0.001)
-    assert (hung.attachment.other_iops, hung.attachment.other_mibps) == (50, 2)
+    assert (
+        attachment_settings.attachment.other_iops,
+        attachment_settings.attachment.other_mibps,
+    ) == (50, 2)
 
 
 def test_durations_are_written_as_people_write_them() -> None:

@@ -141,7 +141,7 @@ def test_changes_of_others_use_slots_while_headroom_watches() -> None:
         GP3, steps(("12h", 1_000), ("20h", 5_000)), aws={"modified_at": others},
         start=start.isoformat(),
     )  # fmt: skip
-    assert len(result.others_changes) == 4
+    assert len(result.external_changes) == 4
     assert result.refusals == ()
     assert result.violations == ()
     first = result.changes[0].at - start

@@ -26,11 +26,11 @@ def world(
     what: Configuration,
     load: Workload,
     *,
-    hung: Attachment | None = None,
+    attachment_settings: Attachment | None = None,
     others: Sequence[datetime] = (),
     history: Sequence[datetime] = (),
 ) -> World:
-    attachment = hung or instance(20_000, 1_000, most_iops=40_000, most_mibps=2_000)
+    attachment = attachment_settings or instance(20_000, 1_000, most_iops=40_000, most_mibps=2_000)
     one = SimulatedVolume(
         ref=REF,
         lifecycle=volume(what, history=history),
@@ -114,7 +114,7 @@ def test_a_glance_looks_at_half_an_hour() -> None:
 
 def test_the_instance_shows_the_load_of_its_other_volumes_too() -> None:
     busy = Attachment(limits=instance(20_000, 1_000).limits, other_iops=700, other_mibps=30)
-    place = passed(world(gp3(), steady(600), hung=busy), 5)
+    place = passed(world(gp3(), steady(600), attachment_settings=busy), 5)
     view = place.view(REF)
     _, activity = place.activity(view, place.now)
     assert activity is not None

@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from headroom.settings import DeploymentConfig, Detection
-from stacks.detection import METRICS_PER_LOOK, alarms_usd, daily_usd, look_usd, scan_usd
+from stacks.detection import METRICS_PER_RECONCILE, alarms_usd, daily_usd, reconcile_usd, scan_usd
 from stacks.names import OWN_ALARM_PREFIX, PRICED_REGIONS
 from tests.stacks.conftest import ROOT, Synthesised, properties
 
@@ -41,11 +41,11 @@ def test_every_choice_of_detection_has_its_price(detection: Detection) -> None:
 
 
 def test_what_full_looks_add_is_told_with_its_arithmetic() -> None:
-    low, high = look_usd()
+    low, high = reconcile_usd()
     assert f"each volume under pressure adds ${low:,.2f}-${high:,.2f} a month while" in TEXT
     least, most = daily_usd(1_000)
     assert f"${least:,.2f}-${most:,.2f} per 1,000 volumes" in TEXT
-    few, many = METRICS_PER_LOOK
+    few, many = METRICS_PER_RECONCILE
     assert f"{few} metrics every 15 minutes" in TEXT
     assert f"{many} metrics every" in TEXT
 

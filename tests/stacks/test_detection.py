@@ -16,11 +16,11 @@ from headroom.adapters.published import (
 from headroom.settings import DeploymentConfig, Detection
 from stacks.detection import (
     METRICS_PER_GLANCE,
-    METRICS_PER_LOOK,
+    METRICS_PER_RECONCILE,
     alarms_usd,
     fleet_queries,
-    look_usd,
     price_note,
+    reconcile_usd,
     scan_usd,
     where_tagged,
 )
@@ -159,9 +159,9 @@ def test_full_looks_cost_what_the_adapter_reads() -> None:
         now = {*volume_queries(one), *instance_queries(machine)}
         earlier, balances = volume_queries(one, 300), balance_queries(machine)
         asked.append(len(now) + len(earlier) + len(balances))
-    assert tuple(asked) == METRICS_PER_LOOK
+    assert tuple(asked) == METRICS_PER_RECONCILE
     assert len(glance_queries(volume(gp2()))) == METRICS_PER_GLANCE
-    low, high = look_usd()
+    low, high = reconcile_usd()
     assert (round(low, 2), round(high, 2)) == (Decimal("0.64"), Decimal("2.63"))
 
 

@@ -23,7 +23,7 @@ def rolled_back(case: Case) -> Verdict:
 
     Whoever asked for the rollback meant it.
     """
-    last, at = case.standing.rolled_back, case.observation.at
+    last, at = case.resource_state.rolled_back, case.observation.at
     waiting = last is not None and at < last.until
     return verdict_of(
         Guardrail.ROLLED_BACK, Relation.IS, "rolled back lately" if waiting else "left to us",

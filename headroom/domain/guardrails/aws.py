@@ -8,7 +8,7 @@ from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS
 from headroom.domain.choices import why_refused
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.resources import Kind
-from headroom.domain.standing import WINDOW, Standing
+from headroom.domain.standing import WINDOW, ResourceState
 from headroom.domain.stops import MAX_FAILURES
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
@@ -16,11 +16,11 @@ ASK_AGAIN_AFTER = timedelta(hours=1)
 """After AWS refused for want of a slot, it is asked no more than once in this time."""
 
 
-def other_owner(case: Case) -> Verdict:
+def managed_elsewhere(case: Case) -> Verdict:
     """Block changes to volumes that an AWS service manages or that are on an Outpost."""
     volume = case.observation.volume
     owner = volume.managed_by or ("AWS Outposts" if volume.on_outpost else "you")
-    return verdict_of(Guardrail.OTHER_OWNER, Relation.IS, owner, "you", "")
+    return verdict_of(Guardrail.MANAGED_ELSEWHERE, Relation.IS, owner, "you", "")
 
 
 def multi_attach(case: Case) -> Verdict:
@@ -58,14 +58,16 @@ def slots(case: Case) -> Verdict:
 
     A refusal for want of slots counts as four slots used.
     """
-    at, standing = case.observation.at, case.standing
-    starts = sorted(m.started_at for m in standing.modifications if m.started_at > at - WINDOW)
+    at, resource_state = case.observation.at, case.resource_state
+    starts = sorted(
+        m.started_at for m in resource_state.modifications if m.started_at > at - WINDOW
+    )
     reserve = case.effective.limits.slots_reserve
     room = MAX_MODIFICATIONS - reserve - 1
     value = len(starts) + 1 + reserve
     clears = starts[len(starts) - room - 1] + WINDOW if len(starts) > room >= 0 else None
     detail = f"{len(starts)} known in 24 h, {reserve} kept in reserve"
-    for until in (standing.slots_full_until, _ask_again(standing)):
+    for until in (resource_state.slots_full_until, _ask_again(resource_state)):
         if until is not None and until > at:
             value = max(value, MAX_MODIFICATIONS + 1)
             clears = until if clears is None else max(clears, until)
@@ -76,10 +78,10 @@ def slots(case: Case) -> Verdict:
     )  # fmt: skip
 
 
-def _ask_again(standing: Standing) -> datetime | None:
-    if standing.last_refusal_at is None or standing.slots_full_until is None:
+def _ask_again(resource_state: ResourceState) -> datetime | None:
+    if resource_state.last_refusal_at is None or resource_state.slots_full_until is None:
         return None
-    return standing.last_refusal_at + ASK_AGAIN_AFTER
+    return resource_state.last_refusal_at + ASK_AGAIN_AFTER
 
 
 def in_flight(case: Case) -> Verdict:
@@ -93,24 +95,24 @@ def in_flight(case: Case) -> Verdict:
     )  # fmt: skip
 
 
-def back_off(case: Case) -> Verdict:
+def retry_backoff(case: Case) -> Verdict:
     """Block every call after a refusal, until AWS may be asked again."""
-    until = case.standing.retry_not_before
+    until = case.resource_state.retry_not_before
     waiting = until is not None and until > case.observation.at
     return verdict_of(
-        Guardrail.BACK_OFF, Relation.IS, "refused lately" if waiting else "free to ask",
+        Guardrail.RETRY_BACKOFF, Relation.IS, "refused lately" if waiting else "free to ask",
         "free to ask", "", clears_at=until if waiting else None, temporary=True,
     )  # fmt: skip
 
 
 def failures(case: Case) -> Verdict:
     """Block every change after repeated failures of one resource, until a person closes its breaker."""
-    standing, ref = case.standing, case.observation.volume.ref
+    resource_state, ref = case.resource_state, case.observation.volume.ref
     volume = ref.resource_id if ref.kind is Kind.EBS else ref.arn
-    count, detail = standing.failures_in_a_row, ""
-    if standing.breaker_opened_at is not None:
+    count, detail = resource_state.failures_in_a_row, ""
+    if resource_state.breaker_opened_at is not None:
         count = max(count, MAX_FAILURES)
-        detail = f"open since {standing.breaker_opened_at:%Y-%m-%d %H:%M} UTC; "
+        detail = f"open since {resource_state.breaker_opened_at:%Y-%m-%d %H:%M} UTC; "
     if count >= MAX_FAILURES:
         detail += f"find out why, then `headroom breaker close {volume}`"
     return verdict_of(

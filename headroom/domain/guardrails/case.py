@@ -9,11 +9,11 @@ from decimal import Decimal
 from headroom.domain.aurora_guardrails import AuroraCase
 from headroom.domain.demand import Demand, Diagnosis
 from headroom.domain.free_space import SpaceForecast
-from headroom.domain.groups import GroupStanding
+from headroom.domain.groups import GroupConstraint
 from headroom.domain.observation import Observation
 from headroom.domain.plans import Plan
 from headroom.domain.policy import EffectiveLimits, Policy
-from headroom.domain.standing import Standing
+from headroom.domain.standing import ResourceState
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 
@@ -25,12 +25,12 @@ class Case:
     observation: Observation
     demand: Demand
     diagnosis: Diagnosis
-    standing: Standing
+    resource_state: ResourceState
     policy: Policy
     effective: EffectiveLimits
     known_days: float = 0.0
     """Days of the past that were measured."""
-    group: GroupStanding | None = None
+    group: GroupConstraint | None = None
     """What the striped set says that the volume belongs to; None where none was looked at."""
     cluster: AuroraCase | None = None
     """What is known of an Aurora cluster beside its storage; None for every other storage."""

@@ -18,10 +18,10 @@ SHARED = frozenset(
     {
         Guardrail.POLICY, Guardrail.PAUSE, Guardrail.BREAKER, Guardrail.MODE, Guardrail.APPROVAL,
         Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR, Guardrail.MAX_IN_FLIGHT,
-        Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR, Guardrail.OTHER_OWNER,
+        Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR, Guardrail.MANAGED_ELSEWHERE,
         Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.DATABASE_STATE,
         Guardrail.PENDING_CHANGES, Guardrail.GROUP, Guardrail.PRICE_PER_RESOURCE,
-        Guardrail.PRICE_PER_ACCOUNT, Guardrail.IN_FLIGHT, Guardrail.BACK_OFF, Guardrail.COOLDOWN,
+        Guardrail.PRICE_PER_ACCOUNT, Guardrail.IN_FLIGHT, Guardrail.RETRY_BACKOFF, Guardrail.COOLDOWN,
         Guardrail.ROLLED_BACK, Guardrail.FAILURES,
     }
 )  # fmt: skip
@@ -43,9 +43,9 @@ def limits_of(limits: Limits) -> AuroraLimits:
     )
 
 
-def whole_days(case: Case) -> Verdict:
+def usage_history(case: Case) -> Verdict:
     """Block a change that rests on fewer than fourteen whole days of measurements."""
-    return _said(Guardrail.WHOLE_DAYS, aurora.data, case)
+    return _said(Guardrail.USAGE_HISTORY, aurora.data, case)
 
 
 def billed_io(case: Case) -> Verdict:
@@ -53,14 +53,14 @@ def billed_io(case: Case) -> Verdict:
     return _said(Guardrail.BILLED_IO, aurora.billed_io, case)
 
 
-def mode_gate(case: Case) -> Verdict:
+def mode_change_interval(case: Case) -> Verdict:
     """Block I/O-Optimized until AWS allows it: once in 30 days."""
-    return _said(Guardrail.MODE_GATE, aurora.gate, case)
+    return _said(Guardrail.MODE_CHANGE_INTERVAL, aurora.gate, case)
 
 
-def mode_way_back(case: Case) -> Verdict:
+def mode_reversible(case: Case) -> Verdict:
     """Block a return to Standard while I/O-Optimized could not be chosen again."""
-    return _said(Guardrail.MODE_WAY_BACK, aurora.way_back, case)
+    return _said(Guardrail.MODE_REVERSIBLE, aurora.reversal, case)
 
 
 def engine_version(case: Case) -> Verdict:

@@ -57,13 +57,13 @@ def pending_changes(case: Case) -> Verdict:
     )  # fmt: skip
 
 
-def size_owner(case: Case) -> Verdict:
+def storage_autoscaling(case: Case) -> Verdict:
     """Block growth where RDS storage autoscaling is on: only one of the two may grow the storage."""
     facts, plan = case.observation.volume.facts, case.plan
     most = None if facts is None else facts.max_allocated_gib
     owner = "RDS" if most is not None and plan.grows else "Headroom"
     detail = f"RDS grows it by itself up to {most} GiB" if owner == "RDS" else ""
-    return verdict_of(Guardrail.SIZE_OWNER, Relation.IS, owner, "Headroom", "", detail)
+    return verdict_of(Guardrail.STORAGE_AUTOSCALING, Relation.IS, owner, "Headroom", "", detail)
 
 
 def full_copy(case: Case) -> Verdict:

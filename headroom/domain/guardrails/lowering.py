@@ -9,9 +9,9 @@ from headroom.domain.demand import Binding
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.situation import CALM_MINUTES, step_of
 from headroom.domain.standing import WINDOW
-from headroom.domain.trades import only_unused
+from headroom.domain.trades import gives_up_only_unused
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.way_back import OURS
+from headroom.domain.way_back import BY_HEADROOM
 
 STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
@@ -46,16 +46,16 @@ def give_back_data(case: Case) -> Verdict:
 
 def _days_since_others(case: Case) -> list[float]:
     """Days since somebody else changed the volume: what they set up may not have been used yet."""
-    theirs = [m.started_at for m in case.standing.modifications if m.by != OURS]
+    theirs = [m.started_at for m in case.resource_state.modifications if m.by != BY_HEADROOM]
     return [(case.observation.at - max(theirs)).total_seconds() / 86_400] if theirs else []
 
 
-def give_back_way_back(case: Case) -> Verdict:
+def give_back_reversible(case: Case) -> Verdict:
     """Block lowering performance that two steps within the limits could not restore."""
     limits, origin = case.effective.limits, case.plan.origin
     if not _lowers(case):
         return verdict_of(
-            Guardrail.GIVE_BACK_WAY_BACK, Relation.IS, "lowers nothing", "lowers nothing", ""
+            Guardrail.GIVE_BACK_REVERSIBLE, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
     above = [
         name
@@ -67,31 +67,31 @@ def give_back_way_back(case: Case) -> Verdict:
     ]
     if above:
         return verdict_of(
-            Guardrail.GIVE_BACK_WAY_BACK, Relation.IS, f"above {' and '.join(above)}",
+            Guardrail.GIVE_BACK_REVERSIBLE, Relation.IS, f"above {' and '.join(above)}",
             "within the limits", "", "what it has today could never be reached again",
         )  # fmt: skip
     step = step_of(case.plan.target, origin)
     return verdict_of(
-        Guardrail.GIVE_BACK_WAY_BACK, Relation.AT_MOST, round(step, 3),
+        Guardrail.GIVE_BACK_REVERSIBLE, Relation.AT_MOST, round(step, 3),
         limits.largest_step**STEPS_BACK, "times",
     )  # fmt: skip
 
 
-def give_back_calm(case: Case) -> Verdict:
+def give_back_stabilization(case: Case) -> Verdict:
     """Block lowering performance soon after the load touched a limit.
 
     Throughput that no load came near is exempt.
     """
     if not _lowers(case):
         return verdict_of(
-            Guardrail.GIVE_BACK_CALM, Relation.IS, "lowers nothing", "lowers nothing", ""
+            Guardrail.GIVE_BACK_STABILIZATION, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
     spare = 1 + case.effective.limits.headroom_percent / 100
-    if only_unused(case.plan, case.demand, spare=spare):
+    if gives_up_only_unused(case.plan, case.demand, spare=spare):
         unused = "lowers throughput no load came near to"
-        return verdict_of(Guardrail.GIVE_BACK_CALM, Relation.IS, unused, unused, "")
+        return verdict_of(Guardrail.GIVE_BACK_STABILIZATION, Relation.IS, unused, unused, "")
     return verdict_of(
-        Guardrail.GIVE_BACK_CALM, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,
+        Guardrail.GIVE_BACK_STABILIZATION, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,
         "clear minutes", temporary=True,
     )  # fmt: skip
 
@@ -103,7 +103,9 @@ def give_back_slot(case: Case) -> Verdict:
             Guardrail.GIVE_BACK_SLOT, Relation.IS, "lowers nothing", "lowers nothing", ""
         )
     at, reserve = case.observation.at, case.effective.limits.slots_reserve
-    starts = sorted(m.started_at for m in case.standing.modifications if m.started_at > at - WINDOW)
+    starts = sorted(
+        m.started_at for m in case.resource_state.modifications if m.started_at > at - WINDOW
+    )
     left = MAX_MODIFICATIONS - reserve - len(starts) - 1
     clears = 1 - left  # so many of the oldest must be a day old before one is left
     return verdict_of(

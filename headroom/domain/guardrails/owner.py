@@ -10,9 +10,9 @@ from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.limits import Mode
 from headroom.domain.resources import VolumeType
 from headroom.domain.situation import step_of
-from headroom.domain.stops import ENDLESS
+from headroom.domain.stops import INDEFINITE
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.way_back import lowered_from
+from headroom.domain.way_back import reduced_from
 
 
 def enrolled(case: Case) -> Verdict:
@@ -26,9 +26,9 @@ def enrolled(case: Case) -> Verdict:
 
 def pause(case: Case) -> Verdict:
     """Block every change while Headroom is paused."""
-    until = case.standing.paused_until
+    until = case.resource_state.paused_until
     on = until is not None and until > case.observation.at
-    endless = until is not None and until >= ENDLESS - timedelta(days=1)
+    endless = until is not None and until >= INDEFINITE - timedelta(days=1)
     return verdict_of(
         Guardrail.PAUSE, Relation.IS, "paused" if on else "running", "running", "",
         clears_at=until if on and not endless else None, temporary=on,
@@ -37,7 +37,7 @@ def pause(case: Case) -> Verdict:
 
 def breaker(case: Case) -> Verdict:
     """Block every change after failures across the account, until a person closes the breaker."""
-    opened_at = case.standing.account_breaker_opened_at
+    opened_at = case.resource_state.account_breaker_opened_at
     detail = ""
     if opened_at is not None:
         detail = f"open since {opened_at:%Y-%m-%d %H:%M} UTC; `headroom breaker close --account`"
@@ -76,7 +76,7 @@ def growth(case: Case) -> Verdict:
     limit = 1_000_000 if limits.growth else plan.origin.size_gib
     if plan.growth is not None:  # for free space: as much as that wants, where it is allowed
         allowed = limits.grow_space and (limits.growth or not plan.full_copy)
-        enough = plan.growth.enough_gib if allowed else plan.origin.size_gib
+        enough = plan.growth.target_size_gib if allowed else plan.origin.size_gib
         limit = enough if plan.only_for_space else max(limit, enough)
     detail = "growing cannot be undone; the file system is not touched" if plan.grows else ""
     if plan.grows and plan.origin.database is not None:
@@ -106,7 +106,7 @@ def max_throughput(case: Case) -> Verdict:
     value = (
         target.throughput_mibps
         if target.throughput_mibps is not None
-        else min(case.plan.wanted_mibps, capability(target).sustained_mibps)
+        else min(case.plan.demand_mibps, capability(target).sustained_mibps)
     )
     limit = case.effective.limits.max_throughput_mibps
     return verdict_of(Guardrail.MAX_THROUGHPUT, Relation.AT_MOST, value, limit, "MiB/s")
@@ -127,7 +127,7 @@ def largest_step(case: Case) -> Verdict:
 
 
 def _increase(case: Case) -> Decimal:
-    enrolment = case.standing.enrolment_usd
+    enrolment = case.resource_state.enrolment_usd
     before = case.plan.monthly_usd - case.plan.price_change_usd
     return case.plan.monthly_usd - (before if enrolment is None else enrolment)
 
@@ -139,7 +139,7 @@ def price_per_resource(case: Case) -> Verdict:
     has lowered the limit since.
     """
     own, limit = max(_increase(case), Decimal(0)), case.effective.limits.price_increase_usd
-    in_force, detail = case.standing.own_increase_usd, ""
+    in_force, detail = case.resource_state.resource_increase_usd, ""
     if limit < own <= in_force:  # giving back is never blocked by money
         limit, detail = in_force, f"what is in force; the limit itself is {limit}"
     return verdict_of(
@@ -152,10 +152,12 @@ def price_per_account(case: Case) -> Verdict:
 
     The increase is reserved atomically with the intent. A change that adds nothing always passes.
     """
-    standing = case.standing
-    others = standing.account_increase_usd - standing.own_increase_usd
+    resource_state = case.resource_state
+    others = resource_state.account_increase_usd - resource_state.resource_increase_usd
     own = max(Decimal(0), _increase(case))
-    if own <= standing.own_increase_usd:  # nothing is added: giving back is never blocked by money
+    if (
+        own <= resource_state.resource_increase_usd
+    ):  # nothing is added: giving back is never blocked by money
         others = min(others, max(Decimal(0), case.policy.account_increase_usd - own))
     return verdict_of(
         Guardrail.PRICE_PER_ACCOUNT, Relation.AT_MOST, others + own,
@@ -168,10 +170,10 @@ def cooldown(case: Case) -> Verdict:
 
     A change that restores what Headroom itself lowered does not wait.
     """
-    minutes, last = case.effective.limits.cooldown_minutes, case.standing.last_act_at
+    minutes, last = case.effective.limits.cooldown_minutes, case.resource_state.last_act_at
     if last is None:
         return verdict_of(Guardrail.COOLDOWN, Relation.IS, "no change yet", "no change yet", "min")
-    back = lowered_from(case.standing.modifications, case.plan.origin)
+    back = reduced_from(case.resource_state.modifications, case.plan.origin)
     if back is not None and not case.plan.lowers:
         return verdict_of(
             Guardrail.COOLDOWN,

@@ -19,8 +19,8 @@ def infrastructure_as_code(case: Case) -> Verdict:
         return verdict_of(
             Guardrail.INFRASTRUCTURE_AS_CODE, Relation.IS, "no other owner", "no other owner", ""
         )
-    detail = f"owned by {owner} as well, tag {owner.told_by}"
-    if handling is CodeOwned.TELL:
+    detail = f"owned by {owner} as well, tag {owner.detected_from}"
+    if handling is CodeOwned.NOTIFY:
         detail += "; write the values there, or set infrastructure_as_code to act"
     return verdict_of(
         Guardrail.INFRASTRUCTURE_AS_CODE, Relation.IS, handling.value, CodeOwned.ACT.value, "",
@@ -34,7 +34,7 @@ def not_reverted(case: Case) -> Verdict:
     The owner is asked for an answer, so the block does not count as temporary.
     """
     found, minutes = (
-        reverted(case.standing.modifications),
+        reverted(case.resource_state.modifications),
         case.effective.limits.revert_wait_minutes,
     )
     if found is None or not found.again(case.plan):
@@ -44,7 +44,7 @@ def not_reverted(case: Case) -> Verdict:
     return verdict_of(
         Guardrail.REVERTED, Relation.IS, "wait is over" if over else f"undone {found.at:%Y-%m-%d %H:%M}",
         "wait is over" if over else "not undone", "",
-        f"we made it {found.ours}, somebody made it {found.theirs} on "
+        f"we made it {found.our_configuration}, somebody made it {found.external_configuration} on "
         f"{found.at:%Y-%m-%d %H:%M} UTC; tried again from {clears:%Y-%m-%d %H:%M} UTC, or as soon "
-        f"as somebody makes it {found.ours} again; revert_wait in the policy says how long",
+        f"as somebody makes it {found.our_configuration} again; revert_wait in the policy says how long",
     )  # fmt: skip

@@ -56,9 +56,9 @@ def data(case: Case) -> Verdict:
     )  # fmt: skip
 
 
-def worth_it(case: Case) -> Verdict:
+def cost_benefit(case: Case) -> Verdict:
     """Block a change that costs more than the starvation it ends is worth."""
     return verdict_of(
-        Guardrail.WORTH_IT, Relation.AT_LEAST, round(case.plan.value_usd_per_day, 4), 0.0,
-        "USD/day", f"ends {case.plan.ended_minutes_per_day:.0f} starved min/day", temporary=True,
+        Guardrail.COST_BENEFIT, Relation.AT_LEAST, round(case.plan.value_usd_per_day, 4), 0.0,
+        "USD/day", f"ends {case.plan.relieved_minutes_per_day:.0f} starved min/day", temporary=True,
     )  # fmt: skip

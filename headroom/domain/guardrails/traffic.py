@@ -5,8 +5,8 @@ from __future__ import annotations
 from headroom.domain.freezes import frozen_until
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.quotas import QUOTAS, quota_limit
-from headroom.domain.standing import CalendarSeen
-from headroom.domain.traffic import counted, hour_frees_at
+from headroom.domain.standing import CalendarState
+from headroom.domain.traffic import hourly_limit_clears_at, quota_usage
 from headroom.domain.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.windows import is_open, next_opening
 
@@ -40,9 +40,9 @@ def freeze(case: Case) -> Verdict:
 
 def calendar(case: Case) -> Verdict:
     """Block a change unless every Change Calendar in the policy is known to be open."""
-    seen = {one.name: one for one in case.standing.calendars}
+    seen = {one.name: one for one in case.resource_state.calendars}
     said = [
-        seen.get(name) or CalendarSeen(name=name, open=False, problem="was not asked")
+        seen.get(name) or CalendarState(name=name, open=False, problem="was not asked")
         for name in case.policy.calendars
     ]
     closed = [one for one in said if not one.open]
@@ -55,13 +55,15 @@ def calendar(case: Case) -> Verdict:
     )  # fmt: skip
 
 
-def _why_closed(one: CalendarSeen) -> str:
+def _why_closed(one: CalendarState) -> str:
     return f"{one.name} cannot be read: {one.problem}" if one.problem else f"{one.name} is closed"
 
 
 def max_in_flight(case: Case) -> Verdict:
     """Block too many changes in flight at once in the account and Region."""
-    others = case.standing.traffic.others(case.observation.volume.ref.arn, case.observation.at)
+    others = case.resource_state.concurrency.others(
+        case.observation.volume.ref.arn, case.observation.at
+    )
     return verdict_of(
         Guardrail.MAX_IN_FLIGHT, Relation.AT_MOST, len(others) + 1,
         case.policy.blast_radius.max_in_flight, "changes under way", temporary=True,
@@ -71,7 +73,7 @@ def max_in_flight(case: Case) -> Verdict:
 def max_in_flight_per_az(case: Case) -> Verdict:
     """Block too many changes in flight at once in one Availability Zone."""
     volume = case.observation.volume
-    others = case.standing.traffic.others(volume.ref.arn, case.observation.at)
+    others = case.resource_state.concurrency.others(volume.ref.arn, case.observation.at)
     here = sum(one.zone == volume.availability_zone for one in others)
     return verdict_of(
         Guardrail.MAX_IN_FLIGHT_PER_AZ, Relation.AT_MOST, here + 1,
@@ -83,10 +85,10 @@ def max_in_flight_per_az(case: Case) -> Verdict:
 def max_changes_per_hour(case: Case) -> Verdict:
     """Block too many changes started within 60 minutes in the account and Region."""
     at, limit = case.observation.at, case.policy.blast_radius.max_changes_per_hour
-    traffic = case.standing.traffic
+    concurrency = case.resource_state.concurrency
     return verdict_of(
-        Guardrail.MAX_CHANGES_PER_HOUR, Relation.AT_MOST, len(traffic.begun(at)) + 1, limit,
-        "changes begun in 60 min", clears_at=hour_frees_at(traffic, limit, at), temporary=True,
+        Guardrail.MAX_CHANGES_PER_HOUR, Relation.AT_MOST, len(concurrency.begun(at)) + 1, limit,
+        "changes begun in 60 min", clears_at=hourly_limit_clears_at(concurrency, limit, at), temporary=True,
     )  # fmt: skip
 
 
@@ -98,8 +100,8 @@ def regional_quota(case: Case) -> Verdict:
     """
     plan, at = case.plan, case.observation.at
     types = {plan.origin.volume_type, plan.target.volume_type}
-    traffic, arn = case.standing.traffic, case.observation.volume.ref.arn
-    refused = traffic.refused_until(types, at)
+    concurrency, arn = case.resource_state.concurrency, case.observation.volume.ref.arn
+    refused = concurrency.refused_until(types, at)
     if refused is not None:
         return verdict_of(
             Guardrail.REGIONAL_QUOTA, Relation.IS, "refused by AWS lately", "free to ask", "",
@@ -107,9 +109,9 @@ def regional_quota(case: Case) -> Verdict:
             clears_at=refused, temporary=True,
         )  # fmt: skip
     found = []
-    for name, amount in counted(plan.origin, plan.target):
+    for name, amount in quota_usage(plan.origin, plan.target):
         limit = quota_limit(name, case.policy.quotas)
-        value = traffic.taken(name, arn, at) + amount
+        value = concurrency.taken(name, arn, at) + amount
         found.append((value / limit, name, value, limit, amount))
     if not found:
         return verdict_of(

@@ -41,7 +41,7 @@ class UnknownAlarm(LookupError):
     """No alarm has that name."""
 
 
-class AlarmBook:
+class AlarmStore:
     """PutMetricAlarm, DescribeAlarms, SetAlarmState and the evaluation of every alarm."""
 
     def __init__(

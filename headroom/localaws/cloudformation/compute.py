@@ -120,13 +120,13 @@ class EventInvokeConfig(LocalResource):
         for name in ("MaximumRetryAttempts", "MaximumEventAgeInSeconds"):
             if name in config:
                 config[name] = int(config[name])
-        backend = get_backend(self.place.account, self.place.region)
+        backend = get_backend(self.account_region.account, self.account_region.region)
         function = str(self.properties["FunctionName"])
-        self.unmake()
+        self.remove_resource()
         backend.put_function_event_invoke_config(function, config)
 
-    def unmake(self) -> None:
-        backend = get_backend(self.place.account, self.place.region)
+    def remove_resource(self) -> None:
+        backend = get_backend(self.account_region.account, self.account_region.region)
         function = backend.get_function(str(self.properties["FunctionName"]))
         function.event_invoke_config = []
 

@@ -18,7 +18,7 @@ from headroom.localaws.database_making import (
     make_instance,
 )
 from headroom.localaws.database_shapes import cluster_shape, instance_shape
-from headroom.localaws.databases import DatabaseBook, database_book
+from headroom.localaws.databases import DatabaseStore, database_store
 from headroom.localaws.rds_changes import modify_cluster, modify_instance
 
 _SPELLED = {
@@ -47,8 +47,8 @@ class _Database(LocalResource):
     identifier: ClassVar[str]
 
     @property
-    def _book(self) -> DatabaseBook:
-        return database_book(current_cloud(), self.place)
+    def _book(self) -> DatabaseStore:
+        return database_store(current_cloud(), self.account_region)
 
     def change(self, properties: Properties) -> None:
         before, after = _request(self.properties), _request(properties)
@@ -99,7 +99,7 @@ class RdsInstance(_Database):
             "Endpoint.Port": str(told["Endpoint"]["Port"]),
         }
 
-    def unmake(self) -> None:
+    def remove_resource(self) -> None:
         delete_instance(self._book, self.name)
 
     def _modify(self, request: Mapping[str, Any]) -> None:
@@ -127,7 +127,7 @@ class RdsCluster(_Database):
             "DBClusterResourceId": told["DbClusterResourceId"],
         }
 
-    def unmake(self) -> None:
+    def remove_resource(self) -> None:
         delete_cluster(self._book, self.name)
 
     def _modify(self, request: Mapping[str, Any]) -> None:

@@ -21,11 +21,11 @@ class QueuePolicy(LocalResource):
     def make(self) -> None:
         self._set(json.dumps(self.properties["PolicyDocument"]))
 
-    def unmake(self) -> None:
+    def remove_resource(self) -> None:
         self._set(None)
 
     def _set(self, policy: str | None) -> None:
-        queues = sqs_backends[self.place.account][self.place.region].queues
+        queues = sqs_backends[self.account_region.account][self.account_region.region].queues
         for url in self.properties["Queues"]:
             name = str(url).rsplit("/", 1)[-1]
             if name in queues:
@@ -40,7 +40,7 @@ class TopicPolicy(LocalResource):
     kind = "AWS::SNS::TopicPolicy"
 
     def make(self) -> None:
-        backend = sns_backends[self.place.account][self.place.region]
+        backend = sns_backends[self.account_region.account][self.account_region.region]
         for arn in self.properties["Topics"]:
             backend.get_topic(arn).policy = json.dumps(self.properties["PolicyDocument"])
 
@@ -52,9 +52,9 @@ class Subscription(LocalResource):
     arn: str | None = None
 
     def make(self) -> None:
-        self.unmake()
+        self.remove_resource()
         properties = self.properties
-        backend = sns_backends[self.place.account][self.place.region]
+        backend = sns_backends[self.account_region.account][self.account_region.region]
         made = backend.subscribe(
             properties["TopicArn"], properties["Endpoint"], properties["Protocol"]
         )
@@ -66,9 +66,11 @@ class Subscription(LocalResource):
                 told = text if isinstance(text, str) else json.dumps(text)
                 backend.set_subscription_attributes(made.arn, name, told)
 
-    def unmake(self) -> None:
+    def remove_resource(self) -> None:
         if self.arn is not None:
-            sns_backends[self.place.account][self.place.region].unsubscribe(self.arn)
+            sns_backends[self.account_region.account][self.account_region.region].unsubscribe(
+                self.arn
+            )
 
     @property
     def physical_resource_id(self) -> str:
@@ -85,8 +87,10 @@ class Schedule(LocalResource):
     def make(self) -> None:
         properties = self.properties
         group = properties.get("GroupName") or "default"
-        self.unmake()
-        made = scheduler_backends[self.place.account][self.place.region].create_schedule(
+        self.remove_resource()
+        made = scheduler_backends[self.account_region.account][
+            self.account_region.region
+        ].create_schedule(
             description=properties.get("Description"),
             end_date=properties.get("EndDate"),
             flexible_time_window=properties["FlexibleTimeWindow"],
@@ -102,8 +106,8 @@ class Schedule(LocalResource):
         )
         self.values["Arn"] = made.arn
 
-    def unmake(self) -> None:
-        backend = scheduler_backends[self.place.account][self.place.region]
+    def remove_resource(self) -> None:
+        backend = scheduler_backends[self.account_region.account][self.account_region.region]
         group = backend.schedule_groups.get(self.properties.get("GroupName") or "default")
         if group is not None:
             group.schedules.pop(self.name, None)
@@ -117,15 +121,15 @@ class ScheduleGroup(LocalResource):
     attributes = ("Arn",)
 
     def make(self) -> None:
-        backend = scheduler_backends[self.place.account][self.place.region]
+        backend = scheduler_backends[self.account_region.account][self.account_region.region]
         if self.name not in backend.schedule_groups:
             backend.create_schedule_group(self.name, [])
         self.values["Arn"] = backend.schedule_groups[self.name].arn
 
-    def unmake(self) -> None:
-        scheduler_backends[self.place.account][self.place.region].schedule_groups.pop(
-            self.name, None
-        )
+    def remove_resource(self) -> None:
+        scheduler_backends[self.account_region.account][
+            self.account_region.region
+        ].schedule_groups.pop(self.name, None)
 
 
 class UpdatableQueue(Queue):  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from moto.cloudformation.exceptions import UnformattedGetAttTemplateException
 from moto.core.common_models import CloudFormationModel
 
-from headroom.localaws.cloud import Place
+from headroom.localaws.cloud import AccountRegion
 
 Properties = Mapping[str, Any]
 
@@ -23,9 +23,9 @@ class LocalResource(CloudFormationModel):  # type: ignore[misc]
     name_property: ClassVar[str] = ""
     attributes: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, name: str, place: Place, properties: Properties) -> None:
+    def __init__(self, name: str, account_region: AccountRegion, properties: Properties) -> None:
         self.name = name
-        self.place = place
+        self.account_region = account_region
         self.properties = properties
         self.values: dict[str, Any] = {}
 
@@ -38,7 +38,7 @@ class LocalResource(CloudFormationModel):  # type: ignore[misc]
         self.properties = properties
         self.make()
 
-    def unmake(self) -> None:
+    def remove_resource(self) -> None:
         """Delete the thing; by default there is nothing to delete."""
 
     @property
@@ -82,7 +82,7 @@ class LocalResource(CloudFormationModel):  # type: ignore[misc]
     ) -> LocalResource:
         """Make one."""
         properties = cloudformation_json.get("Properties") or {}
-        made = cls(resource_name, Place(account_id, region_name), properties)
+        made = cls(resource_name, AccountRegion(account_id, region_name), properties)
         made.make()
         return made
 
@@ -99,7 +99,7 @@ class LocalResource(CloudFormationModel):  # type: ignore[misc]
         properties = cloudformation_json.get("Properties") or {}
         name = properties.get(cls.name_property) if cls.name_property else None
         if name is not None and name != original_resource.name:
-            original_resource.unmake()
+            original_resource.remove_resource()
             return cls.create_from_cloudformation_json(
                 str(name), cloudformation_json, account_id, region_name
             )
@@ -108,4 +108,4 @@ class LocalResource(CloudFormationModel):  # type: ignore[misc]
 
     def delete(self, account_id: str, region_name: str) -> None:
         """Delete one."""
-        self.unmake()
+        self.remove_resource()

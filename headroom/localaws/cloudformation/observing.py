@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headroom.localaws.alarm_wiring import alarm_book
+from headroom.localaws.alarm_wiring import alarm_store
 from headroom.localaws.cloud import current_cloud
 from headroom.localaws.cloudformation.model import LocalResource
 
@@ -30,11 +30,11 @@ class Alarm(LocalResource):
             request["ActionsEnabled"] = _truth(request["ActionsEnabled"])
         if request.get("Metrics"):
             request["Metrics"] = [_query(query) for query in request["Metrics"]]
-        alarm = alarm_book(current_cloud(), self.place).put(request)
+        alarm = alarm_store(current_cloud(), self.account_region).put(request)
         self.values["Arn"] = alarm.arn
 
-    def unmake(self) -> None:
-        alarm_book(current_cloud(), self.place).delete([self.name])
+    def remove_resource(self) -> None:
+        alarm_store(current_cloud(), self.account_region).delete([self.name])
 
 
 class WithoutEffect(LocalResource):

@@ -56,7 +56,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
             self.tell(key, "", kind, "CREATE_FAILED", describe(error))
             raise ResourceFailed(key, kind, describe(error)) from error
         self._parsed_resources[key] = resource
-        self.tell(key, physical(resource), kind, "CREATE_COMPLETE", None)
+        self.tell(key, physical_id(resource), kind, "CREATE_COMPLETE", None)
         return resource
 
     def __iter__(self) -> Iterator[str]:
@@ -121,19 +121,19 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         """Delete one resource unless it is retained; raises ResourceFailed."""
         kind, resource = str(definition["Type"]), self._parsed_resources[key]
         if definition.get("DeletionPolicy") in ("Retain", "RetainExceptOnCreate"):
-            self.tell(key, physical(resource), kind, "DELETE_SKIPPED", None)
+            self.tell(key, physical_id(resource), kind, "DELETE_SKIPPED", None)
             self._parsed_resources.pop(key)
             return
-        self.tell(key, physical(resource), kind, "DELETE_IN_PROGRESS", None)
+        self.tell(key, physical_id(resource), kind, "DELETE_IN_PROGRESS", None)
         try:
             if definition.get("DeletionPolicy") == "Snapshot":
                 resource.snapshot()
             self._delete_resource(resource, parsing.clean_json(self._prepared(definition), self))
         except Exception as error:
-            self.tell(key, physical(resource), kind, "DELETE_FAILED", describe(error))
+            self.tell(key, physical_id(resource), kind, "DELETE_FAILED", describe(error))
             raise ResourceFailed(key, kind, describe(error)) from error
         self._parsed_resources.pop(key)
-        self.tell(key, physical(resource), kind, "DELETE_COMPLETE", None)
+        self.tell(key, physical_id(resource), kind, "DELETE_COMPLETE", None)
 
     def remove_all(self) -> None:
         """Delete what exists, the latest first; raises ResourceFailed."""
@@ -143,7 +143,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
     def _change(self, key: str) -> None:
         definition = self._resource_json_map[key]
         kind, resource = str(definition["Type"]), self._parsed_resources[key]
-        self.tell(key, physical(resource), kind, "UPDATE_IN_PROGRESS", None)
+        self.tell(key, physical_id(resource), kind, "UPDATE_IN_PROGRESS", None)
         try:
             changed = parsing.parse_and_update_resource(
                 key, self._prepared(definition), self, account_id=self._account_id,
@@ -152,10 +152,10 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
             if changed is None:
                 raise RuntimeError("this endpoint cannot update that type")
         except Exception as error:
-            self.tell(key, physical(resource), kind, "UPDATE_FAILED", describe(error))
+            self.tell(key, physical_id(resource), kind, "UPDATE_FAILED", describe(error))
             raise ResourceFailed(key, kind, describe(error)) from error
         self._parsed_resources[key] = changed
-        self.tell(key, physical(changed), kind, "UPDATE_COMPLETE", None)
+        self.tell(key, physical_id(changed), kind, "UPDATE_COMPLETE", None)
 
     def _reload(self) -> None:
         self.load_mapping()
@@ -163,7 +163,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         self.load_conditions()
 
 
-def physical(resource: Any) -> str:
+def physical_id(resource: Any) -> str:
     """PhysicalResourceId, empty when there is none."""
     return str(getattr(resource, "physical_resource_id", "") or "")
 

@@ -12,7 +12,7 @@ from moto.ec2 import ec2_backends
 from headroom.localaws.cloud import current_cloud
 from headroom.localaws.cloudformation.model import LocalResource, Properties
 from headroom.localaws.volume_making import delete_volume, make_volume, parse_bool
-from headroom.localaws.volumes import volume_book
+from headroom.localaws.volumes import volume_store
 from headroom.proving.targets import ModificationRefused
 
 _MODIFIED = {
@@ -35,7 +35,7 @@ class EbsVolume(LocalResource):
     def make(self) -> None:
         _refuse_unhonoured(self.properties)
         made = make_volume(
-            current_cloud(), self.place, self.properties, tags=_tags(self.properties)
+            current_cloud(), self.account_region, self.properties, tags=_tags(self.properties)
         )
         self.name = self.values["VolumeId"] = str(made.id)
 
@@ -52,7 +52,7 @@ class EbsVolume(LocalResource):
             for name, field in _MODIFIED.items()
             if name in properties and properties[name] != before.get(name)
         }
-        book = volume_book(current_cloud(), self.place)
+        book = volume_store(current_cloud(), self.account_region)
         if wanted:
             try:
                 book.modify(
@@ -63,16 +63,16 @@ class EbsVolume(LocalResource):
         self._retag(_tags(before), _tags(properties))
         self.properties = properties
 
-    def unmake(self) -> None:
-        delete_volume(current_cloud(), self.place, self.name)
+    def remove_resource(self) -> None:
+        delete_volume(current_cloud(), self.account_region, self.name)
 
     def snapshot(self) -> None:
         """What DeletionPolicy Snapshot leaves behind."""
-        backend = ec2_backends[self.place.account][self.place.region]
+        backend = ec2_backends[self.account_region.account][self.account_region.region]
         backend.create_snapshot(self.name, f"Left by CloudFormation of {self.name}")
 
     def _retag(self, before: dict[str, str], after: dict[str, str]) -> None:
-        backend = ec2_backends[self.place.account][self.place.region]
+        backend = ec2_backends[self.account_region.account][self.account_region.region]
         gone = {key: None for key in before if key not in after}
         if gone:
             backend.delete_tags([self.name], gone)

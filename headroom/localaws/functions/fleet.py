@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headroom.localaws.bus import send_to_target
-from headroom.localaws.cloud import Cloud, Place
+from headroom.localaws.cloud import AccountRegion, Cloud
 from headroom.localaws.functions.embedded_metrics import metrics_in
 from headroom.localaws.functions.process import Deployment, FunctionProcess
 from headroom.localaws.functions.runtime_api import Answer
@@ -111,10 +111,10 @@ class FunctionFleet:
     def _give_up(
         self, model: Any, configured: dict[str, Any], call: Pending, answer: Answer, now: datetime
     ) -> None:
-        place = Place(model.account_id, model.region)
+        account_region = AccountRegion(model.account_id, model.region)
         dead = (getattr(model, "dead_letter_config", None) or {}).get("TargetArn")
         if dead:
-            send_to_target(self._cloud, place, dead, call.payload.decode(), {})
+            send_to_target(self._cloud, account_region, dead, call.payload.decode(), {})
         destination = ((configured.get("DestinationConfig") or {}).get("OnFailure") or {}).get(
             "Destination"
         )
@@ -132,7 +132,7 @@ class FunctionFleet:
                 "responseContext": {"statusCode": 200, "functionError": "Unhandled"},
                 "responsePayload": json.loads(answer.body or b"null"),
             }
-            send_to_target(self._cloud, place, destination, json.dumps(body), {})
+            send_to_target(self._cloud, account_region, destination, json.dumps(body), {})
 
     def _enqueue(self, arn: str, payload: bytes, due_at: datetime, attempt: int) -> None:
         with self._lock:
@@ -182,7 +182,7 @@ class FunctionFleet:
 
     def _line_reader(self, deployment: Deployment) -> Callable[[bytes], None]:
         _, _, _, region, account, *_ = deployment.arn.split(":")
-        store = self._cloud.store(Place(account, region))
+        store = self._cloud.store(AccountRegion(account, region))
 
         def read(line: bytes) -> None:
             for key, value, unit in metrics_in(line):
@@ -192,7 +192,7 @@ class FunctionFleet:
 
     def _count(self, deployment: Deployment, answer: Answer, elapsed_ms: float) -> None:
         _, _, _, region, account, *_ = deployment.arn.split(":")
-        store, now = self._cloud.store(Place(account, region)), self._cloud.clock.now()
+        store, now = self._cloud.store(AccountRegion(account, region)), self._cloud.clock.now()
         for name, value, unit in (
             ("Invocations", 1.0, "Count"),
             ("Errors", float(not answer.ok), "Count"),
@@ -212,7 +212,7 @@ class FunctionFleet:
 
 def fleet_of(cloud: Cloud) -> FunctionFleet:
     """The functions of the endpoint, one fleet for all places."""
-    return cloud.part(FunctionFleet, Place(), lambda: FunctionFleet(cloud))
+    return cloud.part(FunctionFleet, AccountRegion(), lambda: FunctionFleet(cloud))
 
 
 def deployment_of(model: Any) -> Deployment:
