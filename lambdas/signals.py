@@ -16,8 +16,9 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from headroom import application, wiring
+from headroom import wiring
 from headroom.adapters import events
+from headroom.application import remediate
 from headroom.domain.decision import Decision
 from headroom.domain.signals import RejectedSignal
 
@@ -79,7 +80,7 @@ def _follow(wired: wiring.Wired, body: str, time_left: Callable[[], float]) -> N
         )
         return
     for signal in parsed:
-        for decision in application.remediate(wired.ports, signal, now, time_left=time_left):
+        for decision in remediate(wired.ports, signal, now, time_left=time_left):
             _emit(decision)
 
 

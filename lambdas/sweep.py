@@ -9,8 +9,8 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from headroom import application, wiring
-from headroom.application.tail import PublishedRecords
+from headroom import wiring
+from headroom.application import PublishedRecords, publish_records, send_digest, sweep
 
 logger = Logger()
 metrics = Metrics()
@@ -33,7 +33,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
     if not wired.prices.knows(wired.region) or (wired.book is not None and not wired.book.listed()):
         _refresh_prices(wired)  # a new deployment: better a moment later than without any price
-    report = application.sweep(
+    report = sweep(
         wired.ports,
         wiring.utc_now(),
         scan_every_s=wired.settings.scan_every_minutes * 60,
@@ -85,7 +85,7 @@ def _tell_others(wired: wiring.Wired, time_left: Callable[[], float]) -> Publish
         return PublishedRecords()  # the next minute's sweep does
     try:
         now = wiring.utc_now()
-        told = application.publish_records(wired.telling, now, time_left=time_left)
+        told = publish_records(wired.telling, now, time_left=time_left)
     except Exception:
         logger.exception("the record could not be told to others; it is tried again")
         return PublishedRecords(refused=1)
@@ -101,7 +101,7 @@ def _tell_day(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
     if time_left() < FOR_THE_DAY_S:
         return
     try:
-        day = application.send_digest(
+        day = send_digest(
             wired.telling, wiring.utc_now(), account_id=wired.account_id, region=wired.region
         )
     except Exception:

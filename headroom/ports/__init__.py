@@ -6,8 +6,6 @@ Instants are timezone-aware UTC; `now` is always an argument.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from headroom.domain.standing import Signature
 from headroom.ports.archive import Archive, RecordIndex
 from headroom.ports.clusters import Clusters
@@ -18,25 +16,7 @@ from headroom.ports.people import AnswerRejected, Requests, Switches
 from headroom.ports.standings import Due, FleetScan, Queue, QueuedResource, Scan, StateStore
 from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
 from headroom.ports.telling import Announcer, Delivery, Events, Notes, Notifier, Recorded, Reporting
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """All of them, wired. The ledger's four faces are usually one object."""
-
-    storage: Storage
-    metrics: Metrics
-    ledger: Ledger
-    state_store: StateStore
-    scan: FleetScan
-    archive: Archive
-    policies: Policies
-    prices: Prices
-    notifier: Notifier
-    calendars: Calendars = NoCalendars()  # noqa: RUF009 - without state
-    clusters: Clusters | None = None
-    """None where Aurora clusters are not looked after."""
-
+from headroom.ports.wired import Ports
 
 __all__ = [
     "Announcer",

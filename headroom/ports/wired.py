@@ -1,0 +1,32 @@
+"""All ports together, as the wiring hands them to the application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headroom.ports.archive import Archive
+from headroom.ports.clusters import Clusters
+from headroom.ports.ledger import Ledger
+from headroom.ports.metrics import Metrics
+from headroom.ports.owners import Calendars, NoCalendars, Policies, Prices
+from headroom.ports.standings import FleetScan, StateStore
+from headroom.ports.storage import Storage
+from headroom.ports.telling import Notifier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """All of them, wired. The ledger's four faces are usually one object."""
+
+    storage: Storage
+    metrics: Metrics
+    ledger: Ledger
+    state_store: StateStore
+    scan: FleetScan
+    archive: Archive
+    policies: Policies
+    prices: Prices
+    notifier: Notifier
+    calendars: Calendars = NoCalendars()  # noqa: RUF009 - without state
+    clusters: Clusters | None = None
+    """None where Aurora clusters are not looked after."""
