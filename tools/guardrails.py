@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from headroom.domain.answers import Act
-from headroom.domain.aurora_decision import decide as decide_mode
+from headroom.domain.aurora_decision import decide_storage_mode as decide_mode
 from headroom.domain.cluster_decision import case_of as case_for
 from headroom.domain.cluster_decision import decide_cluster
 from headroom.domain.decision import decide

@@ -11,7 +11,7 @@ from headroom.application.chains import advance
 from headroom.domain.answers import Act, Hold, Reason
 from headroom.domain.aurora import AuroraCluster, AuroraObservation
 from headroom.domain.aurora_bill import AuroraPrices
-from headroom.domain.aurora_demand import demand
+from headroom.domain.aurora_demand import cluster_demand
 from headroom.domain.cluster_again import decide_cluster_rollback, revalidate_cluster
 from headroom.domain.cluster_check import assess_cluster, check, mode_switch_of
 from headroom.domain.cluster_decision import ClusterDecisionInput, decide_cluster, empty_activity
@@ -216,7 +216,7 @@ def _note_change(
 
 def _noted(beside: Clusters, ref: ResourceRef, seen: AuroraObservation) -> ClusterMemory | None:
     """What is remembered of the cluster, with the days that are published of it now."""
-    days = demand(seen, slow_ms=1e9).days
+    days = cluster_demand(seen, slow_ms=1e9).days
     return beside.memory(ref, lambda memory: with_days(memory, days, seen.cluster.mode))
 
 

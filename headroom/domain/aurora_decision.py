@@ -18,7 +18,7 @@ from headroom.domain.aurora import (
     StorageMode,
 )
 from headroom.domain.aurora_bill import AuroraPrices, Bills, bills
-from headroom.domain.aurora_demand import AuroraDemand, demand, usage
+from headroom.domain.aurora_demand import AuroraDemand, cluster_demand, usage
 from headroom.domain.aurora_guardrails import (
     AuroraCase,
     AuroraGuardrail,
@@ -134,7 +134,7 @@ _REMEDY = {
 }
 
 
-def decide(
+def decide_storage_mode(
     observation: AuroraObservation,
     *,
     limits: AuroraLimits,
@@ -142,7 +142,7 @@ def decide(
     trigger: str = "sweep",
 ) -> AuroraDecision:
     """What to do about one cluster; same inputs, same decision, same id."""
-    seen = demand(observation, slow_ms=limits.commit_latency_ms)
+    seen = cluster_demand(observation, slow_ms=limits.commit_latency_ms)
     both, why_not = _bills(observation, seen, prices)
     judgement = None
     if both is not None and prices is not None:

@@ -81,7 +81,7 @@ class AuroraDemand:
         return sum(day.slow_hours >= SLOW_HOURS for day in self.days)
 
 
-def demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraDemand:
+def cluster_demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraDemand:
     """What the last whole days say; under I/O-Optimized only what was measured under it counts.
 
     Standard bills what it measures, so that days before a return to it count as well only if their

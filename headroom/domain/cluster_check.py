@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from headroom.domain.answers import Act, Reason
 from headroom.domain.aurora import AuroraObservation, Goal, StorageMode
 from headroom.domain.aurora_bill import HOURS_PER_MONTH, AuroraPrices, Usage, bills
-from headroom.domain.aurora_demand import WHOLE, demand
+from headroom.domain.aurora_demand import WHOLE, cluster_demand
 from headroom.domain.aurora_guardrails import AuroraPlan
 from headroom.domain.aurora_verification import (
     ModeDiverged,
@@ -105,7 +105,7 @@ def check(
         or at - switch.at > BILL_CHECK_TIMEOUT
     ):
         return None
-    seen = demand(observation, slow_ms=1e9)
+    seen = cluster_demand(observation, slow_ms=1e9)
     lately = [day for day in seen.days if day.start >= begin]
     measured = len(lately) >= WHOLE * CHECK_AFTER
     ios = sum(d.ios for d in lately) / len(lately) * HOURS_PER_MONTH / 24 if measured else None

@@ -24,7 +24,7 @@ from headroom.domain.aurora_decision import (
     AuroraHold,
     AuroraReason,
 )
-from headroom.domain.aurora_decision import decide as decide_mode
+from headroom.domain.aurora_decision import decide_storage_mode as decide_mode
 from headroom.domain.aurora_demand import DAYS
 from headroom.domain.aurora_guardrails import AuroraCase, AuroraPlan
 from headroom.domain.blocking import all_clear_at

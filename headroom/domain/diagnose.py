@@ -9,7 +9,7 @@ from headroom.domain.catalogue import Capability, capability
 from headroom.domain.class_limit import class_pressed
 from headroom.domain.demand import BalanceForecast, Binding, Demand, Diagnosis
 from headroom.domain.estimate import LEAD_TIME
-from headroom.domain.instance_balance import forecast, forecast_text, imminent
+from headroom.domain.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.observation import Observation, Series
 from headroom.domain.pressure import Minute, minutes
 from headroom.domain.resources import spoken
@@ -48,10 +48,12 @@ def _instance_balance(
     observation: Observation, can: Capability, seen: tuple[Minute, ...]
 ) -> BalanceForecast | None:
     """The balance that runs out first; earlier days are gone through only where there is one."""
-    found = forecast(observation, seen, ())
+    found = forecast_balance(observation, seen, ())
     if found is None or observation.history is None:
         return found
-    return forecast(observation, seen, minutes(observation.history, can, observation.modification))
+    return forecast_balance(
+        observation, seen, minutes(observation.history, can, observation.modification)
+    )
 
 
 def _binding(

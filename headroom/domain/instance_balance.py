@@ -47,7 +47,7 @@ class _Side:
     maximum: float | None
 
 
-def forecast(
+def forecast_balance(
     observation: Observation, seen: Sequence[Minute], earlier: Sequence[Minute]
 ) -> BalanceForecast | None:
     """The balance that runs out first under the present load; None where none does.

@@ -19,7 +19,7 @@ from headroom.domain.aurora import (
     StorageMode,
 )
 from headroom.domain.aurora_bill import HOURS_PER_MONTH, Bills, bills
-from headroom.domain.aurora_decision import AuroraAct, AuroraDecision, decide
+from headroom.domain.aurora_decision import AuroraAct, AuroraDecision, decide_storage_mode
 from headroom.domain.aurora_demand import GIB, LOOKBACK_WINDOW
 from headroom.domain.observation import Series
 from headroom.domain.resources import Kind, ResourceRef
@@ -129,7 +129,9 @@ def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> A
     for day in range(scenario.days):
         if controller == "headroom":
             at = scenario.start + timedelta(days=day) + LOOKS_AT
-            decision = decide(cluster.observed(at), limits=scenario.limits, prices=scenario.prices)
+            decision = decide_storage_mode(
+                cluster.observed(at), limits=scenario.limits, prices=scenario.prices
+            )
             decisions.append(decision)
             if isinstance(decision.answer, AuroraAct):
                 changes += cluster.change(at, decision, decision.answer)

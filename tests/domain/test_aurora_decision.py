@@ -24,9 +24,9 @@ from headroom.domain.aurora_decision import (
     AuroraEscalate,
     AuroraHold,
     AuroraReason,
-    decide,
+    decide_storage_mode,
 )
-from headroom.domain.aurora_demand import demand
+from headroom.domain.aurora_demand import cluster_demand
 from headroom.domain.aurora_guardrails import AuroraGuardrail
 from headroom.domain.aurora_versions import supports_io_optimized
 from headroom.domain.verdicts import Relation
@@ -44,7 +44,7 @@ FIFTEEN = 23_700_000.0
 
 
 def decided(observation: AuroraObservation, limits: AuroraLimits = AUTO) -> AuroraDecision:
-    return decide(observation, limits=limits, prices=PRICES)
+    return decide_storage_mode(observation, limits=limits, prices=PRICES)
 
 
 def optimized(**changes: object) -> AuroraCluster:
@@ -112,7 +112,7 @@ def test_thirteen_whole_days_are_too_few_and_a_hole_is_not_a_quiet_day() -> None
     holed = [None, FORTY, None, *[FORTY] * 12]
     assert decided(seen(holed)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
     patched = [FORTY, *[FORTY] * 6, None, *[FORTY] * 7]
-    found = demand(seen(patched), slow_ms=10)
+    found = cluster_demand(seen(patched), slow_ms=10)
     assert len(found.days) == 14
     assert found.ios_a_month() == pytest.approx(FORTY * 730 / 24)
 
@@ -123,11 +123,11 @@ def test_today_is_not_a_day_yet_and_a_day_with_a_few_holes_is_filled_by_itself()
     reads[3] = reads[100] = None  # the first day has 286 of its 288 periods
     few = replace(observation.activity, read_ios=replace(observation.activity.read_ios,
                                                          values=tuple(reads)))  # fmt: skip
-    found = demand(replace(observation, activity=few), slow_ms=10)
+    found = cluster_demand(replace(observation, activity=few), slow_ms=10)
     assert [d.ios for d in found.days] == pytest.approx([FORTY] * 14)
     reads[100:120] = [None] * 20
     many = replace(few, read_ios=replace(few.read_ios, values=tuple(reads)))
-    assert len(demand(replace(observation, activity=many), slow_ms=10).days) == 13
+    assert len(cluster_demand(replace(observation, activity=many), slow_ms=10).days) == 13
 
 
 def test_nothing_published_of_the_size_or_of_acus_is_not_zero() -> None:
@@ -144,7 +144,9 @@ def test_a_class_without_a_known_price_is_told_and_not_acted_on() -> None:
     answer = decided(seen(FORTY, dear)).answer
     assert isinstance(answer, AuroraEscalate)
     assert "no price of db.r5.24xlarge" in answer.remedy
-    assert isinstance(decide(seen(FORTY), limits=AUTO, prices=None).answer, AuroraEscalate)
+    assert isinstance(
+        decide_storage_mode(seen(FORTY), limits=AUTO, prices=None).answer, AuroraEscalate
+    )
 
 
 def test_inside_the_thirty_days_it_holds_until_they_are_over() -> None:
@@ -179,12 +181,12 @@ def test_what_only_the_owner_can_change_is_escalated(
 def test_a_restart_is_the_owners_to_allow() -> None:
     prices = replace(PRICES, hour={"db.r6gd.xlarge": (Decimal("0.6"), Decimal("0.78"))})
     nvme = seen(FORTY, cluster(members=(Member(instance_class="db.r6gd.xlarge", count=2),)))
-    held = decide(nvme, limits=AUTO, prices=prices).answer
+    held = decide_storage_mode(nvme, limits=AUTO, prices=prices).answer
     assert isinstance(held, AuroraEscalate)
     assert held.cause == "restart"
     assert held.proposed_plan is not None
     assert held.proposed_plan.restarts
-    allowed = decide(nvme, limits=replace(AUTO, restart=True), prices=prices).answer
+    allowed = decide_storage_mode(nvme, limits=replace(AUTO, restart=True), prices=prices).answer
     assert isinstance(allowed, AuroraAct)
 
 
@@ -359,7 +361,7 @@ def test_versions_that_know_io_optimized_are_told_apart(
 
 
 def test_a_grid_that_does_not_begin_at_midnight_is_cut_into_utc_days() -> None:
-    found = demand(seen([FORTY] * 14), slow_ms=10)
+    found = cluster_demand(seen([FORTY] * 14), slow_ms=10)
     assert {day.start.hour for day in found.days} == {0}
     assert found.days[-1].start.date() == (NOW - timedelta(days=1)).date()
     assert grid([1.0], NOW).end == NOW
@@ -388,14 +390,16 @@ def test_the_same_day_after_day_is_no_news_and_another_guardrail_is() -> None:
 
 def test_what_saves_too_little_for_money_may_still_be_wanted_for_slow_commits() -> None:
     near = seen(45e6, commit_ms=30.0)  # saves a few percent
-    for_money = decide(near, limits=AuroraLimits(auto=True), prices=aurora_prices("us-east-1"))
+    for_money = decide_storage_mode(
+        near, limits=AuroraLimits(auto=True), prices=aurora_prices("us-east-1")
+    )
     assert for_money.answer.reason is AuroraReason.NOT_COST_EFFECTIVE
     wants_speed = AuroraLimits(auto=True, goal=Goal.PERFORMANCE)
-    for_speed = decide(near, limits=wants_speed, prices=aurora_prices("us-east-1"))
+    for_speed = decide_storage_mode(near, limits=wants_speed, prices=aurora_prices("us-east-1"))
     assert for_speed.answer.reason is AuroraReason.SLOW_COMMITS
-    fast = decide(seen(45e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
+    fast = decide_storage_mode(seen(45e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
     assert fast.answer.reason is AuroraReason.FAST_ENOUGH
-    much = decide(seen(100e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
+    much = decide_storage_mode(seen(100e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
     assert much.answer.reason is AuroraReason.CHEAPER  # enough for money, whatever commits do
 
 
@@ -404,7 +408,9 @@ def test_days_of_a_cluster_that_had_the_name_before_decide_nothing() -> None:
     decision = decided(seen(100e6, fresh))
     assert decision.answer.reason is AuroraReason.NOT_ENOUGH_DATA
     assert len(decision.demand.days) == 2
-    today = demand(seen(100e6, cluster(mode_allowed_from=NOW - timedelta(hours=1))), slow_ms=10)
+    today = cluster_demand(
+        seen(100e6, cluster(mode_allowed_from=NOW - timedelta(hours=1))), slow_ms=10
+    )
     assert today.storage_gib is None  # the size that was published is the other one's
     old = decided(seen(100e6, cluster(mode_allowed_from=NOW - timedelta(days=90))))
     assert isinstance(old.answer, AuroraAct)

@@ -12,7 +12,7 @@ from headroom.domain.catalogue import capability
 from headroom.domain.demand import BalanceForecast, Binding
 from headroom.domain.diagnose import diagnose
 from headroom.domain.estimate import estimate
-from headroom.domain.instance_balance import forecast, imminent
+from headroom.domain.instance_balance import forecast_balance, imminent
 from headroom.domain.observation import Observation
 from headroom.domain.pressure import minutes
 from headroom.domain.resources import Instance
@@ -53,7 +53,7 @@ def found(what: Observation, past: Sequence[float] = ()) -> BalanceForecast | No
     can = capability(what.volume.configuration)
     history = activity(past, io_kib=4, period_s=300) if past else None
     earlier = () if history is None else minutes(history, can)
-    return forecast(what, minutes(what.activity, can), earlier)
+    return forecast_balance(what, minutes(what.activity, can), earlier)
 
 
 def test_the_balance_is_run_forward_at_the_slope_it_has() -> None:

@@ -14,7 +14,7 @@ from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch_aurora import CloudWatchAuroraMetrics
 from headroom.domain.aurora import AuroraObservation, StorageMode
 from headroom.domain.aurora_bill import AuroraPrices, aurora_prices
-from headroom.domain.aurora_demand import DAYS, demand
+from headroom.domain.aurora_demand import DAYS, cluster_demand
 from headroom.domain.cluster_decision import configuration_of
 from headroom.domain.outcome import Applied, Refused
 from headroom.domain.resources import Kind, ResourceRef
@@ -94,7 +94,7 @@ def test_a_look_reads_what_a_simulation_of_the_same_load_shows(program: Program)
     scenario = parse_aurora({"resource": RESOURCE, "start": "2026-01-05T00:00:00Z"},
                             source="same", base=Path())  # fmt: skip
     played = _Cluster(scenario).observed(at)
-    here, there = (demand(one, slow_ms=10) for one in (found, played))
+    here, there = (cluster_demand(one, slow_ms=10) for one in (found, played))
     assert len(here.days) == len(there.days) == DAYS
     for one, other in zip(here.days, there.days, strict=True):
         assert replace(one, ios=0, acus=0) == replace(other, ios=0, acus=0)
@@ -136,5 +136,5 @@ def test_without_billed_io_under_io_optimized_its_days_are_not_known(program: Pr
     place.view(ref)
     program.aws.control("clock", {"set": (now(program) + timedelta(days=4)).isoformat()})
     program.tick(5)
-    found = demand(seen(place, ref, now(program)), slow_ms=10)
+    found = cluster_demand(seen(place, ref, now(program)), slow_ms=10)
     assert (found.days, found.known) == ((), False)

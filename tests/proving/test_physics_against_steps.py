@@ -88,7 +88,9 @@ def stepwise(parts: Parts, limits: list[tuple[str, Pot]], kib: float) -> list[li
     return minutes
 
 
-@pytest.mark.parametrize("hung", [None, instance(1_500, 90, most_iops=4_000, most_mibps=300)])
+@pytest.mark.parametrize(
+    "attachment_settings", [None, instance(1_500, 90, most_iops=4_000, most_mibps=300)]
+)
 @pytest.mark.parametrize(
     ("what", "percent", "kib"),
     [
