@@ -9,7 +9,7 @@ import sys
 
 import aws_cdk as cdk
 
-from headroom.domain.policy_fields import PolicyError
+from headroom.domain.policy import PolicyError
 from headroom.settings import DeploymentConfig, SettingsError
 from stacks.constructs.asset import WheelsMissing
 from stacks.loop import HeadroomLoop

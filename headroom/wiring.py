@@ -15,28 +15,28 @@ from botocore.session import get_session
 from botocore.utils import parse_timestamp
 
 from headroom.adapters.aurora import AuroraClusterStorage
-from headroom.adapters.aurora_prices import AuroraPriceBook
-from headroom.adapters.calendars import ManagerCalendars
-from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_window
-from headroom.adapters.cloudwatch_aurora import CloudWatchAuroraMetrics
-from headroom.adapters.cloudwatch_rds import CloudWatchRdsMetrics
+from headroom.adapters.cloudwatch import (
+    CloudWatchAuroraMetrics,
+    CloudWatchMetrics,
+    CloudWatchRdsMetrics,
+    glance_window,
+)
+from headroom.adapters.dispatch import MetricsByKind, StorageByKind
 from headroom.adapters.ebs import EbsStorage
-from headroom.adapters.events_out import EventBus
-from headroom.adapters.every_kind import MetricsByKind, StorageByKind
+from headroom.adapters.events import EventBus
 from headroom.adapters.ledger import DynamoLedger
-from headroom.adapters.notifier import SnsNotifier
-from headroom.adapters.policies import ParameterPolicies
-from headroom.adapters.price_list import PriceList, endpoint_region
-from headroom.adapters.price_store import PriceStore
-from headroom.adapters.prices import StoredPriceTable
+from headroom.adapters.notifications import SnsNotifier
+from headroom.adapters.parameters import ManagerCalendars, ParameterPolicies
+from headroom.adapters.prices import (
+    AuroraPriceBook,
+    PriceList,
+    PriceStore,
+    StoredPriceTable,
+    endpoint_region,
+)
 from headroom.adapters.rds import RdsStorage
 from headroom.domain.resources import Kind
-from headroom.ports import Ports
-from headroom.ports.clusters import Clusters
-from headroom.ports.metrics import Metrics
-from headroom.ports.owners import Prices
-from headroom.ports.storage import Storage
-from headroom.ports.telling import Reporting
+from headroom.ports import Clusters, Metrics, Ports, Prices, Reporting, Storage
 from headroom.settings import FunctionSettings, SettingsError
 
 if TYPE_CHECKING:

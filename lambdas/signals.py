@@ -17,10 +17,10 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import wiring
-from headroom.adapters import events
+from headroom.adapters.events import signals as events
 from headroom.application import remediate
 from headroom.domain.decision import Decision
-from headroom.domain.signals import RejectedSignal
+from headroom.domain.resources import RejectedSignal
 
 logger = Logger()
 metrics = Metrics()

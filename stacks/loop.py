@@ -8,12 +8,20 @@ from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
 from headroom.domain.policy import Policy
-from headroom.policy_check import check, first_problem
-from headroom.policy_text import canonical_json, load_policy_file, published, ssm_tier
+from headroom.policy import (
+    canonical_json,
+    check,
+    first_problem,
+    load_policy_file,
+    published,
+    ssm_tier,
+)
 from headroom.settings import DeploymentConfig, FunctionSettings
 from stacks.constructs.alarms import DetectionAlarms, SelfAlarms
 from stacks.constructs.asset import ROOT, stage_function_code
+from stacks.constructs.detection import price_note, short_price
 from stacks.constructs.functions import FunctionSpec, HeadroomFunction
+from stacks.constructs.names import POLICY_PARAMETER, PRICED_PARTITION, PRICED_REGIONS
 from stacks.constructs.permissions import (
     DEAD_LETTER_ACTIONS,
     QUEUE_ACTIONS,
@@ -25,8 +33,6 @@ from stacks.constructs.permissions import (
     prices_statement,
 )
 from stacks.constructs.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
-from stacks.detection import price_note, short_price
-from stacks.names import POLICY_PARAMETER, PRICED_PARTITION, PRICED_REGIONS
 from stacks.state import HeadroomState
 
 

@@ -7,23 +7,25 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.evidence import DecisionInput
-from headroom.domain.limits import Limits, Mode
-from headroom.domain.observation import InstanceActivity, Observation, Series, VolumeActivity
-from headroom.domain.policy import Policy, PolicyUnreadable, Rule, Selector
-from headroom.domain.pricing import PriceTable, catalogue_prices
+from headroom.domain.catalog import PriceTable, catalogue_prices
+from headroom.domain.decision import DecisionInput
+from headroom.domain.policy import Limits, Mode, Policy, PolicyUnreadable, Rule, Selector
 from headroom.domain.resources import (
     Configuration,
     Instance,
+    InstanceActivity,
     InstanceLimits,
     Kind,
     Modification,
     ModificationState,
+    Observation,
     ResourceRef,
+    Series,
     Volume,
+    VolumeActivity,
     VolumeType,
 )
-from headroom.domain.standing import ResourceState, new_resource_state
+from headroom.domain.state import ResourceState, new_resource_state
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ACCOUNT = "123456789012"

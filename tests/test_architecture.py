@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 TEXTS = (
-    "headroom.policy_text", "headroom.policy_document", "headroom.policy_check",
-    "headroom.policy_schema", "headroom.serialization",
+    "headroom.policy.text", "headroom.policy.document", "headroom.policy.check",
+    "headroom.policy.schema", "headroom.serialization.canonical",
 )  # fmt: skip
 INNER = ("headroom.domain", "headroom.ports", "headroom.application", *TEXTS)
 BELOW_HANDLERS = (*INNER, "headroom.adapters", "headroom.settings", "headroom.wiring")
@@ -25,17 +25,17 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "headroom.ports": ("headroom.domain",),
     "headroom.application": ("headroom.domain", "headroom.ports"),
     "headroom.settings": (),
-    "headroom.policy_document": ("headroom.domain",),
-    "headroom.policy_schema": ("headroom.domain", "headroom.policy_document"),
-    "headroom.policy_check": (
+    "headroom.policy.document": ("headroom.domain",),
+    "headroom.policy.schema": ("headroom.domain", "headroom.policy.document"),
+    "headroom.policy.check": (
         "headroom.domain",
-        "headroom.policy_document",
-        "headroom.policy_text",
+        "headroom.policy.document",
+        "headroom.policy.text",
     ),
-    "headroom.policy_text": ("headroom.domain", "headroom.policy_document", "yaml"),
-    "headroom.serialization": ("headroom.domain", "cattrs"),
+    "headroom.policy.text": ("headroom.domain", "headroom.policy.document", "yaml"),
+    "headroom.serialization.canonical": ("headroom.domain", "cattrs"),
     "headroom.adapters.actions": (),
-    "headroom.adapters.ledger_schema": (),
+    "headroom.adapters.ledger.schema": (),
     "headroom.adapters": ("headroom.domain", "headroom.ports", *TEXTS, "botocore"),
     "headroom.proving": (*INNER, "numpy", "yaml"),
     "headroom.localaws": (
@@ -50,11 +50,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "headroom": (),
     "lambdas": (*BELOW_HANDLERS, "aws_lambda_powertools"),
     "stacks": (
-        *("headroom.settings", "headroom.policy_text", "headroom.policy_check"),
-        "headroom.adapters.ledger_schema",
+        *("headroom.settings", "headroom.policy.text", "headroom.policy.check"),
+        "headroom.adapters.ledger.schema",
         *("headroom.adapters.actions", "aws_cdk", "constructs"),
     ),
-    "app": ("headroom.settings", "headroom.policy_text", "stacks", "aws_cdk"),
+    "app": ("headroom.settings", "headroom.policy.text", "stacks", "aws_cdk"),
 }
 
 OWN_PACKAGE = {name for name in LAYERS if (ROOT / name.replace(".", "/")).is_dir()} - {"headroom"}
@@ -125,19 +125,19 @@ def test_imports_point_inward(module: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("headroom.domain.plans", "from headroom.ports import Ledger"),
-        ("headroom.domain.plans", "def late():\n    import numpy"),
+        ("headroom.domain.planning.plan", "from headroom.ports import Ledger"),
+        ("headroom.domain.planning.plan", "def late():\n    import numpy"),
         ("headroom.ports", "import botocore"),
-        ("headroom.application", "from headroom.adapters.ebs import EbsStorage"),
+        ("headroom.application", "from headroom.adapters.ebs.storage import EbsStorage"),
         ("headroom.adapters.actions", "import botocore"),
-        ("headroom.adapters.ebs", "from headroom.application import sweep"),
-        ("headroom.adapters.ebs", "from headroom import wiring"),
-        ("headroom.proving.physics", "from headroom.adapters import ebs"),
+        ("headroom.adapters.ebs.storage", "from headroom.application import sweep"),
+        ("headroom.adapters.ebs.storage", "from headroom import wiring"),
+        ("headroom.proving.physics.volume", "from headroom.adapters import ebs"),
         ("lambdas.sweep", "import numpy"),
-        ("lambdas.sweep", "from headroom.proving.physics import VolumePhysics"),
+        ("lambdas.sweep", "from headroom.proving.physics.volume import VolumePhysics"),
         ("headroom.cli.main", "import stacks.loop"),
         ("stacks.loop", "import boto3"),
-        ("stacks.loop", "from headroom.adapters.ebs import EbsStorage"),
+        ("stacks.loop", "from headroom.adapters.ebs.storage import EbsStorage"),
     ],
 )
 def test_an_import_that_points_outward_is_found(module: str, source: str) -> None:

@@ -12,22 +12,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.answers import Act, Action, Hold
-from headroom.domain.decision import Decision, decide
-from headroom.domain.limits import Limits, Mode
-from headroom.domain.observation import Observation, Series
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused
-from headroom.domain.policy import Policy, Rule, Selector
-from headroom.domain.pricing import PriceTable, catalogue_prices
-from headroom.domain.records import Record
-from headroom.domain.resource_state import StoredState
-from headroom.domain.resources import Kind, Volume, VolumeType
-from headroom.domain.signals import Signal
-from headroom.domain.standing import ResourceState
-from headroom.domain.verdicts import PlanJudgement, Relation, Verdict
-from headroom.domain.verification import Verification
+from headroom.domain.catalog import PriceTable, catalogue_prices
+from headroom.domain.decision import Act, Action, Decision, Hold, Verification, decide
+from headroom.domain.guardrails import PlanJudgement, Relation, Verdict
+from headroom.domain.policy import Limits, Mode, Policy, Rule, Selector
+from headroom.domain.resources import Kind, Observation, Series, Signal, Volume, VolumeType
+from headroom.domain.state import (
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Record,
+    Refusal,
+    Refused,
+    ResourceState,
+    StoredState,
+)
 from headroom.serialization import (
-    LARGEST_BODY,
     Unreadable,
     decision_from_json,
     decision_to_json,
@@ -35,6 +35,7 @@ from headroom.serialization import (
     stored,
     to_json,
 )
+from headroom.serialization.canonical import LARGEST_BODY
 from tests.builders import NOW, activity, decision_input, observation
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

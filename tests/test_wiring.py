@@ -14,13 +14,12 @@ from botocore.utils import parse_timestamp
 from moto import mock_aws
 
 from headroom import wiring
+from headroom.adapters.dispatch import MetricsByKind, StorageByKind
 from headroom.adapters.ebs import EbsStorage
-from headroom.adapters.every_kind import MetricsByKind, StorageByKind
 from headroom.adapters.rds import RdsStorage
-from headroom.domain.outcome import Unknown
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import Ports
-from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
+from headroom.domain.state import Unknown
+from headroom.ports import Ports, ReadFailed, ResourceGone, StorageView
 from headroom.settings import FunctionSettings, SettingsError
 from tests.builders import ACCOUNT, REGION, gp3, ref, volume
 

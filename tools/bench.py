@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headroom.cli.records_file import line_of
-from headroom.domain.decision import decide
-from headroom.domain.evidence import DecisionInput
-from headroom.domain.records import GENESIS, Step, seal
-from headroom.proving.compare import (
+from headroom.cli.sources.records_file import line_of
+from headroom.domain.decision import DecisionInput, decide
+from headroom.domain.state import GENESIS, Step, seal
+from headroom.proving.oracle import Foresight
+from headroom.proving.rivals import RULES
+from headroom.proving.scenarios import load_scenario
+from headroom.proving.scoring import (
     CONTROLLERS,
     compare,
     comparison_jobs,
@@ -30,14 +32,9 @@ from headroom.proving.compare import (
     sample_load_series_list,
     usable_cores,
 )
-from headroom.proving.conditions import STARTS, Conditions
-from headroom.proving.fast_engine import run_engine
-from headroom.proving.oracle import Foresight
-from headroom.proving.peers import RULES
-from headroom.proving.samples import sample_load_series
-from headroom.proving.scenario import load_scenario
-from headroom.proving.simulate import simulate
-from headroom.proving.trial import run_rule, run_schedule
+from headroom.proving.simulation import simulate
+from headroom.proving.trials import STARTS, Conditions, run_engine, run_rule, run_schedule
+from headroom.proving.workloads import sample_load_series
 from headroom.serialization import decision_to_json
 from stacks.constructs.asset import stage_function_code
 

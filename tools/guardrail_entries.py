@@ -12,13 +12,11 @@ from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 
-from headroom.domain.demand import Binding
-from headroom.domain.guardrails.case import Case
-from headroom.domain.limits import Mode
+from headroom.domain.guardrails import Case, Guardrail
+from headroom.domain.policy import Mode, parse_window
 from headroom.domain.resources import VolumeType
-from headroom.domain.traffic import ConcurrencyState
-from headroom.domain.verdicts import Guardrail
-from headroom.domain.windows import parse_window
+from headroom.domain.state import ConcurrencyState
+from headroom.domain.workload import Binding
 from tools import guardrail_examples as eg
 
 

@@ -7,19 +7,29 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from headroom.domain.aurora import Goal, StorageMode
-from headroom.domain.aurora_guardrails import AuroraCase
-from headroom.domain.databases import Database, DatabaseFacts, Engine
-from headroom.domain.demand import Binding
-from headroom.domain.free_space import SpaceBasis, SpaceForecast
-from headroom.domain.freezes import Freeze
-from headroom.domain.groups import GroupConstraint
-from headroom.domain.guardrails.case import Case
-from headroom.domain.limits import CodeOwned
-from headroom.domain.requests import QUIET_AFTER_ROLLBACK, RolledBack
-from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
-from headroom.domain.standing import CalendarState, KnownModification
-from headroom.domain.traffic import ConcurrencyState, InFlight
+from headroom.domain.guardrails import AuroraCase, Case
+from headroom.domain.planning import GroupConstraint
+from headroom.domain.policy import CodeOwned, Freeze
+from headroom.domain.resources import (
+    Configuration,
+    Database,
+    DatabaseFacts,
+    Engine,
+    Goal,
+    Modification,
+    ModificationState,
+    StorageMode,
+    VolumeType,
+)
+from headroom.domain.state import (
+    QUIET_AFTER_ROLLBACK,
+    CalendarState,
+    ConcurrencyState,
+    InFlight,
+    KnownModification,
+    RolledBack,
+)
+from headroom.domain.workload import Binding, SpaceBasis, SpaceForecast
 
 
 def limits(**limits: Any) -> Callable[[Case], Case]:

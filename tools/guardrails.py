@@ -1,7 +1,7 @@
 """Write docs/guardrails.md, a table and a section per guardrail, from the code. `python -m tools.guardrails`
 
 Beside its member of Guardrail, its function and its line in GUARDRAILS
-(headroom/domain/guardrails/__init__.py), a new guardrail needs one entry in
+(headroom/domain/guardrails/registry.py), a new guardrail needs one entry in
 tools/guardrail_entries.py, in the group where people should find it:
 
     Guardrail.MINE: Entry(
@@ -24,18 +24,21 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from headroom.domain.answers import Act
-from headroom.domain.aurora_decision import decide_storage_mode as decide_mode
-from headroom.domain.cluster_decision import case_of as case_for
-from headroom.domain.cluster_decision import decide_cluster
-from headroom.domain.decision import decide
-from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS
-from headroom.domain.guardrails.case import Case
-from headroom.domain.guardrails.clusters import limits_of
-from headroom.domain.limits import Mode
-from headroom.domain.policy import Policy
-from headroom.domain.verdicts import Guardrail, Relation, Verdict
-from headroom.policy_schema import schema
+from headroom.domain.aurora import case_of as case_for
+from headroom.domain.aurora import decide_cluster
+from headroom.domain.aurora import decide_storage_mode as decide_mode
+from headroom.domain.decision import Act, decide
+from headroom.domain.guardrails import (
+    CLUSTER_GUARDRAILS,
+    GUARDRAILS,
+    Case,
+    Guardrail,
+    Relation,
+    Verdict,
+    limits_of,
+)
+from headroom.domain.policy import Mode, Policy
+from headroom.policy import schema
 from tests.builders import (
     activity,
     decision_input,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headroom.cli import compared_markdown
+from headroom.cli.comparison import markdown as compared_markdown
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from botocore.parsers import ResponseParserError
 
-from headroom.domain.outcome import Refusal, Refused, Unknown
-from headroom.ports.storage import ReadFailed
+from headroom.domain.state import Refusal, Refused, Unknown
+from headroom.ports import ReadFailed
 
 REFUSALS = {
     "VolumeModificationRateExceeded": Refusal.SLOTS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from headroom.domain.outcome import AlreadyThere, Outcome, Refusal, Refused, Stale, declined
 from headroom.domain.resources import Configuration, Modification
-from headroom.ports.storage import ReadFailed, ResourceGone
+from headroom.domain.state import AlreadyThere, Outcome, Refusal, Refused, Stale, declined
+from headroom.ports import ReadFailed, ResourceGone
 
 
 def moved_on(

@@ -1,17 +1,10 @@
-"""The only orchestration: edges wake it, the level-triggered sweep makes it right."""
+"""The order of things: reconcile one resource, execute, verify, handle requests, sweep, report.
 
-from headroom.application.day import send_digest
-from headroom.application.look import look
-from headroom.application.remediate import remediate
-from headroom.application.sweep import SweepReport, sweep
-from headroom.application.tail import PublishedRecords, publish_records
+May import the domain and `ports`; no AWS, no clock.
+The door offers `reconcile`, `sweep`, `signals`, `digest` and `publishing`."""
 
-__all__ = [
-    "PublishedRecords",
-    "SweepReport",
-    "look",
-    "publish_records",
-    "remediate",
-    "send_digest",
-    "sweep",
-]
+from headroom.application.digest import send_digest
+from headroom.application.dry_run import DryRunResult, decide_dry_run
+from headroom.application.publishing import PublishedRecords, publish_records
+from headroom.application.signals import remediate
+from headroom.application.sweep import sweep

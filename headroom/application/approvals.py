@@ -9,20 +9,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
-from headroom.application.execution import WITHDRAWN_DUE, execute
-from headroom.domain.answers import Act
-from headroom.domain.approval import starts_at
-from headroom.domain.decision import Decision
-from headroom.domain.evidence import DecisionInput
-from headroom.domain.judged_again import Proceed, Revalidation, StillBlocked, Withdrawal, revalidate
-from headroom.domain.limits import Mode
-from headroom.domain.policy import Policy, limits_for
-from headroom.domain.records import Step
-from headroom.domain.requests import ApprovalRequest
+from headroom.application.execute import WITHDRAWN_DUE, execute
+from headroom.domain.decision import (
+    Act,
+    Decision,
+    DecisionInput,
+    Proceed,
+    Revalidation,
+    StillBlocked,
+    Withdrawal,
+    revalidate,
+    starts_at,
+)
+from headroom.domain.guardrails import PlanJudgement
+from headroom.domain.policy import Mode, Policy, limits_for
 from headroom.domain.resources import ResourceRef
-from headroom.domain.verdicts import PlanJudgement
-from headroom.ports import Ports
-from headroom.ports.ledger import IllegalStep
+from headroom.domain.state import ApprovalRequest, Step
+from headroom.ports import IllegalStep, Ports
 
 
 def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:

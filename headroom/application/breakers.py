@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from headroom.domain.decision import Decision
-from headroom.domain.records import Step
 from headroom.domain.resources import Kind
-from headroom.domain.stops import FAILURE_STEPS
+from headroom.domain.state import FAILURE_STEPS, Step
 from headroom.ports import Ports
 
 

@@ -8,19 +8,12 @@ from typing import assert_never
 
 from headroom.application import rollback
 from headroom.application.breakers import notify_if_opened
-from headroom.application.execution import LEASE, VERIFY_AFTER, known
+from headroom.application.execute import LEASE, VERIFY_AFTER, known
 from headroom.application.groups import notify_group_ended
-from headroom.domain.answers import Act
-from headroom.domain.assess import assess, assess_rollback, verification_timeout
-from headroom.domain.decision import Decision
-from headroom.domain.guardrails.databases import AVAILABLE
-from headroom.domain.observation import Observation
-from headroom.domain.plans import Plan
-from headroom.domain.rds_operations import SETTLES
-from headroom.domain.records import Step
-from headroom.domain.resources import ModificationState
-from headroom.domain.standing import OpenChain
-from headroom.domain.verification import (
+from headroom.domain.catalog.rds import SETTLES
+from headroom.domain.decision import (
+    Act,
+    Decision,
     Diverged,
     FailedAtAws,
     Ineffective,
@@ -30,7 +23,14 @@ from headroom.domain.verification import (
     Relieved,
     RollbackConfirmed,
     Verification,
+    assess,
+    assess_rollback,
+    verification_timeout,
 )
+from headroom.domain.guardrails import AVAILABLE
+from headroom.domain.planning import Plan
+from headroom.domain.resources import ModificationState, Observation
+from headroom.domain.state import OpenChain, Step
 from headroom.ports import Ports
 
 Check = Callable[[Decision, Plan, datetime], Verification]

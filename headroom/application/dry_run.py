@@ -14,24 +14,15 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
 
-from headroom.application import clusters, groups, rollback
-from headroom.application.look import observe, save_observed_modifications
-from headroom.domain.aurora import AuroraObservation
-from headroom.domain.cluster_again import decide_cluster_rollback
-from headroom.domain.cluster_decision import decide_cluster
-from headroom.domain.decision import Decision
-from headroom.domain.evidence import DecisionInput
-from headroom.domain.known_changes import after_modifications
-from headroom.domain.limits import Mode
-from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.domain.resource_state import StoredState
-from headroom.domain.resources import Kind, PriceUnknown, ResourceRef
-from headroom.domain.standing import KnownModification, ResourceState
-from headroom.ports import Ports
-from headroom.ports.archive import Archive
-from headroom.ports.ledger import Ledger
-from headroom.ports.standings import StateStore
-from headroom.ports.storage import ReadFailed, Storage, StorageView
+from headroom.application import groups, rollback
+from headroom.application import reconcile_cluster as clusters
+from headroom.application.reconcile import observe, save_observed_modifications
+from headroom.domain.aurora import decide_cluster, decide_cluster_rollback
+from headroom.domain.decision import Decision, DecisionInput
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable
+from headroom.domain.resources import AuroraObservation, Kind, PriceUnknown, ResourceRef
+from headroom.domain.state import KnownModification, ResourceState, StoredState, after_modifications
+from headroom.ports import Archive, Ledger, Ports, ReadFailed, StateStore, Storage, StorageView
 
 T = TypeVar("T")
 

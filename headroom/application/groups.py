@@ -8,17 +8,19 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.application.execution import LEASE, is_notified, save_outcome
-from headroom.domain.answers import Act
-from headroom.domain.decision import Decision, decide
-from headroom.domain.evidence import DecisionInput
-from headroom.domain.group_decision import (
+from headroom.application.execute import LEASE, is_notified, save_outcome
+from headroom.domain.decision import (
     NOT_ASKED,
+    Act,
+    Decision,
+    DecisionInput,
     GroupDecision,
     blocked_by_members,
+    decide,
     decide_group,
 )
-from headroom.domain.groups import (
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.planning import (
     Candidate,
     GroupConstraint,
     GroupDetail,
@@ -27,14 +29,26 @@ from headroom.domain.groups import (
     why_not_a_group,
     why_not_alike,
 )
-from headroom.domain.limits import Mode
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
-from headroom.domain.policy import Policy, limits_for
-from headroom.domain.records import Record, Step
-from headroom.domain.verdicts import Guardrail
-from headroom.ports import Ports
-from headroom.ports.ledger import IllegalStep, Intent, NotIntended
-from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
+from headroom.domain.policy import Mode, Policy, limits_for
+from headroom.domain.state import (
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Record,
+    Refused,
+    Stale,
+    Step,
+    Unknown,
+)
+from headroom.ports import (
+    IllegalStep,
+    Intent,
+    NotIntended,
+    Ports,
+    ReadFailed,
+    ResourceGone,
+    StorageView,
+)
 
 AGAIN_AFTER = timedelta(minutes=5)
 WORST = (Step.FAILED, Step.INEFFECTIVE, Step.DIVERGED, Step.RELIEVED)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from headroom.domain.answers import Act
-from headroom.domain.decision import Decision
-from headroom.domain.evidence import DecisionInput
-from headroom.domain.observation import Observation
+from headroom.domain.decision import Act, Decision, DecisionInput, decide_rollback, still_used
 from headroom.domain.policy import Policy, limits_for
-from headroom.domain.requests import AUTO_ROLLBACK_INTERVAL, ROLLBACK_TTL, RollbackRequest
-from headroom.domain.rolling_back import decide_rollback, still_used
+from headroom.domain.resources import Observation
+from headroom.domain.state import AUTO_ROLLBACK_INTERVAL, ROLLBACK_TTL, RollbackRequest
 from headroom.ports import Ports
 
 BY_POLICY = "the policy (roll_back_ineffective)"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.answers import Act, Escalate
-from headroom.domain.decision import Decision, decide
-from headroom.domain.evidence import DecisionInput
-from headroom.domain.records import Step
-from headroom.domain.space_answer import CAUSE, STORAGE_FULL, full_within_a_day
-from headroom.ports import Ports
-from headroom.ports.metrics import Glance
-from headroom.ports.storage import StorageView
+from headroom.domain.decision import (
+    CAUSE,
+    STORAGE_FULL,
+    Act,
+    Decision,
+    DecisionInput,
+    Escalate,
+    decide,
+    full_within_a_day,
+)
+from headroom.domain.state import Step
+from headroom.ports import Glance, Ports, StorageView
 
 LOW, NOTHING = 0.10, 0.01
 """Shares of the storage: free below the first it is woken for sooner, below the second always."""

@@ -9,20 +9,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 
-from headroom.application.look import CLOSE_TO_LIMIT, look
-from headroom.application.queueing import turns
+from headroom.application.queue import turns
+from headroom.application.reconcile import CLOSE_TO_LIMIT, look
 from headroom.application.space import may_run_out_of_space
-from headroom.domain.answers import Act, Escalate
-from headroom.domain.catalogue import capability
-from headroom.domain.decision import Decision
-from headroom.domain.limits import Mode
-from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
-from headroom.domain.pressure import AT_LIMIT
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import Act, Decision, Escalate
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.ports import Ports
-from headroom.ports.metrics import Glance
-from headroom.ports.standings import Scan
-from headroom.ports.storage import ReadFailed, StorageView
+from headroom.domain.workload import AT_LIMIT
+from headroom.ports import Glance, Ports, ReadFailed, Scan, StorageView
 
 BATCH = 500
 DUE_AT_ONCE = 200

@@ -11,7 +11,7 @@ import typer
 from typer._click.core import Command, Context
 from typer.core import TyperCommand, TyperGroup
 
-from headroom.cli.commands import COMMANDS, Group, Verb
+from headroom.cli.verbs import COMMANDS, Group, Verb
 
 
 def imported(target: str) -> Any:

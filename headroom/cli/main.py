@@ -12,8 +12,8 @@ import typer
 from typer._click.exceptions import ClickException
 
 from headroom.cli.loading import Commands, imported
-from headroom.cli.output import err
-from headroom.cli.problems import BAD_INPUT, FAILED, OK, Problem
+from headroom.cli.terminal.output import err
+from headroom.cli.terminal.problems import BAD_INPUT, FAILED, OK, Problem
 
 INTERRUPTED = 130
 """What Typer answers after Ctrl-C, and what shells expect."""
@@ -48,7 +48,7 @@ def run(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as raised:
-        found: Problem | None = imported("headroom.cli.complaints:complaint")(raised)
+        found: Problem | None = imported("headroom.cli.errors:complaint")(raised)
         if found is None:
             raise
         _complain(str(found))

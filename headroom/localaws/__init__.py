@@ -1,4 +1,4 @@
-"""A local AWS: moto on 127.0.0.1 with AWS's rules, alarms, schedules and functions in front of it.
+"""A local AWS on 127.0.0.1: moto with AWS's rules, alarms, schedules and functions in front of it.
 
-`headroom.localaws.daemon` starts and stops it; nothing here imports moto until a server runs.
-"""
+Uses the proving ground for rules and physics; only the command line and tests import it.
+`daemon` starts and stops an endpoint without loading moto into the caller."""

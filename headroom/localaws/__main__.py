@@ -12,10 +12,9 @@ import threading
 from datetime import timedelta
 from pathlib import Path
 
-from headroom.localaws.clock import ClockMode
-from headroom.localaws.cloud import Options
-from headroom.localaws.endpoint import RunningEndpoint
-from headroom.proving.rules import Delays
+from headroom.localaws.server import RunningEndpoint
+from headroom.localaws.state import ClockMode, Options
+from headroom.proving.awsrules import Delays
 
 READY_FILE = "endpoint.json"
 

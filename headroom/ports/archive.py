@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from headroom.domain.records import Record, RecordSummary
+from headroom.domain.state import Record, RecordSummary
 
 
 class Archive(Protocol):

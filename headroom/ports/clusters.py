@@ -6,10 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
-from headroom.domain.aurora import AuroraActivity, AuroraCluster
-from headroom.domain.aurora_bill import AuroraPrices
-from headroom.domain.cluster_memory import ClusterMemory
-from headroom.domain.resources import ResourceRef
+from headroom.domain.aurora import ClusterMemory
+from headroom.domain.catalog.aurora import AuroraPrices
+from headroom.domain.resources import AuroraActivity, AuroraCluster, ResourceRef
 
 
 class Clusters(Protocol):

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Protocol
 
 from headroom.domain.decision import Decision
-from headroom.domain.records import Record, Step
 from headroom.domain.resources import ResourceRef
+from headroom.domain.state import Record, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

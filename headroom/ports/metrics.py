@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from headroom.domain.observation import InstanceActivity, VolumeActivity
-from headroom.domain.resources import ResourceRef
+from headroom.domain.resources import InstanceActivity, ResourceRef, VolumeActivity
 from headroom.ports.storage import StorageView
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from headroom.domain.aurora import AuroraCluster
-from headroom.domain.outcome import Outcome
 from headroom.domain.resources import (
+    AuroraCluster,
     Configuration,
     Instance,
     Modification,
@@ -17,6 +16,7 @@ from headroom.domain.resources import (
     ValidStorage,
     Volume,
 )
+from headroom.domain.state import Outcome
 
 
 class ResourceGone(LookupError):

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
 from headroom.ports.ledger import Ledger
+from headroom.ports.limits import Calendars, NoCalendars, Policies, Prices
 from headroom.ports.metrics import Metrics
-from headroom.ports.owners import Calendars, NoCalendars, Policies, Prices
-from headroom.ports.standings import FleetScan, StateStore
+from headroom.ports.reporting import Notifier
+from headroom.ports.resource_states import FleetScan, StateStore
 from headroom.ports.storage import Storage
-from headroom.ports.telling import Notifier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

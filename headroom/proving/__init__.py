@@ -1,1 +1,3 @@
-"""The proving ground: the physics of EBS and the rules of AWS, for simulations and tests."""
+"""The proving ground: storage physics, AWS's rules, other controllers and an optimum to compare with.
+
+Uses `headroom.domain`, `headroom.application` and numpy; no Lambda function imports it. Import its rooms."""

@@ -11,8 +11,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from headroom.settings import DeploymentConfig, FunctionSettings
-from stacks.detection import FleetQuery, database_queries, fleet_queries, where_tagged
-from stacks.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX
+from stacks.constructs.detection import FleetQuery, database_queries, fleet_queries, where_tagged
+from stacks.constructs.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX
 
 Operator = cloudwatch.ComparisonOperator
 Missing = cloudwatch.TreatMissingData

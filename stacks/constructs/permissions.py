@@ -17,8 +17,8 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from headroom.adapters import actions
-from headroom.adapters.ledger_schema import LEDGER_ACTIONS
-from stacks.names import DETECTION_ALARM_PREFIX, POLICY_PARAMETER
+from headroom.adapters.ledger import LEDGER_ACTIONS
+from stacks.constructs.names import DETECTION_ALARM_PREFIX, POLICY_PARAMETER
 
 LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
 TRACE_ACTIONS = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")

@@ -8,7 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from stacks.names import OWN_ALARM_PREFIX
+from stacks.constructs.names import OWN_ALARM_PREFIX
 
 
 class NotificationTopic(Construct):

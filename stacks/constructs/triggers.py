@@ -13,8 +13,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from headroom.adapters import actions
+from stacks.constructs.names import DETECTION_ALARM_PREFIX
 from stacks.constructs.permissions import DEAD_LETTER_ACTIONS, SCHEDULE_ACTIONS, allow, role_for
-from stacks.names import DETECTION_ALARM_PREFIX
 
 SIGNALS_TIMEOUT = Duration.minutes(3)
 """Long enough for an alarm that names its 100 contributors at once."""

@@ -17,25 +17,23 @@ from headroom.adapters import actions
 from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsStorage
-from headroom.adapters.events_out import EventBus
-from headroom.adapters.ledger_schema import LEDGER_ACTIONS, STATE, create_table
-from headroom.adapters.notifier import SnsNotifier
-from headroom.adapters.policies import ParameterPolicies
-from headroom.adapters.price_list import PriceList
-from headroom.adapters.price_store import PriceStore
+from headroom.adapters.events import EventBus
+from headroom.adapters.ledger import LEDGER_ACTIONS, STATE
+from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.notifications import SnsNotifier
+from headroom.adapters.parameters import ParameterPolicies
+from headroom.adapters.prices import PriceList, PriceStore
 from headroom.adapters.rds import RdsStorage
-from headroom.domain.aurora import StorageMode
-from headroom.domain.cluster_decision import configuration_of
-from headroom.domain.links import first_record
-from headroom.domain.pricing import catalogue_prices
-from headroom.domain.records import Step
-from headroom.domain.resources import Kind, ResourceRef, VolumeType
-from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
-from headroom.ports.telling import Delivery, Recorded
+from headroom.domain.aurora import configuration_of
+from headroom.domain.catalog import catalogue_prices
+from headroom.domain.ledger import first_record
+from headroom.domain.resources import Kind, ResourceRef, StorageMode, VolumeType
+from headroom.domain.state import Step
+from headroom.ports import Delivery, ReadFailed, Recorded, ResourceGone, StorageView
 from headroom.proving.memory import InMemoryLedger
-from tests.adapters.aurora_service import AuroraService, Days, orders
-from tests.adapters.rds_service import RdsService, db
-from tests.adapters.test_notifier import Rules, acting
+from tests.adapters.aurora.service import AuroraService, Days, orders
+from tests.adapters.notifications.test_topic import Rules, acting
+from tests.adapters.rds.service import RdsService, db
 from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, ref, volume
 from tests.domain.databases import rds
 

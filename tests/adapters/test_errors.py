@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.adapters.errors import instant_in, reading, refusal_of
-from headroom.domain.outcome import Refusal, Refused, Unknown
-from headroom.ports.storage import ReadFailed
+from headroom.domain.state import Refusal, Refused, Unknown
+from headroom.ports import ReadFailed
 
 
 def answered(code: str, status: int = 400, message: str = "said AWS") -> ClientError:

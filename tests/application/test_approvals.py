@@ -7,17 +7,15 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.application import look, sweep
-from headroom.domain.answers import Act, Hold, Reason
-from headroom.domain.decision import Decision
-from headroom.domain.limits import Mode
-from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.pricing import PriceTable
-from headroom.domain.records import Record, Step
+from headroom.application import sweep
+from headroom.application.reconcile import look
+from headroom.domain.catalog import PriceTable
+from headroom.domain.decision import Act, Decision, Hold, Reason
+from headroom.domain.policy import Mode, PolicyUnreadable, parse_window
 from headroom.domain.resources import PriceUnknown, ResourceRef
-from headroom.domain.windows import parse_window
-from headroom.ports.people import AnswerRejected
-from tests.application.stage import Stage, calm
+from headroom.domain.state import Record, Step
+from headroom.ports import AnswerRejected
+from tests.application.harness import Stage, calm
 from tests.builders import activity, gp3, policy, volume
 
 WHO = "arn:aws:iam::123456789012:user/alice"

@@ -8,26 +8,31 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.messages import decision_message
+from headroom.adapters.notifications.messages import decision_message
 from headroom.adapters.rds import RdsStorage
-from headroom.adapters.rds_classes import InstanceClasses
-from headroom.application.look import look
-from headroom.application.remediate import remediate
-from headroom.application.sweep import sweep
-from headroom.domain.answers import Act, Escalate, Hold
-from headroom.domain.databases import Database, DatabaseFacts, Engine
-from headroom.domain.decision import Decision
-from headroom.domain.demand import Binding
-from headroom.domain.limits import Mode
-from headroom.domain.observation import VolumeActivity
-from headroom.domain.outcome import Outcome
-from headroom.domain.records import Step
-from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
-from headroom.domain.signals import Claim, Signal
-from headroom.domain.verdicts import Guardrail
-from headroom.ports.storage import StorageView
-from tests.adapters.rds_service import InstanceTypes, RdsService, db, refusal
-from tests.application.stage import Stage
+from headroom.adapters.rds.classes import InstanceClasses
+from headroom.application import remediate, sweep
+from headroom.application.reconcile import look
+from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.policy import Mode
+from headroom.domain.resources import (
+    Claim,
+    Configuration,
+    Database,
+    DatabaseFacts,
+    Engine,
+    Kind,
+    ResourceRef,
+    Signal,
+    VolumeActivity,
+    VolumeType,
+)
+from headroom.domain.state import Outcome, Step
+from headroom.domain.workload import Binding
+from headroom.ports import StorageView
+from tests.adapters.rds.service import InstanceTypes, RdsService, db, refusal
+from tests.application.harness import Stage
 from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy
 from tests.domain.databases import rds
 

@@ -12,19 +12,19 @@ import pytest
 
 from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.rds import RdsStorage
-from headroom.application.dry_run import ReadOnlyViolation, _dry, decide_dry_run
-from headroom.application.look import look
-from headroom.cli.reading import WithoutBookmarks
-from headroom.domain.answers import Act, Hold
-from headroom.domain.limits import Mode, TagsMay
-from headroom.domain.records import Step
+from headroom.application import decide_dry_run
+from headroom.application.dry_run import ReadOnlyViolation, _dry
+from headroom.application.reconcile import look
+from headroom.cli.sources.storage import WithoutBookmarks
+from headroom.domain.decision import Act, Hold
+from headroom.domain.policy import Mode, TagsMay
 from headroom.domain.resources import Kind, VolumeType
-from headroom.domain.standing import KnownModification
-from tests.adapters.rds_service import InstanceTypes
-from tests.application.stage import Stage, calm
-from tests.application.test_clusters import ORDERS as CLUSTER
-from tests.application.test_clusters import Clusters
+from headroom.domain.state import KnownModification, Step
+from tests.adapters.rds.service import InstanceTypes
+from tests.application.harness import Stage, calm
 from tests.application.test_databases import ORDERS, Databases, spending
+from tests.application.test_reconcile_cluster import ORDERS as CLUSTER
+from tests.application.test_reconcile_cluster import Clusters
 from tests.builders import ACCOUNT, REGION, gp3, policy, volume
 
 

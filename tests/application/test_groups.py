@@ -12,18 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.application import remediate, sweep
-from headroom.domain.answers import Act, Escalate, Hold
-from headroom.domain.decision import Decision
-from headroom.domain.groups import LARGEST
-from headroom.domain.outcome import Refusal, Refused, Stale, Unknown
+from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.planning.groups import LARGEST
 from headroom.domain.policy import Policy
-from headroom.domain.records import Step, broken_link
 from headroom.domain.resources import Configuration, ResourceRef
-from headroom.domain.standing import KnownModification
-from headroom.domain.verdicts import Guardrail
+from headroom.domain.state import (
+    KnownModification,
+    Refusal,
+    Refused,
+    Stale,
+    Step,
+    Unknown,
+    broken_link,
+)
 from headroom.serialization import decision_from_json, decision_to_json
-from tests.application.stage import Stage, calm
-from tests.application.test_remediate import alarm
+from tests.application.harness import Stage, calm
+from tests.application.test_signals import alarm
 from tests.builders import activity, gp2, gp3, instance, policy, ref, volume
 
 SET = ("vol-1", "vol-2", "vol-3", "vol-4")

@@ -7,16 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from headroom.application import look, sweep
-from headroom.domain.answers import Act, Escalate
-from headroom.domain.decision import Decision
-from headroom.domain.limits import Mode
-from headroom.domain.observation import VolumeActivity
-from headroom.domain.outcome import Outcome, Refusal, Refused, Unknown
-from headroom.domain.records import Record, Step
-from headroom.domain.resources import Configuration, ResourceRef, VolumeType
-from headroom.ports.people import AnswerRejected
-from tests.application.stage import Stage, calm, starving
+from headroom.application import sweep
+from headroom.application.reconcile import look
+from headroom.domain.decision import Act, Decision, Escalate
+from headroom.domain.policy import Mode
+from headroom.domain.resources import Configuration, ResourceRef, VolumeActivity, VolumeType
+from headroom.domain.state import Outcome, Record, Refusal, Refused, Step, Unknown
+from headroom.ports import AnswerRejected
+from tests.application.harness import Stage, calm, starving
 from tests.builders import activity, gp2, gp3, policy, volume
 
 WHO = "arn:aws:iam::123456789012:user/alice"

@@ -9,13 +9,12 @@ import pytest
 
 from headroom.application import sweep
 from headroom.application.space import may_run_out_of_space, space_check
-from headroom.domain.answers import Act, Hold, Reason
-from headroom.domain.limits import Mode
-from headroom.domain.observation import VolumeActivity
-from headroom.domain.records import Step
-from headroom.ports.metrics import Glance
-from headroom.ports.storage import StorageView
-from tests.adapters.rds_service import refusal
+from headroom.domain.decision import Act, Hold, Reason
+from headroom.domain.policy import Mode
+from headroom.domain.resources import VolumeActivity
+from headroom.domain.state import Step
+from headroom.ports import Glance, StorageView
+from tests.adapters.rds.service import refusal
 from tests.application.test_databases import ORDERS, Databases, spending
 from tests.builders import NOW, activity, database_policy
 from tests.domain.filling import Free, filling, free_series, steadily

@@ -9,15 +9,19 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from headroom.domain.answers import Act, Escalate, Hold, Reason
-from headroom.domain.blocking import CONCURRENCY_GUARDRAILS
-from headroom.domain.decision import Decision, decide
-from headroom.domain.demand import Binding
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused
-from headroom.domain.records import Step
-from headroom.domain.stops import MAX_FAILURES
-from headroom.domain.verdicts import Guardrail, Verdict
-from headroom.ports.ledger import Intent
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.guardrails import CONCURRENCY_GUARDRAILS, Guardrail, Verdict
+from headroom.domain.state import (
+    MAX_FAILURES,
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Refusal,
+    Refused,
+    Step,
+)
+from headroom.domain.workload import Binding
+from headroom.ports import Intent
 from tests.builders import NOW, decision_input, ref
 
 ENROLMENT = Decimal(8)

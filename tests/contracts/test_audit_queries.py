@@ -13,7 +13,7 @@ from typing import Any
 import jmespath
 import pytest
 
-from headroom.domain.records import Step
+from headroom.domain.state import Step
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, escalate, hold, intended
 

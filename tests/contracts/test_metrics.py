@@ -14,13 +14,11 @@ from typing import Any
 import pytest
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics
-from headroom.domain.observation import Series
-from headroom.domain.resources import Configuration, VolumeType
-from headroom.ports.storage import StorageView
+from headroom.domain.resources import Configuration, Series, VolumeType
+from headroom.ports import StorageView
+from headroom.proving.metrics import Datapoint, PublishedVolume, datapoints, instance_datapoints
 from headroom.proving.physics import Attachment, VolumePhysics
-from headroom.proving.publish import Datapoint, datapoints, instance_datapoints
-from headroom.proving.published import PublishedVolume
-from headroom.proving.world import SimulatedVolume, World
+from headroom.proving.simulation.world import SimulatedVolume, World
 from tests.builders import ACCOUNT, REGION, instance, ref, volume
 from tests.proving import build
 

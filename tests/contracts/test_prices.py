@@ -10,15 +10,15 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.ledger_schema import STATE, create_table
-from headroom.adapters.price_store import PriceStore
-from headroom.adapters.prices import CataloguePrices, ListedPrices, StoredPriceTable
-from headroom.domain.pricing import PriceTable, catalogue_prices, why_implausible
+from headroom.adapters.ledger import STATE
+from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.prices import CataloguePrices, ListedPrices, PriceStore, StoredPriceTable
+from headroom.domain.catalog import PriceTable, catalogue_prices, why_implausible
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
-from headroom.ports.owners import Prices
-from headroom.proving.fixed_ports import FixedPrices
+from headroom.ports import Prices
+from headroom.proving.memory.ports import FixedPrices
 from headroom.serialization import from_json, to_json
-from tests.adapters.offers import RecordedPriceList
+from tests.adapters.prices.recorded_offers import RecordedPriceList
 from tests.builders import ACCOUNT, NOW, REGION, gp2, gp3, io
 
 

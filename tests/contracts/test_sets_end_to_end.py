@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from headroom.application import sweep
-from headroom.domain.records import Step, broken_link
-from tests.application.stage import calm
+from headroom.domain.state import Step, broken_link
+from tests.application.harness import calm
 from tests.application.test_groups import REFUSED, SET, look, striped
 from tests.builders import ref
 

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from headroom.domain.aurora import (
+from headroom.domain.aurora import ClusterDecisionInput, configuration_of, empty_activity
+from headroom.domain.catalog.aurora import aurora_prices
+from headroom.domain.decision import DecisionInput
+from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.resources import (
     AuroraActivity,
     AuroraCluster,
     AuroraObservation,
+    DatabaseFacts,
+    Kind,
     Member,
+    Observation,
+    ResourceRef,
+    Series,
     StorageMode,
+    Volume,
 )
-from headroom.domain.aurora_bill import aurora_prices
-from headroom.domain.cluster_decision import ClusterDecisionInput, configuration_of, empty_activity
-from headroom.domain.databases import DatabaseFacts
-from headroom.domain.evidence import DecisionInput
-from headroom.domain.observation import Observation, Series
-from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.domain.resources import Kind, ResourceRef, Volume
-from headroom.domain.standing import ResourceState, new_resource_state
+from headroom.domain.state import ResourceState, new_resource_state
 from tests.builders import ACCOUNT, NOW, REGION
 
 PER_DAY = 288

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headroom.domain.databases import Database, Deployment, Engine
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration, Database, Deployment, Engine, VolumeType
 
 STRIPED = (Engine.MYSQL, Engine.MARIADB, Engine.POSTGRESQL, Engine.DB2)
 

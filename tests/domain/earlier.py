@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from headroom.domain.observation import Observation, VolumeActivity
-from headroom.domain.past import LoadHistory, load_history
-from headroom.domain.resources import Configuration
-from headroom.domain.standing import KnownModification
+from headroom.domain.resources import Configuration, Observation, VolumeActivity
+from headroom.domain.state import KnownModification
+from headroom.domain.workload import LoadHistory, load_history
 from tests.builders import NOW, activity, gp3, observation, series, volume
 
 PERIOD_S = 300

@@ -6,9 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from headroom.domain.databases import DatabaseFacts
-from headroom.domain.observation import Observation, Series, VolumeActivity
-from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeType
+from headroom.domain.resources import (
+    Configuration,
+    DatabaseFacts,
+    Kind,
+    Observation,
+    ResourceRef,
+    Series,
+    VolumeActivity,
+    VolumeType,
+)
 from tests.builders import ACCOUNT, NOW, REGION, activity, instance, observation, volume
 from tests.domain.databases import rds
 

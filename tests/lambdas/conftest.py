@@ -18,10 +18,11 @@ import pytest
 from moto import mock_aws
 
 from headroom import wiring
-from headroom.adapters.ledger_schema import RECORDS, STATE, create_table
-from headroom.policy_text import canonical_json, default_policy
+from headroom.adapters.ledger import RECORDS, STATE
+from headroom.adapters.ledger.schema import create_table
+from headroom.policy import canonical_json, default_policy
 from headroom.settings import FunctionSettings
-from tests.adapters.offers import RecordedPriceList
+from tests.adapters.prices.recorded_offers import RecordedPriceList
 from tests.builders import ACCOUNT, NOW, REGION
 
 ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom"

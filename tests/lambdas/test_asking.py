@@ -12,7 +12,7 @@ import pytest
 from headroom import wiring
 from headroom.adapters.ledger import DynamoLedger
 from headroom.domain.decision import Decision
-from headroom.domain.records import Record, Step
+from headroom.domain.state import Record, Step
 from tests.builders import NOW
 from tests.lambdas.conftest import ARN, Context, Deployment
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters import deliveries as d
+from tests.adapters.events import deliveries as d
 from tests.lambdas.conftest import Context, Deployment, emitted
 
 Function = Callable[[str], ModuleType]

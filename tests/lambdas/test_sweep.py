@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from headroom import application, wiring
-from headroom.adapters import prices
 from headroom.adapters.cloudwatch import CloudWatchMetrics
-from headroom.adapters.price_list import PriceList
-from headroom.domain.pricing import PriceTable
+from headroom.adapters.prices import PriceList
+from headroom.adapters.prices import table as prices
+from headroom.domain.catalog import PriceTable
 from headroom.domain.resources import PriceUnknown
-from headroom.ports import Ports
-from headroom.ports.storage import ReadFailed
+from headroom.ports import Ports, ReadFailed
 from tests.builders import NOW
 from tests.lambdas.conftest import ARN, Context, Deployment, emitted
 

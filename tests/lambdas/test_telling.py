@@ -99,7 +99,7 @@ def test_a_bus_that_fails_is_counted_and_undoes_nothing(
     def fail(*_: object) -> None:
         raise RuntimeError("down")
 
-    monkeypatch.setattr("headroom.adapters.events_out.EventBus._put", fail)
+    monkeypatch.setattr("headroom.adapters.events.bus.EventBus._put", fail)
     function("sweep").handler({}, Context())
     assert deployment.iops_of(volume) > 3000
     told = emitted(capsys.readouterr().out)
@@ -115,7 +115,7 @@ def test_a_ledger_that_fails_while_telling_undoes_nothing(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("down")
 
-    monkeypatch.setattr("headroom.adapters.ledger_glimpses.RecordIndex.record_summaries", fail)
+    monkeypatch.setattr("headroom.adapters.ledger.summaries.RecordIndex.record_summaries", fail)
     function("sweep").handler({}, Context())
     assert deployment.iops_of(volume) > 3000
     told = emitted(capsys.readouterr().out)
@@ -172,7 +172,7 @@ def test_a_day_that_cannot_be_told_is_counted_and_tried_again(
 
     capsys.readouterr()
     with monkeypatch.context() as broken_topic:
-        broken_topic.setattr("headroom.adapters.notifier.SnsNotifier.send", fail)
+        broken_topic.setattr("headroom.adapters.notifications.topic.SnsNotifier.send", fail)
         handler({}, Context())
     assert emitted(capsys.readouterr().out)["NotTold"] == 1
     deployment.set_clock(seven + timedelta(minutes=1))
@@ -186,7 +186,7 @@ def test_breakers_that_cannot_be_read_do_not_end_their_alarm(
     def fail(*_: object) -> None:
         raise RuntimeError("down")
 
-    monkeypatch.setattr("headroom.adapters.ledger.DynamoLedger.stop_state", fail)
+    monkeypatch.setattr("headroom.adapters.ledger.ledger.DynamoLedger.stop_state", fail)
     function("sweep").handler({}, Context())
     told = emitted(capsys.readouterr().out)
     assert "OpenBreakers" not in told

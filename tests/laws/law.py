@@ -12,15 +12,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from headroom.domain.answers import Act
-from headroom.domain.catalogue import capability
-from headroom.domain.decision import Decision
-from headroom.domain.observation import VolumeActivity
-from headroom.domain.outcome import Outcome, Refusal, Refused
-from headroom.domain.records import Step, broken_link
-from headroom.domain.resources import Configuration, ResourceRef, Volume
-from headroom.ports.ledger import Intent, NotIntended
-from headroom.ports.storage import StorageView
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import Act, Decision
+from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeActivity
+from headroom.domain.state import Outcome, Refusal, Refused, Step, broken_link
+from headroom.ports import Intent, NotIntended, StorageView
 from tests.laws.permits import SLOTS, Permit, broken_limits, permit
 from tests.laws.world import PRICES, World
 

@@ -15,10 +15,8 @@ from itertools import takewhile
 from math import inf
 from typing import Any
 
-from headroom.domain import guardrails
-from headroom.domain.guardrails import GUARDRAILS
-from headroom.domain.guardrails.case import Case
-from headroom.domain.verdicts import Guardrail, PlanJudgement, Relation, Verdict
+from headroom.domain.guardrails import GUARDRAILS, Case, Guardrail, PlanJudgement, Relation, Verdict
+from headroom.domain.guardrails import registry as guardrails
 from tests.laws.law import Broken
 from tests.laws.script import play, script
 

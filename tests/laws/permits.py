@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from headroom.domain.catalogue import capability
-from headroom.domain.choices import why_invalid
+from headroom.domain.catalog import why_invalid
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.resources import Configuration, Volume
 
 DEFAULTS: Mapping[str, Any] = {

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from headroom.ports import Ports
-from headroom.ports.storage import ReadFailed
+from headroom.ports import Ports, ReadFailed
 from tests.laws.law import Law, Served
 from tests.laws.world import World
 

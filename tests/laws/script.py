@@ -14,15 +14,13 @@ from random import Random
 from typing import Any
 
 from headroom.application import remediate, sweep
-from headroom.domain.choices import why_invalid
+from headroom.domain.catalog import why_invalid
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.records import Record, Step
-from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeType
-from headroom.domain.signals import Claim, Signal
-from headroom.policy_text import parse_policy
-from headroom.ports.ledger import IllegalStep, LostLease
-from headroom.ports.storage import ReadFailed
-from headroom.proving.rules import VolumeLifecycle
+from headroom.domain.resources import Claim, Configuration, ResourceRef, Signal, Volume, VolumeType
+from headroom.domain.state import Record, Step
+from headroom.policy import parse_policy
+from headroom.ports import IllegalStep, LostLease, ReadFailed
+from headroom.proving.awsrules import VolumeLifecycle
 from tests.builders import NOW, gp2, gp3, io, ref, volume
 from tests.laws.law import CODE_TAG, GROUP_TAG, Law
 from tests.laws.permits import WINDOWS
@@ -308,7 +306,7 @@ class Stage:
 
     @staticmethod
     def _rate(shape: Configuration, load: float) -> float:
-        from headroom.domain.catalogue import capability
+        from headroom.domain.catalog.ebs import capability
 
         return capability(shape).burst_iops * load
 

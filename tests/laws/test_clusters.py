@@ -16,15 +16,13 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.aurora import GATE
-from headroom.domain.limits import Mode
-from headroom.domain.policy import Rule, Selector
-from headroom.domain.records import broken_link
-from headroom.domain.resources import Kind
-from headroom.ports.storage import ReadFailed
-from tests.adapters.aurora_service import GATE_SHUT, AuroraService, orders
-from tests.adapters.rds_service import refusal
-from tests.application.test_clusters import BUSY, ORDERS, QUIET, Clusters
+from headroom.domain.policy import Mode, Rule, Selector
+from headroom.domain.resources import GATE, Kind
+from headroom.domain.state import broken_link
+from headroom.ports import ReadFailed
+from tests.adapters.aurora.service import GATE_SHUT, AuroraService, orders
+from tests.adapters.rds.service import refusal
+from tests.application.test_reconcile_cluster import BUSY, ORDERS, QUIET, Clusters
 from tests.builders import policy
 
 TAGS: tuple[list[dict[str, str]], ...] = (

@@ -13,14 +13,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headroom.adapters.rds_shapes import ReportedInstance, instance
-from headroom.domain.limits import Mode
-from headroom.domain.observation import VolumeActivity
-from headroom.domain.pricing import catalogue_prices
-from headroom.domain.rds_catalogue import full_copy
-from headroom.domain.resources import Configuration
-from headroom.ports.storage import ReadFailed
-from tests.adapters.rds_service import STORAGE, RdsService, db, refusal
+from headroom.adapters.rds.shapes import ReportedInstance, instance
+from headroom.domain.catalog import catalogue_prices
+from headroom.domain.catalog.rds import full_copy
+from headroom.domain.policy import Mode
+from headroom.domain.resources import Configuration, VolumeActivity
+from headroom.ports import ReadFailed
+from tests.adapters.rds.service import STORAGE, RdsService, db, refusal
 from tests.application.test_databases import ORDERS, Databases, at_the_limit, spending
 from tests.builders import ACCOUNT, REGION, activity, database_policy
 

@@ -14,12 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.application import sweep
-from headroom.domain.answers import Act
-from headroom.domain.decision import decide
-from headroom.domain.limits import Mode
-from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
+from headroom.domain.decision import Act, decide
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import EBS_TYPES, VolumeType
-from headroom.policy_text import default_policy, parse_policy
+from headroom.policy import default_policy, parse_policy
 from tests.builders import decision_input, gp3, policy, starved_gp3, volume
 from tests.laws.permits import ACCOUNT_USD, DEFAULTS
 from tests.laws.process import Process, Trouble

@@ -15,15 +15,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain import guardrails
-from headroom.domain.guardrails import CLUSTER_GUARDRAILS, GUARDRAILS, judge
-from headroom.domain.guardrails.case import Case
+from headroom.domain.guardrails import (
+    CLUSTER_GUARDRAILS,
+    GUARDRAILS,
+    Case,
+    Guardrail,
+    Relation,
+    Verdict,
+    judge,
+)
+from headroom.domain.guardrails import registry as guardrails
 from headroom.domain.guardrails.clusters import SHARED
-from headroom.domain.limits import NARROWER, Limits
-from headroom.domain.policy_fields import FRIENDLY
-from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.policy import FRIENDLY, Limits
+from headroom.domain.policy.limits import NARROWER
 from headroom.serialization import from_json, to_json
-from tests.test_policy_text import WINDOWS
+from tests.policy.test_text import WINDOWS
 from tools.guardrail_entries import ENTRIES, Base
 from tools.guardrails import PAGE, base_case, blocks, page
 from tools.guardrails import settings as settings_of

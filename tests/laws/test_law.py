@@ -13,7 +13,7 @@ from pprint import pformat
 
 import pytest
 
-from headroom.domain.verdicts import Guardrail
+from headroom.domain.guardrails import Guardrail
 from tests.laws.law import Broken, Law
 from tests.laws.mutants import noticed
 from tests.laws.script import Script, play, script, shortest

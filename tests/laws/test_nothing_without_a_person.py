@@ -12,15 +12,23 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.application import look, sweep
-from headroom.domain.answers import Act
-from headroom.domain.decision import Decision
-from headroom.domain.limits import Mode
-from headroom.domain.outcome import Outcome, Refusal, Refused, Unknown
-from headroom.domain.records import Record, Step, broken_link
-from headroom.domain.requests import DAY, MAX_UNANSWERED
-from headroom.proving.targets import ModificationRefused
-from tests.application.stage import Stage, calm, starving
+from headroom.application import sweep
+from headroom.application.reconcile import look
+from headroom.domain.decision import Act, Decision
+from headroom.domain.policy import Mode
+from headroom.domain.state import (
+    DAY,
+    MAX_UNANSWERED,
+    Outcome,
+    Record,
+    Refusal,
+    Refused,
+    Step,
+    Unknown,
+    broken_link,
+)
+from headroom.proving.awsrules import ModificationRefused
+from tests.application.harness import Stage, calm, starving
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 
 EVER = {"since": NOW - timedelta(days=1), "until": NOW + timedelta(days=400)}

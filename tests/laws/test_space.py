@@ -7,12 +7,10 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.answers import Act
-from headroom.domain.databases import Deployment, Engine
-from headroom.domain.decision import Decision, decide
-from headroom.domain.limits import Mode
-from headroom.domain.rds_catalogue import band_of, full_copy, why_refused
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.catalog.rds import band_of, full_copy, why_refused
+from headroom.domain.decision import Act, Decision, decide
+from headroom.domain.policy import Mode
+from headroom.domain.resources import Configuration, Deployment, Engine, VolumeType
 from tests.builders import activity, database_policy, decision_input
 from tests.domain.databases import rds
 from tests.domain.filling import facts, filling

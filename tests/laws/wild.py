@@ -8,12 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from headroom.domain import evidence
-from headroom.domain.catalogue import capability
-from headroom.domain.plans import Plan
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import decision_input as evidence
+from headroom.domain.planning import NO_VALUED_PLANS, Plan, Situation, ValuedPlans
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
-from headroom.domain.situation import Situation
-from headroom.domain.weigh import NO_VALUED_PLANS, ValuedPlans
 
 WISHES = 5
 KINDS = (VolumeType.GP3, VolumeType.GP3, VolumeType.GP2, VolumeType.IO1, VolumeType.IO2)

@@ -9,24 +9,24 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from headroom.domain.catalogue import capability
-from headroom.domain.observation import InstanceActivity, Series, VolumeActivity
-from headroom.domain.outcome import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
+from headroom.domain.catalog import PriceTable, catalogue_prices
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.domain.pricing import PriceTable, catalogue_prices
 from headroom.domain.resources import (
     Configuration,
+    InstanceActivity,
     Modification,
     ModificationState,
     PriceUnknown,
     ResourceRef,
+    Series,
     Volume,
+    VolumeActivity,
 )
-from headroom.ports.metrics import Glance
-from headroom.ports.storage import ReadFailed, ResourceGone, StorageView
+from headroom.domain.state import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale, Unknown
+from headroom.ports import Glance, ReadFailed, ResourceGone, StorageView
+from headroom.proving.awsrules import Delays, ModificationRefused, VolumeLifecycle
 from headroom.proving.memory import InMemoryLedger
-from headroom.proving.rules import Delays, VolumeLifecycle
-from headroom.proving.targets import ModificationRefused
 from tests.builders import ACCOUNT, NOW, REGION, instance
 from tests.domain.earlier import history
 from tests.laws.permits import Document

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from headroom.domain.resources import Configuration, InstanceLimits, VolumeType
-from headroom.proving.facts import MinuteFacts
-from headroom.proving.physics import Attachment, VolumePhysics
-from headroom.proving.rules import Delays, VolumeLifecycle
-from headroom.proving.workload import Load, Steps, Stretch, Workload, closed_load, open_load
+from headroom.proving.awsrules import Delays, VolumeLifecycle
+from headroom.proving.physics import Attachment, MinuteFacts, VolumePhysics
+from headroom.proving.workloads import Load, Steps, Stretch, Workload, closed_load, open_load
 
 T0 = datetime(2026, 1, 5, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

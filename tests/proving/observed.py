@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.observation import Observation
-from headroom.domain.resources import Configuration, Instance, Modification
+from headroom.domain.resources import Configuration, Instance, Modification, Observation
+from headroom.proving.awsrules import VolumeLifecycle
+from headroom.proving.metrics import PublishedVolume, datapoints, instance_datapoints, minute_number
 from headroom.proving.physics import Attachment, VolumePhysics
-from headroom.proving.publish import datapoints, instance_datapoints
-from headroom.proving.published import PublishedVolume, minute_number
-from headroom.proving.rules import VolumeLifecycle
-from headroom.proving.workload import Workload
+from headroom.proving.workloads import Workload
 from tests import builders
 from tests.proving.build import MINUTE, instance, volume
 

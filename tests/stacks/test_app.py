@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from headroom.domain.policy_fields import PolicyError
-from headroom.policy_text import load_policy_file, policy_from_json
+from headroom.domain.policy import PolicyError
+from headroom.policy import load_policy_file, policy_from_json
 from headroom.settings import FunctionSettings, SettingsError
 from tests.stacks.conftest import ROOT, Synth, Synthesised, properties
 

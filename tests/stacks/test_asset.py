@@ -56,7 +56,7 @@ def test_a_function_loads_nothing_heavy_it_does_not_need(shipped: Synthesised) -
 def test_time_zones_are_known_where_the_system_has_no_data_of_them(shipped: Synthesised) -> None:
     asks = (
         "import sys, zoneinfo; zoneinfo.reset_tzpath(to=()); sys.path.insert(0, sys.argv[1]); "
-        "from headroom.domain.windows import parse_window; "
+        "from headroom.domain.policy.windows import parse_window; "
         "print(parse_window('Mon 22:00-06:00 Europe/Berlin'))"
     )
     command = [sys.executable, "-I", "-S", "-B", "-c", asks, str(shipped.asset())]

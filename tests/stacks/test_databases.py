@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from headroom.adapters import actions
-from headroom.adapters.cloudwatch_aurora import queries
-from headroom.adapters.events_rds import EVENTS
-from headroom.adapters.published_rds import glance_queries
+from headroom.adapters.cloudwatch import queries
+from headroom.adapters.cloudwatch.rds_metrics import glance_queries
+from headroom.adapters.events.rds import EVENTS
 from headroom.domain.resources import VolumeType
 from headroom.settings import DeploymentConfig, Detection
-from stacks.detection import (
+from stacks.constructs.detection import (
     METRICS_PER_CLUSTER,
     METRICS_PER_DATABASE,
     database_queries,
     databases_usd,
     price_note,
 )
-from tests.adapters.test_cloudwatch_rds import view
-from tests.adapters.test_events_rds import call, event
+from tests.adapters.cloudwatch.test_databases import view
+from tests.adapters.events.test_rds import call, event
 from tests.domain.clusters import cluster
 from tests.domain.databases import rds
 from tests.stacks.conftest import Synth, Synthesised, properties, resources

@@ -8,8 +8,14 @@ from dataclasses import fields
 import pytest
 
 from headroom.settings import DeploymentConfig, Detection
-from stacks.detection import METRICS_PER_RECONCILE, alarms_usd, daily_usd, reconcile_usd, scan_usd
-from stacks.names import OWN_ALARM_PREFIX, PRICED_REGIONS
+from stacks.constructs.detection import (
+    METRICS_PER_RECONCILE,
+    alarms_usd,
+    daily_usd,
+    reconcile_usd,
+    scan_usd,
+)
+from stacks.constructs.names import OWN_ALARM_PREFIX, PRICED_REGIONS
 from tests.stacks.conftest import ROOT, Synthesised, properties
 
 TEXT = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")

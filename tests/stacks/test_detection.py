@@ -7,14 +7,14 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.adapters.published import (
+from headroom.adapters.cloudwatch.ebs_metrics import (
     balance_queries,
     glance_queries,
     instance_queries,
     volume_queries,
 )
 from headroom.settings import DeploymentConfig, Detection
-from stacks.detection import (
+from stacks.constructs.detection import (
     METRICS_PER_GLANCE,
     METRICS_PER_RECONCILE,
     alarms_usd,
@@ -24,7 +24,7 @@ from stacks.detection import (
     scan_usd,
     where_tagged,
 )
-from stacks.names import DETECTION_ALARM_PREFIX
+from stacks.constructs.names import DETECTION_ALARM_PREFIX
 from tests.builders import gp2, gp3, instance, volume
 from tests.stacks.conftest import Synth, Synthesised, properties
 

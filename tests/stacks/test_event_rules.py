@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.events_out import entry
-from headroom.domain.records import Step
-from headroom.ports.telling import Recorded
-from tests.adapters.test_events_out import EVERY, as_received, decided, later, stopped
-from tests.adapters.test_notifier import acting, escalating, holding
+from headroom.adapters.events.bus import entry
+from headroom.domain.state import Step
+from headroom.ports import Recorded
+from tests.adapters.events.test_bus import EVERY, as_received, decided, later, stopped
+from tests.adapters.notifications.test_topic import acting, escalating, holding
 from tests.stacks.conftest import ROOT
 from tests.stacks.test_rules import Matching
 

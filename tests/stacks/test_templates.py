@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.ledger_schema import RECORDS, STATE, Table, create_table
-from headroom.application.execution import LEASE
-from headroom.domain.pricing import CATALOGUE_PRICES
+from headroom.adapters.ledger import RECORDS, STATE, Table
+from headroom.adapters.ledger.schema import create_table
+from headroom.application.execute import LEASE
+from headroom.domain.catalog import CATALOGUE_PRICES
 from headroom.settings import DeploymentConfig, Detection
+from stacks.constructs.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX, PRICED_REGIONS
 from stacks.loop import HeadroomLoop
-from stacks.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX, PRICED_REGIONS
 from stacks.state import HeadroomState
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.catalogue import DURABILITY_PERCENT, MAX_MODIFICATIONS
-from headroom.domain.choices import why_refused
+from headroom.domain.catalog import why_refused
+from headroom.domain.catalog.ebs import DURABILITY_PERCENT, MAX_MODIFICATIONS
 from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.resources import Kind
-from headroom.domain.standing import WINDOW, ResourceState
-from headroom.domain.stops import MAX_FAILURES
-from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.state import MAX_FAILURES, WINDOW, ResourceState
 
 ASK_AGAIN_AFTER = timedelta(hours=1)
 """After AWS refused for want of a slot, it is asked no more than once in this time."""

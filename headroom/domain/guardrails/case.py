@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.aurora_guardrails import AuroraCase
-from headroom.domain.demand import Demand, Diagnosis
-from headroom.domain.free_space import SpaceForecast
-from headroom.domain.groups import GroupConstraint
-from headroom.domain.observation import Observation
-from headroom.domain.plans import Plan
+from headroom.domain.guardrails.storage_mode import AuroraCase
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.planning import GroupConstraint, Plan
 from headroom.domain.policy import EffectiveLimits, Policy
-from headroom.domain.standing import ResourceState
-from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.resources import Observation
+from headroom.domain.state import ResourceState
+from headroom.domain.workload import Demand, Diagnosis, SpaceForecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from headroom.domain import aurora_guardrails as aurora
-from headroom.domain.aurora import AuroraLimits
+from headroom.domain.guardrails import storage_mode as aurora
 from headroom.domain.guardrails.case import Case
-from headroom.domain.limits import Limits
-from headroom.domain.verdicts import Guardrail, Verdict
+from headroom.domain.guardrails.verdicts import Guardrail, Verdict
+from headroom.domain.policy import Limits
+from headroom.domain.resources import AuroraLimits
 
 SHARED = frozenset(
     {

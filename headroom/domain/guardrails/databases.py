@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.planning import CALM_MINUTES
 from headroom.domain.resources import VolumeType
-from headroom.domain.situation import CALM_MINUTES
-from headroom.domain.verdicts import Guardrail, Relation, Verdict
 
 AVAILABLE = "available"
 FOR_A_PERSON = (

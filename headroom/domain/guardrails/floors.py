@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
-from headroom.domain.demand import Binding
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.workload import Binding
 
 
 def give_back_floor(case: Case) -> Verdict:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from headroom.domain.catalogue import capability
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.limits import Mode
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.planning import step_of
+from headroom.domain.policy import Mode
 from headroom.domain.resources import VolumeType
-from headroom.domain.situation import step_of
-from headroom.domain.stops import INDEFINITE
-from headroom.domain.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.way_back import reduced_from
+from headroom.domain.state import INDEFINITE, reduced_from
 
 
 def enrolled(case: Case) -> Verdict:

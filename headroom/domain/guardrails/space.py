@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headroom.domain.free_space import SpaceForecast
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.plans import Plan
-from headroom.domain.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.planning import Plan
+from headroom.domain.workload import SpaceForecast
 
 NEAR = timedelta(hours=24)
 """How long RDS may work on a change, in which neither anybody nor its autoscaling adds space."""

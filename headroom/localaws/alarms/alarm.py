@@ -10,8 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from headroom.localaws.alarms.evaluation import COMPARISONS, MissingData, Rule, State
-from headroom.localaws.metrics.expressions import BadExpression, parse
-from headroom.localaws.metrics.insights import is_insights_query, parse_insights_query
+from headroom.localaws.metrics import BadExpression, is_insights_query, parse, parse_insights_query
 
 INITIAL_REASON = "Unchecked: Initial alarm creation"
 MOST_METRICS = 10

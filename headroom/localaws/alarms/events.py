@@ -12,7 +12,7 @@ from typing import Any
 
 from headroom.localaws.alarms.alarm import Alarm, AlarmState, Contributor
 from headroom.localaws.alarms.evaluation import WORDS, Evaluation, Rule, State
-from headroom.localaws.metrics.store import instant
+from headroom.localaws.metrics import instant
 
 ALARM_CHANGED = "CloudWatch Alarm State Change"
 CONTRIBUTOR_CHANGED = "CloudWatch Alarm Contributor State Change"

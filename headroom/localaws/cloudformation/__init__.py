@@ -1,1 +1,8 @@
-"""CloudFormation that fails where AWS would: no unknown type is skipped, no error is swallowed."""
+"""CloudFormation: stacks, change sets, rollback, and a model for each resource type it takes.
+
+May import `cloudwatch`, `rds`, `ebs`, `state`.
+Offers: the API, the backend and the registry of resource types."""
+
+from headroom.localaws.cloudformation.api import CloudFormationApi
+from headroom.localaws.cloudformation.backend import LocalCloudFormation
+from headroom.localaws.cloudformation.registry import register_all

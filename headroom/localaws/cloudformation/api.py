@@ -8,8 +8,8 @@ from moto.cloudformation.responses import CloudFormationResponse
 from moto.core.responses import ActionResult
 from moto.s3.models import s3_backends
 
-from headroom.localaws.aws_error import AwsError
 from headroom.localaws.cloudformation import templates
+from headroom.localaws.state import AwsError
 
 LOOPBACK = ("127.0.0.1", "localhost")
 

@@ -15,10 +15,10 @@ from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Event, 
 from moto.cloudformation.parsing import OutputMap
 from moto.cloudformation.utils import generate_changeset_id, generate_stack_id
 
-from headroom.localaws.aws_error import AwsError
 from headroom.localaws.cloudformation import templates
 from headroom.localaws.cloudformation.intrinsics import Unresolvable, prepared
 from headroom.localaws.cloudformation.resource_map import LocalResourceMap, ResourceFailed, describe
+from headroom.localaws.state import AwsError
 
 NO_CHANGES = (
     "The submitted information didn't contain changes. Submit different information to create a "

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from headroom.localaws.cloud import current_cloud
 from headroom.localaws.cloudformation.model import LocalResource, Properties
-from headroom.localaws.database_making import (
+from headroom.localaws.rds import (
+    DatabaseStore,
+    cluster_shape,
+    database_store,
     delete_cluster,
     delete_instance,
+    instance_shape,
     make_cluster,
     make_instance,
+    modify_cluster,
+    modify_instance,
 )
-from headroom.localaws.database_shapes import cluster_shape, instance_shape
-from headroom.localaws.databases import DatabaseStore, database_store
-from headroom.localaws.rds_changes import modify_cluster, modify_instance
+from headroom.localaws.state import current_cloud
 
 _SPELLED = {
     "VPCSecurityGroups": "VpcSecurityGroupIds",

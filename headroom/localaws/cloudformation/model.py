@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from moto.cloudformation.exceptions import UnformattedGetAttTemplateException
 from moto.core.common_models import CloudFormationModel
 
-from headroom.localaws.cloud import AccountRegion
+from headroom.localaws.state import AccountRegion
 
 Properties = Mapping[str, Any]
 

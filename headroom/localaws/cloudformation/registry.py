@@ -19,9 +19,13 @@ def register_all() -> None:
         compute,
         databases,
         messaging,
-        observing,
-        storing,
         volumes,
+    )
+    from headroom.localaws.cloudformation import (
+        monitoring as observing,
+    )
+    from headroom.localaws.cloudformation import (
+        storage as storing,
     )
 
     for module in (compute, databases, messaging, observing, storing, volumes):

@@ -14,7 +14,7 @@ import yaml
 from moto.cloudformation import parsing
 from moto.cloudformation.models import Stack
 
-from headroom.localaws.aws_error import AwsError
+from headroom.localaws.state import AwsError
 
 PSEUDO = frozenset(
     f"AWS::{name}"

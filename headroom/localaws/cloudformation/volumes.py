@@ -9,11 +9,10 @@ from typing import Any
 
 from moto.ec2 import ec2_backends
 
-from headroom.localaws.cloud import current_cloud
 from headroom.localaws.cloudformation.model import LocalResource, Properties
-from headroom.localaws.volume_making import delete_volume, make_volume, parse_bool
-from headroom.localaws.volumes import volume_store
-from headroom.proving.targets import ModificationRefused
+from headroom.localaws.ebs import delete_volume, make_volume, parse_bool, volume_store
+from headroom.localaws.state import current_cloud
+from headroom.proving.awsrules import ModificationRefused
 
 _MODIFIED = {
     "VolumeType": "volume_type", "Size": "size_gib", "Iops": "iops",

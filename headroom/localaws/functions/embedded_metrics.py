@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from headroom.localaws.metrics.store import MetricKey
+from headroom.localaws.metrics import MetricKey
 
 
 def metrics_in(line: bytes) -> Iterator[tuple[MetricKey, float, str | None]]:

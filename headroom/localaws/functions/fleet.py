@@ -13,12 +13,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from headroom.localaws.bus import send_to_target
-from headroom.localaws.cloud import AccountRegion, Cloud
+from headroom.localaws.events import send_to_target
 from headroom.localaws.functions.embedded_metrics import metrics_in
 from headroom.localaws.functions.process import Deployment, FunctionProcess
 from headroom.localaws.functions.runtime_api import Answer
-from headroom.localaws.metrics.store import MetricKey
+from headroom.localaws.metrics import MetricKey
+from headroom.localaws.state import AccountRegion, Cloud
 
 ASYNC_RETRY_AFTER = (timedelta(minutes=1), timedelta(minutes=2))
 """How long Lambda waits before it tries an asynchronous call again, and again."""

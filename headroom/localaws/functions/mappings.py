@@ -10,9 +10,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from headroom.localaws.cloud import Cloud
 from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.functions.runtime_api import Answer
+from headroom.localaws.state import Cloud
 
 MOST_PER_RECEIVE = 10
 

@@ -1,0 +1,15 @@
+"""Metrics of volumes, databases, clusters and their instances, read with GetMetricData only.
+
+May import `adapters.events` (resource names in dimensions), `adapters.errors`, `ports` and the domain.
+The door offers one metrics adapter for each kind of storage, and the history for replays."""
+
+from headroom.adapters.cloudwatch.clusters import (
+    PERIOD_S,
+    CloudWatchAuroraMetrics,
+    activity_of,
+    queries,
+)
+from headroom.adapters.cloudwatch.databases import CloudWatchRdsMetrics
+from headroom.adapters.cloudwatch.history import LONGEST_DAYS, CloudWatchHistory, Past, batches
+from headroom.adapters.cloudwatch.metric_data import read, window
+from headroom.adapters.cloudwatch.metrics import CloudWatchMetrics, glance_window

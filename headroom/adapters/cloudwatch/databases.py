@@ -1,0 +1,93 @@
+"""What CloudWatch has published about databases and their instances, read with GetMetricData."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from headroom.adapters.cloudwatch.metric_data import Query, read, window
+from headroom.adapters.cloudwatch.metrics import ACTIVITY, GLANCE, HISTORY
+from headroom.adapters.cloudwatch.rds_metrics import (
+    balance_queries,
+    glance_of,
+    glance_queries,
+    instance_activity,
+    members,
+    storage_activity,
+    storage_queries,
+)
+from headroom.domain.resources import InstanceActivity, Series, Volume, VolumeActivity
+from headroom.ports import Glance, ReadFailed, StorageView
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch import CloudWatchClient
+
+
+class CloudWatchRdsMetrics:
+    """Metrics of databases. `glance` is how far a Glance looks back, in whole minutes."""
+
+    def __init__(self, client: CloudWatchClient, *, glance: timedelta = GLANCE) -> None:
+        self._client = client
+        self._glance = glance
+
+    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        """A Glance at the last half hour of every database, by resource id; raises ReadFailed.
+
+        Six metrics of each instance, seven on gp2, three times that of a cluster: a scan every 15
+        minutes costs $175 a month per 1,000 gp3 databases, $204 per 1,000 on gp2 (2,920 scans,
+        $0.01 per 1,000 metrics).
+        """
+        span = window(now, length=self._glance, period_s=60)
+        volumes = [view.volume for view in views]
+        found = read(self._client, (q for one in volumes for q in glance_queries(one)), span)
+        return {one.ref.resource_id: glance_of(one, found, span) for one in volumes}
+
+    def activity(
+        self, view: StorageView, now: datetime
+    ) -> tuple[VolumeActivity, InstanceActivity | None]:
+        """The last 3 hours at one-minute periods; raises ReadFailed.
+
+        The instance's activity is that of the storage, with its balances on a grid of their own.
+        """
+        _member_of(view)
+        span = window(now, length=ACTIVITY, period_s=60)
+        found = read(self._client, storage_queries(view.volume), span)
+        own = storage_activity(view.volume, _own_activity(found, view.volume), span)
+        if view.instance is None:
+            return own, None
+        slow_span = window(now, length=ACTIVITY, period_s=300)
+        slow = read(self._client, balance_queries(view.volume, view.instance), slow_span)
+        return own, instance_activity(view.volume, own, _own_activity(slow, view.volume), slow_span)
+
+    def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published.
+
+        Raises ReadFailed.
+        """
+        _member_of(view)
+        span = window(now, length=HISTORY, period_s=300)
+        found = read(self._client, storage_queries(view.volume, span.period_s), span)
+        found = _own_activity(found, view.volume)
+        if not any(series.known() for series in found.values()):
+            return None
+        return storage_activity(view.volume, found, span)
+
+
+def _own_activity(found: Mapping[Query, Series], volume: Volume) -> dict[Query, Series]:
+    """What was published since the database has its name: before, another one may have had it."""
+    return {query: _from(series, volume.created_at) for query, series in found.items()}
+
+
+def _from(series: Series, begin: datetime) -> Series:
+    skip = max(0, -int(-(begin - series.start).total_seconds() // series.period_s))
+    if not skip:
+        return series
+    nothing = (None,) * min(skip, len(series.values))
+    return replace(series, values=nothing + series.values[skip:])
+
+
+def _member_of(view: StorageView) -> None:
+    if not members(view.volume):
+        raise ReadFailed(f"{view.volume.ref.resource_id} names no DB instance to measure")

@@ -1,0 +1,137 @@
+"""Records and state as DynamoDB items and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from headroom.adapters.ledger.schema import DUE_SHARD, STATE_ITEM, WAITING_SHARD
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.state import Record, Step, StoredState
+from headroom.serialization import from_plain, instant_text, to_plain
+
+Item = dict[str, Any]
+"""An item in DynamoDB's own notation: `{"step": {"S": "decided"}}`."""
+
+_BESIDE = (
+    "owner", "item", "version", "written_by", "due_shard", "waiting_shard", "waiting_rank",
+)  # fmt: skip
+"""Attributes of a resource's item that are not the state itself."""
+
+
+def moment(at: datetime) -> str:
+    """An instant as text that sorts by time: ISO 8601 in UTC, always with microseconds."""
+    if at.tzinfo is None:
+        raise ValueError(f"{at!r} has no time zone; pass an aware instant.")
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def day(at: datetime) -> str:
+    """The UTC date of an instant, YYYY-MM-DD."""
+    return at.astimezone(UTC).date().isoformat()
+
+
+def wire(value: Any) -> Item:
+    """JSON's own types in DynamoDB's notation."""
+    match value:
+        case None:
+            return {"NULL": True}
+        case bool():
+            return {"BOOL": value}
+        case str():
+            return {"S": value}
+        case int() | float():
+            return {"N": repr(value)}
+        case list() | tuple():
+            return {"L": [wire(part) for part in value]}
+        case dict():
+            return {"M": {name: wire(part) for name, part in value.items()}}
+    raise TypeError(f"a {type(value).__name__} has no place in an item")
+
+
+def unwire(attribute: Item) -> Any:
+    """JSON's own types from DynamoDB's notation."""
+    (kind, value), *_ = attribute.items()
+    match kind:
+        case "NULL":
+            return None
+        case "N":
+            return float(value) if "." in value or "e" in value.lower() else int(value)
+        case "L":
+            return [unwire(part) for part in value]
+        case "M":
+            return {name: unwire(part) for name, part in value.items()}
+        case _:
+            return value
+
+
+def item_of(record: Record, written_by: str) -> Item:
+    """The item of a record; `written_by` tells a lost answer from a lost race."""
+    at = record.at
+    attributes = {
+        "decision_id": record.decision_id,
+        "sequence": record.sequence,
+        "step": record.step.value,
+        "resource": record.resource,
+        "at": instant_text(at),
+        "outcome": record.outcome,
+        "summary": record.summary,
+        "body": record.body,
+        "previous_hash": record.previous_hash,
+        "hash": record.hash,
+        "moment": f"{moment(at)}#{record.sequence:04}#{record.decision_id}",
+        "day": day(at),
+        "outcome_day": f"{record.outcome}#{day(at)}",
+        "written_by": written_by,
+    }
+    return {name: wire(value) for name, value in attributes.items()}
+
+
+def record_of(item: Item) -> Record:
+    """The record in an item; raises KeyError or ValueError on anything else."""
+    plain = {name: unwire(attribute) for name, attribute in item.items()}
+    return Record(
+        decision_id=plain["decision_id"], sequence=plain["sequence"], step=Step(plain["step"]),
+        resource=plain["resource"], at=datetime.fromisoformat(plain["at"]).astimezone(UTC),
+        outcome=plain["outcome"], summary=plain["summary"], body=plain["body"],
+        previous_hash=plain["previous_hash"], hash=plain["hash"],
+    )  # fmt: skip
+
+
+def state_item(ref: ResourceRef, state: StoredState, *, version: int, written_by: str) -> Item:
+    """The item of a resource; in the indexes of what is due and what waits only while it is."""
+    plain = to_plain(state) | {
+        "owner": ref.arn, "item": STATE_ITEM, "version": version, "written_by": written_by,
+    }  # fmt: skip
+    if state.due_at is not None:
+        plain |= {"due_at": moment(state.due_at), "due_shard": DUE_SHARD}
+    if state.waiting is not None:
+        plain |= {"waiting_rank": state.waiting.rank, "waiting_shard": WAITING_SHARD}
+    return {name: wire(value) for name, value in plain.items() if value is not None}
+
+
+def state_of(item: Item | None) -> tuple[StoredState, int]:
+    """The state in an item and its version; a fresh one at version 0 when there is no item."""
+    if item is None:
+        return StoredState(), 0
+    plain = {name: unwire(value) for name, value in item.items() if name not in _BESIDE}
+    state: StoredState = from_plain(plain, StoredState)
+    return state, int(unwire(item["version"]))
+
+
+def ref_of(arn: str) -> ResourceRef:
+    """The resource that an ARN names; raises ValueError when it is no storage's.
+
+    A cluster's ARN does not tell a Multi-AZ DB cluster from Aurora: it is read as the former.
+    """
+    parts = arn.split(":", 5)
+    kind, name = Kind.EBS, ""
+    if len(parts) == 6 and parts[2] == "rds":
+        kind = Kind.RDS
+        name = parts[5].removeprefix("db:") if parts[5].startswith("db:") else ""
+        name = name or (parts[5] if parts[5].startswith("cluster:") else "")
+    elif len(parts) == 6 and parts[5].startswith("volume/"):
+        name = parts[5].removeprefix("volume/")
+    if not name:
+        raise ValueError(f"{arn!r} is no volume's or database's ARN")
+    return ResourceRef(kind=kind, account_id=parts[4], region=parts[3], resource_id=name)

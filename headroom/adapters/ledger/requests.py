@@ -1,0 +1,82 @@
+"""The ledger's face for answers and wishes: approve, reject, ask for a rollback, see what waits."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headroom.adapters.ledger.archive import Archive
+from headroom.adapters.ledger.items import ref_of
+from headroom.adapters.ledger.transactions import ATTEMPTS, LedgerOutcomeUnknown
+from headroom.domain.decision import Act, Decision, InvalidAnswer, after_answer, request_rollback
+from headroom.domain.ledger import answer_summary, next_record, rollback_request_record
+from headroom.domain.state import Record, Step
+from headroom.ports import AnswerRejected
+from headroom.serialization import to_json
+
+LONGEST_WAIT = timedelta(days=7)
+"""No request waits longer: the policy takes no more."""
+UNKNOWN = AnswerRejected(why="unknown", detail="there is no such decision")
+
+
+class RequestLedger(Archive):
+    """Each answer and each wish is one transaction with the state of its resource."""
+
+    def answer(
+        self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
+    ) -> Record | AnswerRejected:
+        """Record APPROVED or REJECTED for a request that waits, or say why not."""
+        body = to_json({"who": who, "reason": reason})
+        for attempt in range(1, ATTEMPTS + 1):
+            last = self._records.last(decision_id)
+            if last is None or not last.resource.startswith("arn:"):
+                return UNKNOWN
+            ref = ref_of(last.resource)
+            held = self._state.held(ref)
+            moved = after_answer(held.state, decision_id, step, last=last.step, at=at, who=who)
+            if isinstance(moved, InvalidAnswer):
+                return AnswerRejected(why=moved.why, detail=moved.detail)
+            told = answer_summary(step, who, reason)
+            record = next_record(last, step, at=at, summary=told, body=body)
+            token = self._new_id()
+            if self._write(record, token, [self._state.put(ref, held, moved, token)]) is None:
+                return record
+            self._transactions.wait(attempt)
+        raise LedgerOutcomeUnknown(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
+
+    def request_rollback(
+        self, decision_id: str, *, at: datetime, who: str, reason: str = ""
+    ) -> Record | AnswerRejected:
+        """Record that somebody wants the change of a chain undone, or say why it makes no sense."""
+        for attempt in range(1, ATTEMPTS + 1):
+            chain = self._records.chain(decision_id)
+            if not chain or not chain[0].resource.startswith("arn:"):
+                return UNKNOWN
+            ref = ref_of(chain[0].resource)
+            held = self._state.held(ref)
+            steps = [record.step for record in chain]
+            moved = request_rollback(held.state, decision_id, steps, at=at, who=who, reason=reason)
+            if isinstance(moved, InvalidAnswer):
+                return AnswerRejected(why=moved.why, detail=moved.detail)
+            record = rollback_request_record(ref.arn, moved.wish, body=to_json(moved.wish))
+            token = self._new_id()
+            if self._write(record, token, [self._state.put(ref, held, moved.state, token)]) is None:
+                return record
+            self._transactions.wait(attempt)
+        raise LedgerOutcomeUnknown(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
+
+    def waiting(self, now: datetime) -> tuple[Decision, ...]:
+        """Decisions that wait for a person at `now`, the first to expire first.
+
+        Found through an index that is a moment late; whether one still waits is read from its chain.
+        """
+        asked = self.by_outcome(Step.AWAITING.value, since=now - LONGEST_WAIT, until=now)
+        found: list[tuple[datetime, Decision]] = []
+        for record in asked:
+            last = self._records.last(record.decision_id)
+            if last is None or last.step is not Step.AWAITING:
+                continue
+            decision = self._decision(record.decision_id)
+            answer = decision.answer
+            if isinstance(answer, Act) and answer.expires is not None and now < answer.expires:
+                found.append((answer.expires, decision))
+        return tuple(decision for _, decision in sorted(found, key=lambda one: one[0]))

@@ -1,0 +1,247 @@
+"""The state table: one item per resource, one each per account for budget, pause and fleet scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from headroom.adapters.errors import code_of, reading
+from headroom.adapters.ledger.breakers import account_stops, instant
+from headroom.adapters.ledger.concurrency import ConcurrencyItem, traffic_of
+from headroom.adapters.ledger.items import Item, moment, ref_of, state_item, state_of, unwire, wire
+from headroom.adapters.ledger.reads import Reads
+from headroom.adapters.ledger.schema import (
+    BUDGET,
+    CONCURRENCY_ITEM,
+    DUE,
+    DUE_SHARD,
+    PAUSE,
+    SCAN,
+    STATE_ITEM,
+    WAITING_SHARD,
+)
+from headroom.domain.resources import ResourceRef
+from headroom.domain.state import AccountStopState, QueueEntry, StoredState
+from headroom.ports import Due, Scan
+from headroom.serialization import to_plain
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+SUM = "account_increase_micro_usd"
+CONDITION_FAILED = "ConditionalCheckFailedException"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateItem:
+    """A state as it was read; a write of what follows from it needs the same version in place."""
+
+    state: StoredState
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A resource's state beside its account's sum of increases (micro-USD), switches, traffic."""
+
+    held: StateItem
+    account_micro_usd: int
+    stop_state: AccountStopState
+    concurrency: ConcurrencyItem
+
+
+class StateTable:
+    """Reads state, and makes the parts of transactions that move it."""
+
+    def __init__(self, client: DynamoDBClient, reads: Reads, *, table: str, account: str) -> None:
+        self._client: Any = client
+        self._reads = reads
+        self._table = table
+        self._account = account
+
+    def held(self, ref: ResourceRef) -> StateItem:
+        """The state of a resource, read consistently."""
+        return self.snapshot(ref, alone=True).held
+
+    def snapshot(self, ref: ResourceRef, *, alone: bool = False) -> Snapshot:
+        """The state of a resource and, unless `alone`, what its account adds to a standing."""
+        account = (
+            [] if alone else [_key(self._account, i) for i in (BUDGET, PAUSE, CONCURRENCY_ITEM)]
+        )
+        found = self._reads.items(self._table, [_key(ref.arn, STATE_ITEM), *account])
+        items = {item["item"]["S"]: item for item in found}
+        with reading(f"the state of {ref.arn}"):
+            state, version = state_of(items.get(STATE_ITEM))
+            return Snapshot(
+                held=StateItem(state=state, version=version),
+                account_micro_usd=unwire(items.get(BUDGET, {}).get(SUM, {"N": "0"})),
+                stop_state=account_stops(items.get(PAUSE), self._account),
+                concurrency=traffic_of(items.get(CONCURRENCY_ITEM)),
+            )
+
+    def put(self, ref: ResourceRef, held: StateItem, moved: StoredState, written_by: str) -> Item:
+        """Part of a transaction: `moved` in place of the version that was read."""
+        put: Item = {
+            "TableName": self._table,
+            "Item": state_item(ref, moved, version=held.version + 1, written_by=written_by),
+            "ConditionExpression": "attribute_not_exists(#version)",
+            "ExpressionAttributeNames": {"#version": "version"},
+        }
+        if held.version:
+            put["ConditionExpression"] = "#version = :version"
+            put["ExpressionAttributeValues"] = {":version": wire(held.version)}
+        return {"Put": put}
+
+    def add(self, delta: int, room: int | None = None) -> Item:
+        """Part of a transaction: `delta` micro-USD more on the account's sum.
+
+        Only if the sum is at most `room` before; and never below zero.
+        """
+        values = {":delta": wire(delta), ":zero": wire(0)}
+        condition = "#sum >= :given"
+        if room is not None:
+            condition = "attribute_not_exists(#sum) OR #sum <= :room"
+            values[":room"] = wire(room)
+        elif delta < 0:
+            values[":given"] = wire(-delta)
+        else:
+            raise ValueError("only what is given back may be added without a limit")
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": _key(self._account, BUDGET),
+                "UpdateExpression": "SET #sum = if_not_exists(#sum, :zero) + :delta",
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": {"#sum": SUM},
+                "ExpressionAttributeValues": values,
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        }
+
+    def reconciled(
+        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None, waiting: QueueEntry | None
+    ) -> None:
+        """Remember a look and when the next is due; an open chain is put off only by a due one.
+
+        It leaves the queue unless it is `waiting`.
+        """
+        names = {
+            "#looked": "last_reconciled_at", "#version": "version", "#waiting": "waiting",
+            "#rank": "waiting_rank", "#queue": "waiting_shard",
+        }  # fmt: skip
+        values = {":at": wire(moment(at)), ":one": wire(1), ":zero": wire(0)}
+        sets, removes = "SET #looked = :at, #version = if_not_exists(#version, :zero) + :one", ""
+        if waiting is None:
+            removes = "#waiting, #rank, #queue"
+        else:
+            sets += ", #waiting = :waiting, #rank = :rank, #queue = :queue"
+            values |= {
+                ":waiting": wire(to_plain(waiting)), ":rank": wire(waiting.rank),
+                ":queue": wire(WAITING_SHARD),
+            }  # fmt: skip
+        update = {
+            "TableName": self._table,
+            "Key": _key(ref.arn, STATE_ITEM),
+            "UpdateExpression": f"{sets} REMOVE {removes}" if removes else sets,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+        }
+        free = (
+            "(attribute_not_exists(#chain) AND attribute_not_exists(#asking)) "
+            "OR attribute_not_exists(#due)"
+        )
+        due = {
+            "#due": "due_at", "#shard": "due_shard", "#chain": "chain", "#asking": "approval_request",
+            "#called": "last_request_at",
+        }  # fmt: skip
+        uncalled = "attribute_not_exists(#called)"
+        moved = update | {"ExpressionAttributeNames": names | due}
+        if due_at is not None:
+            sets += ", #due = :due, #shard = :shard"
+            moved["UpdateExpression"] = f"{sets} REMOVE {removes}" if removes else sets
+            moved["ConditionExpression"] = f"({free} OR #due <= :at OR #due > :due) AND {uncalled}"
+            moved["ExpressionAttributeValues"] = values | {
+                ":due": wire(moment(due_at)), ":shard": wire(DUE_SHARD),
+            }  # fmt: skip
+        else:
+            gone = ", ".join(filter(None, [removes, "#due, #shard"]))
+            moved["UpdateExpression"] = f"{sets} REMOVE {gone}"
+            moved["ConditionExpression"] = f"({free}) AND {uncalled}"
+        if not self._updated(moved):
+            self._updated(update)
+
+    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+        """Resources due at or before `now`, longest overdue first."""
+        found = self._reads.query(
+            self._table,
+            condition="#shard = :shard AND #due <= :now",
+            names={"#shard": "due_shard", "#due": "due_at"},
+            values={":shard": wire(DUE_SHARD), ":now": wire(moment(now))},
+            index=DUE,
+            page=limit,
+        )
+        with reading("what is due"):
+            return tuple(
+                Due(ref=ref_of(unwire(item["owner"])), due_at=instant(unwire(item["due_at"])))
+                for item in islice(found, limit)
+            )
+
+    def claim(self, period: datetime, claimant: str) -> Scan:
+        """Whether `claimant` is the one that claims the scan of this period, and the first ever."""
+        before = self._update(
+            {
+                "TableName": self._table,
+                "Key": _key(self._account, SCAN),
+                "UpdateExpression": "SET #period = :period, #by = :by",
+                "ConditionExpression": "attribute_not_exists(#period) OR #period < :period "
+                # A repeated attempt whose first answer got lost finds its own claim.
+                "OR #by = :by",
+                "ExpressionAttributeNames": {"#period": "period", "#by": "by"},
+                "ExpressionAttributeValues": {
+                    ":period": wire(moment(period)), ":by": wire(claimant),
+                },
+                "ReturnValues": "ALL_OLD",
+            }
+        )  # fmt: skip
+        if before is None:
+            return Scan.NOT_OURS
+        return Scan.AGAIN if "period" in before else Scan.FIRST
+
+    def make_due_now(self) -> None:
+        """Let the next sweep scan the fleet, whatever its period; nothing if none ever did."""
+        self._updated(
+            {
+                "TableName": self._table,
+                "Key": _key(self._account, SCAN),
+                "UpdateExpression": "SET #period = :period REMOVE #by",
+                "ConditionExpression": "attribute_exists(#period)",
+                "ExpressionAttributeNames": {"#period": "period", "#by": "by"},
+                "ExpressionAttributeValues": {
+                    ":period": wire(moment(datetime.fromtimestamp(0, UTC)))
+                },
+            }
+        )
+
+    def _updated(self, update: Item) -> bool:
+        """Whether the update's condition held."""
+        return self._update(update) is not None
+
+    def _update(self, update: Item) -> Item | None:
+        """What the item was before, empty unless asked for; None if the condition did not hold."""
+        with reading("UpdateItem"):
+            try:
+                answer: Item = self._client.update_item(**update)
+            except ClientError as error:
+                if code_of(error) != CONDITION_FAILED:
+                    raise
+                return None
+        before: Item = answer.get("Attributes", {})
+        return before
+
+
+def _key(owner: str, item: str) -> Item:
+    return {"owner": wire(owner), "item": wire(item)}

@@ -1,0 +1,67 @@
+"""The ledger's face for summaries: records as the indexes show them, their bodies only on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from headroom.adapters.errors import reading
+from headroom.adapters.ledger.items import Item, moment, record_of, unwire, wire
+from headroom.adapters.ledger.reads import AFTER_LAST_KEY, BODIES_PER_BATCH, days
+from headroom.adapters.ledger.schema import BY_DAY, BY_OUTCOME, RECORDS
+from headroom.adapters.ledger.tables import Tables
+from headroom.domain.state import Record, RecordSummary, Step
+
+
+class RecordIndex(Tables):
+    """Reads of indexes alone: a page of 1 MB holds thousands of records."""
+
+    def record_summaries(
+        self, *, since: datetime, until: datetime, outcome: str | None = None,
+        oldest_first: bool = False,
+    ) -> Iterator[RecordSummary]:  # fmt: skip
+        """Records in [since, until], of one outcome if it is given, newest first unless told."""
+        index = RECORDS.index(BY_DAY if outcome is None else BY_OUTCOME)
+        dates = list(days(since, until))
+        for day in reversed(dates) if oldest_first else dates:
+            found = self._reads.query(
+                self._table,
+                condition="#partition = :partition AND #moment BETWEEN :since AND :until",
+                names={"#partition": index.partition.name, "#moment": index.sort.name},
+                values={
+                    ":partition": wire(str(day) if outcome is None else f"{outcome}#{day}"),
+                    ":since": wire(moment(since)),
+                    ":until": wire(moment(until) + AFTER_LAST_KEY),
+                },
+                index=index.name,
+                newest_first=not oldest_first,
+            )
+            for item in found:
+                with reading("a record's glimpse"):
+                    yield _glimpse(item)
+
+    def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
+        """The whole records of these ids and sequences, in their order; what is none is left out."""
+        found: dict[tuple[str, int], Record] = {}
+        for start in range(0, len(keys), BODIES_PER_BATCH):
+            wanted = [
+                {"decision_id": wire(decision_id), "sequence": wire(sequence)}
+                for decision_id, sequence in keys[start : start + BODIES_PER_BATCH]
+            ]
+            for item in self._reads.items(self._table, wanted):
+                with reading("a record"):
+                    record = record_of(item)
+                    found[record.decision_id, record.sequence] = record
+        return tuple(found[key] for key in keys if key in found)
+
+
+def _glimpse(item: Item) -> RecordSummary:
+    return RecordSummary(
+        decision_id=unwire(item["decision_id"]),
+        sequence=unwire(item["sequence"]),
+        step=Step(unwire(item["step"])),
+        resource=unwire(item["resource"]),
+        at=datetime.fromisoformat(unwire(item["at"])).astimezone(UTC),
+        outcome=unwire(item["outcome"]),
+        summary=unwire(item["summary"]),
+    )

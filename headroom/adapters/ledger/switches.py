@@ -1,0 +1,71 @@
+"""The ledger's face for people: pause, resume, close a breaker, and see what is stopped."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headroom.adapters.ledger.items import Item
+from headroom.adapters.ledger.tables import Tables
+from headroom.adapters.ledger.transactions import ATTEMPTS, LedgerOutcomeUnknown
+from headroom.domain.ledger import after_closed, breaker_closed_record, pause_record
+from headroom.domain.resources import ResourceRef
+from headroom.domain.state import INDEFINITE, Pause, StopState, account_after_breaker_closed
+from headroom.serialization import to_json
+
+
+class SwitchLedger(Tables):
+    """Each turn of a switch is one transaction with its record."""
+
+    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
+        """Stop every act until then, None without end; recorded."""
+        self._switch(
+            Pause(until=until or INDEFINITE, since=at, who=who, reason=reason), at, who, reason
+        )
+
+    def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
+        """End the pause; recorded."""
+        self._switch(None, at, who, reason)
+        self._state.make_due_now()
+
+    def close_breaker(
+        self, ref: ResourceRef | None, *, at: datetime, who: str, reason: str = ""
+    ) -> bool:
+        """Close the breaker of a resource, or of the account (None); False if none was open."""
+        resource = self._account if ref is None else ref.arn
+        body = to_json({"who": who, "reason": reason})
+        record = breaker_closed_record(resource, at=at, who=who, reason=reason, body=body)
+        for attempt in range(1, ATTEMPTS + 1):
+            token = self._new_id()
+            parts = self._closing_account(at) if ref is None else self._closing(ref, at, token)
+            if not parts:
+                return False
+            if self._write(record, token, parts) is None:
+                self._state.make_due_now()
+                return True
+            self._transactions.wait(attempt)
+        raise LedgerOutcomeUnknown(f"the breaker of {resource} moved {ATTEMPTS} times meanwhile")
+
+    def stop_state(self) -> StopState:
+        """All that is paused (even if its time is over) or open now."""
+        return StopState(account=self._stops.account(), breakers=self._stops.breakers())
+
+    def _switch(self, pause: Pause | None, at: datetime, who: str, reason: str) -> None:
+        until = None if pause is None else pause.until
+        body = to_json({"until": until, "who": who, "reason": reason})
+        record = pause_record(self._account, until, at=at, who=who, body=body, reason=reason)
+        switched_item = [self._stops.switched_item(pause, at=at, who=who)]
+        if self._write(record, self._new_id(), switched_item) is not None:
+            # Recorded already at this very instant: turn it all the same.
+            self._transactions.write(switched_item, token=self._new_id(), landed=lambda: False)
+
+    def _closing_account(self, at: datetime) -> list[Item]:
+        before = self._stops.account()
+        after = account_after_breaker_closed(before, at)
+        return [] if after is before else [self._stops.counted(before, after)]
+
+    def _closing(self, ref: ResourceRef, at: datetime, token: str) -> list[Item]:
+        held = self._state.held(ref)
+        moved = after_closed(held.state, at)
+        if moved is held.state:
+            return []
+        return [self._state.put(ref, held, moved, token), self._stops.marked(ref.arn, None)]

@@ -1,0 +1,107 @@
+"""What every face of the ledger on DynamoDB stands on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from headroom.adapters.errors import reading
+from headroom.adapters.ledger.breakers import BreakerItems
+from headroom.adapters.ledger.concurrency import TrafficItem
+from headroom.adapters.ledger.items import Item, item_of, unwire
+from headroom.adapters.ledger.reads import Reads, RecordReads
+from headroom.adapters.ledger.schema import RECORDS, account_key
+from headroom.adapters.ledger.state_table import StateItem, StateTable
+from headroom.adapters.ledger.transactions import Cancelled, Transactions
+from headroom.domain.decision import Decision
+from headroom.domain.ledger import next_record, withdrawal_text
+from headroom.domain.resources import ResourceRef
+from headroom.domain.state import Record, Step, StoredState
+from headroom.serialization import decision_from_json, to_json
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class Tables:
+    """The two tables of one account and Region; what every face of the ledger stands on."""
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        *,
+        records_table: str,
+        state_table: str,
+        account_id: str,
+        region: str,
+        sleep: Callable[[float], None] = time.sleep,
+        new_id: Callable[[], str] = lambda: uuid4().hex,
+    ) -> None:
+        self._client: Any = client
+        self._table = records_table
+        self._account = account_key(account_id, region)
+        reads = Reads(client)
+        self._reads = reads
+        self._state_name = state_table
+        self._records = RecordReads(reads, records_table)
+        self._state = StateTable(client, reads, table=state_table, account=self._account)
+        self._stops = BreakerItems(reads, table=state_table, account=self._account)
+        self._traffic = TrafficItem(reads, table=state_table, account=self._account)
+        self._transactions = Transactions(client, sleep)
+        self._new_id = new_id
+
+    def _decision(self, decision_id: str) -> Decision:
+        """The decision as it is stored; raises LookupError."""
+        first = next(self._records.items(decision_id, page=1), None)
+        if first is None or unwire(first["step"]) != Step.DECIDED:
+            raise LookupError(f"no decision {decision_id}")
+        with reading(f"decision {decision_id}"):
+            return decision_from_json(unwire(first["body"]))
+
+    def _put(self, record: Record, written_by: str) -> Item:
+        """A conditional put of a record: where none is, and nowhere else."""
+        return {
+            "TableName": self._table,
+            "Item": item_of(record, written_by),
+            "ConditionExpression": "attribute_not_exists(#id)",
+            "ExpressionAttributeNames": {"#id": RECORDS.partition.name},
+        }
+
+    def _write(self, record: Record, token: str, parts: Sequence[Item]) -> Cancelled | None:
+        """Put `record` and `parts` in one transaction; None when they are there."""
+        return self._transactions.write(
+            [{"Put": self._put(record, token)}, *parts],
+            token=token,
+            landed=lambda: self._is_same_decision(record, token),
+        )
+
+    def _is_same_decision(self, record: Record, written_by: str) -> bool:
+        """Whether the record that is there was written by this very write."""
+        found = self._records.items(record.decision_id, newest_first=True)
+        mine = (item for item in found if unwire(item["sequence"]) == record.sequence)
+        return any(unwire(item["written_by"]) == written_by for item in mine)
+
+    def _withdrawals(
+        self, state: StoredState, successor: str | None, at: datetime, written_by: str
+    ) -> list[Item]:
+        """The part of a transaction that withdraws the act nobody began, if there is one.
+
+        Who intends or withdraws it meanwhile moves the state too, so both never happen.
+        """
+        last = None if state.unstarted_act is None else self._records.last(state.unstarted_act)
+        if last is None or last.step is not Step.DECIDED:
+            return []
+        summary, body = withdrawal_text(successor)
+        record = next_record(last, Step.WITHDRAWN, at=at, summary=summary, body=to_json(body))
+        return [{"Put": self._put(record, written_by)}]
+
+    def _moves(
+        self, ref: ResourceRef, held: StateItem, moved: StoredState, written_by: str
+    ) -> list[Item]:
+        """The parts of a transaction that move a resource's state and give back to the sum."""
+        delta = moved.resource_micro_usd - held.state.resource_micro_usd
+        parts = [self._state.put(ref, held, moved, written_by)]
+        return [*parts, self._state.add(delta)] if delta else parts

@@ -1,0 +1,269 @@
+"""What people are told, as one value: a subject, what happened, facts, and commands to run.
+
+How it looks by e-mail and in Slack is decided elsewhere (plain_text.py, slack_blocks.py). Text of
+others - tags, AWS's own messages - is put on one line, so that it cannot pass for ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.planning import Plan
+from headroom.domain.reports import Counts, Priority
+from headroom.domain.resources import Configuration
+from headroom.domain.state import Record, Step
+
+HEADLINES = {
+    "applied": "changing {volume} to {target}",
+    "relieved": "{volume} is free of pressure",
+    "ineffective": "{volume} is not free of pressure",
+    "diverged": "{volume} was changed by somebody else",
+    "failed": "AWS failed to change {volume}",
+    "refused": "AWS refused to change {volume}",
+    "breaker_opened": "stopped after repeated failures, the last of {volume}",
+    "unknown": "no clear answer from AWS on {volume}",
+    "awaiting": "{volume} waits for your approval",
+    "expired": "nobody approved a change of {volume}",
+    "withdrawn": "{volume} was not changed after all",
+    "returned": "{volume} is rolled back",
+}
+"""By step; any other step of a decision needs a person."""
+OF_CLUSTERS = {
+    "relieved": "{volume} has its storage as {target}",
+    "ineffective": "another storage mode did not help {volume}",
+    "decided": "the bill of {volume}",
+}
+"""The same of Aurora clusters, which have no pressure to be free of."""
+SWITCHED = {
+    "paused": "paused in {place}",
+    "resumed": "changes go on in {place}",
+    "breaker_closed": "the breaker of {what} was closed",
+}
+"""What people switch, by step."""
+STOPS = frozenset({"breaker_opened", "paused", "resumed", "breaker_closed"})
+NEEDS_YOU = frozenset({"failed", "refused", "unknown", "ineffective", "awaiting"})
+UNDOABLE = frozenset({"applied", "relieved", "ineffective"})
+LONGEST_LINE = 2_000
+INSTEAD = Guardrail.INFRASTRUCTURE_AS_CODE.value
+"""The cause of an escalation that hands over what would have been changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of a longer message: a title and its lines."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message to people."""
+
+    kind: str
+    """What happened, by the record's own word; `digest` for the daily one."""
+    priority: Priority
+    headline: str
+    """What happened to what, without a full stop; the subject begins with it."""
+    lead: str
+    """One or two sentences."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """Labels and values, in the order in which they are read."""
+    sections: tuple[Section, ...] = ()
+    pastes: tuple[tuple[str, str], ...] = ()
+    """What to write somewhere else: a sentence that says where, and lines that are kept as they are."""
+    commands: tuple[tuple[str, str], ...] = ()
+    """What may be done about it: a label and the exact command."""
+    reference: tuple[tuple[str, str], ...] = ()
+    """Where it is on record: labels and values, told last."""
+    data: Mapping[str, object] = field(default_factory=dict)
+    """The same for machines, of JSON's own types."""
+
+
+def decision_message(decision: Decision, step: Step, summary: str) -> Message:
+    """What happened, why, what it costs, what the owner can do, and where the proof is."""
+    kind = step.value
+    ref, volume = decision.observation.volume.ref, decision.observation.volume
+    plan, answer = plan_of(decision), decision.answer
+    headline = HEADLINES.get(kind, "{volume} needs you")
+    if decision.cluster is not None:
+        headline = OF_CLUSTERS.get(kind, headline)
+    if kind == "refused" and summary.startswith("not sent: "):
+        headline = "{volume} was not changed"
+    if isinstance(answer, Escalate):
+        headline = "{volume} needs you"
+    label = ref.noun.capitalize()
+    facts = [(label, f"{ref.resource_id} ({ref.region}, account {ref.account_id})")]
+    name = volume.tag("Name")
+    if name:
+        facts.append(("Name", name))
+    if decision.summary != summary:
+        facts.append(("Why", decision.summary))
+    binds = "Limit that binds" if decision.cluster is None else "Its bill"
+    facts.append((binds, decision.diagnosis.explanation))
+    if plan is not None:
+        taken = "Change" if isinstance(answer, Act) else "Change it would have taken"
+        facts.append((taken, f"{plan.origin} -> {plan.target}"))
+        facts.append(("Price", price_of(plan)))
+    if kind == "awaiting" and isinstance(answer, Act) and answer.expires is not None:
+        until = f"{answer.expires:%Y-%m-%d %H:%M} UTC; without an answer nothing is changed"
+        facts += [("A person must agree because", answer.approval or ""), ("Expires", until)]
+    if isinstance(answer, Escalate):
+        facts += [("Cause", answer.cause), ("What to do", answer.remedy)]
+    proof = f"headroom explain {decision.decision_id} --region {ref.region}"
+    return Message(
+        kind=kind if not isinstance(answer, Escalate) else "escalated",
+        priority=priority_of(kind),
+        headline=headline.format(
+            volume=single_line(ref.resource_id), target="" if plan is None else plan.target
+        ),
+        lead=single_line(summary),
+        facts=tuple((label, single_line(value)) for label, value in facts),
+        pastes=_pastes(decision, kind),
+        commands=_commands(decision, kind),
+        reference=(("Decision", decision.decision_id), ("Proof", proof)),
+        data={
+            "decision_id": decision.decision_id,
+            "resource": ref.arn,
+            "account": ref.account_id,
+            "region": ref.region,
+            "at": decision.at.isoformat(),
+            "step": kind,
+            "answer": type(answer).__name__.lower(),
+            "reason": answer.reason.value,
+            "plan": None if plan is None else plan_facts(plan),
+            "cause": answer.cause if isinstance(answer, Escalate) else None,
+            "remedy": answer.remedy if isinstance(answer, Escalate) else None,
+            "write_back": [
+                {"language": part.language, "where": part.where, "text": part.text}
+                for part in decision.write_back
+            ],
+        },
+    )
+
+
+def switch_message(record: Record) -> Message:
+    """What a person switched: a pause, its end, or a breaker closed."""
+    kind = record.step.value
+    what, account, region = _place(record.resource)
+    place = f"account {account}, {region}"
+    commands = (("To go on", f"headroom resume --region {region}"),) if kind == "paused" else ()
+    return Message(
+        kind=kind,
+        priority=priority_of(kind),
+        headline=single_line(SWITCHED[kind].format(place=place, what=what)),
+        lead=single_line(record.summary),
+        facts=(("Where", place), ("When", f"{record.at:%Y-%m-%d %H:%M} UTC")),
+        commands=commands,
+        reference=(("Proof", f"headroom status --region {region}"),),
+        data={
+            "decision_id": record.decision_id,
+            "resource": record.resource,
+            "account": account,
+            "region": region,
+            "at": record.at.isoformat(),
+            "step": kind,
+        },
+    )
+
+
+def priority_of(kind: str) -> Priority:
+    """Who goes first when not everything may be told."""
+    if kind in STOPS:
+        return Priority.STOPPED
+    return Priority.NEEDS_YOU if kind in NEEDS_YOU else Priority.ROUTINE
+
+
+def _pastes(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
+    """What to write where code owns the volume: told with the change, or instead of it."""
+    answer = decision.answer
+    instead = isinstance(answer, Escalate) and INSTEAD in answer.cause.split("+")
+    if kind != "applied" and not instead:
+        return ()
+    return tuple((single_line(part.where), part.text) for part in decision.write_back)
+
+
+def _commands(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
+    """The exact commands that answer the message."""
+    region, decision_id = decision.observation.volume.ref.region, decision.decision_id
+    if not isinstance(decision.answer, Act):
+        return ()
+    if kind == "awaiting":
+        return (
+            ("Approve", f"headroom approve {decision_id} --region {region}"),
+            ("Reject", f"headroom reject {decision_id} --region {region}"),
+        )
+    if kind in UNDOABLE and decision.answer.reason is not Reason.ROLLED_BACK:
+        return (("Undo", f"headroom rollback {decision_id} --region {region}"),)
+    return ()
+
+
+def plan_of(decision: Decision) -> Plan | None:
+    """The plan that is taken, or would be."""
+    match decision.answer:
+        case Act(plan=plan):
+            return plan
+        case Hold(proposed_plan=plan) | Escalate(proposed_plan=plan):
+            return plan
+        case _:
+            assert_never(decision.answer)
+
+
+def price_of(plan: Plan) -> str:
+    """The change of the monthly price and what it comes to, in words."""
+    return f"{plan.price_change_usd:+,.2f} USD a month, {plan.monthly_usd:,.2f} in all"
+
+
+def plan_facts(plan: Plan) -> dict[str, object]:
+    """A plan for machines; prices are numbers of USD a month, so that rules can compare them."""
+    return {
+        "from": configuration_facts(plan.origin),
+        "to": configuration_facts(plan.target),
+        "monthly_usd": round(float(plan.monthly_usd), 6),
+        "price_change_usd": round(float(plan.price_change_usd), 6),
+        "reversible": plan.reversible,
+    }
+
+
+def configuration_facts(configuration: Configuration) -> dict[str, object]:
+    """A configuration for machines: GiB, IOPS, MiB/s; null where the type has none of its own."""
+    return {
+        "volume_type": configuration.volume_type.value,
+        "size_gib": configuration.size_gib,
+        "iops": configuration.iops,
+        "throughput_mibps": configuration.throughput_mibps,
+    }
+
+
+def withheld_counts(counts: Counts) -> str:
+    """How many messages of each kind, in words."""
+    total = sum(count for _, count in counts)
+    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts)
+    return f"{total} message{'' if total == 1 else 's'} ({kinds})"
+
+
+def single_line(text: str) -> str:
+    """Somebody's text on one line, without control characters, and not endless."""
+    plain = text.encode("utf-8", "replace").decode("utf-8")
+    joined = " ".join("".join(c if c.isprintable() else " " for c in plain).split())
+    return clipped(joined, LONGEST_LINE)
+
+
+def clipped(text: str, most: int) -> str:
+    """At most `most` characters of a text, the last of them three dots when it was longer."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _place(resource: str) -> tuple[str, str, str]:
+    """What a switch is about, its account and its Region; `?` where they are not told."""
+    if resource.startswith("account#"):
+        _, account, region = (*resource.split("#"), "?", "?")[:3]
+        return "the account", account, region
+    parts = resource.split(":", 5)
+    if len(parts) == 6:
+        return parts[5].rsplit("/", 1)[-1], parts[4], parts[3]
+    return resource, "?", "?"

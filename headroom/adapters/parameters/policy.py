@@ -1,0 +1,37 @@
+"""The policy in force, from one SSM parameter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headroom.adapters.errors import reading
+from headroom.domain.policy import Policy, PolicyError, PolicyUnreadable
+from headroom.policy import policy_from_json
+from headroom.ports import ReadFailed
+
+if TYPE_CHECKING:
+    from mypy_boto3_ssm import SSMClient
+
+
+class ParameterPolicies:
+    """The policy in an SSM parameter, read once in the life of the object: one invocation."""
+
+    def __init__(self, client: SSMClient, *, parameter: str) -> None:
+        self._client = client
+        self._parameter = parameter
+        self._answer: Policy | PolicyUnreadable | None = None
+
+    def current(self) -> Policy | PolicyUnreadable:
+        """The policy, or why nothing may be done: it is missing, denied, or not understood."""
+        if self._answer is None:
+            self._answer = self._read()
+        return self._answer
+
+    def _read(self) -> Policy | PolicyUnreadable:
+        source = f"SSM parameter {self._parameter}"
+        try:
+            with reading(source):
+                text = self._client.get_parameter(Name=self._parameter)["Parameter"]["Value"]
+            return policy_from_json(text, source=source)
+        except (ReadFailed, PolicyError) as error:
+            return PolicyUnreadable(reason=str(error))

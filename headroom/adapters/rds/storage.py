@@ -1,0 +1,290 @@
+"""Storage of RDS databases: DB instances and Multi-AZ DB clusters, through RDS's API.
+
+`RdsStorage.apply` is the only write to it. RDS keeps no list of modifications, so what a look saw
+is noted, and the latest change is told from two looks (domain/rds_operations.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from headroom.adapters.errors import reading
+from headroom.adapters.preconditions import moved_on, unread
+from headroom.adapters.rds import shapes
+from headroom.adapters.rds.bookmarks import Noted
+from headroom.adapters.rds.classes import InstanceClasses
+from headroom.adapters.rds.reads import LEAVING, RdsClient, RdsReads, name_of
+from headroom.adapters.rds.refusals import rds_refusal_of
+from headroom.domain.catalog.rds import (
+    Attempt,
+    LastObserved,
+    Parameters,
+    accepted,
+    named,
+    parameters,
+    remember,
+)
+from headroom.domain.resources import Configuration, Instance, Kind, Modification, ResourceRef
+from headroom.domain.state import Applied, Outcome, Refusal, Refused, Stale, declined
+from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+Tags = tuple[tuple[str, str], ...]
+PAGE = 100
+"""Databases a page, the most RDS takes."""
+_log = logging.getLogger(__name__)
+
+
+class RdsStorage:
+    """The storage of the databases of one account and Region.
+
+    `modify_client` must not retry by itself: a repeated call could use a second slot. `notes` keep
+    what was seen of each database, `clock` says when.
+    """
+
+    def __init__(
+        self,
+        rds_client: RdsClient,
+        ec2_client: EC2Client,
+        *,
+        notes: Notes,
+        clock: Callable[[], datetime],
+        account_id: str,
+        region: str,
+        modify_client: RdsClient | None = None,
+    ) -> None:
+        self._rds = rds_client
+        self._reads = RdsReads(rds_client, account_id=account_id, region=region)
+        self._classes = InstanceClasses(ec2_client)
+        self._modify = modify_client or rds_client
+        self._noted = Noted(notes, LastObserved, folder="rds", about="database")
+        self._clock = clock
+        self._account_id = account_id
+        self._region = region
+        self._tags: dict[str, Tags] = {}
+        """Tags that each database was last viewed with: what is decided is decided by them."""
+
+    def fleet(self) -> Iterator[StorageView]:
+        """Every database whose storage may be set, instances left None; raises ReadFailed.
+
+        Passes over what is being deleted and what is not understood. Nothing is noted: a change
+        in flight is told as one that began now, so that a scan looks at it.
+        """
+        for operation, key, read in (
+            ("describe_db_instances", "DBInstances", shapes.instance),
+            ("describe_db_clusters", "DBClusters", shapes.cluster),
+        ):
+            pages = self._rds.get_paginator(operation).paginate(PaginationConfig={"PageSize": PAGE})
+            pages_read = iter(pages)
+            while True:
+                with reading(operation):
+                    page = next(pages_read, None)
+                    found = [] if page is None else [self._known(read, s) for s in page[key]]
+                if page is None:
+                    break
+                for told in found:
+                    if told is not None and told.facts.status not in LEAVING:
+                        yield StorageView(
+                            volume=told.volume, modification=self._at_work(told), instance=None
+                        )
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        """One database with the limits of its class and what RDS takes; raises ResourceGone,
+        ReadFailed."""
+        told, noted = self._look(ref)
+        facts = told.facts
+        self._tags[ref.resource_id] = told.volume.tags
+        return StorageView(
+            volume=named(told.volume, noted),
+            modification=_modification(noted),
+            instance=Instance(
+                instance_id=facts.members[0] if facts.members else ref.resource_id,
+                limits=self._classes.limits(facts.instance_class),
+                volume_ids=(ref.resource_id,),
+            ),
+            valid=self._reads.valid(told),
+        )
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        """The storage of one DB instance: there is no other on it; raises ReadFailed."""
+        ref = ResourceRef(
+            kind=Kind.RDS, account_id=self._account_id, region=self._region,
+            resource_id=instance_id,
+        )  # fmt: skip
+        try:
+            return (self.view(ref),)
+        except ResourceGone:
+            return ()
+
+    def apply(
+        self,
+        ref: ResourceRef,
+        *,
+        expected: Configuration,
+        seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:
+        """Change the storage to `target` if it still is as the decision saw it.
+
+        One call at most, never one that changes nothing, and never one that would apply somebody
+        else's pending changes with it. What is about to be sent is noted first, and nothing is
+        done between a last look and the call.
+        """
+        try:
+            told, noted = self._look(ref, acting=True)
+            valid = self._reads.valid(told)
+        except (ResourceGone, ReadFailed) as error:
+            return unread(error, "look again")
+        found, modification = told.volume.configuration, _modification(noted)
+        moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
+        if moved is not None:
+            return moved
+        if self._tags.get(ref.resource_id, told.volume.tags) != told.volume.tags:
+            said = "its tags changed since it was decided on"
+            return Stale(expected=expected, found=found, detail=said)
+        busy = modification is not None and modification.in_flight
+        why = _why_not_now(told, busy=busy) or _why_never(told, target)
+        if why is not None:
+            return why
+        try:
+            sent = parameters(name_of(ref), found, target, valid=valid)
+        except ValueError as problem:
+            return declined(Refusal.INVALID, str(problem))
+        return self._send(ref, told, target, sent)
+
+    def _send(
+        self,
+        ref: ResourceRef,
+        told: shapes.ReportedInstance,
+        target: Configuration,
+        sent: Parameters,
+    ) -> Outcome:
+        attempt = Attempt(at=self._clock(), origin=told.volume.configuration, target=target)
+        try:
+            self._noted.amend(ref, lambda r: None if r is None else replace(r, attempt=attempt))
+        except Exception as failed:  # what could not be told from somebody else's is not sent
+            return declined(Refusal.OTHER, f"could not note the change first: {failed}")
+        moved = self._moved(ref, told)
+        if moved is not None:
+            self._withdraw(ref, attempt)
+            return moved
+        cluster = "DBClusterIdentifier" in sent
+        try:
+            if cluster:
+                answer = self._modify.modify_db_cluster(**sent)
+            else:
+                answer = self._modify.modify_db_instance(**sent)
+        except Exception as error:  # once it may have been sent, anything is an outcome
+            return rds_refusal_of(error)
+        try:
+            self._noted.amend(ref, lambda r: accepted(r, told.seen, attempt))
+        except Exception as failed:  # the next look finds it by what was noted before
+            _log.warning("%s was changed, which was not noted: %r", ref.resource_id, failed)
+        flushed = shapes.applied_with(answer)
+        if not flushed:
+            return Applied(started_at=attempt.at)
+        names = ", ".join(flushed)
+        return Applied(
+            started_at=attempt.at,
+            detail=f"RDS applies {names} with it, which somebody left pending at that very moment",
+        )
+
+    def _moved(self, ref: ResourceRef, told: shapes.ReportedInstance) -> Outcome | None:
+        """What keeps the call from being sent that was not there a moment ago; None if nothing.
+
+        RDS takes no condition: whatever is left pending after this look is applied with ours.
+        """
+        try:
+            now = self._reads.told(ref)
+        except (ResourceGone, ReadFailed) as error:
+            return unread(error, "look once more")
+        if now == told:
+            return None
+        found = now.volume.configuration
+        expected = told.volume.configuration
+        said = "the database or its tags changed while the change was being noted"
+        return _why_not_now(now, busy=False) or Stale(expected=expected, found=found, detail=said)
+
+    def _withdraw(self, ref: ResourceRef, attempt: Attempt) -> None:
+        """Take back the note of a call that was not sent; left there it only lasts an hour."""
+        with suppress(ReadFailed):
+            self._noted.amend(
+                ref,
+                lambda r: r if r is None or r.attempt != attempt else replace(r, attempt=None),
+            )
+
+    def _look(
+        self, ref: ResourceRef, *, acting: bool = False
+    ) -> tuple[shapes.ReportedInstance, LastObserved | None]:
+        """What RDS shows now, laid beside what was noted of the last look."""
+        told, at = self._reads.told(ref), self._clock()
+        noted = self._noted.with_context(
+            ref, told.seen, lambda before: remember(before, told.seen, at),
+            name=name_of(ref), acting=acting,
+        )  # fmt: skip
+        return _with_pending(told, _modification(noted)), noted
+
+    def _at_work(self, told: shapes.ReportedInstance) -> Modification | None:
+        return remember(None, told.seen, self._clock()).modification
+
+    def _known(
+        self, read: Callable[..., shapes.ReportedInstance], shape: shapes.Shape
+    ) -> shapes.ReportedInstance | None:
+        name = shape.get("DBInstanceIdentifier") or shape.get("DBClusterIdentifier")
+        if not shapes.ours(shape):
+            if not shapes.is_supported_engine(shape):
+                _log.warning("database %s has an unknown engine: %s", name, shape.get("Engine"))
+            return None
+        try:
+            return read(shape, account_id=self._account_id, region=self._region)
+        except shapes.MALFORMED as error:
+            _log.warning("database %s is not understood: %r", name, error)
+            return None
+
+
+def _modification(noted: LastObserved | None) -> Modification | None:
+    return None if noted is None else noted.modification
+
+
+def _with_pending(
+    told: shapes.ReportedInstance, modification: Modification | None
+) -> shapes.ReportedInstance:
+    """Pending values of the change in flight itself are nobody else's: they are left out."""
+    facts = told.facts
+    in_flight = modification is not None and modification.in_flight
+    if not in_flight or modification is None or modification.target != told.seen.target:
+        return told
+    others = tuple(name for name in facts.pending if not shapes.own_pending_only((name,)))
+    return replace(told, volume=replace(told.volume, facts=replace(facts, pending=others)))
+
+
+def _why_not_now(told: shapes.ReportedInstance, *, busy: bool) -> Refused | None:
+    facts = told.facts
+    if facts.pending and not busy:
+        return declined(
+            Refusal.OTHER,
+            f"ApplyImmediately would apply what others left pending too: "
+            f"{', '.join(facts.pending)}",
+        )
+    if busy or told.seen.working:
+        return declined(Refusal.IN_FLIGHT, "the last change of the storage is not over")
+    if not told.seen.settled:
+        return declined(Refusal.IN_FLIGHT, f"the database is {facts.status}, not available")
+    if facts.unusual is not None:
+        return declined(Refusal.UNSUPPORTED, f"its storage is unusual: {facts.unusual}")
+    return None
+
+
+def _why_never(told: shapes.ReportedInstance, target: Configuration) -> Refused | None:
+    """What no call of ours may do, whatever was decided: grow beside RDS's own autoscaling."""
+    found = told.volume.configuration
+    if target.size_gib > found.size_gib and told.facts.grows_by_itself:
+        return declined(Refusal.UNSUPPORTED, "RDS's storage autoscaling grows it by now")
+    return None

@@ -1,0 +1,57 @@
+"""What every look does with its decision, whatever kind of storage it was at: record, act, tell."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headroom.application import approvals
+from headroom.application.execute import execute
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, queue_entry_of
+from headroom.domain.state import ResourceState, Step
+from headroom.ports import Ports
+
+
+def awaits_person(resource_state: ResourceState) -> bool:
+    """Whether a person asked or answered something, or is asked, that must come to its end."""
+    return (
+        resource_state.rollback or resource_state.approval_request or resource_state.last_request_at
+    ) is not None
+
+
+def conclude(
+    ports: Ports, decision: Decision, resource_state: ResourceState, now: datetime, *, must_record: bool,
+    due_at: datetime | None,
+) -> bool:  # fmt: skip
+    """Record the decision if an event asked for it or it is news, then act on it.
+
+    Whether it was recorded: False where it was no news, or the same id is there already.
+    """
+    ref = decision.observation.volume.ref
+    news = decision.signature != resource_state.last_signature
+    quiet = resource_state.last_signature is None and _uneventful(decision)
+    asked_for = must_record or resource_state.last_request_at is not None
+    if not asked_for and (not news or quiet) and not isinstance(decision.answer, Act):
+        ports.state_store.reconciled(ref, at=now, due_at=due_at, waiting=queue_entry_of(decision))
+        return False
+    if not ports.ledger.decided(decision, due_at=due_at):
+        return False
+    if isinstance(decision.answer, Act):
+        if resource_state.approval_request is not None:  # it would change what was asked about
+            why = f"{decision.decision_id} is done instead"
+            approvals.overtaken(ports, resource_state.approval_request, ref, now, why)
+        if decision.answer.approval is not None:
+            approvals.ask(ports, decision, decision.answer, now)
+        else:
+            execute(ports, decision, decision.answer, now)
+    elif isinstance(decision.answer, Escalate):
+        ports.notifier.tell(decision, Step.DECIDED, decision.summary)
+    return True
+
+
+def _uneventful(decision: Decision) -> bool:
+    """Storage never heard of before and nothing wrong with it, or nothing published: no news."""
+    answer = decision.answer
+    if not isinstance(answer, Hold):
+        return False
+    silent = answer.reason is Reason.NOT_ENOUGH_DATA and not decision.demand.known_minutes
+    return silent or answer.reason is Reason.NO_PRESSURE

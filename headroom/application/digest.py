@@ -1,0 +1,215 @@
+"""The one message a day: claimed in the ledger, read from the record within bounds, sent once.
+
+However large the fleet, a day is a fixed number of queries of indexes, at most MOST_COUNTED
+records of each kind counted and at most MOST_READ decisions read whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from itertools import islice
+
+from headroom.domain.decision import Act, Decision
+from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
+from headroom.domain.reports import (
+    Change,
+    Counts,
+    DailyDigest,
+    DigestCursor,
+    PendingApproval,
+    RateWindow,
+    RecordCount,
+    after_digest,
+    parse_rate_window,
+)
+from headroom.domain.reports import daily_digest as days
+from headroom.domain.reports import text_of as ration_text
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.state import RecordSummary, Step, in_force
+from headroom.ports import ReadFailed, Reporting
+
+NOTE = "day"
+RATION = "messages"
+MOST_COUNTED = 5_000
+MOST_READ = 100
+LISTED = 10
+LONGEST_WAIT = timedelta(days=8)
+"""A request for approval is older than that nowhere."""
+WHILE_UNREADABLE = TimeOfDay(hour=7, minute=0)
+"""When the day is told while the policy, which says when, cannot be read."""
+ENDED_REQUESTS = (Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE)
+
+
+def send_digest(
+    telling: Reporting, now: datetime, *, account_id: str, region: str
+) -> DailyDigest | None:
+    """Tell the day if it is time and nobody did; the day that was told, None when none was.
+
+    A day on which nothing happened and nothing is stuck is not told. Raises what sending raises;
+    it is then tried again a minute later.
+    """
+    policy = telling.policies.current()
+    at = policy.digest if isinstance(policy, Policy) else WHILE_UNREADABLE
+    if at is None:
+        return None
+    mark = days.parse_digest_cursor(telling.notes.note(NOTE))
+    if mark.told is not None and days.due_digest_period(mark, at, now) is None:
+        return None
+    mine = telling.notes.amend(NOTE, lambda text: _claim(text, at, now))
+    if mine is None:
+        return None
+    told = mine.told
+    try:
+        span = days.due_digest_period(mine, at, now)
+        if span is None:
+            return None
+        day = build_digest(telling, now, span, account_id=account_id, region=region)
+        if not day.empty:
+            telling.announcer.report(day)
+        told = span[1]
+    finally:
+        ended = DigestCursor(told=told)
+        telling.notes.amend(NOTE, lambda _: (days.text_of(ended), None))
+    telling.notes.amend(RATION, lambda text: _off(text, day.withheld))
+    return None if day.empty else day
+
+
+def _claim(text: str, at: TimeOfDay, now: datetime) -> tuple[str, DigestCursor | None]:
+    """Whether this one tells the day; a deployment that never told one begins with the next."""
+    mark = days.begun(days.parse_digest_cursor(text), at, now)
+    mine = days.claimed(mark, now) if days.due_digest_period(mark, at, now) else None
+    return days.text_of(mine or mark), mine
+
+
+def _off(text: str, told: Counts) -> tuple[str, None]:
+    return ration_text(after_digest(_ration(text), told)), None
+
+
+def _ration(text: str) -> RateWindow:
+    try:
+        return parse_rate_window(text)
+    except (ValueError, TypeError, KeyError):
+        return RateWindow()
+
+
+def build_digest(
+    telling: Reporting, now: datetime, span: tuple[datetime, datetime], *, account_id: str,
+    region: str,
+) -> DailyDigest:  # fmt: skip
+    """What happened in (since, until], and what stands now; raises ReadFailed."""
+    since, until = span[0] + timedelta(microseconds=1), span[1]
+    policy, stop_state = telling.policies.current(), telling.switches.stop_state()
+    readable = isinstance(policy, Policy)
+    changed = _counted(telling, [Step.APPLIED], since, until)
+    ends = [g for step in days.VERIFIED for g in _glimpses(telling, step.value, since, until)]
+    held, held_more = _held(telling, since, until)
+    observed = _decisions(telling, held)
+    waits = _waiting(telling, now)
+    return DailyDigest(
+        account_id=account_id, region=region, since=span[0], until=until,
+        changes=_changes(telling, changed, days.ends(ends)), changed=changed,
+        ended=tuple(sorted(Counter(g.step.value for g in ends).items())),
+        unsuccessful=_counted(telling, days.WENT_WRONG, since, until),
+        escalated=_named(telling, ["escalate"], since, until),
+        observed=days.grouped(observed), observed_read=len(observed),
+        held=len(held), held_more=held_more,
+        awaiting=tuple(_awaited(telling, g) for g in waits[:LISTED]), awaiting_count=len(waits),
+        queued=len(telling.state_store.queue(days.MOST_QUEUED)),
+        pause=in_force(stop_state.account.pause, now), account_breaker=stop_state.account.breaker,
+        breakers=stop_state.breakers,
+        increase_usd=telling.state_store.resource_state(
+            _nothing(account_id, region), now
+        ).account_increase_usd,
+        limit_usd=policy.account_increase_usd if isinstance(policy, Policy) else None,
+        policy_unreadable=None if readable else _reason(policy),
+        withheld=_ration(telling.notes.note(RATION)).of_day,
+    )  # fmt: skip
+
+
+def _reason(policy: Policy | PolicyUnreadable) -> str | None:
+    return policy.reason if isinstance(policy, PolicyUnreadable) else None
+
+
+def _nothing(account_id: str, region: str) -> ResourceRef:
+    """A volume that is none: its standing tells the account's sum and nothing else."""
+    return ResourceRef(kind=Kind.EBS, account_id=account_id, region=region, resource_id="vol-0")
+
+
+def _glimpses(
+    telling: Reporting, outcome: str, since: datetime, until: datetime
+) -> list[RecordSummary]:
+    found = telling.record_summaries.record_summaries(since=since, until=until, outcome=outcome)
+    return list(islice(found, MOST_COUNTED))
+
+
+def _counted(
+    telling: Reporting, steps: Iterable[Step], since: datetime, until: datetime
+) -> RecordCount:
+    return _named(telling, [step.value for step in steps], since, until)
+
+
+def _named(
+    telling: Reporting, outcomes: Iterable[str], since: datetime, until: datetime
+) -> RecordCount:
+    """The newest records with any of these outcomes, and how many there are."""
+    each = [_glimpses(telling, outcome, since, until) for outcome in outcomes]
+    found = sorted((g for part in each for g in part), key=lambda g: g.at, reverse=True)
+    return RecordCount(
+        shown=tuple(found[:MOST_READ]),
+        count=len(found),
+        more=any(len(part) == MOST_COUNTED for part in each),
+    )
+
+
+def _held(
+    telling: Reporting, since: datetime, until: datetime
+) -> tuple[tuple[RecordSummary, ...], bool]:
+    """The newest hold of each volume whose summary names a plan, and whether there are more."""
+    every = _glimpses(telling, "hold", since, until)
+    with_plan = (g for g in every if "would take" in g.summary)
+    return days.newest_per_resource(with_plan), len(every) == MOST_COUNTED
+
+
+def _decisions(telling: Reporting, record_summaries: Sequence[RecordSummary]) -> list[Decision]:
+    """The decisions of the newest of these records; what cannot be read is left out."""
+    found = (_decision(telling, g.decision_id) for g in record_summaries[:MOST_READ])
+    return [decision for decision in found if decision is not None]
+
+
+def _decision(telling: Reporting, decision_id: str) -> Decision | None:
+    with suppress(LookupError, ReadFailed):
+        return telling.ledger.decision(decision_id)
+    return None
+
+
+def _changes(
+    telling: Reporting, changed: RecordCount, ends: Mapping[str, Step]
+) -> tuple[Change, ...]:
+    found = (
+        days.change_of(decision, ends.get(decision.decision_id))
+        for decision in _decisions(telling, changed.shown)
+    )
+    return tuple(change for change in found if change is not None)
+
+
+def _waiting(telling: Reporting, now: datetime) -> list[RecordSummary]:
+    """Requests that wait for a person, the newest first."""
+    since = now - LONGEST_WAIT
+    over = {
+        g.decision_id for step in ENDED_REQUESTS for g in _glimpses(telling, step.value, since, now)
+    }
+    asked = _glimpses(telling, Step.AWAITING.value, since, now)
+    return [g for g in asked if g.decision_id not in over]
+
+
+def _awaited(telling: Reporting, record_summary: RecordSummary) -> PendingApproval:
+    decision = _decision(telling, record_summary.decision_id)
+    answer = None if decision is None else decision.answer
+    return PendingApproval(
+        decision_id=record_summary.decision_id,
+        summary=record_summary.summary if decision is None else decision.summary,
+        expires=answer.expires if isinstance(answer, Act) else None,
+    )

@@ -1,0 +1,179 @@
+"""From a decision to act to an outcome: durable intent first, then the only write to storage."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from headroom.application.breakers import notify_if_opened
+from headroom.domain.decision import Act, Decision
+from headroom.domain.ledger import WHY
+from headroom.domain.resources import ResourceRef
+from headroom.domain.state import (
+    BY_HEADROOM,
+    NOT_SENT,
+    ROLLBACK,
+    WINDOW,
+    AlreadyThere,
+    Applied,
+    KnownModification,
+    Outcome,
+    Refusal,
+    Refused,
+    Stale,
+    Step,
+    Unknown,
+)
+from headroom.ports import IllegalStep, Intent, NotIntended, Ports
+
+LEASE = timedelta(minutes=20)
+"""Longer than any function may run: after it, whoever held the lease is gone."""
+VERIFY_AFTER = timedelta(minutes=10)
+RESOLVE_AFTER = timedelta(minutes=2)
+WITHDRAWN_DUE = timedelta(minutes=5)
+"""When a volume is looked at again of which a change was withdrawn."""
+ENDS_APPROVAL = frozenset({"unapproved", "budget", "moved"})
+"""Why an approved change is withdrawn when it cannot be intended; all else clears by itself."""
+RETRY = {
+    Refusal.SLOTS: timedelta(hours=1),
+    Refusal.IN_FLIGHT: timedelta(minutes=15),
+    Refusal.THROTTLED: timedelta(minutes=2),
+    Refusal.REGION_QUOTA: timedelta(hours=1),
+    Refusal.OTHER: timedelta(minutes=15),
+    Refusal.GATE: timedelta(hours=24),
+}
+"""When a refused need is looked at again; anything else waits for a person or six hours."""
+RETRY_OTHERWISE = timedelta(hours=6)
+NO_PLACE = timedelta(minutes=1)
+"""Others took the last place meanwhile: the next look sees that, and the volume queues."""
+TOLD = frozenset(
+    {
+        Refusal.DENIED, Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.REGION_QUOTA, Refusal.OTHER,
+        Refusal.GATE,
+    }
+)  # fmt: skip
+"""Refusals that a person should hear of: time alone does not clear them, or takes weeks to."""
+
+
+def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
+    """Make the intent durable, change the volume, record the outcome."""
+    ref = decision.observation.volume.ref
+    intent = ports.ledger.intend(decision, lease_until=now + LEASE, now=now)
+    if isinstance(intent, NotIntended):
+        _withdraw(ports, decision, intent, now)
+        return
+    change = decision.observation.modification
+    outcome = ports.storage.apply(
+        ref,
+        expected=act.plan.origin,
+        seen=None if change is None else change.started_at,
+        target=act.plan.target,
+    )
+    save_outcome(ports, decision, outcome, intent, now)
+
+
+def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:
+    if refusal.why == "exists":  # the same decision was delivered twice: it is being done already
+        return
+    approved = isinstance(decision.answer, Act) and decision.answer.approval is not None
+    if approved and refusal.why not in ENDS_APPROVAL:  # it is tried again until the request expires
+        ref = decision.observation.volume.ref
+        soon = NO_PLACE if refusal.why == WHY else WITHDRAWN_DUE
+        ports.state_store.reconciled(ref, at=now, due_at=now + soon)
+        return
+    summary = f"withdrawn before acting: {refusal.detail}"
+    with suppress(IllegalStep):  # a later decision may have withdrawn it already
+        ports.ledger.append(
+            decision.decision_id,
+            Step.WITHDRAWN,
+            ref=decision.observation.volume.ref,
+            at=now,
+            summary=summary,
+            body={"why": refusal.why, "detail": refusal.detail},
+            fencing=None,
+            due_at=now + (NO_PLACE if refusal.why == WHY else WITHDRAWN_DUE),
+        )
+        if approved:
+            ports.notifier.tell(decision, Step.WITHDRAWN, summary)  # somebody approved it
+
+
+def save_outcome(
+    ports: Ports, decision: Decision, outcome: Outcome, intent: Intent, now: datetime, *,
+    quietly: bool = False,
+) -> None:  # fmt: skip
+    """Append what became of the intent and when to look again; tell, unless a whole set is told."""
+    ref = decision.observation.volume.ref
+    step, summary, due_at = _told(outcome, ref, now)
+    if isinstance(outcome, Refused) and outcome.refusal is Refusal.SLOTS:
+        due_at = _learn_full(ports, decision, ref, outcome, now)
+        summary += f"; no slot before {due_at:%Y-%m-%d %H:%M} UTC"
+    ports.ledger.append(
+        decision.decision_id,
+        step,
+        ref=ref,
+        at=now,
+        summary=summary,
+        body={"outcome": outcome},
+        fencing=intent.fencing,
+        due_at=due_at,
+    )
+    if isinstance(outcome, Applied):
+        mine = known(decision, outcome.started_at)
+        ports.state_store.save_modifications(ref, [mine], now=now)
+    if not quietly and is_notified(decision, outcome):
+        ports.notifier.tell(decision, step, summary)
+    notify_if_opened(ports, decision, step, now)
+
+
+def is_notified(decision: Decision, outcome: Outcome) -> bool:
+    """Whether people are told of an outcome: of a refusal once, and if time does not clear it."""
+    if isinstance(outcome, Refused):
+        told = outcome.cause in decision.resource_state.escalated_causes
+        return outcome.refusal in TOLD and not told
+    return isinstance(outcome, Applied | Unknown)
+
+
+def known(decision: Decision, started_at: datetime) -> KnownModification:
+    """Our own modification, as the ledger remembers it."""
+    answer = decision.answer
+    plan = answer.plan if isinstance(answer, Act) else None
+    return KnownModification(
+        started_at=started_at, by=BY_HEADROOM if decision.rollback_of is None else ROLLBACK,
+        origin=None if plan is None else plan.origin,
+        target=None if plan is None else plan.target,
+    )  # fmt: skip
+
+
+def _told(outcome: Outcome, ref: ResourceRef, now: datetime) -> tuple[Step, str, datetime]:
+    match outcome:
+        case Applied(detail=detail):
+            said = f"AWS accepted the change; {detail}" if detail else "AWS accepted the change"
+            return Step.APPLIED, said, now + VERIFY_AFTER
+        case AlreadyThere():
+            return Step.ALREADY_THERE, f"the {ref.noun} already had the target", now + VERIFY_AFTER
+        case Stale(detail=detail):
+            return Step.STALE, f"not sent: {detail}", now + timedelta(minutes=1)
+        case Refused(refusal=refusal, code=code, message=message):
+            summary = f"AWS refused ({code}): {message}"
+            if code == NOT_SENT:
+                summary = f"not sent: {message}"
+            return Step.REFUSED, summary, now + RETRY.get(refusal, RETRY_OTHERWISE)
+        case Unknown(detail=detail):
+            return Step.UNKNOWN, f"no clear answer: {detail}", now + RESOLVE_AFTER
+
+
+def _learn_full(
+    ports: Ports, decision: Decision, ref: ResourceRef, outcome: Refused, now: datetime
+) -> datetime:
+    """When a slot frees: the instant AWS names, else 24 h after the latest start there is.
+
+    At least an hour away either way, so that AWS is asked no more than once an hour.
+    """
+    change = decision.observation.modification
+    latest = now if change is None else change.started_at
+    named = outcome.retry_at
+    if named is not None and not now < named <= now + WINDOW:
+        named = None  # no slot is ever further away than that: the instant means something else
+    full_until = named or latest + WINDOW
+    ports.state_store.save_modifications(ref, [], now=now, full_until=full_until)
+    return max(full_until, now + RETRY[Refusal.SLOTS])

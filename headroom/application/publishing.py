@@ -1,0 +1,167 @@
+"""The record told to others: every new record to the bus, what people switched to people.
+
+At least once: what was told is noted after it was told, and a function that dies between tells
+some of it again. One function at a time does it, by a lease in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
+
+from headroom.domain.decision import Decision
+from headroom.domain.ledger import (
+    PublishingCursor,
+    claimed,
+    key_of,
+    parse_publishing_cursor,
+    settled,
+    text_of,
+)
+from headroom.domain.state import Record, RecordSummary, Step
+from headroom.ports import Delivery, ReadFailed, Recorded, Reporting
+
+NOTE = "tail"
+BATCH_LIMIT = 500
+"""Records told by one run at most; the next run goes on."""
+BATCH = 10
+RESERVE_S = 20.0
+"""Seconds of a function's time kept for noting what was told."""
+IDLE = timedelta(minutes=30)
+"""How often the cursor is moved on when there is no news, so that little is read again."""
+GIVE_UP = timedelta(hours=6)
+"""How old a record that the bus keeps refusing gets before it is left out."""
+SWITCHED = frozenset({Step.PAUSED, Step.RESUMED, Step.BREAKER_CLOSED})
+"""What people switch themselves, with their own rights: told here, because nobody else does."""
+SILENT = frozenset({Step.REJECTED_SIGNAL})
+"""Recorded, counted and alarmed, but about no resource."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PublishedRecords:
+    """What one run told; `refused` are still tried again, `given_up` are not."""
+
+    published: int = 0
+    announced: int = 0
+    refused: int = 0
+    abandoned: int = 0
+    undone: datetime | None = None
+    """The instant of the first record that was not told, None when all were."""
+    keys: list[tuple[datetime, str]] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)
+
+    def leave(self, at: datetime) -> None:
+        """A record was not told."""
+        self.undone = at if self.undone is None else min(self.undone, at)
+
+
+def publish_records(
+    telling: Reporting,
+    now: datetime,
+    *,
+    time_left: Callable[[], float] = lambda: float("inf"),
+) -> PublishedRecords:
+    """Tell what is new in the record since the last time; raises ReadFailed."""
+    run = PublishedRecords()
+    tail = parse_publishing_cursor(telling.notes.note(NOTE))
+    news = _news(telling, tail, now)
+    if not news and tail.cursor is not None and now - tail.cursor < IDLE:
+        return run
+    full = len(news) == BATCH_LIMIT
+    mine = telling.notes.amend(NOTE, lambda text: _claim(text, now))
+    if mine is None:
+        return run  # another function is at it
+    news = [
+        record_summary for record_summary in news if not mine.has_published(_key(record_summary))
+    ]
+    try:
+        _tell(telling, mine, news, run, now, time_left)
+        if full and news:
+            run.leave(news[-1].at)  # there may be more at that very instant
+    except Exception:
+        for record_summary in news:
+            if (record_summary.at, _key(record_summary)) not in run.keys:
+                run.leave(record_summary.at)
+        raise
+    finally:
+        telling.notes.amend(
+            NOTE, lambda text: (text_of(_settle(parse_publishing_cursor(text), run, now)), None)
+        )
+    return run
+
+
+def _news(telling: Reporting, tail: PublishingCursor, now: datetime) -> list[RecordSummary]:
+    """Records not told yet, oldest first, at most AT_ONCE."""
+    known = {key for _, key in tail.published}
+    found = telling.record_summaries.record_summaries(
+        since=tail.since(now), until=now, oldest_first=True
+    )
+    new = (g for g in found if g.step not in SILENT and _key(g) not in known)
+    return list(islice(new, BATCH_LIMIT))
+
+
+def _tell(
+    telling: Reporting, tail: PublishingCursor, news: Sequence[RecordSummary], run: PublishedRecords, now: datetime,
+    time_left: Callable[[], float],
+) -> None:  # fmt: skip
+    heard = set(tail.announced)
+    stuck = False
+    for batch in _batches(news):
+        if stuck or time_left() < RESERVE_S:
+            run.leave(batch[0].at)
+            return
+        records = telling.record_summaries.records([(g.decision_id, g.sequence) for g in batch])
+        for record in records:
+            key = key_of(record.decision_id, record.sequence)
+            if record.step in SWITCHED and key not in heard:
+                telling.announcer.announce(record)
+                run.announced += 1
+                run.heard.append(key)
+        recorded = [Recorded(record=r, decision=_decision(telling, r)) for r in records]
+        stuck = _note(run, records, telling.events.publish(recorded), now)
+
+
+def _note(
+    run: PublishedRecords, records: Sequence[Record], deliveries: Sequence[Delivery], now: datetime
+) -> bool:
+    """Count what became of a batch; whether the bus takes nothing at all."""
+    for record, delivery in zip(records, deliveries, strict=True):
+        if delivery is Delivery.REFUSED and record.at < now - GIVE_UP:
+            run.abandoned += 1
+        elif delivery is not Delivery.ACCEPTED:
+            run.refused += 1
+            run.leave(record.at)
+            continue
+        else:
+            run.published += 1
+        run.keys.append((record.at, key_of(record.decision_id, record.sequence)))
+    return Delivery.UNSENT in deliveries
+
+
+def _decision(telling: Reporting, record: Record) -> Decision | None:
+    """The decision that a later record of its chain belongs to; None where it cannot be had."""
+    if record.step is Step.DECIDED or record.sequence == 0:
+        return None
+    with suppress(LookupError, ReadFailed):
+        return telling.ledger.decision(record.decision_id)
+    return None
+
+
+def _claim(text: str, now: datetime) -> tuple[str, PublishingCursor | None]:
+    mine = claimed(parse_publishing_cursor(text), now)
+    return (text, None) if mine is None else (text_of(mine), mine)
+
+
+def _settle(tail: PublishingCursor, run: PublishedRecords, now: datetime) -> PublishingCursor:
+    return settled(tail, published=run.keys, announced=run.heard, undone=run.undone, now=now)
+
+
+def _key(record_summary: RecordSummary) -> str:
+    return key_of(record_summary.decision_id, record_summary.sequence)
+
+
+def _batches(news: Sequence[RecordSummary]) -> Iterator[Sequence[RecordSummary]]:
+    return (news[start : start + BATCH] for start in range(0, len(news), BATCH))

@@ -1,0 +1,231 @@
+"""`headroom budget`: what the account's budget is taken up by, and whether the sum is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+import typer
+
+from headroom.adapters.ebs import volumes_by_id
+from headroom.adapters.ledger import read_budget
+from headroom.adapters.parameters import ParameterPolicies
+from headroom.cli.sources import records as source
+from headroom.cli.sources.account import Account
+from headroom.cli.sources.deployment import (
+    Deployment,
+    LocalOption,
+    RegionOption,
+    StackOption,
+    deployment,
+)
+from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.storage import databases_of
+from headroom.cli.terminal.output import emit, err, money, out, table, utc
+from headroom.cli.terminal.problems import FAILED, OK, Problem
+from headroom.domain.catalog import PriceTable
+from headroom.domain.ledger import Budget, Holding
+from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
+from headroom.domain.resources import Kind, PriceUnknown, Volume
+from headroom.domain.state import micro_usd
+from headroom.ports import ReadFailed
+from headroom.settings import POLICY_PARAMETER
+
+COLUMNS = (
+    "storage", "counts", "in force", "reserved", "limit", "at enrolment", "now", "since", "decision",
+)  # fmt: skip
+ENDED = "gone"
+"""Said instead of a price of what EC2 or RDS does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetView:
+    """A budget with what the policy, EC2, RDS and the price list say of it."""
+
+    place: Deployment
+    budget: Budget
+    policy: Policy | PolicyUnreadable
+    volumes: Mapping[Kind, Mapping[str, Volume]]
+    """By kind and id; a kind that could not be asked about is missing."""
+    prices: PriceTable | None
+
+    @property
+    def limit_usd(self) -> Decimal | None:
+        """The account's limit; None while the policy cannot be read: then nothing is bought."""
+        policy = self.policy
+        return None if isinstance(policy, PolicyUnreadable) else policy.account_increase_usd
+
+    def now_usd(self, holding: Holding) -> Decimal | str | None:
+        """The monthly price of the storage as it is, `gone`, or None where that is not known."""
+        known = self.volumes.get(holding.ref.kind)
+        if known is None:
+            return None
+        volume = known.get(holding.ref.resource_id)
+        if volume is None:
+            return ENDED
+        try:
+            return None if self.prices is None else self.prices.monthly(volume.configuration)
+        except PriceUnknown:
+            return None
+
+    def resource_limit_usd(self, holding: Holding) -> Decimal | None:
+        """What the policy and the volume's tags allow it; None where they are not known."""
+        volume = self.volumes.get(holding.ref.kind, {}).get(holding.ref.resource_id)
+        if volume is None or isinstance(self.policy, PolicyUnreadable):
+            return None
+        return limits_for(self.policy, volume).limits.price_increase_usd
+
+
+def budget(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """Show which volumes take up the account's budget for price increases, the dearest first.
+
+    Reads the whole state table, and checks that the account's sum is that of its volumes; exit
+    code 1 when it is not.
+    """
+    shown = _read(deployment(region, profile, endpoint_url, stack, local))
+    if as_json:
+        emit(as_object(shown))
+    else:
+        _print(shown)
+    return FAILED if shown.budget.drift_usd else OK
+
+
+def _read(here: Deployment) -> BudgetView:
+    where = here.account
+    try:
+        found = read_budget(
+            where.client("dynamodb"), table=here.state_table, account_id=where.account_id,
+            region=where.region,
+        )  # fmt: skip
+    except ReadFailed as problem:
+        raise Problem(f"The budget cannot be read: {problem}") from None
+    policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
+    volumes = {}
+    for kind, ask in ((Kind.EBS, _volumes), (Kind.RDS, _databases)):
+        wanted = {h.ref.resource_id for h in found.holdings if h.ref.kind is kind}
+        try:
+            volumes[kind] = ask(where, wanted) if wanted else {}
+        except ReadFailed as problem:
+            err().print(f"Without prices of today: {problem}", markup=False, style="dim")
+    try:
+        prices = where.prices.table(where.region)
+    except PriceUnknown:
+        prices = None
+    return BudgetView(
+        place=here, budget=found, policy=policies.current(), volumes=volumes, prices=prices
+    )
+
+
+def _volumes(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
+    return volumes_by_id(where.ec2, wanted, account_id=where.account_id, region=where.region)
+
+
+def _databases(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
+    """Databases by id; RDS tells of many at once only when asked for all."""
+    everything = (view.volume for view in databases_of(where).fleet())
+    return {each.ref.resource_id: each for each in everything if each.ref.resource_id in wanted}
+
+
+def as_object(shown: BudgetView) -> dict[str, Any]:
+    """One JSON object; money in USD a month."""
+    found, limit = shown.budget, shown.limit_usd
+    return {
+        "account": shown.place.account.account_id,
+        "region": shown.place.account.region,
+        "at": shown.place.account.now.isoformat(),
+        "limit_usd": _number(limit),
+        "increase_usd": _number(found.sum_usd),
+        "left_usd": None if limit is None else _number(max(limit - found.sum_usd, Decimal(0))),
+        "sum_of_volumes_usd": _number(found.parts_usd),
+        "drift_usd": _number(found.drift_usd),
+        "enrolled_without_increase": found.free,
+        "volumes": [_holding(shown, each) for each in found.holdings],
+    }
+
+
+def _holding(shown: BudgetView, holding: Holding) -> dict[str, Any]:
+    now = shown.now_usd(holding)
+    return {
+        "resource": holding.ref.arn,
+        "enrolment_usd": _number(holding.enrolment_usd),
+        "now_usd": None if isinstance(now, str) else _number(now),
+        "exists": None if holding.ref.kind not in shown.volumes else not isinstance(now, str),
+        "counted_usd": _number(holding.counted_usd),
+        "in_force_usd": _number(holding.in_force_usd),
+        "reserved_usd": _number(holding.reserved_usd),
+        "limit_usd": _number(shown.resource_limit_usd(holding)),
+        "since": None if holding.since is None else holding.since.isoformat(),
+        "decision_id": holding.decision_id,
+    }
+
+
+def _number(amount: Decimal | None) -> float | None:
+    return None if amount is None else float(amount)
+
+
+def _print(shown: BudgetView) -> None:
+    found, limit = shown.budget, shown.limit_usd
+    if found.holdings:
+        rows = [_row(shown, each) for each in found.holdings]
+        out().print(table("Increases, in USD a month", COLUMNS, rows))
+    total = money(found.sum_usd)
+    if limit is None:
+        line = f"{total} a month taken up; the policy cannot be read, so nothing is changed at all"
+    elif found.sum_usd > limit:
+        line = (
+            f"{total} of {money(limit)} a month taken up: {money(found.sum_usd - limit)} above the "
+            "limit, so nothing that costs more is changed until enough is given back"
+        )
+    else:
+        left = money(limit - found.sum_usd)
+        line = f"{total} of {money(limit)} a month taken up, {left} left"
+    _say(f"{line} ({shown.place.place}).")
+    volumes = "volume takes" if found.free == 1 else "volumes take"
+    _say(f"{found.free} more enrolled {volumes} up nothing.")
+    if found.drift_usd:
+        _say(sum_drift(shown))
+
+
+def sum_drift(shown: BudgetView) -> str:
+    """What it means that the account's sum is not that of its volumes, and how to put it right."""
+    found = shown.budget
+    more = "more" if found.drift_usd > 0 else "less"
+    effect = (
+        "less than the limit is used"
+        if found.drift_usd > 0
+        else "as much may be spent above the limit"
+    )
+    return (
+        f"WRONG: the account's sum is ${abs(found.drift_usd):f} a month {more} than its volumes "
+        f"take up, so {effect}. Headroom writes both in one transaction, so somebody changed the "
+        "table by hand or restored a part of it. `headroom pause`, ask again, and set "
+        f"`account_increase_micro_usd` of the item `budget` to {micro_usd(found.parts_usd)}."
+    )
+
+
+def _row(shown: BudgetView, holding: Holding) -> tuple[str, ...]:
+    now, limit = shown.now_usd(holding), shown.resource_limit_usd(holding)
+    return (
+        holding.ref.resource_id,
+        money(holding.counted_usd),
+        money(holding.in_force_usd),
+        money(holding.reserved_usd),
+        "?" if limit is None else money(limit),
+        "?" if holding.enrolment_usd is None else money(holding.enrolment_usd),
+        now if isinstance(now, str) else "?" if now is None else money(now),
+        "?" if holding.since is None else utc(holding.since),
+        holding.decision_id or "?",
+    )
+
+
+def _say(text: str) -> None:
+    out().print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,188 @@
+"""`headroom explain`: one decision as a person would tell it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headroom.cli.commands.audit import as_object
+from headroom.cli.sources import records as places
+from headroom.cli.sources.records import Where
+from headroom.cli.terminal.names import short
+from headroom.cli.terminal.output import emit, money, out, utc
+from headroom.cli.terminal.problems import FAILED, OK, BadRequest
+from headroom.cli.views import cluster as cluster_told
+from headroom.cli.views import decision as telling
+from headroom.cli.views import volume as described
+from headroom.cli.views.decision import DecisionStory
+from headroom.domain.decision import Act, Decision, Escalate
+from headroom.domain.policy import FRIENDLY, EffectiveLimits, written
+from headroom.domain.reports import handoff_text
+from headroom.domain.state import Step, broken_link
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WOKEN = {"alarm": "an alarm", "event": "an event", "sweep": "the sweep",
+          "due": "the sweep, because a look was due", "person": "a person"}  # fmt: skip
+
+
+def explain(
+    decision_id: Annotated[
+        str, typer.Argument(help="Id of the decision (in a file, its start will do).")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    file: places.FileOption = None,
+    endpoint_url: places.EndpointOption = None,
+    region: places.RegionOption = None,
+    profile: places.ProfileOption = None,
+    stack: places.StackOption = None,
+    records_table: places.TableOption = None,
+    local: places.LocalOption = False,
+) -> int:
+    """Tell one decision: what was seen, considered, said, done, and whether it worked."""
+    where = Where(
+        file=file, endpoint_url=endpoint_url, region=region, profile=profile, stack=stack,
+        records_table=records_table, local=local,
+    )  # fmt: skip
+    opened = places.source(where)
+    chain = opened.records.chain(decision_id)
+    if not chain:
+        raise BadRequest(f"There is no decision {decision_id} in {opened.name}.")
+    broken = broken_link(chain)
+    if chain[0].step is not Step.DECIDED:
+        rejected = chain[0].step is Step.REJECTED_SIGNAL
+        what = "An event nobody understood: " if rejected else ""
+        if as_json:
+            emit({"decision_id": decision_id, "chain": [as_object(r) for r in chain]})
+        else:
+            out().print(f"{utc(chain[0].at)} {what}{chain[0].summary}", markup=False)
+        return OK if broken is None else FAILED
+    story = telling.told(chain)
+    if as_json:
+        emit(_object(story, whole=broken is None))
+    else:
+        _tell(story, out())
+        if broken is None:
+            out().print(f"\nRecord: {len(chain)} links, every hash matches the one before it.")
+    if broken is not None:
+        out().print(f"\nRecord: BROKEN at link {broken.sequence}; it was changed or is torn.")
+        return FAILED
+    return OK
+
+
+def _tell(story: DecisionStory, console: Console) -> None:
+    decision = story.decision
+    volume, answer = decision.observation.volume, decision.answer
+    console.print(f"[bold]{telling.kind(decision).upper()}[/] {short(volume.ref.arn)} "
+                  f"at {utc(decision.at)}, woken by {_WOKEN.get(decision.trigger, decision.trigger)}")  # fmt: skip
+    console.print(decision.summary, markup=False)
+    if decision.cluster is None:
+        console.print(described.was(volume), markup=False)
+    about = described.lines(decision.observation)
+    if about:
+        _part(console, "The database", about)
+    _part(console, "What was seen", (telling.seen(decision),))
+    if decision.space is not None:
+        _part(console, "Free space", described.space_lines(decision.space))
+    if decision.cluster is not None:
+        _part(console, "Its bill on both sides", cluster_told.lines(decision.cluster))
+    _part(console, "What was considered", telling.considered(decision) or ("nothing",))
+    said = telling.guardrails(decision)
+    _part(console, "What the guardrails said", said or ("there was no plan to judge",))
+    limits = decision.effective
+    _part(console, "Under which policy", (
+        f"version {decision.policy_version}, mode {limits.limits.mode.value} (from "
+        f"{limits.mode_from}), prices from {decision.price_source}", *_limits(limits),
+    ))  # fmt: skip
+    _part(console, "What was done", _done(story))
+    if isinstance(answer, Escalate):
+        _part(console, "What you can do", (answer.cause, answer.remedy))
+    _part(console, "What it costs", (_cost(story),))
+    _set(console, decision)
+    handed = handoff_text(decision)
+    if handed:
+        _part(console, "What to write back", tuple(handed.splitlines()))
+
+
+def _set(console: Console, decision: Decision) -> None:
+    group = decision.group
+    if group is None:
+        return
+    lines = [
+        f"{member.volume_id}: {member.configuration}"
+        + (f" (decision {member.decision_id})" if member.decision_id else "")
+        for member in group.members
+    ]
+    becomes = f": all become {group.shared}" if group.shared else ""
+    _part(console, "Its striped set", (f"{group.name}{becomes}", *lines))
+
+
+def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
+    """Limits that are not the policy's defaults and where from, and what tags did not get."""
+    origins = dict(effective.origins)
+    own = tuple(
+        f"{name} {written(name, getattr(effective.limits, setting.name))} (from "
+        f"{origins[setting.name]})"
+        for name, setting in FRIENDLY.items()
+        if name != "mode" and setting.name in origins
+    )
+    problem = () if effective.problem is None else (f"not followed: {effective.problem}",)
+    return (*own, *effective.notes, *problem)
+
+
+def _part(console: Console, title: str, lines: tuple[str, ...]) -> None:
+    console.print(f"\n[bold]{title}[/]")
+    for line in lines:
+        console.print(f"  {line}", markup=False)
+
+
+def _done(story: DecisionStory) -> tuple[str, ...]:
+    first = f"{telling.kind(story.decision)}: {telling.change(story.decision)}"
+    if len(story.chain) == 1:
+        return (first, telling.result(story))
+    return (first, *(f"{utc(r.at)} {r.step.value}: {r.summary}" for r in story.chain[1:]))
+
+
+def _cost(story: DecisionStory) -> str:
+    plan = telling.chosen(story.decision)
+    if plan is None:
+        return "nothing"
+    before = plan.monthly_usd - plan.price_change_usd
+    line = f"{money(before)} -> {money(plan.monthly_usd)} a month ({telling.change_of_price(plan)})"
+    return line if isinstance(story.decision.answer, Act) else f"nothing; it would be {line}"
+
+
+def _object(story: DecisionStory, *, whole: bool) -> dict[str, object]:
+    decision = story.decision
+    return {
+        "decision_id": decision.decision_id,
+        "at": decision.at.isoformat(),
+        "resource": decision.observation.volume.ref.arn,
+        "answer": telling.kind(decision),
+        "database": described.as_object(decision.observation),
+        "free_space": described.space_object(decision.space),
+        "summary": decision.summary,
+        "seen": telling.seen(decision),
+        "considered": list(telling.considered(decision)),
+        "guardrails": list(telling.guardrails(decision)),
+        "policy_version": decision.policy_version,
+        "change": telling.change(decision),
+        "price_change": telling.price(decision),
+        "result": telling.result(story),
+        "group": None
+        if decision.group is None
+        else {
+            "name": decision.group.name,
+            "shared": decision.group.shared,
+            "members": {m.volume_id: m.decision_id or None for m in decision.group.members},
+        },
+        "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
+        "write_back": [
+            {"language": part.language, "where": part.where, "text": part.text}
+            for part in decision.write_back
+        ],
+        "chain_whole": whole,
+        "chain": [as_object(record) for record in story.chain],
+    }

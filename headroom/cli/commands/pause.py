@@ -1,0 +1,167 @@
+"""`headroom pause`, `resume` and `breaker`: stopping every act, and letting it go on.
+
+They write to the deployment's own tables with the rights of whoever asks, and never touch storage.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from headroom.cli.sources import records as source
+from headroom.cli.sources.deployment import (
+    JsonOption,
+    LocalOption,
+    ReasonOption,
+    RegionOption,
+    StackOption,
+    deployment,
+    normalized_reason,
+    say,
+    stops_of,
+    written,
+)
+from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.terminal.names import short
+from headroom.cli.terminal.output import emit, out
+from headroom.cli.terminal.problems import FAILED, OK, BadRequest
+from headroom.cli.views.breakers import as_object, breaker_object, broken, until_of
+from headroom.domain.state import INDEFINITE, in_force
+
+LONGEST = timedelta(days=90)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def pause(
+    duration: Annotated[
+        str | None, typer.Option("--for", help="How long (30m, 2h, 7d); without end otherwise.")
+    ] = None,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """Stop every change in an account and Region, from this instant on.
+
+    What AWS is doing already goes on and is verified; looks and records go on.
+    """
+    span, reason = None if duration is None else _span(duration), normalized_reason(reason)
+    here = deployment(region, profile, endpoint_url, stack, local)
+    now = here.account.now
+    until = None if span is None else now + span
+    written(lambda: here.ledger.pause(until, at=now, who=here.account.caller, reason=reason))
+    stop_state = stops_of(here)
+    if as_json:
+        emit(as_object(stop_state, now))
+    else:
+        out().print(
+            f"Paused: nothing is changed in {here.place} {until_of(until or INDEFINITE)}.",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+    return OK
+
+
+def resume(
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """End a pause, and close the account's breaker if it is open; breakers of volumes stay open.
+
+    The fleet is scanned with the next sweep, within a minute.
+    """
+    reason = normalized_reason(reason)
+    here = deployment(region, profile, endpoint_url, stack, local)
+    now, who = here.account.now, here.account.caller
+    before = stops_of(here)
+    was_paused = in_force(before.account.pause, now) is not None
+    if before.account.pause is not None:
+        written(lambda: here.ledger.resume(at=now, who=who, reason=reason))
+    if before.account.breaker is not None:
+        written(lambda: here.ledger.close_breaker(None, at=now, who=who, reason=reason))
+    stop_state = stops_of(here)
+    if as_json:
+        emit(as_object(stop_state, now))
+        return OK
+    stopped = was_paused or before.account.breaker is not None
+    told = "Resumed: changes go on" if stopped else "Nothing was stopped: changes go on"
+    say(f"{told} in {here.place}.")
+    for breaker in stop_state.breakers:
+        say(f"Still left alone: {broken(breaker)}")
+    return OK
+
+
+def breakers(
+    as_json: JsonOption = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """List what repeated failures stopped, the oldest first; exit code 1 when there is any."""
+    here = deployment(region, profile, endpoint_url, stack, local)
+    stop_state = stops_of(here)
+    found = [b for b in (stop_state.account.breaker, *stop_state.breakers) if b is not None]
+    if as_json:
+        emit([breaker_object(breaker) for breaker in found])
+    else:
+        for breaker in found:
+            say(broken(breaker))
+        if not found:
+            say(f"No breaker is open in {here.place}.")
+    return FAILED if found else OK
+
+
+def close(
+    volume: Annotated[
+        str | None,
+        typer.Argument(metavar="RESOURCE", help="Whose breaker is open: vol-ID, db:NAME."),
+    ] = None,
+    whole_account: Annotated[
+        bool, typer.Option("--account", help="Close the breaker of the whole account.")
+    ] = False,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """Let Headroom change a volume, a database or the whole account again after failures."""
+    if (volume is None) != whole_account:
+        raise BadRequest(
+            "Name a volume or database, or say --account for the breaker of the whole account."
+        )
+    reason = normalized_reason(reason)
+    here = deployment(region, profile, endpoint_url, stack, local)
+    ref = None if volume is None else here.ref(volume)
+    now, who = here.account.now, here.account.caller
+    closed = written(lambda: here.ledger.close_breaker(ref, at=now, who=who, reason=reason))
+    name = here.place if ref is None else short(ref.arn)
+    if as_json:
+        emit({"closed": closed, "resource": name})
+    elif closed:
+        say(f"Closed: {name} is changed again when it needs it.")
+    else:
+        say(f"The breaker of {name} was not open.")
+    return OK
+
+
+def _span(text: str) -> timedelta:
+    found = re.fullmatch(r"(\d{1,6})([mhd])", text)
+    span = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta(0)
+    if not timedelta(0) < span <= LONGEST:
+        raise BadRequest(f"--for {text!r} is no time to pause; write 30m, 2h or 7d, at most 90d.")
+    return span

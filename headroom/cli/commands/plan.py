@@ -1,0 +1,191 @@
+"""`headroom plan`: what Headroom would do about one resource now, and why; it only reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from headroom.adapters.errors import code_of
+from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.parameters import ManagerCalendars
+from headroom.adapters.prices import PriceStore, StoredPriceTable
+from headroom.application import DryRunResult, decide_dry_run
+from headroom.cli.policy.show import in_force
+from headroom.cli.sources import records as source
+from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.storage import clusters_of, metrics_of, storage_of
+from headroom.cli.terminal.names import named, short
+from headroom.cli.terminal.output import emit, out
+from headroom.cli.terminal.problems import OK, BadRequest, Problem
+from headroom.cli.views import plan as planned
+from headroom.domain.catalog import PriceTable
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import Decision
+from headroom.domain.planning import alternatives
+from headroom.domain.policy import Policy
+from headroom.domain.resources import PriceUnknown, ResourceRef
+from headroom.domain.state import Step
+from headroom.ports import Ports, ReadFailed, ResourceGone
+from headroom.proving.memory import InMemoryLedger
+
+MOST = 1_000_000
+NOT_DEPLOYED = (
+    "Headroom is not deployed here: nothing is known of earlier changes, budgets and requests"
+)
+
+
+def plan(
+    resource: Annotated[str, typer.Argument(help="vol-ID, db:NAME, cluster:NAME, or its ARN.")],
+    policy: Annotated[
+        Path | None, typer.Option(help="Policy file; without, the policy published there.")
+    ] = None,
+    iops: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Price every type for so many IOPS.")
+    ] = None,
+    mibps: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Price every type for so many MiB/s.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    region: Annotated[str | None, typer.Option(help="AWS Region of the resource.")] = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: Annotated[
+        str, typer.Option("--stack", help="CloudFormation stack that holds the tables.")
+    ] = DEFAULT_STACK,
+    local: Annotated[
+        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
+    ] = False,
+) -> int:
+    """Tell what Headroom would do about one volume or database now, and why. Changes nothing.
+
+    Reads what a look of the deployed functions reads, and decides as they do. Without a deployment
+    it takes --policy, and what only the tables would know counts as unknown.
+    """
+    where = account(
+        region=region, profile=profile, endpoint_url=endpoint_url, local=local, databases=True
+    )
+    ref = named(resource, account_id=where.account_id, region=where.region)
+    rules, name = in_force(where, policy)
+    tables = _tables(where, stack)
+    ports = _ports(where, rules, tables, cluster=ref.resource_id.startswith("cluster:"))
+    found = _foreseen(ports, ref, where.now)
+    decision = found.decision
+    remarks = found.remarks if tables is not None else (NOT_DEPLOYED, *found.remarks)
+    prices = _table(ports, where.region)
+    shown = planned.PlanView(
+        decision=decision, policy=name, remarks=remarks, need=(need := _need(decision, iops, mibps)),
+        alternatives=()
+        if decision.cluster is not None
+        else alternatives(
+            decision.observation.volume.configuration, iops=need[0], mibps=need[1], prices=prices,
+            valid=decision.observation.valid,
+        ),
+    )  # fmt: skip
+    if as_json:
+        emit(planned.as_object(shown))
+    else:
+        planned.show(shown, out())
+    return OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    records: str
+    state: str
+
+
+def _tables(where: Account, stack: str) -> _Tables | None:
+    """The deployment's tables; None where there is no such stack. Raises Problem."""
+    try:
+        found = where.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    except ClientError as problem:
+        if code_of(problem) == "ValidationError" and "does not exist" in str(problem):
+            if stack != DEFAULT_STACK:  # somebody named it: that it is not there is no answer
+                raise BadRequest(f"There is no stack {stack} in {where.region}.") from None
+            return None
+        raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
+    except BotoCoreError as problem:
+        raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
+    outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found[0].get("Outputs", [])}
+    if not {"RecordsTable", "StateTable"} <= outputs.keys():
+        raise Problem(f"Stack {stack} in {where.region} does not say where Headroom's tables are.")
+    return _Tables(records=outputs["RecordsTable"], state=outputs["StateTable"])
+
+
+def _ports(where: Account, rules: Policy, tables: _Tables | None, *, cluster: bool) -> Ports:
+    ledger: DynamoLedger | InMemoryLedger
+    if tables is None:
+        ledger, prices = InMemoryLedger(where.account_id, where.region), where.prices
+    else:
+        client = where.client("dynamodb")
+        ledger = DynamoLedger(
+            client, records_table=tables.records, state_table=tables.state,
+            account_id=where.account_id, region=where.region,
+        )  # fmt: skip
+        kept = PriceStore(client, table=tables.state, account_id=where.account_id)
+        prices = StoredPriceTable(kept, None, clock=lambda: where.now)
+    noted = ledger if isinstance(ledger, DynamoLedger) else None
+    listed = None if noted is not None or not cluster else where.price_list
+    clusters = clusters_of(where, noted=noted, price_list=listed)
+    return Ports(
+        storage=storage_of(where, noted=noted, clusters=clusters),
+        clusters=clusters,
+        metrics=metrics_of(where),
+        ledger=ledger,
+        state_store=ledger,
+        scan=ledger,
+        archive=ledger,
+        policies=_Policy(rules),
+        prices=prices,
+        notifier=_Nobody(),
+        calendars=ManagerCalendars(where.client("ssm")),
+    )
+
+
+class _Policy:
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def current(self) -> Policy:
+        return self._policy
+
+
+class _Nobody:
+    def tell(self, decision: Decision, step: Step, summary: str) -> None:
+        """Nobody is told of what was not done."""
+
+
+def _foreseen(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResult:
+    try:
+        return decide_dry_run(ports, ref, now)
+    except ResourceGone as gone:
+        raise BadRequest(f"Nothing can be planned for {short(ref.arn)}: {gone}.") from None
+    except ReadFailed as problem:
+        raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
+    except LookupError as problem:
+        raise Problem(f"The rollback that waits is not understood: {problem}") from None
+
+
+def _table(ports: Ports, region: str) -> PriceTable | None:
+    try:
+        return ports.prices.table(region)
+    except PriceUnknown:
+        return None
+
+
+def _need(decision: Decision, iops: int | None, mibps: int | None) -> tuple[float, float]:
+    """What every type is priced for: what was asked for, or what the load wants with its spare."""
+    demand, limits = decision.demand, decision.effective.limits
+    spare = 1 + limits.headroom_percent / 100
+    if iops is not None or mibps is not None:
+        return float(iops or 0), float(mibps or 0)
+    if not demand.known_minutes:  # nothing is known of it: as much as it sustains today
+        can = capability(decision.observation.volume.configuration)
+        return can.sustained_iops, can.sustained_mibps
+    return demand.iops.likely * spare, demand.mibps.likely * spare

@@ -1,0 +1,257 @@
+"""`headroom approvals`, `approve`, `reject` and `rollback`: what people are asked, and ask for.
+
+They write a record and a due time with the rights of whoever runs them; the deployed function looks
+within a minute, judges, and alone changes storage.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headroom.cli.sources import records as source
+from headroom.cli.sources.deployment import (
+    Deployment,
+    JsonOption,
+    LocalOption,
+    ReasonOption,
+    RegionOption,
+    StackOption,
+    deployment,
+    normalized_reason,
+    say,
+    written,
+)
+from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.storage import read_storage
+from headroom.cli.terminal.names import short
+from headroom.cli.terminal.output import emit, money, out, table, utc
+from headroom.cli.terminal.problems import OK, BadRequest, Problem
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
+from headroom.domain.decision import Act, Decision, reversal
+from headroom.domain.planning import Plan
+from headroom.domain.resources import Configuration, PriceUnknown
+from headroom.domain.state import ROLLBACK_TTL, WINDOW, Step
+from headroom.ports import AnswerRejected, ReadFailed, ResourceGone
+
+DecisionArgument = Annotated[
+    str, typer.Argument(metavar="DECISION", help="The decision's id, as the message names it.")
+]
+
+
+def approve(
+    decision: DecisionArgument,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """Agree to a change that waits for a person; it is judged again within a minute, then done.
+
+    Only this very change, for no more money, and not after the request expired.
+    """
+    here = deployment(region, profile, endpoint_url, stack, local)
+    return _answer(here, decision, Step.APPROVED, reason, as_json)
+
+
+def reject(
+    decision: DecisionArgument,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """Say no to a change that waits for a person; nothing like it is asked for 24 hours."""
+    here = deployment(region, profile, endpoint_url, stack, local)
+    return _answer(here, decision, Step.REJECTED, reason, as_json)
+
+
+def approvals(
+    as_json: JsonOption = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """List the changes that wait for a person, the first to expire first."""
+    here = deployment(region, profile, endpoint_url, stack, local)
+    try:
+        waiting = here.ledger.waiting(here.account.now)
+    except ReadFailed as problem:
+        raise Problem(f"What waits cannot be read: {problem}") from None
+    if as_json:
+        emit([_as_object(each) for each in waiting])
+    elif not waiting:
+        say(f"Nothing waits for a person in {here.place}.")
+    else:
+        rows = [_row(each) for each in waiting]
+        title = f"Waiting for a person in {here.place}"
+        columns = ("Expires", "What", "Change", "A month", "Why", "Decision")
+        out().print(table(title, columns, rows, lines=True))
+        say("`headroom approve DECISION` or `headroom reject DECISION` answers one.")
+    return OK
+
+
+def rollback(
+    decision: DecisionArgument,
+    reason: ReasonOption = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be set back.")
+    ] = False,
+    as_json: JsonOption = False,
+    region: RegionOption = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    stack: StackOption = DEFAULT_STACK,
+    local: LocalOption = False,
+) -> int:
+    """Ask for a change to be undone: IOPS, throughput and type as before it, the size as it is.
+
+    It costs one of AWS's four changes in 24 hours. The guardrails judge it within a minute; what
+    blocks it only for now, it waits for, at most 24 hours.
+    """
+    told = normalized_reason(reason)
+    here = deployment(region, profile, endpoint_url, stack, local)
+    seen = _preview(here, decision)
+    if not as_json:
+        say(seen.sentence)
+    if not dry_run:
+        asked = written(
+            lambda: here.ledger.request_rollback(
+                decision, at=here.account.now, who=here.account.caller, reason=told
+            )
+        )
+        if isinstance(asked, AnswerRejected):
+            raise BadRequest(f"{decision} is not rolled back: {asked.detail}.")
+    if as_json:
+        emit({"decision_id": decision, "asked": not dry_run, **seen.as_object})
+    elif not dry_run:
+        say(
+            "Asked for: it is judged within a minute, and waits at most "
+            f"{ROLLBACK_TTL.total_seconds() / 3600:.0f} hours for what blocks it for now."
+        )
+    return OK
+
+
+def _answer(here: Deployment, decision_id: str, step: Step, reason: str, as_json: bool) -> int:
+    told, who = normalized_reason(reason), here.account.caller
+    got = written(
+        lambda: here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=told)
+    )
+    if isinstance(got, AnswerRejected) and got.why != step.value:
+        raise BadRequest(f"{decision_id} cannot be {step.value}: {got.detail}.")
+    news = not isinstance(got, AnswerRejected)
+    if as_json:
+        emit({"decision_id": decision_id, "answer": step.value, "news": news})
+    elif isinstance(got, AnswerRejected):
+        say(f"Nothing to do: {got.detail}.")
+    elif step is Step.APPROVED:
+        say(
+            f"Approved: {decision_id} is judged again within a minute, and done if it still may be."
+        )
+    else:
+        say(f"Rejected: {decision_id} is not done, and nothing like it is asked for 24 hours.")
+    return OK
+
+
+class _RollbackPreview:
+    """What a rollback would set back, as far as it can be told before the function judges it."""
+
+    def __init__(
+        self, name: str, current: Configuration, back: Configuration, usd: str | None, slots: int
+    ) -> None:
+        self._name, self._current, self._back = name, current, back
+        self._usd, self._slots = usd, slots
+
+    @property
+    def sentence(self) -> str:
+        price = "its price is not known here" if self._usd is None else f"{self._usd} a month"
+        return (
+            f"{self._name}: {self._current} -> {self._back}, {price}. It costs one of AWS's "
+            f"{MAX_MODIFICATIONS} changes in 24 hours, of which {self._slots} are left as far as "
+            "is known; the size stays."
+        )
+
+    @property
+    def as_object(self) -> dict[str, object]:
+        return {
+            "volume": self._name, "from": str(self._current), "to": str(self._back),
+            "price_change_usd_per_month": self._usd, "slots_left": self._slots,
+        }  # fmt: skip
+
+
+def _preview(here: Deployment, decision_id: str) -> _RollbackPreview:
+    """The volume as it is, and as it would be; raises BadRequest where nothing can be set back."""
+    try:
+        decision = here.ledger.decision(decision_id)
+    except LookupError:
+        raise BadRequest(f"There is no decision {decision_id} in {here.place}.") from None
+    except ReadFailed as problem:
+        raise Problem(f"The decision cannot be read: {problem}") from None
+    ref, change = decision.observation.volume.ref, _change(decision)
+    if change is None:
+        raise BadRequest(f"{decision_id} is not rolled back: it was no decision to act.")
+    try:
+        current = read_storage(here.account, ref).volume.configuration
+        known = here.ledger.resource_state(ref, here.account.now).modifications
+    except ResourceGone:
+        raise BadRequest(f"{decision_id} is not rolled back: {short(ref.arn)} is gone.") from None
+    except ReadFailed as problem:
+        raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
+    back = reversal(change, current, ref.noun)
+    if isinstance(back, str):
+        raise BadRequest(f"{decision_id} is not rolled back: {back}.")
+    used = sum(m.started_at > here.account.now - WINDOW for m in known)
+    left = max(0, MAX_MODIFICATIONS - used)
+    return _RollbackPreview(short(ref.arn), current, back, _price(here, current, back), left)
+
+
+def _change(decision: Decision) -> Plan | None:
+    return decision.answer.plan if isinstance(decision.answer, Act) else None
+
+
+def _price(here: Deployment, current: Configuration, back: Configuration) -> str | None:
+    try:
+        prices = here.account.prices.table(here.account.region)
+        return money(prices.monthly(back) - prices.monthly(current), signed=True)
+    except (PriceUnknown, ReadFailed):
+        return None
+
+
+def _row(decision: Decision) -> tuple[str, ...]:
+    plan, answer = _change(decision), decision.answer
+    if plan is None or not isinstance(answer, Act) or answer.expires is None:
+        return ("", "", "", "", "", decision.decision_id)
+    volume = decision.observation.volume
+    name = volume.tag("Name")
+    return (
+        utc(answer.expires), short(volume.ref.arn) + (f" ({name})" if name else ""),
+        f"{plan.origin} -> {plan.target}", money(plan.price_change_usd, signed=True),
+        answer.approval or "", decision.decision_id,
+    )  # fmt: skip
+
+
+def _as_object(decision: Decision) -> dict[str, object]:
+    answer = decision.answer
+    if not isinstance(answer, Act) or answer.expires is None:
+        return {"decision_id": decision.decision_id}
+    plan = answer.plan
+    return {
+        "decision_id": decision.decision_id,
+        "resource": decision.observation.volume.ref.arn,
+        "requested_at": decision.at.isoformat(),
+        "expires": answer.expires.isoformat(),
+        "why": answer.approval,
+        "from": str(plan.origin),
+        "to": str(plan.target),
+        "price_change_usd_per_month": str(plan.price_change_usd),
+        "summary": decision.summary,
+    }

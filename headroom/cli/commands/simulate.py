@@ -1,0 +1,113 @@
+"""`headroom simulate`: one resource under one load, with AWS's physics and rules."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from headroom.cli.simulation import cluster as aurora_shown
+from headroom.cli.simulation import page as simulated_page
+from headroom.cli.terminal.output import emit, err, money, number, out, table
+from headroom.cli.views import report
+from headroom.proving.inputs import load_yaml
+from headroom.proving.physics import MinuteFacts
+from headroom.proving.scenarios import Scenario, is_aurora, load_scenario
+from headroom.proving.simulation import Result
+from headroom.proving.simulation import simulate as run_scenario
+
+
+class Controller(StrEnum):
+    """Who may change the volume in a simulation."""
+
+    HEADROOM = "headroom"
+    NONE = "none"
+
+
+def simulate(
+    scenario: Annotated[Path, typer.Argument(help="Scenario file (docs/scenario-format.md).")],
+    controller: Annotated[
+        Controller, typer.Option(help="Who may change the volume: headroom or none.")
+    ] = Controller.HEADROOM,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
+) -> None:
+    """Run one resource under one load, and score what came of it."""
+    if html is not None:
+        report.uplot()  # what is missing is said before the work, not after
+    if is_aurora(load_yaml(scenario)):
+        aurora_shown.simulate(scenario, controller.value, as_json=as_json, html=html)
+        return
+    loaded = load_scenario(scenario)
+    result = _run(loaded, controller)
+    if html is not None:
+        report.write(simulated_page.page(loaded, result), html)
+        err().print(f"Report: {html}", style="dim", soft_wrap=True)
+    if as_json:
+        emit(result.to_json())
+    else:
+        _print(result, out())
+
+
+def _run(scenario: Scenario, controller: Controller) -> Result:
+    minutes = -(-int((scenario.end - scenario.start).total_seconds()) // 60)
+    steps = iter(
+        track(range(minutes + 2), description=scenario.name, console=err(), transient=True,
+              disable=not err().is_terminal)
+    )  # fmt: skip
+
+    def minute(_: MinuteFacts) -> None:
+        next(steps, None)
+
+    result = run_scenario(scenario, controller.value, on_minute=minute)
+    for _ in steps:  # the bar goes when it is through
+        pass
+    return result
+
+
+def _print(result: Result, console: Console) -> None:
+    said: dict[str, Any] = result.to_json()
+    latency, served = said["latency_ms"], said["served"]
+    rows = [
+        ("simulated", f"{said['simulated_minutes']:,} minutes, {said['unknown_minutes']} unknown"),
+        ("starved", f"{said['starved_minutes']:,} minutes"),
+        ("onset to relief", _minutes(said["onset_to_relief_minutes"])),
+        ("operations", f"{said['offered_ops']:,.0f} offered, {said['served_ops']:,.0f} served"),
+        ("served", f"{_figure(served['read_iops'])} read and {_figure(served['write_iops'])} write "
+                   f"IOPS, {_figure(served['mib_per_s'])} MiB/s"),
+        ("latency", f"{_figure(latency['avg'])} ms average, {_figure(latency['p50'])} median, "
+                    f"{_figure(latency['p99'])} p99"),
+        ("lowest BurstBalance", "-" if said["burst_balance_min"] is None
+         else f"{said['burst_balance_min']:.0f} %"),
+        ("price", f"{money(said['usd_per_month_start'])} a month at the start, "
+                  f"{money(said['usd_per_month_end'])} at the end"),
+        ("paid", f"{money(said['storage_usd'])} for storage"),
+        ("decisions", ", ".join(f"{n} {kind}" for kind, n in said["decisions"].items())),
+        ("AWS refused", f"{said['aws_refusals']} times"),
+        ("outside the limits", f"{said['guardrail_violations']} changes"),
+    ]  # fmt: skip
+    if result.space is not None:
+        rows.insert(-3, ("free storage", f"{result.space.lowest_gib:.1f} GiB at least, "
+                         f"{result.space.end_gib:.1f} at the end; full for "
+                         f"{result.space.full_minutes:,} minutes"))  # fmt: skip
+    title = f"{said['scenario']}, controller {said['controller']}"
+    console.print(table(title, ("", "what"), rows))
+    for change in result.changes:
+        console.print(
+            f"{change.at:%Y-%m-%d %H:%M}Z {change.origin} -> {change.target} ({change.reason}, "
+            f"decision {change.decision_id})", markup=False, soft_wrap=True,
+        )  # fmt: skip
+    for note in (*said["violations"], *said["notes"]):
+        console.print(f"Note: {note}", markup=False, soft_wrap=True)
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else number(value)
+
+
+def _minutes(value: int | None) -> str:
+    return "never starved" if value is None else f"{value:,} minutes"

@@ -1,0 +1,200 @@
+"""A comparison as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from headroom.cli.terminal.output import money, table
+from headroom.proving.scoring import GROUPS
+
+Json = Mapping[str, Any]
+UNSAVABLE = "unsavable min"
+COLUMNS = ("", "controller", "score", "regret", "dollars", "starved min", UNSAVABLE,
+           "changes", "raises", "AWS refused", "outside limits")  # fmt: skip
+
+
+def show(said: Json, console: Console) -> None:
+    """Print what `headroom compare --json` says, for people."""
+    runs = said["summary"]["cases"]
+    for preset, found in said["summary"]["presets"].items():
+        value = said["conditions"]["presets_usd_per_starved_minute"][preset]
+        title = f"{preset}: a starved minute is worth ${value:.2f}; {runs} runs each"
+        columns = [name for name in COLUMNS if name != UNSAVABLE]
+        console.print(_whole(table(title, columns, list(_ranked(found)))))
+        for line in ("* on the Pareto front of starved minutes against dollars",
+                     unavoidable(found), oracle(found), ""):  # fmt: skip
+            console.print(line, markup=False, soft_wrap=True)
+        groups = [(each["controller"], *by_group(each)) for each in found["controllers"]]
+        console.print(_whole(table(BY_GROUP, ("controller", *GROUPS), groups)))
+        console.print()
+        console.print(
+            table(
+                "targets", ("", "is", "must be", "tuning half", "unseen half", ""),
+                [tuple(target(each)[name] for name in SHOWN) for each in found["targets"]],
+            )
+        )  # fmt: skip
+        for each in found["targets"]:
+            if each["met"] is False and each["detail"]:
+                console.print(f"{each['key']}: {each['detail']}", markup=False, soft_wrap=True)
+        console.print()
+    if said.get("scenarios"):
+        console.print(table("scenarios", SCENARIO, [scenario(s) for s in said["scenarios"]]))
+    for line in remarks(said):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _ranked(found: Json) -> Iterator[tuple[str, ...]]:
+    for each in found["controllers"]:
+        front = not each["dominated"] and each["kind"] != "reference"
+        cells = dict(zip(COLUMNS[2:], sums(each["totals"]["all"]), strict=True))
+        del cells[UNSAVABLE]  # it is the same for nearly everybody, and the terminal is narrow
+        yield (place(each) + (" *" if front else ""), each["controller"], *cells.values())
+
+
+def _whole(drawn: Table) -> Table:
+    """The table with controllers' names and their money in one piece."""
+    for column in drawn.columns:
+        column.no_wrap = column.header in ("controller", "score", "regret", "dollars")
+    return drawn
+
+
+def place(each: Json) -> str:
+    """A controller's rank, or that it is a reference."""
+    return "ref" if each["kind"] == "reference" else f"{each['rank']}"
+
+
+def sums(total: Json) -> tuple[str, ...]:
+    """The sums of one controller in the order of COLUMNS."""
+    return (
+        money(total["score"]),
+        money(total["regret"]),
+        money(total["storage_usd"]),
+        f"{total['starved_minutes']:,}",
+        f"{total['unsavable_minutes']:,}",
+        f"{total['modifications']:,}",
+        f"{total['price_raising']:,}",
+        f"{total['aws_refusals']:,}",
+        f"{total['guardrail_violations']:,}",
+    )
+
+
+def unavoidable(found: Json) -> str:
+    """The starved minutes that are in nobody's score."""
+    counts = sorted(each["totals"]["all"]["unsavable_minutes"] for each in found["controllers"])
+    most = "" if counts[0] == counts[-1] else f" to {counts[-1]:,}"
+    return (
+        f"Besides, {counts[0]:,}{most} starved minutes that nothing within the guardrails would "
+        "have saved; they are in no score."
+    )
+
+
+BY_GROUP = "score (regret) by group of traces"
+
+
+def by_group(each: Json) -> tuple[str, ...]:
+    """One controller's score and regret in every group of traces."""
+    totals = (each["totals"][group] for group in GROUPS)
+    return tuple(f"{money(t['score'])} ({money(t['regret'])})" for t in totals)
+
+
+def oracle(found: Json) -> str:
+    """How far the oracle can be from the best there is."""
+    told = found["oracle"]
+    return (
+        f"The oracle's schedules score {money(told['score'])}; none scores less than "
+        f"{money(told['bound'])}. In {told['proven_optimal']:,} of {told['runs']:,} runs its "
+        "schedule is proven to be the best."
+    )
+
+
+def figure(key: str, value: float | None) -> str:
+    """A target's figure as people read it."""
+    if value is None:
+        return "-"
+    if key.endswith("_share"):
+        return f"{value:.1%}"
+    whole = key.endswith(("_on", "_slots", "_plans")) or key == "violations"
+    return f"{value:,.0f}" if whole else f"{value:,.2f}"
+
+
+def limit(target: Json) -> str:
+    """What a target must be, for example `at most 0.50`."""
+    word = "at most" if target["at_most"] else "at least"
+    return f"{word} {figure(target['key'], target['limit'])}"
+
+
+def verdict(target: Json) -> str:
+    """Whether a target is met, in a word."""
+    return {True: "met", False: "MISSED", None: "not measured"}[target["met"]]
+
+
+def target(each: Json) -> dict[str, str]:
+    """A target as tables show it."""
+    key = each["key"]
+    return {
+        "key": key,
+        "about": each["about"],
+        "figure": figure(key, each["figure"]),
+        "limit": limit(each),
+        "tuning": figure(key, each["tuning"]),
+        "unseen": figure(key, each["unseen"]),
+        "verdict": verdict(each),
+        "detail": each["detail"],
+    }
+
+
+SHOWN = ("about", "figure", "limit", "tuning", "unseen", "verdict")
+SCENARIO = ("scenario", "controller", "score", "dollars", "starved min", "changes", "AWS refused")
+
+
+def scenario(each: Json) -> tuple[str, ...]:
+    """One line of a scenario, in the order of SCENARIO."""
+    return (
+        each["scenario"],
+        each["controller"],
+        money(each["score"]),
+        money(each["storage_usd"]),
+        f"{each['starved_minutes']:,}",
+        f"{each['modifications']:,}",
+        f"{each['aws_refusals']:,}",
+    )
+
+
+SCALES_SAID = {
+    "1": "as they are",
+    "auto": "times the constant of at least 1 that brings the 99th percentile of demand to twice "
+    "what gp3 serves at its baseline (3,000 IOPS or 125 MiB/s, whichever binds first)",
+}
+
+
+def remarks(said: Json) -> Iterator[str]:
+    """Conditions and caveats, a line each."""
+    c, halves = said["conditions"], said["summary"]["halves"]
+    policy = c["policy"]
+    yield (
+        f"Conditions: {c['prices']}; starts {', '.join(c['starts'].values())}; "
+        f"credit buckets {c['burst_balance_percent']:g} % full; "
+        f"instance {c['instance']}; metrics {c['metric_delay_min']} minutes late; effect after "
+        f"{c['effect_after_min']} minutes, completed after {c['completed_after_min']}; loads "
+        f"{' and '.join(SCALES_SAID[scale] for scale in c['scales'])}; traces under {c['traces_repeated_to_days']} days repeated to "
+        f"that; {c['kib_per_operation_where_unknown']} KiB per operation where only bytes are known; "
+        f"policy: {' and '.join(policy['types'])}, at most {policy['max_iops']:,} IOPS, "
+        f"{policy['max_throughput_mibps']:,} MiB/s, x{policy['largest_step']:g} a step, "
+        f"+${policy['price_increase_usd']:g} a month, {policy['modifications_per_24h']} "
+        "modifications in 24 h."
+    )
+    yield (
+        "Score = storage dollars + value x starved minutes that some configuration within the "
+        "guardrails would have saved. Regret = score above the oracle's."
+    )
+    yield (
+        f"{halves['rule']} Tuning: {', '.join(halves['tuning']) or 'none'}. "
+        f"Unseen: {', '.join(halves['unseen']) or 'none'}."
+    )
+    if said.get("made_up"):
+        yield "These loads are made up (no --traces); no figure of merit should rest on them."
+    yield f"{said['summary']['runs']:,} runs in {said['seconds']:,.0f} s."

@@ -1,0 +1,65 @@
+"""`headroom policy`: what the owner's limits are, whether they make sense, and what they decide."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headroom.cli.terminal.output import emit, err, out
+from headroom.cli.terminal.problems import BAD_INPUT, OK
+from headroom.domain.policy import PolicyError
+from headroom.policy import canonical_json, check_file, published, schema_text, ssm_tier
+
+USUAL_FILE = Path("policy.yaml")
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def schema() -> int:
+    """Print the policy's JSON Schema, by which editors complete and check it."""
+    sys.stdout.write(schema_text())
+    return OK
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="Policy file.")] = USUAL_FILE,
+    account_id: Annotated[
+        str | None, typer.Option("--account", help="As it is published in this account.")
+    ] = None,
+    region: Annotated[str | None, typer.Option(help="As it is published in this Region.")] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Say all that is wrong with a policy: what it says, and what it can never mean.
+
+    Exit code 2 when anything is; it would not deploy either. Remarks stop nothing. With
+    --account and --region its version and length are those of what is published there.
+    """
+    found = check_file(str(file), now=datetime.now(UTC))
+    problems = found.problems
+    here, size = None, 0
+    if found.policy is not None:
+        here = published(found.policy, account_id, region)
+        text = canonical_json(here)
+        size = len(text)
+        try:
+            ssm_tier(text)
+        except PolicyError as too_long:
+            problems = (*problems, str(too_long))
+    version = None if here is None else here.version
+    if as_json:
+        emit({"file": str(file), "ok": not problems, "version": version, "characters": size,
+              "problems": list(problems), "remarks": list(found.remarks)})  # fmt: skip
+    else:
+        for problem in problems:
+            err().print(f"Problem: {problem}", markup=False, soft_wrap=True)
+        for remark in found.remarks:
+            err().print(f"Remark: {remark}", markup=False, soft_wrap=True)
+        if not problems and here is not None:
+            rules = len(here.rules)
+            out().print(f"{file} makes sense: version {version}, {rules} rules, {size:,} of 8,192 "
+                        "characters.", markup=False, soft_wrap=True)  # fmt: skip
+    return BAD_INPUT if problems else OK

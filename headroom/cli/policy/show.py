@@ -1,0 +1,113 @@
+"""`headroom policy show`: the limits in force for one volume or database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headroom.adapters.parameters import ParameterPolicies
+from headroom.cli.policy import view as policy_shown
+from headroom.cli.policy.check import USUAL_FILE, JsonOption
+from headroom.cli.policy.synthetic import synthetic_volume
+from headroom.cli.policy.view import PolicyView
+from headroom.cli.sources import records as source
+from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.storage import read_storage
+from headroom.cli.terminal.names import named, short
+from headroom.cli.terminal.output import emit, out
+from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
+from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
+from headroom.domain.resources import Kind, Volume, VolumeType
+from headroom.policy import load_policy_file, published
+from headroom.ports import ReadFailed, ResourceGone
+from headroom.settings import POLICY_PARAMETER
+
+
+def show(
+    resource: Annotated[
+        str | None,
+        typer.Argument(help="vol-ID, db:NAME, cluster:NAME or ARN; without, what options make up."),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="Policy file; for what an account has, its published policy."),
+    ] = None,
+    volume_type: Annotated[
+        VolumeType | None, typer.Option("--type", help="Type of made-up storage.")
+    ] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="Kind of made-up storage: ebs, rds or aurora.")
+    ] = None,
+    size: Annotated[int, typer.Option(min=1, help="Its size in GiB.")] = 100,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="A tag of it (KEY=VALUE); may be given again.")
+    ] = None,
+    account_id: Annotated[
+        str, typer.Option("--account", help="The account it is in.")
+    ] = "123456789012",
+    as_json: JsonOption = False,
+    region: Annotated[str | None, typer.Option(help="AWS Region it is in.")] = None,
+    profile: source.ProfileOption = None,
+    endpoint_url: source.EndpointOption = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
+    ] = False,
+) -> int:
+    """Show the limits in force for one volume or database, and where each of them came from.
+
+    Exit code 1 when its tags cannot be understood.
+    """
+    if (resource is None) == (volume_type is None and kind is None):
+        raise BadRequest(
+            "Name a volume or database, or make one up with --type or --kind (and --size, --tag)."
+        )
+    tags = dict(_tag(text) for text in tag or ())
+    if resource is not None:
+        if tags:
+            raise BadRequest("What an account has, has its own tags; leave --tag away.")
+        where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
+        volume = _described(where, resource)
+        rules, name = in_force(where, policy)
+    else:
+        volume = synthetic_volume(
+            kind or Kind.EBS, volume_type, size, tags, account_id=account_id,
+            region=region or "us-east-1",
+        )  # fmt: skip
+        rules, name = load_policy_file(policy or USUAL_FILE), str(policy or USUAL_FILE)
+    shown = PolicyView(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
+    if as_json:
+        emit(policy_shown.as_object(shown))
+    else:
+        policy_shown.show(shown, out())
+    return OK if shown.effective.problem is None else FAILED
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise BadRequest(f"--tag {text!r} is no tag; write KEY=VALUE.")
+    return key, value
+
+
+def _described(where: Account, resource: str) -> Volume:
+    ref = named(resource, account_id=where.account_id, region=where.region)
+    what = "volume" if ref.kind is Kind.EBS else "database"
+    try:
+        return read_storage(where, ref).volume
+    except ResourceGone:
+        raise BadRequest(f"There is no {what} {short(ref.arn)} in {where.region}.") from None
+    except ReadFailed as problem:
+        raise Problem(f"The {what} cannot be read: {problem}") from None
+
+
+def in_force(where: Account, file: Path | None) -> tuple[Policy, str]:
+    """The policy of a file as it would be published there, or the published one."""
+    if file is not None:
+        return published(load_policy_file(file), where.account_id, where.region), str(file)
+    policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
+    found = policies.current()
+    if isinstance(found, PolicyUnreadable):
+        raise Problem(f"{found.reason.rstrip('.')}; --policy FILE shows what a file would mean.")
+    return found, f"the policy published in {where.region}"

@@ -1,0 +1,149 @@
+"""Many volumes replayed: read in batches, played on all cores, told in order, one failure each."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from multiprocessing import get_context
+from signal import SIG_IGN, SIGINT, signal
+
+from headroom.adapters.cloudwatch import LONGEST_DAYS, CloudWatchHistory, Past, batches
+from headroom.cli.terminal.problems import Problem
+from headroom.domain.catalog import PriceTable
+from headroom.domain.policy import Policy
+from headroom.ports import ReadFailed, StorageView
+from headroom.proving.replay import NotReplayed, Replayed, replay_volume, why_not_replayable
+
+FEW = 3
+"""Fewer volumes than this are played in this process: starting others takes longer."""
+TRAINING_DAYS = 14
+"""Earlier days that the deployed engine reads too."""
+AHEAD = 2
+"""Volumes read ahead of those that are played, for each process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """A volume that was not replayed; `failed` if it should have been."""
+
+    view: StorageView
+    why: str
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What all volumes are replayed under, and over which time."""
+
+    until: datetime
+    days: int
+    policy: Policy
+    prices: PriceTable
+    draw: bool = False
+    """Whether volumes come with the scene of what would have happened."""
+
+    @property
+    def since(self) -> datetime:
+        """The minute at which the replay begins."""
+        return self.until.replace(second=0, microsecond=0) - timedelta(days=self.days)
+
+    @property
+    def days_read(self) -> int:
+        """Days that are read: earlier ones are what the engine would have known."""
+        return min(LONGEST_DAYS, self.days + TRAINING_DAYS)
+
+
+def replays(
+    views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules, *, processes: int
+) -> Iterator[Replayed | Missed]:
+    """Every volume of `views` in turn, replayed or why not."""
+    told = ((view, why_not_replayable(view, rules.policy)) for view in views)
+    left = [Missed(view=v, why=why, failed=False) for v, why in told if why is not None]
+    yield from left
+    out = {missed.view.volume.ref for missed in left}
+    wanted = [view for view in views if view.volume.ref not in out]
+    if processes <= 1 or len(wanted) < FEW:
+        for view, past in _pasts(wanted, history, rules):
+            yield past if isinstance(past, Missed) else _play(view, past, rules)
+        return
+    yield from _in_processes(wanted, history, rules, processes)
+
+
+def _in_processes(
+    views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules, processes: int
+) -> Iterator[Replayed | Missed]:
+    # Tables are read-only views, which do not travel between processes; plain ones do.
+    databases = tuple(
+        replace(one, gib=dict(one.gib), iops=dict(one.iops)) for one in rules.prices.databases
+    )
+    prices = replace(
+        rules.prices, gib=dict(rules.prices.gib), iops=dict(rules.prices.iops), databases=databases
+    )
+    rules = replace(rules, prices=prices)
+    running: deque[Future[Replayed | Missed] | Missed] = deque()
+    # Started afresh, not forked: clients hold threads and locks that do not survive a fork.
+    fresh = get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=_ignore_interrupts) as pool:
+        try:
+            for view, past in _pasts(views, history, rules):
+                later = past if isinstance(past, Missed) else pool.submit(_play, view, past, rules)
+                running.append(later)
+                while len(running) > processes * (1 + AHEAD):
+                    yield _done(running.popleft())
+            while running:
+                yield _done(running.popleft())
+        except BrokenProcessPool:
+            raise Problem(
+                "A process that played a volume was ended by the system, most likely for want of "
+                "memory; `--processes 1` needs least."
+            ) from None
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C is this process's to answer, not that of every process it started."""
+    signal(SIGINT, SIG_IGN)
+
+
+def _done(later: Future[Replayed | Missed] | Missed) -> Replayed | Missed:
+    return later if isinstance(later, Missed) else later.result()
+
+
+def _pasts(
+    views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules
+) -> Iterator[tuple[StorageView, Past | Missed]]:
+    """The past of every volume; one that cannot be read does not hide the others."""
+    for group in batches(views, rules.until, rules.days_read):
+        try:
+            found = history.read(group, rules.until, rules.days_read)
+        except ReadFailed:
+            for view in group:
+                yield view, _alone(view, history, rules)
+            continue
+        for view in group:
+            yield view, found[view.volume.ref.resource_id]
+
+
+def _alone(view: StorageView, history: CloudWatchHistory, rules: Rules) -> Past | Missed:
+    try:
+        found = history.read([view], rules.until, rules.days_read)
+    except ReadFailed as failed:
+        return Missed(view=view, why=f"its metrics could not be read: {failed}", failed=True)
+    return found[view.volume.ref.resource_id]
+
+
+def _play(view: StorageView, past: Past, rules: Rules) -> Replayed | Missed:
+    try:
+        return replay_volume(
+            view, past, rules.policy, rules.prices, since=rules.since, draw=rules.draw
+        )
+    except NotReplayed as not_replayed:
+        return Missed(view=view, why=str(not_replayed), failed=False)
+    except Exception as error:  # one volume's trouble must not hide the others
+        return Missed(view=view, why=f"{type(error).__name__}: {error}", failed=True)

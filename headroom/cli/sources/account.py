@@ -1,0 +1,124 @@
+"""Which AWS account and Region a command reads, and by whose clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    ProfileNotFound,
+    UnknownRegionError,
+)
+
+from headroom.adapters.prices import CataloguePrices, ListedPrices, PriceList
+from headroom.cli.sources.local_endpoint import running
+from headroom.cli.terminal.problems import BadRequest, Problem
+from headroom.ports import Prices
+from headroom.wiring import READS, price_list_from, utc_now
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_ec2 import EC2Client
+
+PATIENT = Config(
+    connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 10}
+)
+"""For long reads: AWS throttles them, and adaptive retries slow down until it does not."""
+NO_CREDENTIALS = (
+    "No AWS credentials were found: sign in (`aws sso login`, `aws configure`), or name a profile "
+    "with --profile."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """An account and Region that answered, and the instant it is there."""
+
+    account_id: str
+    region: str
+    caller: str
+    """ARN of whoever asks."""
+    now: datetime
+    ec2: EC2Client
+    cloudwatch: CloudWatchClient
+    prices: Prices
+    client: Callable[[str], Any]
+    """Any other client there, by the name of its service."""
+    price_list: PriceList | None = None
+    """AWS's Price List API; None where there is none in USD."""
+
+
+def account(
+    *, region: str | None, profile: str | None, endpoint_url: str | None, local: bool,
+    databases: bool = False,
+) -> Account:  # fmt: skip
+    """The account that the options and the AWS environment name; raises BadRequest, Problem.
+
+    With `databases` the price list is asked for storage of RDS too.
+    With `local` it is the endpoint that `headroom local up` started here, and its clock counts.
+    """
+    try:
+        session, endpoint_url, now = opened(
+            region=region, profile=profile, endpoint_url=endpoint_url, local=local
+        )
+        if session.region_name is None:
+            raise BadRequest("No AWS Region is set: give --region, or set AWS_REGION.")
+        asked: dict[str, Any] = {"endpoint_url": endpoint_url, "config": PATIENT}
+        sts = session.client("sts", endpoint_url=endpoint_url, config=READS)
+        told = sts.get_caller_identity()
+        listed = price_list_from(
+            session, region=session.region_name, endpoint_url=endpoint_url, databases=databases
+        )
+        return Account(
+            account_id=told["Account"],
+            region=session.region_name,
+            caller=told["Arn"],
+            now=now,
+            ec2=session.client("ec2", **asked),
+            cloudwatch=session.client("cloudwatch", **asked),
+            prices=CataloguePrices() if listed is None else ListedPrices(listed, clock=utc_now),
+            client=partial(_client, session, endpoint_url),
+            price_list=listed,
+        )
+    except NoCredentialsError:
+        raise Problem(NO_CREDENTIALS) from None
+    except ProfileNotFound as problem:
+        raise BadRequest(
+            f"{problem}; `aws configure list-profiles` tells which there are."
+        ) from None
+    except UnknownRegionError:
+        raise BadRequest(f"There is no Region {region}; us-east-1 is one.") from None
+    except (BotoCoreError, ClientError, ValueError) as problem:
+        where = "" if endpoint_url is None else f" at {endpoint_url}"
+        raise Problem(f"The AWS account{where} cannot be read: {problem}") from None
+
+
+def _client(session: Any, endpoint_url: str | None, service: str) -> Any:
+    return session.client(service, endpoint_url=endpoint_url, config=READS)
+
+
+def opened(
+    *, region: str | None, profile: str | None, endpoint_url: str | None, local: bool
+) -> tuple[boto3.Session, str | None, datetime]:
+    """A session, the endpoint that it asks if not AWS's own, and the instant it is there.
+
+    Raises BadRequest where --local is given with what names another place, or nothing runs here.
+    """
+    if not local:
+        return boto3.Session(profile_name=profile, region_name=region), endpoint_url, utc_now()
+    if endpoint_url or profile:
+        raise BadRequest("--local names an endpoint by itself; leave --endpoint-url and --profile.")
+    url, now = running()
+    session = boto3.Session(
+        region_name=region or "us-east-1", aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
+    )  # fmt: skip
+    return session, url, now

@@ -1,0 +1,77 @@
+"""Record chains in a file, one record a line: what the demo leaves behind to be asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from headroom.cli.terminal.problems import BadRequest
+from headroom.domain.state import Record, Step
+
+DEMO_RECORDS = Path("build/demo/records.jsonl")
+
+
+def line_of(record: Record) -> str:
+    """A record as one line of JSON, byte for byte the same every time."""
+    fields = asdict(record) | {"at": record.at.isoformat(), "step": record.step.value}
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def record_of(line: str) -> Record:
+    """The record in a line; raises ValueError, KeyError or TypeError on anything else."""
+    fields = json.loads(line)
+    at = datetime.fromisoformat(fields["at"])
+    if at.tzinfo is None:
+        raise ValueError("its instant has no time zone")
+    return Record(**fields | {"at": at, "step": Step(fields["step"])})
+
+
+class RecordsFile:
+    """The chains of a file, queried as the ledger is: newest first."""
+
+    def __init__(self, path: Path) -> None:
+        """Read `path`; raises BadRequest when it is not there or not a file of records."""
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as problem:
+            why = getattr(problem, "strerror", None) or "it is not UTF-8 text"
+            raise BadRequest(f"The records in {path} cannot be read: {why}.") from None
+        self._records: list[Record] = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                self._records.append(record_of(line))
+            except (ValueError, KeyError, TypeError) as problem:
+                raise BadRequest(
+                    f"Line {number} of {path} is not a record ({problem}); the file was cut or "
+                    "edited: run `headroom demo` again."
+                ) from None
+        self._records.sort(key=lambda r: (r.at, r.decision_id, r.sequence), reverse=True)
+
+    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records of one resource."""
+        return (r for r in self.by_time(since=since, until=until) if r.resource == arn)
+
+    def by_time(self, *, since: datetime, until: datetime) -> Iterator[Record]:
+        """Records of all resources."""
+        return (r for r in self._records if since <= r.at <= until)
+
+    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
+        """Records whose outcome is this one."""
+        return (r for r in self.by_time(since=since, until=until) if r.outcome == outcome)
+
+    def chain(self, decision_id: str) -> tuple[Record, ...]:
+        """All records of one decision, oldest first; the start of its id will do.
+
+        Raises BadRequest when more than one decision starts like that.
+        """
+        ids = {r.decision_id for r in self._records if r.decision_id.startswith(decision_id)}
+        if len(ids) > 1 and decision_id not in ids:
+            raise BadRequest(
+                f"{len(ids)} decisions start with {decision_id!r}; give more of the id."
+            )
+        name = decision_id if decision_id in ids else next(iter(ids), decision_id)
+        found = (r for r in self._records if r.decision_id == name)
+        return tuple(sorted(found, key=lambda r: r.sequence))

@@ -1,0 +1,63 @@
+"""Records in an account's own tables, for `audit` and `explain`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from headroom.adapters.ledger import DynamoLedger
+from headroom.cli.sources.account import opened
+from headroom.cli.sources.records import DEFAULT_STACK, Source, Where
+from headroom.cli.terminal.problems import BadRequest, Problem
+from headroom.domain.state import StopState
+from headroom.ports import ReadFailed
+
+
+def tables(where: Where) -> Source:
+    """Open the records of the account that `where` names; raises BadRequest, Problem."""
+    try:
+        session, url, now = opened(
+            region=where.region,
+            profile=where.profile,
+            endpoint_url=where.endpoint_url,
+            local=where.local,
+        )
+        if session.region_name is None:
+            raise BadRequest("No AWS Region is set: give --region, or --file for a demo's records.")
+        account = session.client("sts", endpoint_url=url).get_caller_identity()
+        table, state = _discover(session, where, url)
+        client = session.client("dynamodb", endpoint_url=url)
+    except (BotoCoreError, ClientError) as problem:
+        raise Problem(f"The records table cannot be found: {problem}") from None
+    ledger = DynamoLedger(
+        client,
+        records_table=table,
+        state_table=state or table,  # read only for what is stopped, where it is known
+        account_id=account["Account"],
+        region=session.region_name,
+    )
+    return Source(
+        records=ledger, name=table, account_id=account["Account"], region=session.region_name,
+        now=now, stop_state=lambda: None if state is None else _stops(ledger),
+    )  # fmt: skip
+
+
+def _discover(session: boto3.Session, where: Where, url: str | None) -> tuple[str, str | None]:
+    """Names of the records table and, where the stack tells it, the state table."""
+    if where.records_table is not None:
+        return where.records_table, None
+    stack = where.stack or DEFAULT_STACK
+    formation = session.client("cloudformation", endpoint_url=url)
+    found = formation.describe_stacks(StackName=stack)["Stacks"][0]
+    outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])}
+    if "RecordsTable" in outputs:
+        return outputs["RecordsTable"], outputs.get("StateTable")
+    raise Problem(f"Stack {stack} has no output RecordsTable; give --records-table.")
+
+
+def _stops(ledger: DynamoLedger) -> StopState | None:
+    with suppress(ReadFailed):
+        return ledger.stop_state()
+    return None

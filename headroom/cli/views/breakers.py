@@ -1,0 +1,63 @@
+"""What is paused and which breakers are open, in words and as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headroom.cli.terminal.names import short
+from headroom.cli.terminal.output import utc
+from headroom.domain.state import INDEFINITE, Breaker, Pause, StopState, in_force
+
+
+def lines(stop_state: StopState, now: datetime) -> list[str]:
+    """What is stopped, a line each; none when nothing is."""
+    found = []
+    paused = in_force(stop_state.account.pause, now)
+    if paused is not None:
+        found.append(_paused(paused))
+    if stop_state.account.breaker is not None:
+        found.append(f"Stopped: {broken(stop_state.account.breaker)}")
+    return [*found, *(f"Left alone: {broken(breaker)}" for breaker in stop_state.breakers)]
+
+
+def as_object(stop_state: StopState, now: datetime) -> dict[str, object]:
+    """What is stopped, for JSON."""
+    paused = in_force(stop_state.account.pause, now)
+    breaker = stop_state.account.breaker
+    return {
+        "paused": None
+        if paused is None
+        else {
+            "until": None if paused.until >= INDEFINITE else paused.until.isoformat(),
+            "since": paused.since.isoformat(),
+            "who": paused.who,
+            "reason": paused.reason,
+        },
+        "account_breaker": None if breaker is None else breaker_object(breaker),
+        "breakers": [breaker_object(one) for one in stop_state.breakers],
+    }
+
+
+def breaker_object(breaker: Breaker) -> dict[str, object]:
+    return {"resource": breaker.resource, "opened_at": breaker.opened_at.isoformat(),
+            "failures": breaker.failures, "why": breaker.why}  # fmt: skip
+
+
+def _paused(paused: Pause) -> str:
+    line = f"Paused {until_of(paused.until)}, since {utc(paused.since)} by {paused.who}"
+    return f"{line}: {paused.reason}" if paused.reason else line
+
+
+def until_of(until: datetime) -> str:
+    return "until somebody resumes" if until >= INDEFINITE else f"until {utc(until)}"
+
+
+def broken(breaker: Breaker) -> str:
+    name = short(breaker.resource)
+    close = f"`headroom breaker close {name}`"
+    if name.startswith("account#"):
+        name, close = "the whole account", "`headroom breaker close --account`"
+    return (
+        f"{name}, since {utc(breaker.opened_at)}, after {breaker.failures} failures in a row "
+        f"({breaker.why}); {close}"
+    )

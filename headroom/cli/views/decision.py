@@ -1,0 +1,227 @@
+"""One decision in words: what was seen, considered, said and done, from its record chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from headroom.cli.terminal.output import money, number, utc
+from headroom.cli.views.report import DecisionRow
+from headroom.cli.views.timeline import Mark
+from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.guardrails import PlanJudgement, Quantity, Relation, Verdict
+from headroom.domain.planning import Plan
+from headroom.domain.resources import spoken
+from headroom.domain.state import Record, Step
+from headroom.domain.workload import Binding, Estimate
+from headroom.serialization import decision_from_json
+
+_RELATIONS = {
+    Relation.AT_MOST: ("is at most", "is more than"),
+    Relation.AT_LEAST: ("is at least", "is less than"),
+    Relation.IS: ("", "where it must be"),
+    Relation.ONE_OF: ("is one of", "is none of"),
+    Relation.FAILED: ("", "could not be judged against"),
+}
+BINDINGS = {
+    Binding.VOLUME_IOPS: "the volume's IOPS",
+    Binding.VOLUME_THROUGHPUT: "the volume's throughput",
+    Binding.BURST_CREDITS: "burst credits",
+    Binding.INSTANCE_IOPS: "the instance's IOPS",
+    Binding.INSTANCE_THROUGHPUT: "the instance's throughput",
+    Binding.STORAGE_MODE: "the storage mode",
+    Binding.NOTHING: "nothing",
+    Binding.UNKNOWN: "unknown",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionStory:
+    """A chain and the decision it starts with."""
+
+    decision: Decision
+    chain: tuple[Record, ...]
+
+
+def told(chain: Sequence[Record]) -> DecisionStory:
+    """The decision at the head of `chain`, which must not be empty or a rejected signal."""
+    return DecisionStory(decision=decision_from_json(chain[0].body), chain=tuple(chain))
+
+
+def kind(decision: Decision) -> str:
+    """`act`, `hold` or `escalate`."""
+    return type(decision.answer).__name__.lower()
+
+
+def chosen(decision: Decision) -> Plan | None:
+    """The plan that was taken, or would have been."""
+    answer = decision.answer
+    return answer.plan if isinstance(answer, Act) else answer.proposed_plan
+
+
+def seen(decision: Decision) -> str:
+    """What was measured and what was made of it, in a sentence or two.
+
+    Of a cluster both bills, which is all that its mode is decided by.
+    """
+    if decision.cluster is not None:
+        return f"{decision.diagnosis.explanation}."
+    demand = decision.demand
+    parts = [f"{_need(demand.iops, 'IOPS')}, {_need(demand.mibps, 'MiB/s')}"]
+    if demand.credits is not None:
+        left = f"burst credits at {demand.credits.balance_percent:.0f} %"
+        empty = demand.credits.empty_at
+        parts.append(left if empty is None else f"{left}, gone at {utc(empty)}")
+    of = decision.observation.volume.ref.kind
+    binds = spoken(of, BINDINGS[decision.diagnosis.binding])
+    return f"{'; '.join(parts)}. Binding: {binds}. {decision.diagnosis.explanation}".strip()
+
+
+def _need(estimate: Estimate, unit: str) -> str:
+    if not estimate.censored:
+        return f"{number(estimate.likely)} {unit} wanted"
+    floor = number(estimate.floor)
+    return f"{number(estimate.likely)} {unit} wanted (served {floor}, held back by a limit)"
+
+
+def considered(decision: Decision) -> tuple[str, ...]:
+    """Every plan with its price, best first, and what stood in its way."""
+    plan, act = chosen(decision), isinstance(decision.answer, Act)
+    taken = "; taken" if act else "; the one it would take"
+    return tuple(
+        _plan_line(judgement) + (taken if judgement.plan == plan else "")
+        for judgement in decision.judgements
+    )
+
+
+def _plan_line(judgement: PlanJudgement) -> str:
+    plan = judgement.plan
+    worth = money(plan.value_usd_per_day, signed=True)
+    line = f"{plan.target}: {money(plan.monthly_usd)} a month ({change_of_price(plan)})"
+    line += f", worth {worth} a day"
+    if not plan.meets_need:
+        line += ", short of the need"
+    if plan.capped_from is not None:
+        line += f", cut down from {plan.capped_from}"
+    if plan.full_copy:
+        line += ", RDS copies all data for hours and never back"
+    elif not plan.reversible:
+        line += ", cannot be undone"
+    blocking = ", ".join(v.guardrail.value for v in judgement.blocking)
+    return f"{line}; blocked by {blocking}" if blocking else f"{line}; allowed"
+
+
+def change_of_price(plan: Plan) -> str:
+    """The change of the monthly price, for example `+$14.00`."""
+    return money(plan.price_change_usd, signed=True)
+
+
+def guardrails(decision: Decision) -> tuple[str, ...]:
+    """What every guardrail said about the chosen plan; the first line sums it up."""
+    plan = chosen(decision)
+    judgement = next((j for j in decision.judgements if j.plan == plan), None)
+    if judgement is None:
+        return ()
+    verdicts, blocking = judgement.verdicts, judgement.blocking
+    head = f"all {len(verdicts)} allow"
+    if blocking:
+        names = ", ".join(v.guardrail.value for v in blocking)
+        head = f"blocked by {names}; {len(verdicts) - len(blocking)} of {len(verdicts)} allow"
+    ordered = (*blocking, *(v for v in verdicts if v.allows))
+    return (head, *(verdict_line(v) for v in ordered))
+
+
+def verdict_line(verdict: Verdict) -> str:
+    """One verdict with its numbers, for example `max_iops: 4,741 is at most 16,000 IOPS`."""
+    line = f"{verdict.guardrail.value}: {quantity(verdict.value)}"
+    if verdict.relation is not Relation.IS or not verdict.allows:
+        limit = verdict.limit
+        shown = ", ".join(limit) if isinstance(limit, tuple) else quantity(limit)
+        relation = _RELATIONS[verdict.relation][0 if verdict.allows else 1]
+        line += f" {relation} {shown}" + (f" {verdict.unit}" if verdict.unit else "")
+    line += f" ({verdict.detail})" if verdict.detail else ""
+    if verdict.clears_at is None or verdict.allows:
+        return line
+    return f"{line}; clears at {utc(verdict.clears_at)}"
+
+
+def quantity(value: Quantity) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "nothing"}[value]
+    if isinstance(value, Decimal):
+        return f"{value:,.2f}"
+    return value if isinstance(value, str) else f"{value:,.6g}" if value < 1e5 else f"{value:,.0f}"
+
+
+def change(decision: Decision) -> str:
+    """From and to, or what it would have been."""
+    plan = chosen(decision)
+    if plan is None:
+        return "no change"
+    line = f"{plan.origin} -> {plan.target}"
+    return line if isinstance(decision.answer, Act) else f"none (would take {line})"
+
+
+def price(decision: Decision) -> str:
+    """The change of the monthly price, in brackets when nothing was changed."""
+    plan = chosen(decision)
+    if plan is None:
+        return "-"
+    line = change_of_price(plan)
+    return line if isinstance(decision.answer, Act) else f"({line})"
+
+
+def result(story: DecisionStory) -> str:
+    """What came of it: the last record of an act, when a hold clears, what an owner should do."""
+    last, answer = story.chain[-1], story.decision.answer
+    if last.step is not Step.DECIDED:
+        return f"{last.step.value} {utc(last.at)}: {last.summary}"
+    match answer:
+        case Hold(until=None):
+            return "held; looked at again by every sweep"
+        case Hold(until=until) if until is not None:
+            return f"held until {utc(until)}"
+        case Escalate(remedy=remedy):
+            return f"told the owner: {remedy}"
+    return "decided, and not intended yet"
+
+
+def row(story: DecisionStory) -> DecisionRow:
+    """The decision as one row of the tables."""
+    decision = story.decision
+    return DecisionRow(
+        at=utc(decision.at),
+        resource=decision.observation.volume.ref.resource_id,
+        kind=kind(decision),
+        seen=seen(decision),
+        considered=considered(decision),
+        guardrails=guardrails(decision),
+        change=change(decision),
+        price_change=price(decision),
+        result=result(story),
+        decision_id=decision.decision_id,
+    )
+
+
+def marks(story: DecisionStory) -> tuple[Mark, ...]:
+    """The decision and everything that came of it, as marks on a time line."""
+    decision = story.decision
+    head = Mark(
+        at=decision.at,
+        kind=kind(decision),
+        label=kind(decision).capitalize(),
+        lines=(decision.summary, change(decision), f"price {price(decision)}"),
+    )
+    rest = (
+        Mark(at=r.at, kind="outcome", label=r.step.value, lines=(r.summary,))
+        for r in story.chain[1:]
+        if r.step is not Step.INTENDED
+    )
+    return (head, *rest)
+
+
+def ended_at(story: DecisionStory, step: Step) -> datetime | None:
+    """When the chain reached `step`, None if it never did."""
+    return next((r.at for r in story.chain if r.step is step), None)

@@ -1,0 +1,230 @@
+"""What a plan looks like to people and scripts: what binds, what it costs, what holds it, what is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from rich.console import Console
+
+from headroom.cli.terminal.names import short
+from headroom.cli.terminal.output import money, number, table, utc
+from headroom.cli.views import (
+    bills as bills_shown,
+)
+from headroom.cli.views import (
+    cluster as cluster_told,
+)
+from headroom.cli.views import (
+    decision as telling,
+)
+from headroom.cli.views import (
+    volume as described,
+)
+from headroom.cli.views.request import sending
+from headroom.domain.decision import Decision, Escalate
+from headroom.domain.guardrails import PlanJudgement, Verdict
+from headroom.domain.planning import Alternative, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanView:
+    """A decision that was not made, with every type priced for what is needed."""
+
+    decision: Decision
+    policy: str
+    """Which policy it was decided under, in words."""
+    remarks: tuple[str, ...]
+    need: tuple[float, float]
+    """IOPS and MiB/s that `offers` are priced for."""
+    alternatives: tuple[Alternative, ...]
+
+
+def show(what: PlanView, console: Console) -> None:
+    """For people."""
+    decision = what.decision
+    observation = decision.observation
+    name = short(observation.volume.ref.arn)
+    _say(
+        console, f"{telling.kind(decision).upper()} (nothing was done) {name} at {utc(decision.at)}"
+    )
+    _say(console, decision.summary)
+    for remark in what.remarks:
+        _say(console, f"Note: {remark}.")
+    side = decision.cluster
+    if side is None:
+        _say(console, described.was(observation.volume))
+    for line in described.lines(observation) if side is None else cluster_told.lines(side):
+        _say(console, f"  {line}")
+    _say(console, f"Seen: {telling.seen(decision)}")
+    if decision.judgements:
+        console.print(
+            table("What could be done, best first", _COLUMNS, _plans(decision), lines=True)
+        )
+        for detail in _details(decision):
+            _say(console, f"  {detail}")
+    else:
+        _say(
+            console,
+            "There is no plan: nothing that could be done would help, or nothing has to be.",
+        )
+    if decision.cluster is None:
+        iops, mibps = what.need
+        title = f"Every type at its cheapest for {number(iops)} IOPS and {number(mibps)} MiB/s"
+        columns = ("Type", "Would be", "A month", "Change", "")
+        console.print(table(title, columns, _offers(what.alternatives)))
+    elif decision.cluster.bills is not None:
+        both = ("", *bills_shown.NAMES.values())
+        bills = bills_shown.rows(decision.cluster.bills)
+        console.print(table("USD a month on both sides", both, bills))
+    _say(console, str(sending(decision) or "Nothing would be sent."))
+    if isinstance(decision.answer, Escalate):
+        _say(console, f"What you can do: {decision.answer.remedy}.")
+    limits = decision.effective
+    _say(
+        console,
+        f"Under {what.policy}, version {decision.policy_version}, mode {limits.limits.mode.value} "
+        f"(from {limits.mode_from}); prices from {decision.price_source}.",
+    )
+
+
+def as_object(what: PlanView) -> dict[str, object]:
+    """For scripts: one JSON object."""
+    decision = what.decision
+    observation = decision.observation
+    iops, mibps = what.need
+    plan = telling.chosen(decision)
+    return {
+        "resource": observation.volume.ref.arn,
+        "at": decision.at.isoformat(),
+        "answer": telling.kind(decision),
+        "reason": decision.answer.reason.value,
+        "summary": decision.summary,
+        "configuration": str(observation.volume.configuration),
+        "database": described.as_object(observation),
+        "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
+        "usd_per_month": _usd(decision.current_usd),
+        "binding": decision.diagnosis.binding.value,
+        "seen": telling.seen(decision),
+        "chosen": None if plan is None else str(plan.target),
+        "plans": [_plan_object(judgement) for judgement in decision.judgements],
+        "need": None
+        if decision.cluster is not None
+        else {"iops": round(iops, 1), "mibps": round(mibps, 1)},
+        "types": [_offer_object(offer) for offer in what.alternatives],
+        "would_send": None if (sent := sending(decision)) is None else sent.as_object(),
+        "policy": what.policy,
+        "policy_version": decision.policy_version,
+        "mode": decision.effective.limits.mode.value,
+        "prices": decision.price_source,
+        "remarks": list(what.remarks),
+    }
+
+
+_COLUMNS = ("Would be", "A month", "Change", "Worth a day", "What it means", "Held by")
+
+
+def _plans(decision: Decision) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(plan.target),
+            money(plan.monthly_usd),
+            telling.change_of_price(plan),
+            money(plan.value_usd_per_day, signed=True),
+            "; ".join(_means(plan)) or "-",
+            "\n".join(map(_held, judged.blocking)) or "nothing",
+        )
+        for judged in decision.judgements
+        for plan in (judged.plan,)
+    ]
+
+
+def _held(verdict: Verdict) -> str:
+    """A verdict in a cell; what it adds in words is told once, below the table."""
+    return telling.verdict_line(replace(verdict, detail=""))
+
+
+def _details(decision: Decision) -> Iterator[str]:
+    """What the guardrails that hold a plan add in words, each once."""
+    every = (v for judged in decision.judgements for v in judged.blocking if v.detail)
+    yield from dict.fromkeys(f"{v.guardrail.value}: {v.detail}" for v in every)
+
+
+def _means(plan: Plan) -> Iterator[str]:
+    if plan.full_copy:
+        yield "full copy: hours, and never back"
+    elif not plan.reversible:
+        yield "grows, which cannot be undone"
+    if not plan.meets_need:
+        yield "short of the need"
+    if plan.capped_from is not None:
+        yield f"cut down from {plan.capped_from}"
+    if plan.lowers:
+        yield "lowers the most it can do"
+
+
+def _offers(alternatives: tuple[Alternative, ...]) -> list[tuple[str, ...]]:
+    return [
+        (
+            offer.volume_type.value,
+            "-" if offer.target is None else str(offer.target),
+            "?" if offer.monthly_usd is None else money(offer.monthly_usd),
+            "?" if offer.price_change_usd is None else money(offer.price_change_usd, signed=True),
+            _remark(offer),
+        )
+        for offer in alternatives
+    ]
+
+
+def _remark(offer: Alternative) -> str:
+    if offer.target is None:
+        return "cannot do it after one change"
+    if offer.full_copy:
+        return "full copy: hours, and never back"
+    return "grows, which cannot be undone" if offer.grows else ""
+
+
+def _plan_object(judged: PlanJudgement) -> dict[str, object]:
+    plan = judged.plan
+    return {
+        "target": str(plan.target),
+        "type": plan.target.volume_type.value,
+        "usd_per_month": _usd(plan.monthly_usd),
+        "price_change_usd_per_month": _usd(plan.price_change_usd),
+        "worth_usd_per_day": plan.value_usd_per_day,
+        "meets_need": plan.meets_need,
+        "reversible": plan.reversible,
+        "full_copy": plan.full_copy,
+        "allowed": judged.allowed,
+        "held_by": [
+            {"guardrail": v.guardrail.value, "said": telling.verdict_line(v),
+             "clears_at": None if v.clears_at is None else v.clears_at.isoformat()}
+            for v in judged.blocking
+        ],
+    }  # fmt: skip
+
+
+def _offer_object(offer: Alternative) -> dict[str, object]:
+    can = offer.can
+    return {
+        "type": offer.volume_type.value,
+        "target": None if offer.target is None else str(offer.target),
+        "sustained_iops": None if can is None else can.sustained_iops,
+        "sustained_mibps": None if can is None else can.sustained_mibps,
+        "usd_per_month": _usd(offer.monthly_usd),
+        "price_change_usd_per_month": _usd(offer.price_change_usd),
+        "grows": offer.grows,
+        "full_copy": offer.full_copy,
+    }
+
+
+def _usd(amount: Decimal | None) -> float | None:
+    return None if amount is None else float(amount)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)
+
+
+__all__ = ["PlanView", "as_object", "show"]

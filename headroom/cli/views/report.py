@@ -1,0 +1,165 @@
+"""The report: one self-contained HTML file with plots, decisions and their reasons.
+
+It needs no network: uPlot (MIT) and all data are inside the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+import headroom
+from headroom.cli.terminal.problems import Problem
+from headroom.cli.views.timeline import Mark, Timeline
+
+UPLOT = Path("node_modules/uplot/dist")
+TABLE_ROWS = 48
+"""Rows of the table that says in figures what a plot shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRow:
+    """One decision as the tables show it; a cell of several lines is a tuple of them."""
+
+    at: str
+    resource: str
+    kind: str
+    seen: str
+    considered: tuple[str, ...]
+    guardrails: tuple[str, ...]
+    change: str
+    price_change: str
+    result: str
+    decision_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One resource: its story in a line, its plots, what was decided about it."""
+
+    key: str
+    title: str
+    ending: str
+    ok: bool | None
+    """Whether it ended as told; None when nothing was foretold."""
+    facts: tuple[tuple[str, str], ...]
+    timeline: Timeline
+    marks: tuple[Mark, ...]
+    decisions: tuple[DecisionRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The whole page."""
+
+    title: str
+    lead: str
+    facts: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
+
+
+class ReportAssetsMissing(Problem):
+    """uPlot is not installed."""
+
+
+def write(report: Report, path: Path, *, root: Path | None = None) -> None:
+    """Write `report` to `path`; `root` is where node_modules is, the project by default.
+
+    Raises ReportAssetsMissing, Problem when the file cannot be written.
+    """
+    text = render(report, uplot(root))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise Problem(f"The report could not be written to {path}: {problem.strerror}.") from None
+
+
+def uplot(root: Path | None = None) -> tuple[str, str]:
+    """The script and the style sheet of uPlot, from the installed package."""
+    roots = [root] if root else [Path(headroom.__file__).parents[2], Path.cwd()]
+    for base in roots:
+        script, style = base / UPLOT / "uPlot.iife.min.js", base / UPLOT / "uPlot.min.css"
+        if script.is_file() and style.is_file():
+            return script.read_text(encoding="utf-8"), style.read_text(encoding="utf-8")
+    raise ReportAssetsMissing(
+        f"The HTML report needs uPlot, and {roots[0] / UPLOT} is not there: run `make setup`."
+    )
+
+
+def render(report: Report, plotting: tuple[str, str]) -> str:
+    """The HTML text of `report` with uPlot's (script, style sheet) inside."""
+    import jinja2  # slow to import, and needed for pages alone
+    from markupsafe import Markup
+
+    page = files("headroom.cli") / "page"
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string((page / "report.html.j2").read_text(encoding="utf-8"))
+    script, style = plotting
+    return template.render(
+        report=report,
+        rows=_table_rows,
+        many=len(report.sections) > 1,
+        data=Markup(inline(_data(report.sections))),  # noqa: S704 - escaped by inline
+        css=Markup(style + (page / "report.css").read_text(encoding="utf-8")),  # noqa: S704
+        uplot=Markup(script.replace("</script", "<\\/script")),  # noqa: S704
+        js=Markup((page / "report.js").read_text(encoding="utf-8")),  # noqa: S704
+    )
+
+
+def inline(value: object) -> str:
+    """JSON that may stand inside a script element whatever strings it holds."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    for raw, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"),
+                         ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):  # fmt: skip
+        text = text.replace(raw, escaped)
+    return text
+
+
+def _data(sections: Sequence[Section]) -> Mapping[str, object]:
+    return {
+        section.key: {
+            "times": section.timeline.times,
+            "starved": section.timeline.starved,
+            "plots": [
+                {
+                    "unit": plot.unit,
+                    "lines": [
+                        {"name": line.name, "role": line.role, "values": line.values}
+                        for line in plot.lines
+                    ],
+                }
+                for plot in section.timeline.plots
+            ],
+            "marks": [
+                {"at": mark.at.timestamp(), "kind": mark.kind, "label": mark.label,
+                 "lines": mark.lines}
+                for mark in section.marks
+            ],
+        }
+        for section in sections
+    }  # fmt: skip
+
+
+def _table_rows(section: Section) -> list[list[str]]:
+    """Every n-th instant of a section in figures: time, then every line of every plot."""
+    line = section.timeline
+    skip = max(1, -(-len(line.times) // TABLE_ROWS))
+    return [
+        [
+            datetime.fromtimestamp(line.times[i], UTC).strftime("%m-%d %H:%M"),
+            *(_cell(each.values[i]) for plot in line.plots for each in plot.lines),
+        ]
+        for i in range(0, len(line.times), skip)
+    ]
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.4g}" if abs(value) < 1_000 else f"{value:,.0f}"

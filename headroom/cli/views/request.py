@@ -1,0 +1,63 @@
+"""The one call that a plan is: what would be sent, and whether it would be now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headroom.cli.views import decision as telling
+from headroom.domain.catalog.ebs import change as ebs_changes
+from headroom.domain.catalog.rds import change as rds_changes
+from headroom.domain.decision import Act, Decision
+from headroom.domain.planning import Plan
+from headroom.domain.resources import STORAGE_MODES
+
+Parameters = Mapping[str, str | int | bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """A call of AWS's API; `now` if nothing holds it and nobody must agree first."""
+
+    operation: str
+    parameters: Parameters
+    now: bool
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+        held = "Would be sent" if self.now else "Would be sent if nothing held it"
+        return f"{held}: {self.operation}({words})"
+
+    def as_object(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            "operation": self.operation,
+            "parameters": dict(self.parameters),
+            "now": self.now,
+        }
+
+
+def sending(decision: Decision) -> Sending | None:
+    """The call that the decision's plan is; None without a plan, or for one AWS would not take."""
+    plan = telling.chosen(decision)
+    if plan is None:
+        return None
+    try:
+        operation, parameters = _call(plan, decision)
+    except ValueError:
+        return None
+    answer = decision.answer
+    now = isinstance(answer, Act) and answer.approval is None
+    return Sending(operation=operation, parameters=parameters, now=now)
+
+
+def _call(plan: Plan, decision: Decision) -> tuple[str, Parameters]:
+    target, name = plan.target, decision.observation.volume.ref.resource_id
+    if target.volume_type in STORAGE_MODES:
+        mode = {"StorageType": target.volume_type.value, "ApplyImmediately": True}
+        return "ModifyDBCluster", {"DBClusterIdentifier": name, **mode}
+    if target.database is None:
+        return "ModifyVolume", {"VolumeId": name, **ebs_changes.parameters(plan.origin, target)}
+    identifier, valid = name.removeprefix("cluster:"), decision.observation.valid
+    sent = rds_changes.parameters(identifier, plan.origin, target, valid=valid)
+    return rds_changes.operation(target), sent

@@ -1,0 +1,47 @@
+"""A cluster's bill, answer and check in words, as summaries and messages have them."""
+
+from __future__ import annotations
+
+from headroom.domain.catalog.aurora import Bills
+from headroom.domain.decision import Act, Action, BillCheck, Escalate, Hold
+
+
+def bill_summary(both: Bills) -> str:
+    """The bill on both sides in a few words."""
+    return (
+        f"${both.standard.total_usd:,.2f} a month in Standard, I/O "
+        f"{100 * both.standard.io_share:.1f} % of it, ${both.io_optimized.total_usd:,.2f} in "
+        "I/O-Optimized"
+    )
+
+
+def action_summary(answer: Action) -> str:
+    """An answer in a few words, as summaries end."""
+    match answer:
+        case Act(reason=why, plan=plan, approval=approval):
+            sign = "+" if plan.price_change_usd >= 0 else "-"
+            agree = "" if approval is None else f"a person must agree ({approval}): "
+            return (
+                f"{agree}{plan.origin} -> {plan.target} ({why.value.replace('_', ' ')}), "
+                f"{sign}${abs(plan.price_change_usd):,.2f} a month"
+            )
+        case Hold(reason=why, until=until, proposed_plan=plan):
+            text = f"held ({why.value.replace('_', ' ')})"
+            if until is not None:
+                text += f" until {until:%Y-%m-%d %H:%M} UTC"
+            return text if plan is None else f"{text}; would take {plan.target}"
+        case Escalate(cause=cause, remedy=remedy):
+            return f"{cause.replace('_', ' ')}: {remedy}"
+
+
+def bill_check_summary(check: BillCheck) -> str:
+    """What the bill since a switch says of its forecast."""
+    switch = check.switch
+    text = (
+        f"{check.days} whole days after the change to {switch.target} the bill is "
+        f"${check.actual_usd:,.2f} a month, ${switch.forecast_usd:,.2f} was foreseen "
+        f"({check.deviation_percent:+.1f} %)"
+    )
+    if check.counterfactual_usd is not None:
+        text += f"; {switch.origin} would cost ${check.counterfactual_usd:,.2f} now"
+    return text

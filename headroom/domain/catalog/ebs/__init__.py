@@ -1,0 +1,24 @@
+"""EBS volume types: limits, what one ModifyVolume call can lead to, and its parameters.
+
+May import: resources.
+The door offers the limits table, `capability`, and the rules that `catalog.rules_of` hands out for volumes.
+"""
+
+from headroom.domain.catalog.ebs import change, reachable
+from headroom.domain.catalog.ebs.change import parameters
+from headroom.domain.catalog.ebs.limits import (
+    DURABILITY_PERCENT,
+    GP2_BURST_IOPS,
+    HDD_IO_BYTES,
+    LIMITS,
+    MAX_MODIFICATIONS,
+    MIB,
+    SSD_IO_BYTES,
+    Capability,
+    capability,
+    cheapest,
+    fewest,
+    gp2_baseline,
+    max_iops,
+    volumes_under,
+)

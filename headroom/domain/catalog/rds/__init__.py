@@ -1,0 +1,37 @@
+"""RDS storage by engine: limits, striping, prices, changes under way and the parameters of one call.
+
+May import: resources and catalog/ebs.
+The door offers the bands of each engine, and the rules that `catalog.rules_of` hands out for databases.
+"""
+
+from headroom.domain.catalog.rds import change, reachable
+from headroom.domain.catalog.rds.change import Parameters, flushed, parameters
+from headroom.domain.catalog.rds.limits import (
+    Band,
+    band_of,
+    bands,
+    full_copy,
+    least_iops,
+    least_mibps,
+    least_size,
+    why_invalid,
+    why_refused,
+)
+from headroom.domain.catalog.rds.modifications import (
+    SETTLES,
+    Attempt,
+    LastObserved,
+    Seen,
+    accepted,
+    named,
+    remember,
+)
+from headroom.domain.catalog.rds.prices import (
+    CATALOGUE_RDS_PRICES,
+    GP3_INCLUDED_IOPS,
+    GP3_INCLUDED_MIBPS,
+    RdsPrices,
+    unit_prices,
+    why_implausible,
+)
+from headroom.domain.catalog.rds.reachable import at_size

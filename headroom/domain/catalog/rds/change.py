@@ -1,0 +1,70 @@
+"""A change of a database's storage as the parameters of one RDS call: what must and must not be sent.
+
+Source: RDS API 2014-10-31, ModifyDBInstance and ModifyDBCluster (checked 2026-11); refusals reported
+for parameters sent below the striping threshold (github.com/hashicorp/terraform-provider-aws,
+issue 28160).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from headroom.domain.catalog.rds.limits import why_refused
+from headroom.domain.resources import Configuration, Deployment, ValidStorage
+
+Parameters = Mapping[str, str | int | bool]
+
+
+def parameters(
+    name: str,
+    origin: Configuration,
+    target: Configuration,
+    *,
+    valid: tuple[ValidStorage, ...] = (),
+) -> Parameters:
+    """What ModifyDBInstance, or ModifyDBCluster for a cluster, is called with to reach `target`.
+
+    `name` is the identifier of the instance or the cluster. Size and IOPS travel together, also when
+    only one of them changes; gp3 below the threshold is sent without either setting, or RDS refuses
+    it; a type is named only when it changes; a cluster's throughput follows by itself. Always at
+    once: without ApplyImmediately nothing happens before the maintenance window. That applies what
+    others left pending too, which `flushed` tells beforehand. Raises ValueError for a no-op and for
+    what RDS would refuse.
+    """
+    if origin == target:
+        raise ValueError(f"{target} is what it has: a call would use up one of four a day")
+    problem = why_refused(origin, target, valid)
+    if problem is not None or target.database is None:
+        raise ValueError(problem or "it is no storage of a database")
+    cluster = target.database.deployment is Deployment.CLUSTER
+    sent: dict[str, str | int | bool] = {
+        "DBClusterIdentifier" if cluster else "DBInstanceIdentifier": name,
+        "ApplyImmediately": True,
+    }
+    if target.volume_type is not origin.volume_type:
+        sent["StorageType"] = target.volume_type.value
+    if target.iops is not None:
+        sent |= {"AllocatedStorage": target.size_gib, "Iops": target.iops}
+    elif target.size_gib != origin.size_gib:
+        sent["AllocatedStorage"] = target.size_gib
+    if target.throughput_mibps is not None:
+        sent["StorageThroughput"] = target.throughput_mibps
+    return MappingProxyType(sent)
+
+
+def operation(target: Configuration) -> str:
+    """The API call that changes such storage."""
+    database = target.database
+    if database is None:
+        raise ValueError(f"{target} is no storage of a database")
+    cluster = database.deployment is Deployment.CLUSTER
+    return "ModifyDBCluster" if cluster else "ModifyDBInstance"
+
+
+def flushed(pending: Mapping[str, object]) -> tuple[str, ...]:
+    """Names of other people's pending changes that applying at once would apply too, sorted.
+
+    Some of them restart the database (a class, an engine version). With any, hold and say so.
+    """
+    return tuple(sorted(name for name, value in pending.items() if value not in (None, {}, [], ())))

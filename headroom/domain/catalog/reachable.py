@@ -1,0 +1,104 @@
+"""Reachable configurations: what one change can make of a volume, by the rules of whoever owns it.
+
+`StorageRules` is what Headroom needs to know of a kind of storage; `rules_of` finds the kind.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from headroom.domain.catalog.ebs import GP2_BURST_IOPS, volumes_under
+from headroom.domain.catalog.ebs import reachable as ebs_reachable
+from headroom.domain.catalog.rds import reachable as rds_cheapest
+from headroom.domain.resources import Configuration, ValidStorage, VolumeType
+
+
+class StorageRules(Protocol):
+    """What one change of one kind of storage can lead to. `valid` is what AWS said at run time."""
+
+    def why_refused(
+        self, origin: Configuration, target: Configuration, valid: tuple[ValidStorage, ...] = ()
+    ) -> str | None:
+        """One sentence on why AWS would not lead from `origin` to `target`, or None."""
+
+    def why_invalid(self, configuration: Configuration) -> str | None:
+        """One sentence on why AWS would have no such storage, or None."""
+
+    def included(self, configuration: Configuration) -> tuple[float, float]:
+        """IOPS and MiB/s that the type has at its smallest, at the configuration's size."""
+
+    def cheapest(
+        self, origin: Configuration, volume_type: VolumeType, *, iops: float, mibps: float,
+        valid: tuple[ValidStorage, ...] = (),
+    ) -> Configuration | None:  # fmt: skip
+        """The cheapest of `volume_type` that sustains both, None if none does."""
+
+    def most(
+        self, origin: Configuration, volume_type: VolumeType, *, mibps: float,
+        valid: tuple[ValidStorage, ...] = (),
+    ) -> Configuration | None:  # fmt: skip
+        """The highest IOPS that `volume_type` takes at the size it needs, None if none."""
+
+
+EBS: StorageRules = ebs_reachable
+RDS: StorageRules = rds_cheapest
+
+
+def rules_of(configuration: Configuration) -> StorageRules:
+    """The rules of the kind of storage that `configuration` is."""
+    return EBS if configuration.database is None else RDS
+
+
+def why_invalid(configuration: Configuration) -> str | None:
+    """One sentence on why AWS would refuse `configuration`, or None when it is valid."""
+    return rules_of(configuration).why_invalid(configuration)
+
+
+def why_refused(
+    origin: Configuration, target: Configuration, valid: tuple[ValidStorage, ...] = ()
+) -> str | None:
+    """One sentence on why AWS would not lead from `origin` to `target`, or None when it would."""
+    owner = target if origin.database is None else origin
+    return rules_of(owner).why_refused(origin, target, valid)
+
+
+def cheapest(
+    origin: Configuration,
+    volume_type: VolumeType,
+    *,
+    iops: float,
+    mibps: float,
+    valid: tuple[ValidStorage, ...] = (),
+) -> Configuration | None:
+    """The cheapest of `volume_type` from `origin` that sustains `iops` and `mibps`, None if none.
+
+    Size grows only to what the type takes at least, for gp2, and where RDS's ratios or stripes
+    ask for it.
+    """
+    return rules_of(origin).cheapest(origin, volume_type, iops=iops, mibps=mibps, valid=valid)
+
+
+def most(
+    origin: Configuration,
+    volume_type: VolumeType,
+    *,
+    iops: float,
+    mibps: float,
+    valid: tuple[ValidStorage, ...] = (),
+) -> Configuration | None:
+    """The highest IOPS of the type, for a demand above that; None where demand is not above it."""
+    found = rules_of(origin).most(origin, volume_type, mibps=mibps, valid=valid)
+    return found if found is not None and iops > (found.iops or 0) else None
+
+
+def included(configuration: Configuration) -> tuple[float, float]:
+    """IOPS and MiB/s that the type has at its smallest, at the configuration's size.
+
+    gp3's are free of charge; gp2's are those of a burst; 1 IOPS where a type has no least.
+    """
+    if configuration.volume_type in (VolumeType.GP2, VolumeType.GP3):
+        stripes = volumes_under(configuration)
+        if configuration.volume_type is VolumeType.GP2:
+            return float(GP2_BURST_IOPS) * stripes, 250.0 * stripes
+        return 3_000.0 * stripes, 125.0 * stripes
+    return rules_of(configuration).included(configuration)

@@ -1,0 +1,65 @@
+"""The decision and its verification. Read `decide.py` first: input, diagnosis, plans, verdicts, action.
+
+May import: resources to guardrails.
+The door offers `Decision`, `decide`, `assess`, approval, rollback and revalidation of a plan.
+"""
+
+from headroom.domain.decision import rollback
+from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
+from headroom.domain.decision.approval import (
+    InvalidAnswer,
+    after_answer,
+    after_rejection,
+    max_approved_usd,
+    requested_in_advance,
+    starts_at,
+    unapproved,
+    why_approval,
+)
+from headroom.domain.decision.assess import assess, assess_rollback, verification_timeout
+from headroom.domain.decision.cluster_detail import (
+    BillCheck,
+    BilledIoDay,
+    ClusterDetail,
+    ModeSwitch,
+)
+from headroom.domain.decision.conclude import EXPLAINED, acting, escalate_once
+from headroom.domain.decision.decide import Decision, decide, written_back
+from headroom.domain.decision.decision_input import DecisionInput, policy_of
+from headroom.domain.decision.group_decision import (
+    NOT_ASKED,
+    GroupDecision,
+    blocked_by_members,
+    decide_group,
+)
+from headroom.domain.decision.queue import queue_entry_of
+from headroom.domain.decision.revalidation import (
+    NOT_DECIDED,
+    Proceed,
+    Revalidation,
+    StillBlocked,
+    Withdrawal,
+    approval_obsolete,
+    revalidate,
+    revalidated_decision,
+    waiting_for,
+)
+from headroom.domain.decision.rollback import (
+    decide_rollback,
+    request_rollback,
+    reversal,
+    still_used,
+)
+from headroom.domain.decision.space import CAUSE, STORAGE_FULL, full_within_a_day, still_short
+from headroom.domain.decision.verification import (
+    Diverged,
+    FailedAtAws,
+    Ineffective,
+    Pending,
+    ReducedTooFar,
+    ReductionConfirmed,
+    Relieved,
+    RollbackConfirmed,
+    Verification,
+)
+from headroom.domain.decision.write_back import written_out

@@ -1,0 +1,196 @@
+"""When a person must agree, how long a request waits, and what a no means. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from headroom.domain.guardrails import Guardrail, PlanJudgement
+from headroom.domain.planning import Plan
+from headroom.domain.policy import Limits, Mode
+from headroom.domain.resources import STORAGE_MODES
+from headroom.domain.state import (
+    DAY,
+    MAX_UNANSWERED,
+    QUIET_AFTER_REJECTION,
+    ApprovalRequest,
+    Declined,
+    Step,
+    StoredState,
+)
+
+ALIKE = 2
+"""A plan whose price change is this many times another's, or as small a part, is another plan."""
+HOURS = frozenset({Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR})
+"""Guardrails that say when a change may be started, and nothing against it."""
+FEW_CENTS = Decimal(1)
+"""USD per month below which the sizes of two price changes are not told apart."""
+
+
+def why_approval(limits: Limits, plan: Plan) -> str | None:
+    """Why a person must agree to `plan` before it is done; None when nobody is asked.
+
+    Under `auto` only for what it adds to the monthly price, never for what lowers it.
+    """
+    if limits.mode is Mode.APPROVE:
+        return "the mode is approve"
+    above = limits.approve_above_usd
+    if above is not None and plan.price_change_usd > max(above, Decimal(0)):
+        return f"it costs more than ${above} a month, and the policy asks above that"
+    return None
+
+
+def requested_in_advance(limits: Limits, judgement: PlanJudgement, at: datetime) -> bool:
+    """Whether a person is asked now for what may only be started later.
+
+    So it is where nothing but the hours the owner gave stands in the way, and they come while the
+    request waits: people answer by day what is done at night.
+    """
+    if why_approval(limits, judgement.plan) is None or not judgement.blocking:
+        return False
+    if any(v.guardrail not in HOURS or not v.temporary for v in judgement.blocking):
+        return False
+    expires = at + timedelta(minutes=limits.approval_expires_minutes)
+    starts = starts_at(judgement)
+    return starts is not None and starts < expires
+
+
+def starts_at(judgement: PlanJudgement) -> datetime | None:
+    """When all that blocks a plan has cleared; None when it is not known, or nothing does."""
+    clears = [v.clears_at for v in judgement.blocking]
+    known = [instant for instant in clears if instant is not None]
+    return max(known) if known and len(known) == len(clears) else None
+
+
+def alike(plan: Plan, declined: Declined) -> bool:
+    """Whether `plan` is much the same as one that was declined: type, direction and price."""
+    if plan.target == declined.target:
+        return True
+    now, before = plan.price_change_usd, declined.price_change_usd
+    if plan.target.volume_type is not declined.target.volume_type or (now > 0) != (before > 0):
+        return False
+    less, more = sorted((max(abs(now), FEW_CENTS), max(abs(before), FEW_CENTS)))
+    return more < ALIKE * less
+
+
+def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
+    """Until when nobody is asked for `plan` because of earlier answers; None when it may be asked.
+
+    Something clearly different may be asked for, but no more than a few requests in 24 h.
+    """
+    waits = [d.until for d in declined if at < d.until and alike(plan, d)]
+    lately = sorted(d.at for d in declined if d.at > at - DAY)
+    if len(lately) >= MAX_UNANSWERED:
+        waits.append(lately[-MAX_UNANSWERED] + DAY)
+    return max(waits, default=None)
+
+
+def refused_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
+    """Until when a person's no holds for `plan` though nobody need be asked for it; None for none.
+
+    Whoever said no to a raise does not see one like it done by itself minutes later, because the
+    load fell a little and it costs just less than what is asked for. Silence is no no.
+    """
+    said = [d.until for d in declined if d.rejected and at < d.until and alike(plan, d)]
+    return max(said, default=None) if plan.price_change_usd > 0 else None
+
+
+def growth_refused_until(
+    declined: Sequence[Declined], size_gib: int, at: datetime
+) -> datetime | None:
+    """Until when a person's no to growing storage of `size_gib` holds, at whatever price or for
+    whatever else it was; None for none."""
+    said = [d for d in declined if d.rejected and at < d.until]
+    return max((d.until for d in said if d.target.size_gib > size_gib), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidAnswer:
+    """Why an answer counts for nothing, in the words of ports.NotAnswered."""
+
+    why: str
+    detail: str
+
+
+def after_answer(
+    state: StoredState, decision_id: str, step: Step, *, last: Step | None, at: datetime, who: str
+) -> StoredState | InvalidAnswer:
+    """The state once a person approved or rejected, or why the answer comes to nothing.
+
+    `last` is the last step of the chain. The resource is due at once: the deployed function looks.
+    """
+    asked = state.approval_request
+    if asked is None or asked.decision_id != decision_id or last is not Step.AWAITING:
+        return _not_waiting(asked, decision_id, last)
+    if at >= asked.expires:
+        return InvalidAnswer(
+            why="expired", detail=f"it expired at {asked.expires:%Y-%m-%d %H:%M} UTC"
+        )
+    if step is Step.APPROVED:
+        moved = replace(state, approval_request=replace(asked, approved_at=at, approved_by=who))
+    else:
+        moved = after_rejection(state, step, at)
+    return replace(moved, last_request_at=at, due_at=min(at, state.due_at or at))
+
+
+def _not_waiting(
+    asked: ApprovalRequest | None, decision_id: str, last: Step | None
+) -> InvalidAnswer:
+    match last:
+        case None:
+            return InvalidAnswer(why="unknown", detail="there is no such decision")
+        case Step.APPROVED | Step.REJECTED:
+            by = ""
+            if asked is not None and asked.decision_id == decision_id and asked.approved_by:
+                by = f" by {asked.approved_by}"
+            return InvalidAnswer(why=last.value, detail=f"it was {last.value} already{by}")
+        case Step.EXPIRED:
+            return InvalidAnswer(why="expired", detail="it expired before anybody answered")
+        case _:
+            return InvalidAnswer(
+                why="not_awaiting", detail=f"it waits for nobody: its last step is {last.value}"
+            )
+
+
+def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState:
+    """The state once the request that waits was rejected or ran out."""
+    asked = state.approval_request
+    if asked is None:
+        return state
+    rejected = step is Step.REJECTED
+    quiet = QUIET_AFTER_REJECTION if rejected else min(asked.expires - asked.requested_at, DAY)
+    mine = Declined(
+        decision_id=asked.decision_id, at=at, until=at + quiet, target=asked.target,
+        price_change_usd=asked.price_change_usd, rejected=rejected,
+    )  # fmt: skip
+    kept = [d for d in state.declined if at < max(d.until, d.at + DAY)]
+    return replace(state, approval_request=None, declined=(*kept, mine)[-2 * MAX_UNANSWERED :])
+
+
+def max_approved_usd(asked: ApprovalRequest) -> Decimal:
+    """The most that an approved change may add to the monthly price.
+
+    What a cluster's storage mode saves moves with its load: it needs to save something still, and
+    its own margin says how much.
+    """
+    saves = asked.target.volume_type in STORAGE_MODES and asked.price_change_usd < 0
+    return Decimal(0) if saves else asked.price_change_usd
+
+
+def unapproved(state: StoredState, plan: Plan, decision_id: str, now: datetime) -> str | None:
+    """Why `plan` may not be intended as the approved one; None when it may.
+
+    Only what a person agreed to, for no more money, and not after the request expired.
+    """
+    asked = state.approval_request
+    if asked is None or asked.decision_id != decision_id or asked.approved_at is None:
+        return "nobody approved it"
+    if now >= asked.expires:
+        return f"the approval expired at {asked.expires:%Y-%m-%d %H:%M} UTC"
+    if (plan.origin, plan.target) != (asked.origin, asked.target):
+        return "it is not the change that was approved"
+    if plan.price_change_usd > max_approved_usd(asked):
+        return f"it costs more than the ${asked.price_change_usd:.2f} a month that was approved"
+    return None

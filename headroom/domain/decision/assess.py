@@ -1,0 +1,238 @@
+"""Did the change land, and did the pressure end, or stay away? Proven, never assumed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headroom.domain.catalog.ebs import Capability, capability
+from headroom.domain.decision.assess_space import assess_space
+from headroom.domain.decision.diagnose import diagnose
+from headroom.domain.decision.verification import (
+    Diverged,
+    FailedAtAws,
+    Ineffective,
+    Pending,
+    ReducedTooFar,
+    ReductionConfirmed,
+    Relieved,
+    RollbackConfirmed,
+    Verification,
+)
+from headroom.domain.planning import Plan
+from headroom.domain.resources import Modification, ModificationState, Observation, spoken
+from headroom.domain.workload import (
+    AT_LIMIT,
+    Binding,
+    Diagnosis,
+    Minute,
+    clear_run,
+    estimate,
+    minutes,
+)
+
+CLEAR_MINUTES = 5
+"""Measured minutes without pressure, after the change took hold, that prove relief."""
+REDUCTION_CONFIRMED_MINUTES = 15
+"""Measured minutes without pressure, after a change lowered something, that prove it not missed."""
+RECHECK_INTERVAL = timedelta(minutes=5)
+PRESSED_MINUTES = 10
+"""Measured minutes still pressed after AWS called the change completed: it did not help."""
+REDUCED_TOO_FAR_MINUTES = 2
+"""Minutes pressed by a limit that the change lowered: enough to know, and to raise it at once."""
+SAME_CHANGE = timedelta(hours=1)
+"""An unanswered call may be resolved to applied that long after AWS started the change."""
+VERIFICATION_TIMEOUT = timedelta(hours=30)
+"""Past this, a change whose effect could not be proven is reported as not having helped."""
+FULL_COPY_TIMEOUT = timedelta(days=7)
+"""The same while RDS is still at work on it, or copies all data: how long, AWS does not say."""
+FULL_COPY_RECHECK_INTERVAL = timedelta(minutes=30)
+
+
+def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
+    """What became of `plan`, applied at `applied_at`, as far as `observation` tells."""
+    landing = _landing(observation, plan, applied_at)
+    if landing is not None:
+        return landing
+    if plan.growth is not None:
+        space = assess_space(observation, plan, applied_at)
+        if plan.growth.alone or not isinstance(space, Relieved):
+            return space
+    return _pressure_after(observation, plan, applied_at, observation.modification)
+
+
+def assess_rollback(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
+    """What became of a rollback: it has landed or not; whether pressure follows was known before."""
+    landing, noun = _landing(observation, plan, applied_at), observation.volume.ref.noun
+    return landing or RollbackConfirmed(detail=f"rolled back: the {noun} is {plan.target} again")
+
+
+def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Verification | None:
+    """What keeps a change from counting as landed; None once it has landed."""
+    change = observation.modification
+    ours = (
+        change is not None
+        and change.target == plan.target
+        and change.started_at >= applied_at - SAME_CHANGE
+    )
+    if ours and change is not None and change.state is ModificationState.FAILED:
+        return FailedAtAws(detail="AWS reports the modification as failed")
+    if ours and change is not None and change.state is ModificationState.MODIFYING:
+        # Until it leaves this state AWS may still describe the volume as it was.
+        return _pending(observation, plan, applied_at, "the change has not landed")
+    if observation.volume.configuration != plan.target:
+        return Diverged(detail=f"expected {plan.target}, found {observation.volume.configuration}")
+    return None
+
+
+def _pending(
+    observation: Observation, plan: Plan, applied_at: datetime, detail: str
+) -> Verification:
+    waited, most = _waited(observation, applied_at), verification_timeout(observation, plan)
+    if waited > most:
+        hours = most.total_seconds() / 3600
+        return Ineffective(cause=f"no proof of relief in {hours:.0f} h: {detail}")
+    again = (
+        FULL_COPY_RECHECK_INTERVAL
+        if plan.full_copy or waited > VERIFICATION_TIMEOUT
+        else RECHECK_INTERVAL
+    )
+    return Pending(next_reconcile_at=observation.at + again, detail=detail)
+
+
+def verification_timeout(observation: Observation, plan: Plan) -> timedelta:
+    """How long a change may take: RDS may work on the storage for days, and nothing else starts."""
+    change = observation.modification
+    of_rds = observation.volume.facts is not None
+    at_work = of_rds and change is not None and change.in_flight
+    return FULL_COPY_TIMEOUT if plan.full_copy or at_work else VERIFICATION_TIMEOUT
+
+
+def _waited(observation: Observation, applied_at: datetime) -> timedelta:
+    """How long it is since proof could have been seen: of a database, since RDS was done with it."""
+    change = observation.modification
+    of_rds = observation.volume.facts is not None and change is not None
+    ended_at = change.ended_at if of_rds and change is not None else None
+    return observation.at - max(applied_at, ended_at or applied_at)
+
+
+def _pressure_after(
+    observation: Observation, plan: Plan, applied_at: datetime, change: Modification | None
+) -> Verification:
+    completed_at = _completed_at(change, applied_at)
+    old = capability(plan.origin)
+    after = tuple(
+        m
+        for m in minutes(observation.activity, capability(plan.target), change)
+        if m.at >= applied_at + RECHECK_INTERVAL and (m.pressed or _tells(m, old, completed_at))
+    )
+    clear = clear_run(after)
+    state = "completed" if change is None else change.state.value
+    so_far = f"{state}, {clear} clear minutes so far"
+    missed = _missed(plan, after)
+    if missed is not None:
+        return ReducedTooFar(cause=missed)
+    if not _raises(plan):
+        return _nothing_missed(observation, plan, after, applied_at, so_far)
+    if clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES):
+        return Relieved(detail=_clear(after, clear))
+    settled = [m for m in after if completed_at is not None and m.at >= completed_at]
+    if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
+        diagnosis = diagnose(observation, estimate(observation))
+        cause = spoken(observation.volume.ref.kind, _cause(diagnosis, settled))
+        return Ineffective(cause=cause)
+    return _pending(observation, plan, applied_at, so_far)
+
+
+def _nothing_missed(
+    observation: Observation, plan: Plan, after: tuple[Minute, ...], applied_at: datetime,
+    so_far: str,
+) -> ReductionConfirmed | Pending:  # fmt: skip
+    """A change that raised nothing: over once it is clear, or pressure comes from elsewhere."""
+    clear, pressed = clear_run(after), sum(m.pressed for m in after)
+    if pressed >= REDUCED_TOO_FAR_MINUTES:
+        return ReductionConfirmed(
+            detail=f"the {pressed} minutes of pressure since come from a limit it did not lower"
+        )
+    if clear >= REDUCTION_CONFIRMED_MINUTES:
+        return ReductionConfirmed(detail=_clear(after, clear))
+    if _waited(observation, applied_at) > verification_timeout(observation, plan):
+        return ReductionConfirmed(detail=f"no pressure was measured in all that time ({so_far})")
+    more = 0 if pressed else REDUCTION_CONFIRMED_MINUTES - clear
+    return Pending(
+        next_reconcile_at=observation.at + max(RECHECK_INTERVAL, timedelta(minutes=more)),
+        detail=so_far,
+    )
+
+
+def _raises(plan: Plan) -> bool:
+    """Whether the change raises anything that is sustained, so that it was to end pressure."""
+    now, then = capability(plan.origin), plan.capability
+    return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
+
+
+def _missed(plan: Plan, after: tuple[Minute, ...]) -> str | None:
+    """Which of the limits that the change lowered the load touches now; None if it does not."""
+    now, then = capability(plan.origin), plan.capability
+    for what, less, pressed in (
+        ("IOPS", _less(now.sustained_iops, then.sustained_iops, now.burst_iops, then.burst_iops),
+         sum(m.iops_pressed for m in after)),
+        ("MiB/s", _less(now.sustained_mibps, then.sustained_mibps, now.burst_mibps,
+                        then.burst_mibps), sum(m.mibps_pressed for m in after)),
+    ):  # fmt: skip
+        if less is not None and pressed >= REDUCED_TOO_FAR_MINUTES:
+            return f"{pressed} minutes at the limit of {less[1]:.0f} {what}, lowered from {less[0]:.0f}"
+    return None
+
+
+def _less(
+    sustained: float, sustained_then: float, burst: float, burst_then: float
+) -> tuple[float, float] | None:
+    """What could be driven before and what can be now; None where that is no less."""
+    if burst_then < burst:
+        return burst, burst_then
+    return (sustained, sustained_then) if sustained_then < sustained else None
+
+
+def _completed_at(change: Modification | None, applied_at: datetime) -> datetime | None:
+    """Since when the new performance is certain; None while AWS still optimizes."""
+    if change is None:  # AWS lists no modification any more: it is long over
+        return applied_at
+    if change.state is not ModificationState.COMPLETED:
+        return None
+    return change.ended_at or applied_at
+
+
+def _tells(minute: Minute, old: Capability, completed_at: datetime | None) -> bool:
+    """Whether a minute without pressure is any proof that the change helped.
+
+    Before AWS calls it completed, an idle minute proves nothing, and a minute without an Exceeded
+    check only if more was served than the old limits allowed.
+    """
+    if completed_at is not None and minute.at >= completed_at:
+        return True
+    if minute.checked:
+        return minute.iops >= 1
+    return minute.iops * AT_LIMIT > old.burst_iops or minute.mibps * AT_LIMIT > old.burst_mibps
+
+
+def _clear(after: tuple[Minute, ...], clear: int) -> str:
+    recent = after[-clear:]
+    iops = max(m.iops for m in recent)
+    mibps = max(m.mibps for m in recent)
+    return (
+        f"{clear} measured minutes without pressure at up to {iops:.0f} IOPS and {mibps:.1f} MiB/s "
+        f"(limit {recent[-1].iops_limit:.0f} and {recent[-1].mibps_limit:.0f})"
+    )
+
+
+def _cause(diagnosis: Diagnosis, settled: list[Minute]) -> str:
+    if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+        return f"the instance is the limit: {diagnosis.explanation}"
+    pressed = [m for m in settled if m.pressed]
+    used_up = sum(m.iops >= 0.95 * m.iops_limit or m.mibps >= 0.95 * m.mibps_limit for m in pressed)
+    if used_up * 2 >= len(pressed):
+        return (
+            "the load used up the new limit as well: it wants more, or it is a closed loop "
+            "without natural demand"
+        )
+    return "the limit is reached in bursts shorter than a minute; the volume's average is not"

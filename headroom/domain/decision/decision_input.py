@@ -1,0 +1,165 @@
+"""What a decision is made from, and what it says before any plan is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from headroom.domain.catalog import PriceTable
+from headroom.domain.decision.diagnose import diagnose
+from headroom.domain.decision.space import space_forecast_for_owner
+from headroom.domain.guardrails import Case
+from headroom.domain.planning import (
+    NO_VALUED_PLANS,
+    GroupConstraint,
+    Plan,
+    Situation,
+    ValuedPlans,
+    value_plans,
+    with_space_plans,
+)
+from headroom.domain.policy import (
+    EffectiveLimits,
+    Limits,
+    Mode,
+    Policy,
+    PolicyUnreadable,
+    limits_for,
+)
+from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
+from headroom.domain.state import WINDOW, ResourceState, reduced_from
+from headroom.domain.workload import (
+    Demand,
+    Diagnosis,
+    LoadHistory,
+    SpaceForecast,
+    estimate,
+    load_history,
+    space_forecast,
+)
+
+DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
+"""What stands in for a policy nobody can read: it allows nothing at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionInput:
+    """All inputs of a decision. `prices` is None when no price is known for the Region."""
+
+    trigger: str
+    observation: Observation
+    resource_state: ResourceState
+    policy: Policy | PolicyUnreadable
+    prices: PriceTable | None
+    extra_target: Configuration | None = None
+    """A target to weigh beside those that the planner finds; not part of the decision's id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What the evidence of one volume says, before any plan is judged."""
+
+    decision_input: DecisionInput
+    policy: Policy
+    effective: EffectiveLimits
+    demand: Demand
+    diagnosis: Diagnosis
+    situation: Situation | None
+    """None where no price is known."""
+    valued_plans: ValuedPlans
+    space: SpaceForecast | None = None
+
+
+def analyze(decision_input: DecisionInput) -> Analysis:
+    """What is wanted, what binds, and which plans there are, best first."""
+    observation = decision_input.observation
+    policy, effective = policy_of(decision_input)
+    demand = estimate(observation)
+    diagnosis = diagnose(observation, demand)
+    situation, valued_plans = None, NO_VALUED_PLANS
+    space = space_forecast_for_owner(
+        space_forecast(observation, decision_input.resource_state.modifications, effective.limits),
+        effective.limits, observation.at,
+    )  # fmt: skip
+    if decision_input.prices is not None:
+        situation = _situation(decision_input, decision_input.prices, effective, demand, diagnosis)
+        valued_plans = valued_plans if situation is None else value_plans(situation)
+    if situation is not None and space is not None:
+        valued_plans = replace(
+            valued_plans, plans=with_space_plans(situation, space, valued_plans.plans)
+        )
+    return Analysis(
+        decision_input=decision_input, policy=policy, effective=effective, demand=demand,
+        diagnosis=diagnosis, situation=situation, valued_plans=valued_plans, space=space,
+    )  # fmt: skip
+
+
+def case_of(
+    seen: Analysis, plan: Plan, resource_state: ResourceState, group: GroupConstraint | None = None
+) -> Case:
+    """What the guardrails look at for one plan."""
+    return Case(
+        plan=plan, observation=seen.decision_input.observation, demand=seen.demand,
+        diagnosis=seen.diagnosis, resource_state=resource_state, policy=seen.policy,
+        effective=seen.effective, known_days=seen.valued_plans.known_days, group=group,
+        space=seen.space,
+    )  # fmt: skip
+
+
+def policy_of(decision_input: DecisionInput) -> tuple[Policy, EffectiveLimits]:
+    policy = decision_input.policy
+    if isinstance(policy, PolicyUnreadable):
+        return DENY_ALL_POLICY, EffectiveLimits(
+            limits=DENY_ALL_POLICY.defaults, mode_from="unreadable policy", enrolled=False,
+            problem=policy.reason,
+        )  # fmt: skip
+    return policy, limits_for(policy, decision_input.observation.volume)
+
+
+def current_price(decision_input: DecisionInput) -> Decimal | None:
+    if decision_input.prices is None:
+        return None
+    try:
+        return decision_input.prices.monthly(decision_input.observation.volume.configuration)
+    except PriceUnknown:
+        return None
+
+
+def _situation(
+    decision_input: DecisionInput, prices: PriceTable, effective: EffectiveLimits, demand: Demand,
+    diagnosis: Diagnosis,
+) -> Situation | None:  # fmt: skip
+    resource_state, now_usd = decision_input.resource_state, current_price(decision_input)
+    if now_usd is None:
+        return None
+    others = resource_state.account_increase_usd - resource_state.resource_increase_usd
+    policy, _ = policy_of(decision_input)
+    at = decision_input.observation.at
+    return Situation(
+        observation=decision_input.observation,
+        load_history=_past(decision_input, effective.limits),
+        demand=demand,
+        diagnosis=diagnosis,
+        limits=effective.limits,
+        prices=prices,
+        baseline_usd=now_usd
+        if resource_state.enrolment_usd is None
+        else resource_state.enrolment_usd,
+        account_left_usd=max(Decimal(0), policy.account_increase_usd - others),
+        starts=tuple(
+            m.started_at for m in resource_state.modifications if m.started_at > at - WINDOW
+        ),
+        reduced_from=reduced_from(
+            resource_state.modifications, decision_input.observation.volume.configuration
+        ),
+        extra_target=decision_input.extra_target,
+    )
+
+
+def _past(decision_input: DecisionInput, limits: Limits) -> LoadHistory:
+    """Earlier days, busy where they wanted more than the least of the cheapest type allowed."""
+    gp3 = VolumeType.GP3 in limits.types
+    return load_history(
+        decision_input.observation, decision_input.resource_state.modifications,
+        least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25,
+    )  # fmt: skip

@@ -1,0 +1,263 @@
+"""Which limit binds; money is never spent on a volume when the instance is the limit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from statistics import mean
+
+from headroom.domain.catalog.ebs import Capability, capability
+from headroom.domain.resources import Observation, Series, spoken
+from headroom.domain.workload import (
+    LEAD_TIME,
+    BalanceForecast,
+    Binding,
+    Demand,
+    Diagnosis,
+    Minute,
+    class_pressed,
+    forecast_balance,
+    forecast_text,
+    imminent,
+    minutes,
+)
+
+RECENT = timedelta(minutes=15)
+RECENT_MINUTES = 15
+ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
+TOLERANCE = 1.1
+"""An instance that leaves a volume hardly more than it has is the limit all the same."""
+
+
+def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
+    """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
+    can = capability(observation.volume.configuration)
+    seen = minutes(observation.activity, can, observation.modification)
+    balance = _instance_balance(observation, can, seen)
+    iops_left, mibps_left = _instance_left(observation, seen)
+    recent = [m for m in seen if m.at >= observation.at - RECENT]
+    iops_limit = recent[-1].iops_limit if recent else can.burst_iops
+    mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
+    binding, why = _binding(
+        observation, demand, can, seen, (iops_limit, mibps_limit), (iops_left, mibps_left), balance
+    )
+    return Diagnosis(
+        binding=binding,
+        volume_iops_limit=iops_limit,
+        volume_mibps_limit=mibps_limit,
+        instance_iops_left=iops_left,
+        instance_mibps_left=mibps_left,
+        explanation=spoken(observation.volume.ref.kind, why),
+        instance_balance=balance,
+    )
+
+
+def _instance_balance(
+    observation: Observation, can: Capability, seen: tuple[Minute, ...]
+) -> BalanceForecast | None:
+    """The balance that runs out first; earlier days are gone through only where there is one."""
+    found = forecast_balance(observation, seen, ())
+    if found is None or observation.history is None:
+        return found
+    return forecast_balance(
+        observation, seen, minutes(observation.history, can, observation.modification)
+    )
+
+
+def _binding(
+    observation: Observation,
+    demand: Demand,
+    can: Capability,
+    seen: tuple[Minute, ...],
+    limit: tuple[float, float],
+    left: tuple[float | None, float | None],
+    balance: BalanceForecast | None,
+) -> tuple[Binding, str]:
+    recent = [m for m in seen if m.at >= observation.at - RECENT]
+    if not recent:
+        return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"
+    volume_is_next = _credits_go_next(observation, demand, can, left)
+    if balance is not None and balance.basis == "empty_now" and volume_is_next:
+        balance = None  # told before; now the volume's own credits are what runs out
+    if balance is not None and _soon_the_limit(observation, demand, seen, balance):
+        return balance.binding, forecast_text(balance, observation.at)
+    stolen = _instance_pressed(observation)
+    if demand.pressed_minutes and sum(m.pressed for m in recent) >= 2:
+        if stolen is not None and None in left:
+            return stolen, "the instance's own EBS check reads 1 and its limits are not known"
+        return _pressed(can, recent, limit, left)
+    if stolen is not None and not volume_is_next:
+        return stolen, "the instance's own EBS check reads 1 while the volume's does not"
+    of_class = class_pressed(observation, recent)
+    if of_class is not None and not volume_is_next:
+        return of_class
+    credits = demand.credits
+    empty_at = None if credits is None else credits.empty_at
+    if credits is not None and empty_at is not None and empty_at - observation.at <= LEAD_TIME:
+        wait = max(0, round((empty_at - observation.at).total_seconds() / 60))
+        return Binding.BURST_CREDITS, (
+            f"credits at {credits.balance_percent:.0f} % run out in {wait} min "
+            f"({credits.basis.replace('_', ' ')})"
+        )
+    if demand.expected_starved_minutes > 0 and any(m.pressed for m in seen):
+        binding, why = _pressed(can, list(seen), limit, left)
+        return binding, f"short bursts touch the limit again and again: {why}"
+    return Binding.NOTHING, "no limit was touched"
+
+
+def _pressed(
+    can: Capability,
+    among: list[Minute],
+    limit: tuple[float, float],
+    left: tuple[float | None, float | None],
+) -> tuple[Binding, str]:
+    """The limit touched most often; the instance is to blame only if it is for every one."""
+    by_iops = sum(m.iops_pressed for m in among)
+    by_mibps = sum(m.mibps_pressed for m in among)
+    binding, why = _pressed_binding(can, among, by_iops >= by_mibps, limit, left)
+    if binding in ON_INSTANCE and min(by_iops, by_mibps) >= 2:
+        return _pressed_binding(can, among, by_iops < by_mibps, limit, left)
+    return binding, why
+
+
+def _pressed_binding(
+    can: Capability,
+    recent: list[Minute],
+    iops_binds: bool,
+    limit: tuple[float, float],
+    left: tuple[float | None, float | None],
+) -> tuple[Binding, str]:
+    iops_limit, mibps_limit = limit
+    iops_left, mibps_left = left
+    pressed = [m for m in recent if m.pressed]
+    if iops_binds:
+        if iops_left is not None and iops_left <= iops_limit * TOLERANCE:
+            return Binding.INSTANCE_IOPS, (
+                f"the instance sustains {iops_left:.0f} IOPS for this volume, "
+                f"no more than the volume's own {iops_limit:.0f}"
+            )
+        if can.iops_credits and iops_limit < can.burst_iops:
+            return Binding.BURST_CREDITS, (
+                f"credits are gone: {mean(m.iops for m in pressed):.0f} IOPS served, "
+                f"baseline {can.sustained_iops:.0f}"
+            )
+        return Binding.VOLUME_IOPS, (
+            f"{mean(m.iops for m in pressed):.0f} IOPS served at a limit of {iops_limit:.0f}"
+        )
+    if mibps_left is not None and mibps_left <= mibps_limit * TOLERANCE:
+        return Binding.INSTANCE_THROUGHPUT, (
+            f"the instance sustains {mibps_left:.0f} MiB/s for this volume, "
+            f"no more than the volume's own {mibps_limit:.0f}"
+        )
+    if can.mib_credits and mibps_limit < can.burst_mibps:
+        return Binding.BURST_CREDITS, (
+            f"credits are gone: {mean(m.mibps for m in pressed):.0f} MiB/s served, "
+            f"baseline {can.sustained_mibps:.0f}"
+        )
+    return Binding.VOLUME_THROUGHPUT, (
+        f"{mean(m.mibps for m in pressed):.1f} MiB/s served at a limit of {mibps_limit:.0f}"
+    )
+
+
+def _instance_pressed(observation: Observation) -> Binding | None:
+    activity = observation.instance_activity
+    if activity is None:
+        return None
+    if _ones(activity.iops_exceeded, observation) >= 2:
+        return Binding.INSTANCE_IOPS
+    if _ones(activity.throughput_exceeded, observation) >= 2:
+        return Binding.INSTANCE_THROUGHPUT
+    return None
+
+
+def _soon_the_limit(
+    observation: Observation, demand: Demand, seen: tuple[Minute, ...], balance: BalanceForecast
+) -> bool:
+    """Whether the instance is about to be the limit, or will be before the credits run out.
+
+    What is believed of the load when credits are foreseen to run out holds for the balance too.
+    """
+    credits = demand.credits
+    if credits is not None and credits.empty_at is not None:
+        near = credits.empty_at - observation.at <= LEAD_TIME
+        if near and balance.empty_at <= credits.empty_at:
+            return True
+    return imminent(balance, observation.at) and (
+        demand.pressed_minutes > 0 or _takes_its_share(observation, seen, balance.binding)
+    )
+
+
+def _credits_go_next(
+    observation: Observation,
+    demand: Demand,
+    can: Capability,
+    left: tuple[float | None, float | None],
+) -> bool:
+    """Whether the volume, once out of credits, gives less than its instance does without any."""
+    credits = demand.credits
+    if credits is None or credits.empty_at is None:
+        return False
+    have, lasting = (
+        (left[1], can.sustained_mibps) if can.mib_credits else (left[0], can.sustained_iops)
+    )
+    near = credits.empty_at - observation.at <= LEAD_TIME
+    return near and have is not None and have > lasting * TOLERANCE
+
+
+def _takes_its_share(observation: Observation, seen: tuple[Minute, ...], binding: Binding) -> bool:
+    """Whether this volume takes at least an even share of what its instance's volumes do.
+
+    All of them share one balance: its owner is told by those that use it up, not by each.
+    """
+    activity, instance = observation.instance_activity, observation.instance
+    if activity is None or instance is None or len(instance.volume_ids) <= 1:
+        return True
+    iops = binding is Binding.INSTANCE_IOPS
+    own = [m.ssd_iops if iops else m.mibps for m in seen[-RECENT_MINUTES:]]
+    both = (activity.iops if iops else activity.mibps).known()[-RECENT_MINUTES:]
+    if not own or not both:
+        return True
+    return mean(own) * len(instance.volume_ids) >= mean(both)
+
+
+def _ones(check: Series, observation: Observation) -> int:
+    return sum(v >= 1 for v in check.since(observation.at - RECENT).known())
+
+
+def _instance_left(
+    observation: Observation, seen: tuple[Minute, ...]
+) -> tuple[float | None, float | None]:
+    """Sustained IOPS and MiB/s the instance has left for this volume; None when not known."""
+    instance = observation.instance
+    if instance is None or instance.limits is None:
+        return None, None
+    others = _others(observation, seen)
+    if others is None:
+        return None, None
+    limits = instance.limits
+    return (
+        max(0.0, limits.baseline_iops - others[0]),
+        max(0.0, limits.baseline_mibps - others[1]),
+    )
+
+
+def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, float] | None:
+    """What the instance's other volumes take on average; None when that was not measured.
+
+    The last quarter of an hour if it was measured, else the latest minutes that were.
+    """
+    activity, instance = observation.instance_activity, observation.instance
+    if instance is None or set(instance.volume_ids) <= {observation.volume.ref.resource_id}:
+        return 0.0, 0.0
+    if activity is None:
+        return None
+    own = {m.at: m for m in seen}
+    mibps = dict(activity.mibps.points())
+    both = [
+        (at, max(0.0, total - own[at].iops), max(0.0, mibps[at] - own[at].mibps))
+        for at, total in activity.iops.points()
+        if at in own and at in mibps
+    ]
+    recent = [b for b in both if b[0] >= observation.at - RECENT] or both[-RECENT_MINUTES:]
+    if not recent:
+        return None
+    return mean(b[1] for b in recent), mean(b[2] for b in recent)

@@ -1,0 +1,340 @@
+"""The decision about a striped set: one shape for all, judged for each, all of them or none.
+
+assessed members -> shapes, weighed for the set -> every guardrail of every member -> Act for all
+that change, or the decision about the one that was looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision.action import Act, Hold, Reason
+from headroom.domain.decision.approval import why_approval
+from headroom.domain.decision.conclude import reason_of
+from headroom.domain.decision.decide import Decision, build_decision, decision_id_of
+from headroom.domain.decision.decision_input import Analysis, DecisionInput, analyze, case_of
+from headroom.domain.decision.group_shapes import (
+    GroupShape,
+    instance_capacity_left,
+    value_group_shapes,
+)
+from headroom.domain.guardrails import (
+    QUEUEABLE_GUARDRAILS,
+    Case,
+    Guardrail,
+    PlanJudgement,
+    Verdict,
+    judge,
+)
+from headroom.domain.planning import (
+    Candidate,
+    GroupConstraint,
+    GroupDetail,
+    GroupMember,
+    Plan,
+    Shape,
+    shape,
+)
+from headroom.domain.policy import Policy, limits_for
+from headroom.domain.resources import digest
+from headroom.domain.state import (
+    ConcurrencyState,
+    InFlight,
+    ResourceState,
+    after_change_started,
+    quota_usage,
+)
+
+WHATEVER_THE_LOAD = frozenset(
+    {
+        Guardrail.POLICY, Guardrail.MODE, Guardrail.MANAGED_ELSEWHERE, Guardrail.MULTI_ATTACH,
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.SLOTS, Guardrail.RETRY_BACKOFF,
+        Guardrail.ROLLED_BACK, Guardrail.FAILURES,
+    }
+)  # fmt: skip
+"""Guardrails that look neither at the load nor at what exactly is planned."""
+NOT_ASKED = "a person would have to agree, and nobody is asked about a whole set yet"
+TOLD = 4
+"""Members whose reasons are told; of the rest only how many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDecision:
+    """Acts for the members that change, none if the set stays; `looked_at` is its own decision."""
+
+    primary: Decision
+    acts: tuple[Decision, ...]
+
+
+def decide_group(
+    name: str, primary: DecisionInput, others: Sequence[DecisionInput]
+) -> GroupDecision:
+    """What to do about a set whose volumes were all read; a pure function of the evidence."""
+    members = [analyze(decision_input) for decision_input in (primary, *others)]
+    shares = sorted(value_group_shapes(members), key=lambda share: share.order)
+    judged = [_judged(name, members, share) for share in shares]
+    chosen = next(
+        (
+            place
+            for place, each in enumerate(judged)
+            if all(judgement is None or judgement.allowed for judgement in each)
+        ),
+        None,
+    )
+    token = digest(
+        *((m.decision_input.observation, m.decision_input.resource_state) for m in members)
+    )
+    if chosen is None:
+        mine = _mine(judged, 0)
+        seen = _seen(name, members, None, token)
+        return GroupDecision(
+            primary=build_decision(members[0], mine, group=seen, token=token), acts=()
+        )
+    share = shares[chosen]
+    seen = _seen(name, members, share, token)
+    woken = members[0]
+    acts = tuple(
+        _act(member, plan, _mine(judged, place), woken, seen, token)
+        for place, (member, plan) in enumerate(zip(members, share.plans, strict=True))
+        if plan is not None
+    )
+    if share.plans[0] is not None:
+        return GroupDecision(primary=acts[0], acts=acts)
+    # It has what the others get: there is nothing to do about this one, whatever else was judged.
+    stays = Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
+    rest = build_decision(woken, (), answer=stays, group=seen, token=token)
+    return GroupDecision(primary=rest, acts=acts)
+
+
+def _mine(
+    judged: Sequence[Sequence[PlanJudgement | None]], place: int
+) -> tuple[PlanJudgement, ...]:
+    return tuple(each[place] for each in judged if each[place] is not None)  # type: ignore[misc]
+
+
+def _act(
+    member: Analysis, plan: Plan, judgements: tuple[PlanJudgement, ...], woken: Analysis,
+    seen: GroupDetail, token: str,
+) -> Decision:  # fmt: skip
+    answer = Act(reason=reason_of(woken, plan), plan=plan)
+    made = build_decision(member, judgements, answer=answer, group=seen, token=token)
+    return replace(made, summary=f"{made.summary}; with its set {seen.name} of {len(seen.members)}")
+
+
+def _seen(
+    name: str, members: Sequence[Analysis], share: GroupShape | None, token: str
+) -> GroupDetail:  # fmt: skip
+    plans = share.plans if share is not None else (None,) * len(members)
+    return GroupDetail(
+        name=name,
+        members=tuple(
+            GroupMember(
+                volume_id=m.decision_input.observation.volume.ref.resource_id,
+                configuration=m.decision_input.observation.volume.configuration,
+                decision_id="" if plan is None else decision_id_of(m.decision_input, token),
+            )
+            for m, plan in zip(members, plans, strict=True)
+        ),
+        shared="" if share is None else _in_words(share.like),
+    )
+
+
+def _in_words(like: Shape) -> str:
+    kind, iops, mibps = like
+    parts = [kind.value, *(f"{n} {u}" for n, u in ((iops, "IOPS"), (mibps, "MiB/s")) if n)]
+    return " ".join(parts)
+
+
+def _judged(
+    name: str, members: Sequence[Analysis], share: GroupShape
+) -> tuple[PlanJudgement | None, ...]:
+    """What every guardrail says about each member's plan, then what the others make of it."""
+    state_store = _standings(members, share.plans)
+    alone = [
+        None if plan is None else judge(case_of(m, plan, s, GroupConstraint(name=name)))
+        for m, plan, s in zip(members, share.plans, state_store, strict=True)
+    ]
+    too_much = (
+        _beyond_the_instance(members, share)
+        or _to_be_asked(members, share)
+        or _beyond_the_places(members, share)
+    )
+    together: list[PlanJudgement | None] = []
+    for place, (member, plan, resource_state) in enumerate(
+        zip(members, share.plans, state_store, strict=True)
+    ):
+        if plan is None:
+            together.append(None)
+            continue
+        said = _said_by_others(name, members, alone, place, too_much)
+        together.append(
+            alone[place] if not said.problem else judge(case_of(member, plan, resource_state, said))
+        )
+    return tuple(together)
+
+
+def _standings(
+    members: Sequence[Analysis], plans: Sequence[Plan | None]
+) -> tuple[ResourceState, ...]:
+    """Each member's standing as if the change of all others were under way and paid for."""
+    own = [m.decision_input.resource_state.resource_increase_usd for m in members]
+    then = [
+        had if plan is None else _increase(member, plan)
+        for member, plan, had in zip(members, plans, own, strict=True)
+    ]
+    account = members[0].decision_input.resource_state.account_increase_usd - sum(own, Decimal(0))
+    everything = account + sum(then, Decimal(0))
+    changes = [
+        None if plan is None else _under_way(member, plan)
+        for member, plan in zip(members, plans, strict=True)
+    ]
+    return tuple(
+        replace(
+            m.decision_input.resource_state,
+            account_increase_usd=everything - new + had,
+            concurrency=_with(
+                members[0].decision_input.resource_state.concurrency,
+                [c for at, c in enumerate(changes) if at != place and c is not None],
+            ),
+        )
+        for place, (m, new, had) in enumerate(zip(members, then, own, strict=True))
+    )
+
+
+def _with(concurrency: ConcurrencyState, changes: Sequence[InFlight]) -> ConcurrencyState:
+    for change in changes:
+        concurrency = after_change_started(concurrency, change)
+    return concurrency
+
+
+def _under_way(member: Analysis, plan: Plan) -> InFlight:
+    seen = member.decision_input.observation
+    return InFlight(
+        resource=seen.volume.ref.arn, decision_id="", since=seen.at,
+        zone=seen.volume.availability_zone, counts=quota_usage(plan.origin, plan.target),
+    )  # fmt: skip
+
+
+def _increase(member: Analysis, plan: Plan) -> Decimal:
+    """What the plan would count as, above the price at enrolment."""
+    enrolment = member.decision_input.resource_state.enrolment_usd
+    before = plan.monthly_usd - plan.price_change_usd if enrolment is None else enrolment
+    return max(Decimal(0), plan.monthly_usd - before)
+
+
+def _said_by_others(
+    name: str, members: Sequence[Analysis], judgements: Sequence[PlanJudgement | None],
+    place: int, too_much: str,
+) -> GroupConstraint:  # fmt: skip
+    """Why the others hold a member back, and whether that passes."""
+    mine = judgements[place]
+    # What holds for the whole account holds this one back as well, and says so itself.
+    shared = (
+        {v.guardrail for v in mine.blocking} & QUEUEABLE_GUARDRAILS
+        if mine is not None
+        else frozenset()
+    )
+    held = {
+        members[other].decision_input.observation.volume.ref.resource_id: [
+            v for v in judgement.blocking if v.guardrail not in shared
+        ]
+        for other, judgement in enumerate(judgements)
+        if other != place and judgement is not None
+    }
+    return _held_by(name, held, too_much)
+
+
+def blocked_by_members(
+    name: str, alone: Decision, plan: Plan, policy: Policy, others: Sequence[Candidate]
+) -> GroupConstraint:
+    """Why others would hold the set back whatever their load is, so that it need not be read.
+
+    Asked only of volumes that have the shape of the one that `alone` is about and that `plan`
+    would change: they would have to change with it.
+    """
+    seen, held = alone.observation, dict[str, list[Verdict]]()
+    for other in others:
+        if shape(other.volume.configuration) != shape(seen.volume.configuration):
+            continue
+        case = Case(
+            plan=plan, observation=replace(seen, volume=other.volume), demand=alone.demand,
+            diagnosis=alone.diagnosis, resource_state=other.resource_state, policy=policy,
+            effective=limits_for(policy, other.volume), group=GroupConstraint(name=name),
+        )  # fmt: skip
+        blocking = [v for v in judge(case).blocking if v.guardrail in WHATEVER_THE_LOAD]
+        held[other.volume.ref.resource_id] = blocking
+    return _held_by(name, held, "")
+
+
+def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) -> GroupConstraint:
+    """What the verdicts against other volumes make of the set, in words and in time."""
+    told = [
+        f"{volume_id} may not ({', '.join(v.guardrail.value for v in blocking)})"
+        for volume_id, blocking in held.items()
+        if blocking
+    ]
+    if len(told) > TOLD:
+        told = [*told[:TOLD], f"and {len(told) - TOLD} more"]
+    if too_much:
+        told.insert(0, too_much)
+    verdicts = [v for blocking in held.values() for v in blocking]
+    passes = not too_much and all(v.temporary for v in verdicts)
+    clears = [v.clears_at for v in verdicts]
+    known = [at for at in clears if at is not None]
+    return GroupConstraint(
+        name=name, problem="; ".join(told), temporary=passes,
+        clears_at=max(known) if passes and known and len(known) == len(clears) else None,
+    )  # fmt: skip
+
+
+def _to_be_asked(members: Sequence[Analysis], share: GroupShape) -> str:
+    """Why a person would have to agree to the change; empty when nobody would.
+
+    What the owner is asked for above a price counts for the price of the whole set.
+    """
+    made = [plan for plan in share.plans if plan is not None]
+    usd = sum((plan.price_change_usd for plan in made), Decimal(0))
+    for member, plan in zip(members, share.plans, strict=True):
+        whole = None if plan is None else replace(plan, price_change_usd=usd)
+        why = None if whole is None else why_approval(member.effective.limits, whole)
+        if why is not None:
+            name = member.decision_input.observation.volume.ref.resource_id
+            return f"{NOT_ASKED} ({name}: {why})"
+    return ""
+
+
+def _beyond_the_places(members: Sequence[Analysis], share: GroupShape) -> str:
+    """Why so many changes may never be under way at once; empty when they may."""
+    limits, count = members[0].policy.blast_radius, sum(plan is not None for plan in share.plans)
+    for name, most in (
+        ("max_in_flight", limits.max_in_flight),
+        ("max_in_flight_per_az", limits.max_in_flight_per_az),
+        ("max_changes_per_hour", limits.max_changes_per_hour),
+    ):
+        if count > most:
+            return f"it needs {count} changes at once, {name} allows {most}"
+    return ""
+
+
+def _beyond_the_instance(members: Sequence[Analysis], share: GroupShape) -> str:
+    """Why the instance could not serve the set if all had the shape; empty when it could."""
+    left = instance_capacity_left(members)
+    if left is None:
+        return ""  # whether the instance is known at all, another guardrail asks
+    now = [capability(m.decision_input.observation.volume.configuration) for m in members]
+    then = [
+        can if plan is None else plan.capability for can, plan in zip(now, share.plans, strict=True)
+    ]
+    for unit, most, before, after in (
+        ("IOPS", left[0], [c.sustained_iops for c in now], [c.sustained_iops for c in then]),
+        ("MiB/s", left[1], [c.sustained_mibps for c in now], [c.sustained_mibps for c in then]),
+    ):
+        if sum(after) > max(most, sum(before)):
+            return (
+                f"{len(members)} volumes of it would have {sum(after):,.0f} {unit} together, "
+                f"their instance sustains {most:,.0f} {unit} for them"
+            )
+    return ""

@@ -1,0 +1,186 @@
+"""Shapes for a striped set: what all of its volumes could be alike, and what that is worth to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from statistics import mean
+
+from headroom.domain.catalog.ebs import LIMITS, capability
+from headroom.domain.decision.decision_input import Analysis
+from headroom.domain.planning import Plan, Shape, relieves, shape, shaped, value_targets
+from headroom.domain.resources import Observation
+from headroom.domain.workload import Binding
+
+MOST_SHAPES = 24
+"""Shapes that are weighed for a set, the members' own best ones first."""
+RECENT_POINTS = 15
+FREE = (Binding.NOTHING, Binding.UNKNOWN, Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
+"""Where no limit of the volume itself binds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupShape:
+    """One shape for the whole set: a plan for each member, None for one that has it already."""
+
+    like: Shape
+    plans: tuple[Plan | None, ...]
+    value_usd_per_day: float
+
+    @property
+    def order(self) -> tuple[float, int, Decimal, str]:
+        made = [plan for plan in self.plans if plan is not None]
+        usd = sum((plan.price_change_usd for plan in made), Decimal(0))
+        return -round(self.value_usd_per_day, 2), len(made), usd, str(self.like)
+
+
+def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
+    """Every shape worth weighing that meets what each pressed member needs, valued for the set."""
+    shapes = _shapes(members)
+    plans: list[Mapping[Shape, Plan]] = []
+    for member in members:
+        current = member.decision_input.observation.volume.configuration
+        targets = [shaped(current, like) for like in shapes]
+        made = (
+            {}
+            if member.situation is None
+            else value_targets(member.situation, [t for t in targets if t != current])
+        )
+        plans.append({shape(target): plan for target, plan in made.items()})
+    for like in shapes:
+        mine = tuple(each.get(like) for each in plans)
+        if _fits(members, mine, like):
+            value = _value(members, mine)
+            yield GroupShape(
+                like=like,
+                plans=tuple(p and replace(p, value_usd_per_day=value) for p in mine),
+                value_usd_per_day=value,
+            )
+
+
+def _shapes(members: Sequence[Analysis]) -> list[Shape]:
+    """The members' own best shapes, what serves the most demanding of a type, and what they have.
+
+    A shape that the instance could not serve for all of them is weighed cut down as well.
+    """
+    best: dict[Shape, None] = {}
+    own = [
+        [shape(p.target) for p in m.valued_plans.plans if not p.grows][:MOST_SHAPES]
+        for m in members
+    ]
+    for rank in range(max((len(each) for each in own), default=0)):
+        best |= dict.fromkeys(each[rank] for each in own if rank < len(each))
+    for kind in {each[0][0] for each in own if each}:
+        first = [each[0] for each in own if each and each[0][0] is kind]
+        best[
+            (
+                kind,
+                max((s[1] for s in first if s[1] is not None), default=None),
+                max((s[2] for s in first if s[2] is not None), default=None),
+            )
+        ] = None
+    shapes = list(best)[:MOST_SHAPES]
+    left = instance_capacity_left(members)
+    have = [shape(m.decision_input.observation.volume.configuration) for m in members]
+    shapes += [cut for like in shapes if (cut := _cut_down(like, left, have)) != like]
+    shapes += have
+    return list(dict.fromkeys(shapes))
+
+
+def _cut_down(like: Shape, left: tuple[float, float] | None, have: Sequence[Shape]) -> Shape:
+    """The shape with each member's even share of what the instance has for the set, at most.
+
+    Never below what the type has at least, nor below what one of them has already: a share that
+    is smaller in one of the two would take it away, or be no volume of that type.
+    """
+    kind, iops, mibps = like
+    if left is None:
+        return like
+    limits = LIMITS[kind]
+    alike = [each for each in have if each[0] is kind]
+    if iops is not None:
+        floor = max((limits.iops or (1, 1))[0], *(each[1] or 0 for each in alike), 1)
+        iops = min(iops, max(floor, int(left[0] / len(have))))
+    if mibps is not None:
+        floor = max((limits.throughput_mibps or (1, 1))[0], *(each[2] or 0 for each in alike), 1)
+        mibps = min(mibps, max(floor, int(left[1] / len(have))))
+    return kind, iops, mibps
+
+
+def _fits(members: Sequence[Analysis], plans: Sequence[Plan | None], like: Shape) -> bool:
+    """Whether all can have the shape, none goes down while another goes up, and all are helped."""
+    for member, plan in zip(members, plans, strict=True):
+        current = member.decision_input.observation.volume.configuration
+        if plan is None and shape(current) != like:
+            return False
+        pressed = plan is not None and member.diagnosis.binding not in FREE
+        if pressed and not _helps(member, plan):
+            return False
+    changes = [
+        (_lowers(member, plan), _raises(plan))
+        for member, plan in zip(members, plans, strict=True)
+        if plan is not None
+    ]
+    down, up = any(lowers for lowers, _ in changes), any(raises for _, raises in changes)
+    return bool(changes) and (not down or not up or all(lowers for lowers, _ in changes))
+
+
+def _helps(member: Analysis, plan: Plan | None) -> bool:
+    situation = member.situation
+    return plan is not None and situation is not None and relieves(situation, plan)
+
+
+def _lowers(member: Analysis, plan: Plan) -> bool:
+    return plan.gives_back(draining=member.diagnosis.binding is Binding.BURST_CREDITS)
+
+
+def _raises(plan: Plan) -> bool:
+    now, then = capability(plan.origin), plan.capability
+    return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
+
+
+def _value(members: Sequence[Analysis], plans: Sequence[Plan | None]) -> float:
+    """What the change of all is worth per day: the sum, and of giving back the least of all.
+
+    Nobody's saving outweighs what another would miss.
+    """
+    made = [(m, p) for m, p in zip(members, plans, strict=True) if p is not None]
+    values = [plan.value_usd_per_day for _, plan in made]
+    lowers = any(_lowers(member, plan) for member, plan in made)
+    return round(min(values) if lowers else sum(values), 4)
+
+
+def instance_capacity_left(members: Sequence[Analysis]) -> tuple[float, float] | None:
+    """Sustained IOPS and MiB/s that the instance has for all of the set; None when not known."""
+    seen = members[0].decision_input.observation
+    limits = None if seen.instance is None else seen.instance.limits
+    if seen.instance is None or limits is None:
+        return None
+    ids = {m.decision_input.observation.volume.ref.resource_id for m in members}
+    iops = mibps = 0.0
+    if not set(seen.instance.volume_ids) <= ids:
+        if seen.instance_activity is None:
+            return None
+        loads = [_load(m.decision_input.observation) for m in members]
+        total = [
+            series.known()[-RECENT_POINTS:]
+            for series in (seen.instance_activity.iops, seen.instance_activity.mibps)
+        ]
+        if not total[0] or not total[1]:
+            return None
+        iops = max(0.0, mean(total[0]) - sum(load[0] for load in loads))
+        mibps = max(0.0, mean(total[1]) - sum(load[1] for load in loads))
+    return max(0.0, limits.baseline_iops - iops), max(0.0, limits.baseline_mibps - mibps)
+
+
+def _load(observation: Observation) -> tuple[float, float]:
+    """Mean IOPS and MiB/s of the last measured minutes."""
+    activity = observation.activity
+    found = []
+    for reads, writes in (
+        (activity.read_iops, activity.write_iops), (activity.read_mibps, activity.write_mibps),
+    ):  # fmt: skip
+        sums = [mean(s.known()[-RECENT_POINTS:] or [0.0]) for s in (reads, writes)]
+        found.append(sum(sums))
+    return found[0], found[1]

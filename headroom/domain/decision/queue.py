@@ -1,0 +1,58 @@
+"""The queue: which decisions wait for a place or for an hour, and in which order they get one.
+
+What waits has nothing against it but limits that hold for the whole account or Region. The most
+starved goes first, then who has waited longest.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headroom.domain.decision.decide import Decision
+from headroom.domain.guardrails import (
+    CONCURRENCY_GUARDRAILS,
+    QUEUEABLE_GUARDRAILS,
+    Guardrail,
+    Verdict,
+)
+from headroom.domain.state import QueueEntry, quota_usage
+
+HANDLED_BY_QUEUE = CONCURRENCY_GUARDRAILS | {Guardrail.FREEZE, Guardrail.CALENDAR}
+"""Guardrails that the sweep looks at itself before it gives anybody a turn."""
+NEARLY_FULL = timedelta(hours=24)
+
+
+def queue_entry_of(decision: Decision) -> QueueEntry | None:
+    """The place in the queue that a decision is given, None when it does not wait there."""
+    plan = getattr(decision.answer, "proposed_plan", None)
+    judged = next((j for j in decision.judgements if j.plan == plan), None)
+    if plan is None or judged is None or not decision.effective.enrolled:
+        return None
+    blocking = judged.blocking
+    if not blocking or any(
+        v.guardrail not in QUEUEABLE_GUARDRAILS or not v.temporary for v in blocking
+    ):
+        return None
+    since = decision.resource_state.queued_since
+    return QueueEntry(
+        since=decision.at if since is None else since,
+        starved_minutes=max(decision.demand.pressed_minutes, _short_of_space(decision)),
+        zone=decision.observation.volume.availability_zone,
+        not_before=_not_before(blocking),
+        counts=quota_usage(plan.origin, plan.target),
+        places=1 if decision.group is None else max(1, len(decision.group.members)),
+    )
+
+
+def _short_of_space(decision: Decision) -> int:
+    """How long a database will have been nearer than a day to being full, in minutes."""
+    full_at = None if decision.space is None else decision.space.full_at
+    if full_at is None:
+        return 0
+    return max(0, int((decision.at + NEARLY_FULL - full_at).total_seconds() // 60))
+
+
+def _not_before(blocking: tuple[Verdict, ...]) -> datetime | None:
+    """When everything has cleared that the sweep does not see to for all at once."""
+    found = [v.clears_at for v in blocking if v.guardrail not in HANDLED_BY_QUEUE]
+    return max((at for at in found if at is not None), default=None)

@@ -1,0 +1,171 @@
+"""An approved plan judged again on fresh evidence, by the same guardrails as when it was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from headroom.domain.decision.action import Act, Hold, Reason
+from headroom.domain.decision.decide import Decision, decide
+from headroom.domain.decision.decision_input import DecisionInput
+from headroom.domain.decision.rollback import case_of, judge_rollback
+from headroom.domain.guardrails import Guardrail, PlanJudgement, Relation, judge, verdict_of
+from headroom.domain.planning import Plan
+from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.resources import PriceUnknown, Volume, digest
+from headroom.domain.state import ApprovalRequest
+from headroom.domain.workload import Binding, Shape
+
+HOURS_A_MONTH = 730
+LEAST_LOSS = 0.01
+"""USD a day that a plan nobody would weigh any more is worth less than nothing, at least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proceed:
+    """It may be done: the decision as it was asked, with what is known and judged now."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StillBlocked:
+    """Blocked for now, by what clears before the approval expires: a Hold that says so."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """It is no longer allowed, or no longer what should be done."""
+
+    why: str
+    judgement: PlanJudgement | None
+
+
+Revalidation = Proceed | StillBlocked | Withdrawal
+
+
+NOT_DECIDED = Withdrawal(why="it was not decided to act", judgement=None)
+
+
+def approval_obsolete(asked: ApprovalRequest, volume: Volume, at: datetime) -> Withdrawal | None:
+    """Why an approval counts no more, whatever would be judged: its time, or what was changed."""
+    if at >= asked.expires:
+        return Withdrawal(why="the approval expired before it could be done", judgement=None)
+    if volume.configuration != asked.origin:
+        return Withdrawal(why=f"the {volume.ref.noun} was changed meanwhile", judgement=None)
+    return None
+
+
+def revalidate(
+    decision_input: DecisionInput, decision: Decision, asked: ApprovalRequest
+) -> Revalidation:
+    """What becomes of the plan of `decision` that a person approved, judged on `evidence`."""
+    answer, at = decision.answer, decision_input.observation.at
+    if not isinstance(answer, Act):
+        return NOT_DECIDED
+    over = approval_obsolete(asked, decision_input.observation.volume, at)
+    if over is not None:
+        return over
+    base = decide(replace(decision_input, extra_target=asked.target))
+    passing = _passing(decision_input, base)
+    if passing is not None:
+        return StillBlocked(decision=waiting_for(base, asked, answer.plan, None, passing))
+    plan = _fresh(decision_input, base, answer.plan)
+    if plan is None:
+        return Withdrawal(why="no price is known for it any more", judgement=None)
+    judgement = _judgement(decision_input, base, decision, plan, asked.price_change_usd)
+    if judgement.allowed:
+        return Proceed(decision=revalidated_decision(decision, base, answer, judgement))
+    names = ", ".join(v.guardrail.value for v in judgement.blocking)
+    pointless = any(v.guardrail is Guardrail.COST_BENEFIT for v in judgement.blocking)
+    known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
+    for_now = all(v.temporary for v in judgement.blocking) and not pointless
+    if not for_now or max(known, default=at) >= asked.expires:
+        return Withdrawal(why=f"judged again, it is blocked by {names}", judgement=judgement)
+    until = max(known) if len(known) == len(judgement.blocking) else None
+    return StillBlocked(decision=waiting_for(base, asked, plan, until, names))
+
+
+def _passing(decision_input: DecisionInput, base: Decision) -> str | None:
+    """What keeps anything from being judged just now; a person's word outlasts it until it expires."""
+    if isinstance(decision_input.policy, PolicyUnreadable):
+        return "a policy that can be read"
+    if decision_input.prices is None:
+        return "prices"
+    if base.demand.shape is Shape.UNKNOWN or base.diagnosis.binding is Binding.UNKNOWN:
+        return "measurements"
+    return None
+
+
+def waiting_for(
+    base: Decision, asked: ApprovalRequest, plan: Plan, until: datetime | None, names: str
+) -> Decision:
+    summary = (
+        f"{base.observation.volume.ref.resource_id}: {plan.origin} -> {plan.target}, approved by "
+        f"{asked.approved_by}, waits for {names}"
+    )
+    if until is not None:
+        summary += f" until {until:%Y-%m-%d %H:%M} UTC"
+    return replace(
+        base,
+        decision_id=digest(base.decision_id, "approved", asked.decision_id)[:20],
+        answer=Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=plan),
+        summary=summary,
+    )
+
+
+def _fresh(decision_input: DecisionInput, base: Decision, plan: Plan) -> Plan | None:
+    """The plan at today's price, with what it is worth under today's load."""
+    if decision_input.prices is None:
+        return None
+    try:
+        then = decision_input.prices.monthly(plan.target)
+        change = then - decision_input.prices.monthly(plan.origin)
+    except PriceUnknown:
+        return None
+    valued_plans = next((j.plan for j in base.judgements if j.plan.target == plan.target), None)
+    if valued_plans is not None:
+        return valued_plans
+    loss = max(LEAST_LOSS, float(change) * 24 / HOURS_A_MONTH)
+    return replace(
+        plan, monthly_usd=then, price_change_usd=change, relieved_minutes_per_day=0.0,
+        value_usd_per_day=-loss,
+    )  # fmt: skip
+
+
+def _judgement(
+    decision_input: DecisionInput,
+    base: Decision,
+    decision: Decision,
+    plan: Plan,
+    approved_usd: Decimal,
+) -> PlanJudgement:
+    """All guardrails on the fresh plan, and the price that was agreed to beside them."""
+    if decision.rollback_of is not None:
+        return judge_rollback(
+            base, decision_input, plan, by_person=False, approved_usd=approved_usd
+        )
+    found = next((j for j in base.judgements if j.plan == plan), None)
+    if found is None:
+        return judge(case_of(base, decision_input, plan, base.effective, approved_usd))
+    agreed = verdict_of(
+        Guardrail.APPROVAL, Relation.AT_MOST, plan.price_change_usd, approved_usd, "USD/month"
+    )
+    verdicts = (agreed if v.guardrail is Guardrail.APPROVAL else v for v in found.verdicts)
+    return replace(found, verdicts=tuple(verdicts))
+
+
+def revalidated_decision(
+    decision: Decision, base: Decision, answer: Act, judgement: PlanJudgement
+) -> Decision:
+    """The decision that was approved, its id and instant kept, with what is in force today."""
+    return replace(
+        decision, observation=base.observation, resource_state=base.resource_state,
+        policy_version=base.policy_version, effective=base.effective,
+        price_source=base.price_source, current_usd=base.current_usd, demand=base.demand,
+        diagnosis=base.diagnosis, judgements=(judgement,), cluster=base.cluster,
+        answer=replace(answer, plan=judgement.plan),
+    )  # fmt: skip

@@ -1,0 +1,267 @@
+"""Undoing a change: who may ask, what is set back, which guardrails have a say. Pure.
+
+IOPS, throughput and type go back to what they were before the change; size never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
+from headroom.domain.decision.approval import InvalidAnswer, why_approval
+from headroom.domain.decision.decide import Decision, decide
+from headroom.domain.decision.decision_input import DENY_ALL_POLICY, DecisionInput
+from headroom.domain.guardrails import Case, Guardrail, PlanJudgement, Relation, judge, verdict_of
+from headroom.domain.planning import TIME_TO_EFFECT, Plan
+from headroom.domain.policy import EffectiveLimits, Policy
+from headroom.domain.resources import Configuration, Observation, PriceUnknown, digest
+from headroom.domain.state import ROLLBACK_TTL, RollbackRequest, Step, StoredState
+from headroom.domain.workload import minutes
+
+EXEMPT_GUARDRAILS = frozenset(
+    {
+        # Whether it pays, and what is known of the load: a person, or proof, has decided that.
+        Guardrail.COST_BENEFIT, Guardrail.DATA, Guardrail.INSTANCE_LIMIT,
+        Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_STABILIZATION,
+        Guardrail.GIVE_BACK_SLOT, Guardrail.GIVE_BACK_REVERSIBLE,
+        # It goes to what the volume had, not to something that was guessed.
+        Guardrail.TYPES, Guardrail.LARGEST_STEP,
+        # Quiet times keep Headroom from changing its mind, not people from changing theirs.
+        Guardrail.COOLDOWN, Guardrail.ROLLED_BACK, Guardrail.REVERTED,
+    }
+)  # fmt: skip
+"""Guardrails that have no say in a rollback; all others judge it as they judge any change."""
+IN_USE_WITHIN = timedelta(hours=1)
+IN_USE_MINUTES = 2
+IN_USE = 1.05
+"""Share of what a volume had before above which a minute needs what a raise added to it."""
+NOTHING_TO_UNDO = frozenset({Step.FAILED, Step.GONE, Step.NOT_APPLIED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedRollback:
+    """A wish that makes sense, and the state once it is recorded."""
+
+    wish: RollbackRequest
+    state: StoredState
+
+
+def request_rollback(
+    state: StoredState, decision_id: str, steps: Sequence[Step], *, at: datetime, who: str,
+    reason: str,
+) -> AcceptedRollback | InvalidAnswer:  # fmt: skip
+    """The state once somebody asked to undo the change of a chain, or why that makes no sense."""
+    if not steps or steps[0] is not Step.DECIDED:
+        return InvalidAnswer(why="unknown", detail="there is no such decision")
+    if Step.APPLIED not in steps or steps[-1] in NOTHING_TO_UNDO:
+        detail = f"it changed nothing: its last step is {steps[-1].value}"
+        return InvalidAnswer(why="not_applied", detail=detail)
+    if state.rollback is not None:
+        asked = state.rollback
+        detail = f"{asked.who} asked for a rollback of {asked.decision_id} already; it waits"
+        return InvalidAnswer(
+            why="asked", detail=f"{detail} until {asked.expires:%Y-%m-%d %H:%M} UTC"
+        )
+    if state.rolled_back is not None and state.rolled_back.decision_id == decision_id:
+        detail = f"it was undone at {state.rolled_back.at:%Y-%m-%d %H:%M} UTC"
+        return InvalidAnswer(why="undone", detail=detail)
+    mine = RollbackRequest(
+        decision_id=decision_id, requested_at=at, expires=at + ROLLBACK_TTL, who=who, reason=reason
+    )
+    # While a change is open, the end of its chain takes the wish up at once.
+    last_request_at = at if state.chain is None else state.last_request_at
+    moved = replace(
+        state, rollback=mine, last_request_at=last_request_at, due_at=min(at, state.due_at or at)
+    )
+    return AcceptedRollback(wish=mine, state=moved)
+
+
+def reversal(change: Plan, current: Configuration, noun: str = "volume") -> Configuration | str:
+    """What `current` becomes when `change` is undone, or why that cannot be."""
+    if _performance(current) != _performance(change.target):
+        return f"the {noun} was changed since: it is {current}, the change made it {change.target}"
+    back = replace(change.origin, size_gib=current.size_gib)
+    if back == current:
+        return "the change raised only the size, which is never lowered"
+    return back
+
+
+def still_used(observation: Observation, back: Configuration) -> str | None:
+    """What the load takes of late that `back` could not sustain, in words; None if nothing.
+
+    Nobody but a person takes away what is in use, whether or not it ended the pressure.
+    """
+    can, now = capability(back), capability(observation.volume.configuration)
+    seen = [
+        m
+        for m in minutes(observation.activity, now, observation.modification)
+        if m.at >= observation.at - IN_USE_WITHIN
+    ]
+    for unit, most, served in (
+        ("IOPS", can.sustained_iops, [m.iops for m in seen]),
+        ("MiB/s", can.sustained_mibps, [m.mibps for m in seen]),
+    ):
+        if sum(each > IN_USE * most for each in served) >= IN_USE_MINUTES:
+            return f"the load takes up to {max(served):,.0f} {unit}, {back} sustains {most:,.0f}"
+    return None
+
+
+def _performance(configuration: Configuration) -> Configuration:
+    return replace(configuration, size_gib=1)
+
+
+def decide_rollback(
+    decision_input: DecisionInput, asked: RollbackRequest, change: Plan
+) -> Decision:
+    """Act, Hold or Escalate on the wish to undo `change`; pure, like decide()."""
+    base = decide(decision_input)
+    at, limits = decision_input.observation.at, base.effective.limits
+    noun = decision_input.observation.volume.ref.noun
+    back = reversal(change, decision_input.observation.volume.configuration, noun)
+    if isinstance(back, str):
+        return _told(base, asked, (), refused(back, "rollback_has_no_way", None))
+    plan = _plan(decision_input, asked, change, back)
+    if plan is None:
+        why = f"no price is known for what the {noun} had before"
+        return _told(base, asked, (), refused(why, "price_unknown", None))
+    judgement = judge_rollback(base, decision_input, plan, by_person=asked.by_person)
+    answer: Action
+    in_use = None if asked.by_person else still_used(decision_input.observation, back)
+    if judgement.allowed and at >= asked.expires:
+        answer = refused("it expired before it could be done", "rollback_expired", plan)
+    elif in_use is not None:
+        answer = refused(in_use, "rollback_in_use", plan)
+    elif judgement.allowed:
+        approval = None if asked.by_person else why_approval(limits, plan)
+        expires = at + timedelta(minutes=limits.approval_expires_minutes)
+        answer = Act(
+            reason=Reason.ROLLED_BACK, plan=plan, approval=approval,
+            expires=None if approval is None else expires,
+        )  # fmt: skip
+    else:
+        answer = blocked(judgement, asked, at)
+    return _told(base, asked, (judgement,), answer)
+
+
+def judge_rollback(
+    base: Decision, decision_input: DecisionInput, plan: Plan, *, by_person: bool,
+    approved_usd: Decimal | None = None,
+) -> PlanJudgement:  # fmt: skip
+    """What every guardrail says about a rollback; those that have no say in it say so.
+
+    A person's own wish may use the slots that are kept for people.
+    """
+    effective = base.effective
+    if by_person:
+        effective = replace(effective, limits=replace(effective.limits, slots_reserve=0))
+    return with_exemptions(
+        judge(case_of(base, decision_input, plan, effective, approved_usd)), EXEMPT_GUARDRAILS
+    )
+
+
+def with_exemptions(judged: PlanJudgement, not_asked: Set[Guardrail]) -> PlanJudgement:
+    """The judgement of a rollback, in which `not_asked` have no say and tell so."""
+    verdicts = tuple(
+        verdict_of(
+            v.guardrail, Relation.IS, "a rollback", "a rollback", "", "has no say in a rollback"
+        )
+        if v.guardrail in not_asked
+        else v
+        for v in judged.verdicts
+    )
+    return replace(judged, verdicts=verdicts)
+
+
+def case_of(
+    base: Decision, decision_input: DecisionInput, plan: Plan, effective: EffectiveLimits,
+    approved_usd: Decimal | None,
+) -> Case:  # fmt: skip
+    """The case of one plan under what `base` concluded from the evidence."""
+    policy = decision_input.policy
+    return Case(
+        plan=plan, observation=base.observation, demand=base.demand, diagnosis=base.diagnosis,
+        resource_state=base.resource_state, effective=effective, approved_usd=approved_usd,
+        policy=policy if isinstance(policy, Policy) else DENY_ALL_POLICY, space=base.space,
+    )  # fmt: skip
+
+
+def _plan(
+    decision_input: DecisionInput, asked: RollbackRequest, change: Plan, back: Configuration
+) -> Plan | None:
+    current = decision_input.observation.volume.configuration
+    if decision_input.prices is None:
+        return None
+    try:
+        then, now = decision_input.prices.monthly(back), decision_input.prices.monthly(current)
+    except PriceUnknown:
+        return None
+    can = capability(back)
+    return Plan(
+        origin=current, target=back, why=f"undoes {asked.decision_id} ({change.why})",
+        demand_iops=can.sustained_iops, demand_mibps=can.sustained_mibps, meets_need=True,
+        capability=can, monthly_usd=then, price_change_usd=then - now,
+        time_to_effect=TIME_TO_EFFECT, reversible=True, relieved_minutes_per_day=0.0,
+        value_usd_per_day=0.0, capped_from=None,
+    )  # fmt: skip
+
+
+def blocked(judgement: PlanJudgement, asked: RollbackRequest, at: datetime) -> Action:
+    """Hold for what clears in time, else give it up and say so."""
+    names = ", ".join(v.guardrail.value for v in judgement.blocking)
+    lasting = [v for v in judgement.blocking if not v.temporary]
+    if lasting:
+        return refused(f"not allowed by {names}", "rollback_blocked", judgement.plan)
+    if at >= asked.expires:
+        return refused(
+            f"still blocked by {names} when it expired", "rollback_expired", judgement.plan
+        )
+    known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
+    until = max(known).astimezone(UTC) if len(known) == len(judgement.blocking) else None
+    if until is not None and until >= asked.expires:
+        until = asked.expires
+    return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=judgement.plan)
+
+
+def refused(why: str, cause: str, plan: Plan | None) -> Escalate:
+    remedy = f"nothing was rolled back: {why}; change the policy and ask again, or do it yourself"
+    return Escalate(
+        reason=Reason.BLOCKED_PERMANENTLY, cause=cause, remedy=remedy, proposed_plan=plan
+    )
+
+
+def _told(
+    base: Decision, asked: RollbackRequest, judgements: tuple[PlanJudgement, ...], answer: Action
+) -> Decision:
+    """`base` with what was concluded about the wish in place of what the load would ask for."""
+    return replace(
+        base,
+        decision_id=digest(base.decision_id, "rollback", asked.decision_id)[:20],
+        judgements=judgements, answer=answer, summary=_summary(base, asked, answer),
+        next_change_at=None, rollback_of=asked.decision_id,
+    )  # fmt: skip
+
+
+def _summary(base: Decision, asked: RollbackRequest, answer: Action) -> str:
+    name, who = base.observation.volume.ref.resource_id, f"asked for by {asked.who}"
+    head = f"{name}: rollback of {asked.decision_id}, {who}"
+    if asked.reason:
+        head += f" ({asked.reason})"
+    match answer:
+        case Act(plan=plan, approval=approval):
+            agree = "" if approval is None else f"a person must agree ({approval}): "
+            change = plan.price_change_usd
+            sign = "+" if change >= 0 else "-"
+            return (
+                f"{head}: {agree}{plan.origin} -> {plan.target}, {sign}${abs(change):.2f} a month, "
+                "one of AWS's four changes in 24 h"
+            )
+        case Hold(until=until):
+            return head + (
+                "; waits" if until is None else f"; waits until {until:%Y-%m-%d %H:%M} UTC"
+            )
+        case Escalate(remedy=remedy):
+            return f"{head}; {remedy}"

@@ -1,0 +1,206 @@
+"""What free space alone asks of a decision: grow, wait, tell the owner, or nothing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from headroom.domain.decision.approval import requested_in_advance
+from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict, all_clear_at, distance
+from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
+from headroom.domain.policy import Limits
+from headroom.domain.resources import DatabaseFacts
+from headroom.domain.workload import SpaceForecast
+
+CAUSE = "space_"
+"""How the causes begin that the owner is told of for want of space."""
+NOBODY_AGREED = f"{CAUSE}approval_today"
+AVAILABLE = "available"
+STORAGE_FULL = "storage-full"
+NOTIFY_WITHIN = timedelta(days=3)
+"""How near full a database must be for its owner to hear of it who never let it grow."""
+BEFORE_FULL = timedelta(hours=1)
+"""Growth that is let through later than this before the storage is full comes too late."""
+TODAY = timedelta(hours=24)
+"""So near full its owner hears of it once more, whatever was told before."""
+UNKNOWN_WAIT = timedelta(hours=6)
+"""How near full it must be for its owner to hear of a wait nobody knows the end of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowStorage:
+    """Take this plan."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldForSpace:
+    """Do nothing yet; `unclear` where it is not known whether space is short."""
+
+    plan: Plan | None
+    until: datetime | None
+    unclear: bool = False
+    observed: bool = False
+    """Whether nothing is changed because the owner only wants it watched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifyOwner:
+    """Only the owner can do something about it."""
+
+    cause: str
+    remedy: str
+    plan: Plan | None
+    until: datetime | None = None
+    """When what stands in the way clears, should that be known and too late."""
+
+
+SpaceAction = GrowStorage | HoldForSpace | NotifyOwner
+
+
+def space_forecast_for_owner(
+    space: SpaceForecast | None, limits: Limits, at: datetime
+) -> SpaceForecast | None:
+    """The forecast as far as it concerns the owner: who lets nothing grow hears when it is near."""
+    if space is None or limits.grow_space or not space.short:
+        return space
+    if space.full_at is not None and space.full_at <= at + NOTIFY_WITHIN:
+        return space
+    return replace(space, short=False, needed_gib=space.size_gib)
+
+
+def decide_space(
+    space: SpaceForecast | None, facts: DatabaseFacts | None, limits: Limits,
+    judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
+) -> SpaceAction | None:  # fmt: skip
+    """What is to be done for want of space; None where there is enough or RDS sees to it."""
+    for_space = [j for j in judgements if j.plan.growth is not None]
+    if facts is not None and facts.status == STORAGE_FULL:
+        return _storage_full(for_space)
+    if space is None:
+        return None
+    if space.unclear:
+        asleep = facts is not None and facts.status != AVAILABLE  # stopped, restoring, ...
+        return None if asleep or not limits.grow_space else _unclear(space)
+    if not space.short:
+        return None
+    found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)
+    if isinstance(found, NotifyOwner) and full_within_a_day(space, at):
+        return replace(found, cause=f"{found.cause}_today")
+    return found
+
+
+def _if_short(
+    space: SpaceForecast, facts: DatabaseFacts | None, limits: Limits,
+    for_space: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
+) -> SpaceAction | None:  # fmt: skip
+    if facts is not None and facts.max_allocated_gib is not None and rds_autoscales(facts):
+        return _autoscaling(space, facts.max_allocated_gib, at, busy=busy)
+    if not for_space:
+        why = "no size that RDS takes adds any" if priced else "no price is known for more"
+        return NotifyOwner(
+            cause=f"{CAUSE}{'no_plan' if priced else 'price_unknown'}",
+            remedy=f"{why}: make room, or grow it yourself", plan=None,
+        )  # fmt: skip
+    best = next((j for j in for_space if j.allowed or requested_in_advance(limits, j, at)), None)
+    if best is not None:
+        return GrowStorage(plan=best.plan)
+    alone = [j for j in for_space if j.plan.only_for_space]
+    return _blocked(space, min(alone or for_space, key=distance), at)
+
+
+def full_within_a_day(space: SpaceForecast | None, at: datetime) -> bool:
+    """Whether it is a day or less from being full."""
+    return space is not None and space.full_at is not None and space.full_at <= at + TODAY
+
+
+def still_short(space: SpaceForecast | None, facts: DatabaseFacts | None) -> bool:
+    """Whether what the owner was told of space still holds, so that it is not told again."""
+    full = facts is not None and facts.status == STORAGE_FULL
+    return full or (space is not None and not space.eased)
+
+
+def _unclear(space: SpaceForecast) -> SpaceAction:
+    if not space.low:
+        return HoldForSpace(plan=None, until=None, unclear=True)
+    return NotifyOwner(
+        cause=f"{CAUSE}unclear", plan=None,
+        remedy="nothing is grown for good on that: look at it yourself",
+    )  # fmt: skip
+
+
+def _storage_full(for_space: Sequence[PlanJudgement]) -> NotifyOwner:
+    plan = for_space[0].plan if for_space else None
+    size = "" if plan is None else f" of {plan.target.size_gib} GiB or more"
+    return NotifyOwner(
+        cause=f"{CAUSE}storage_full", plan=plan,
+        remedy="it is full and stands still, and in that state a person must act: "
+        f"give it an AllocatedStorage{size}",
+    )  # fmt: skip
+
+
+def _autoscaling(
+    space: SpaceForecast, most_gib: int, at: datetime, *, busy: bool
+) -> NotifyOwner | None:
+    if autoscaling_can_add(space.size_gib, most_gib):
+        if not busy or space.full_at is None or space.full_at > at + UNKNOWN_WAIT:
+            return None
+        return NotifyOwner(
+            cause=f"{CAUSE}autoscaling_waits", plan=None,
+            remedy="RDS grows it by itself, but not while the last change of its storage is being "
+            "worked on: make room",
+        )  # fmt: skip
+    return NotifyOwner(
+        cause=f"{CAUSE}autoscaling_maximum", plan=None,
+        remedy=f"RDS grows it by itself, but only up to {most_gib} GiB, which has no room for its "
+        "next step: raise MaxAllocatedStorage, or make room",
+    )  # fmt: skip
+
+
+def _blocked(space: SpaceForecast, nearest: PlanJudgement, at: datetime) -> SpaceAction:
+    plan, blocking = nearest.plan, nearest.blocking
+    others = [v for v in blocking if v.guardrail is not Guardrail.MODE]
+    if len(others) < len(blocking):
+        return HoldForSpace(plan=plan, until=None, observed=True)
+    lasting = [v for v in others if not v.temporary]
+    if lasting:
+        return NotifyOwner(cause=_cause(lasting), remedy=_remedy(plan, lasting), plan=plan)
+    until = all_clear_at(others)
+    if space.full_at is None or not _too_late(space.full_at, until, at):
+        return HoldForSpace(plan=plan, until=until)
+    names = ", ".join(v.guardrail.value for v in others)
+    when = "nobody knows when" if until is None else f"only at {until:%Y-%m-%d %H:%M} UTC"
+    return NotifyOwner(
+        cause=_cause(others) + "_too_late", plan=plan, until=until,
+        remedy=f"{names} would let it grow to {plan.target.size_gib} GiB {when}: grow it yourself, "
+        "let it through, or make room",
+    )  # fmt: skip
+
+
+def _too_late(full_at: datetime, until: datetime | None, at: datetime) -> bool:
+    if until is None:
+        return full_at <= at + UNKNOWN_WAIT
+    return until + BEFORE_FULL >= full_at
+
+
+def _cause(verdicts: Sequence[Verdict]) -> str:
+    return CAUSE + "+".join(v.guardrail.value for v in verdicts)
+
+
+def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
+    if plan.full_copy:
+        first = (
+            f"{plan.target.size_gib} GiB are wanted, for which RDS would copy all data for hours "
+            "and never back: that is for a person to begin"
+        )
+    else:
+        first = (
+            f"it would grow to {plan.target.size_gib} GiB for ${plan.price_change_usd:.2f} a month "
+            "more, which cannot be undone"
+        )
+    others = [v for v in lasting if v.guardrail is not Guardrail.FULL_COPY]
+    said = "".join(f"; {v.guardrail.value}: {v.detail}" for v in others if v.detail)
+    names = ", ".join(v.guardrail.value for v in lasting)
+    return f"{first}; the owner could change: {names}{said}"

@@ -1,0 +1,35 @@
+"""Guardrails for what people agreed to and what they had undone."""
+
+from __future__ import annotations
+
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+
+
+def approval(case: Case) -> Verdict:
+    """Block an approved change that now costs more than the person approved."""
+    approved = case.approved_usd
+    if approved is None:
+        return verdict_of(
+            Guardrail.APPROVAL, Relation.IS, "nothing approved yet", "nothing approved yet", ""
+        )
+    return verdict_of(
+        Guardrail.APPROVAL, Relation.AT_MOST, case.plan.price_change_usd, approved, "USD/month"
+    )
+
+
+def rolled_back(case: Case) -> Verdict:
+    """Block every change of a resource for a day after its rollback.
+
+    Whoever asked for the rollback meant it.
+    """
+    last, at = case.resource_state.rolled_back, case.observation.at
+    waiting = last is not None and at < last.until
+    return verdict_of(
+        Guardrail.ROLLED_BACK, Relation.IS, "rolled back lately" if waiting else "left to us",
+        "left to us", "",
+        f"the change of {last.decision_id} was undone at {last.at:%Y-%m-%d %H:%M} UTC"
+        if last is not None and waiting
+        else "",
+        clears_at=last.until if last is not None and waiting else None, temporary=True,
+    )  # fmt: skip

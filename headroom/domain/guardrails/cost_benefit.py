@@ -1,0 +1,64 @@
+"""Guardrails for what makes no sense to buy."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.workload import Binding
+
+MIN_KNOWN_MINUTES = 5
+"""Measured minutes of the last 30 below which data is too thin to spend money on."""
+FRESH = timedelta(minutes=30)
+
+
+def instance_limit(case: Case) -> Verdict:
+    """Block a change to a volume while its instance is the limit, or might be.
+
+    A plan that only adds free space passes.
+    """
+    diagnosis = case.diagnosis
+    binding = diagnosis.binding
+    value, detail = "volume", ""
+    if case.plan.only_for_space:
+        detail = "it is for free space, which no instance limits"
+    elif binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+        value, detail = binding.value, diagnosis.explanation
+    elif None in (diagnosis.instance_iops_left, diagnosis.instance_mibps_left):
+        activity = case.observation.instance_activity
+        since = case.observation.at - FRESH
+        checked = activity is not None and all(
+            check.since(since).known()
+            for check in (activity.iops_exceeded, activity.throughput_exceeded)
+        )
+        if not checked:
+            value, detail = "not known", "neither the instance's limits nor its own check are known"
+    return verdict_of(
+        Guardrail.INSTANCE_LIMIT, Relation.IS, value, "volume", "", detail, temporary=True
+    )
+
+
+def data(case: Case) -> Verdict:
+    """Block a change that rests on too few recent measurements.
+
+    A plan that only adds free space needs the free-space forecast instead.
+    """
+    if case.plan.only_for_space:
+        known = case.space is not None and case.space.short
+        return verdict_of(
+            Guardrail.DATA, Relation.IS, "measured" if known else "not measured", "measured", "",
+            "free space", temporary=True,
+        )  # fmt: skip
+    return verdict_of(
+        Guardrail.DATA, Relation.AT_LEAST, case.demand.known_minutes, MIN_KNOWN_MINUTES,
+        "measured minutes of 30", temporary=True,
+    )  # fmt: skip
+
+
+def cost_benefit(case: Case) -> Verdict:
+    """Block a change that costs more than the starvation it ends is worth."""
+    return verdict_of(
+        Guardrail.COST_BENEFIT, Relation.AT_LEAST, round(case.plan.value_usd_per_day, 4), 0.0,
+        "USD/day", f"ends {case.plan.relieved_minutes_per_day:.0f} starved min/day", temporary=True,
+    )  # fmt: skip

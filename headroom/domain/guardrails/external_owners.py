@@ -1,0 +1,50 @@
+"""Guardrails for volumes that somebody else has a say in too: code, a cluster, a person."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.planning import reverted
+from headroom.domain.policy import CodeOwned
+from headroom.domain.resources import code_owner
+
+
+def infrastructure_as_code(case: Case) -> Verdict:
+    """Block changes to resources that code also manages, unless the owner set `act`."""
+    owner = code_owner(case.observation.volume.tags, case.policy.code_tags)
+    handling = case.effective.limits.infrastructure_as_code
+    if owner is None:
+        return verdict_of(
+            Guardrail.INFRASTRUCTURE_AS_CODE, Relation.IS, "no other owner", "no other owner", ""
+        )
+    detail = f"owned by {owner} as well, tag {owner.detected_from}"
+    if handling is CodeOwned.NOTIFY:
+        detail += "; write the values there, or set infrastructure_as_code to act"
+    return verdict_of(
+        Guardrail.INFRASTRUCTURE_AS_CODE, Relation.IS, handling.value, CodeOwned.ACT.value, "",
+        detail,
+    )  # fmt: skip
+
+
+def not_reverted(case: Case) -> Verdict:
+    """Block a repeat of a change that someone reverted, until `revert_wait` has passed.
+
+    The owner is asked for an answer, so the block does not count as temporary.
+    """
+    found, minutes = (
+        reverted(case.resource_state.modifications),
+        case.effective.limits.revert_wait_minutes,
+    )
+    if found is None or not found.again(case.plan):
+        return verdict_of(Guardrail.REVERTED, Relation.IS, "not undone", "not undone", "")
+    clears = found.at + timedelta(minutes=minutes)
+    over = case.observation.at >= clears
+    return verdict_of(
+        Guardrail.REVERTED, Relation.IS, "wait is over" if over else f"undone {found.at:%Y-%m-%d %H:%M}",
+        "wait is over" if over else "not undone", "",
+        f"we made it {found.our_configuration}, somebody made it {found.external_configuration} on "
+        f"{found.at:%Y-%m-%d %H:%M} UTC; tried again from {clears:%Y-%m-%d %H:%M} UTC, or as soon "
+        f"as somebody makes it {found.our_configuration} again; revert_wait in the policy says how long",
+    )  # fmt: skip

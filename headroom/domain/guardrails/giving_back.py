@@ -1,0 +1,113 @@
+"""Guardrails for giving back: less IOPS or throughput than the volume can reach today."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.planning import CALM_MINUTES, gives_up_only_unused, step_of
+from headroom.domain.state import BY_HEADROOM, WINDOW
+from headroom.domain.workload import Binding
+
+STEPS_BACK = 2
+"""Changes that may be needed to be back where the volume was."""
+
+
+def _lowers(case: Case) -> bool:
+    return case.plan.gives_back(draining=case.diagnosis.binding is Binding.BURST_CREDITS)
+
+
+def give_back(case: Case) -> Verdict:
+    """Block lowering performance without the owner's permission."""
+    asked = "lowers" if _lowers(case) else "lowers nothing"
+    allowed = ("lowers nothing", *(["lowers"] if case.effective.limits.give_back else []))
+    return verdict_of(Guardrail.GIVE_BACK, Relation.ONE_OF, asked, allowed, "")
+
+
+def give_back_data(case: Case) -> Verdict:
+    """Block lowering performance before enough of the load was measured."""
+    least = case.effective.limits.give_back_after_days
+    if not _lowers(case):
+        return verdict_of(
+            Guardrail.GIVE_BACK_DATA, Relation.IS, "lowers nothing", "lowers nothing", ""
+        )
+    days = min([case.known_days, *_days_since_others(case)])
+    missing = least - round(days, 3)
+    return verdict_of(
+        Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",
+        clears_at=case.observation.at + timedelta(days=missing) if missing > 0 else None,
+        temporary=True,
+    )  # fmt: skip
+
+
+def _days_since_others(case: Case) -> list[float]:
+    """Days since somebody else changed the volume: what they set up may not have been used yet."""
+    theirs = [m.started_at for m in case.resource_state.modifications if m.by != BY_HEADROOM]
+    return [(case.observation.at - max(theirs)).total_seconds() / 86_400] if theirs else []
+
+
+def give_back_reversible(case: Case) -> Verdict:
+    """Block lowering performance that two steps within the limits could not restore."""
+    limits, origin = case.effective.limits, case.plan.origin
+    if not _lowers(case):
+        return verdict_of(
+            Guardrail.GIVE_BACK_REVERSIBLE, Relation.IS, "lowers nothing", "lowers nothing", ""
+        )
+    above = [
+        name
+        for name, value, most in (
+            ("max_iops", capability(origin).sustained_iops, limits.max_iops),
+            ("max_throughput", origin.throughput_mibps or 0, limits.max_throughput_mibps),
+        )
+        if value > most
+    ]
+    if above:
+        return verdict_of(
+            Guardrail.GIVE_BACK_REVERSIBLE, Relation.IS, f"above {' and '.join(above)}",
+            "within the limits", "", "what it has today could never be reached again",
+        )  # fmt: skip
+    step = step_of(case.plan.target, origin)
+    return verdict_of(
+        Guardrail.GIVE_BACK_REVERSIBLE, Relation.AT_MOST, round(step, 3),
+        limits.largest_step**STEPS_BACK, "times",
+    )  # fmt: skip
+
+
+def give_back_stabilization(case: Case) -> Verdict:
+    """Block lowering performance soon after the load touched a limit.
+
+    Throughput that no load came near is exempt.
+    """
+    if not _lowers(case):
+        return verdict_of(
+            Guardrail.GIVE_BACK_STABILIZATION, Relation.IS, "lowers nothing", "lowers nothing", ""
+        )
+    spare = 1 + case.effective.limits.headroom_percent / 100
+    if gives_up_only_unused(case.plan, case.demand, spare=spare):
+        unused = "lowers throughput no load came near to"
+        return verdict_of(Guardrail.GIVE_BACK_STABILIZATION, Relation.IS, unused, unused, "")
+    return verdict_of(
+        Guardrail.GIVE_BACK_STABILIZATION, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,
+        "clear minutes", temporary=True,
+    )  # fmt: skip
+
+
+def give_back_slot(case: Case) -> Verdict:
+    """Block lowering performance when no slot is left to raise it again."""
+    if not _lowers(case):
+        return verdict_of(
+            Guardrail.GIVE_BACK_SLOT, Relation.IS, "lowers nothing", "lowers nothing", ""
+        )
+    at, reserve = case.observation.at, case.effective.limits.slots_reserve
+    starts = sorted(
+        m.started_at for m in case.resource_state.modifications if m.started_at > at - WINDOW
+    )
+    left = MAX_MODIFICATIONS - reserve - len(starts) - 1
+    clears = 1 - left  # so many of the oldest must be a day old before one is left
+    return verdict_of(
+        Guardrail.GIVE_BACK_SLOT, Relation.AT_LEAST, left, 1, "slots left to raise it again",
+        clears_at=starts[clears - 1] + WINDOW if 0 < clears <= len(starts) else None,
+        temporary=MAX_MODIFICATIONS - reserve >= 2,
+    )  # fmt: skip

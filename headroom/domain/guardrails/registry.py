@@ -1,0 +1,126 @@
+"""The guardrails: each one small function, all of them answer, all fail closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headroom.domain.guardrails import (
+    approvals as asking,
+)
+from headroom.domain.guardrails import (
+    aws,
+    clusters,
+    databases,
+    floors,
+    owner,
+    space,
+)
+from headroom.domain.guardrails import (
+    concurrency as traffic,
+)
+from headroom.domain.guardrails import (
+    cost_benefit as sense,
+)
+from headroom.domain.guardrails import (
+    external_owners as owners,
+)
+from headroom.domain.guardrails import (
+    giving_back as lowering,
+)
+from headroom.domain.guardrails import (
+    groups as together,
+)
+from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES
+from headroom.domain.guardrails.verdicts import Guardrail, PlanJudgement, Relation, Verdict
+
+GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
+    # The order is the one people read them in: permission, when and how many, safety, the owner's
+    # limits, money, AWS's limits, sense. No rule depends on another.
+    (Guardrail.POLICY, owner.enrolled),
+    (Guardrail.PAUSE, owner.pause),
+    (Guardrail.BREAKER, owner.breaker),
+    (Guardrail.MODE, owner.mode),
+    (Guardrail.APPROVAL, asking.approval),
+    (Guardrail.CHANGE_WINDOW, traffic.change_window),
+    (Guardrail.FREEZE, traffic.freeze),
+    (Guardrail.CALENDAR, traffic.calendar),
+    (Guardrail.MAX_IN_FLIGHT, traffic.max_in_flight),
+    (Guardrail.MAX_IN_FLIGHT_PER_AZ, traffic.max_in_flight_per_az),
+    (Guardrail.MAX_CHANGES_PER_HOUR, traffic.max_changes_per_hour),
+    (Guardrail.MANAGED_ELSEWHERE, aws.managed_elsewhere),
+    (Guardrail.MULTI_ATTACH, aws.multi_attach),
+    (Guardrail.INFRASTRUCTURE_AS_CODE, owners.infrastructure_as_code),
+    (Guardrail.REVERTED, owners.not_reverted),
+    (Guardrail.DATABASE_STATE, databases.database_state),
+    (Guardrail.PENDING_CHANGES, databases.pending_changes),
+    (Guardrail.STORAGE_AUTOSCALING, databases.storage_autoscaling),
+    (Guardrail.FREE_SPACE, space.space_first),
+    (Guardrail.GROUP, together.together),
+    (Guardrail.VALID, aws.valid),
+    (Guardrail.NEVER_SHRINK, aws.never_shrink),
+    (Guardrail.DURABILITY, aws.durability),
+    (Guardrail.GROWTH, owner.growth),
+    (Guardrail.FULL_COPY, databases.full_copy),
+    (Guardrail.TYPES, owner.types),
+    (Guardrail.MAX_IOPS, owner.max_iops),
+    (Guardrail.MAX_THROUGHPUT, owner.max_throughput),
+    (Guardrail.MAX_SIZE, owner.max_size),
+    (Guardrail.LARGEST_STEP, owner.largest_step),
+    (Guardrail.PRICE_PER_RESOURCE, owner.price_per_resource),
+    (Guardrail.PRICE_PER_ACCOUNT, owner.price_per_account),
+    (Guardrail.SLOTS, aws.slots),
+    (Guardrail.IN_FLIGHT, aws.in_flight),
+    (Guardrail.REGIONAL_QUOTA, traffic.regional_quota),
+    (Guardrail.RETRY_BACKOFF, aws.retry_backoff),
+    (Guardrail.COOLDOWN, owner.cooldown),
+    (Guardrail.ROLLED_BACK, asking.rolled_back),
+    (Guardrail.FAILURES, aws.failures),
+    (Guardrail.INSTANCE_LIMIT, sense.instance_limit),
+    (Guardrail.DATA, sense.data),
+    (Guardrail.GIVE_BACK, lowering.give_back),
+    (Guardrail.GIVE_BACK_DATA, lowering.give_back_data),
+    (Guardrail.GIVE_BACK_STABILIZATION, lowering.give_back_stabilization),
+    (Guardrail.GIVE_BACK_SLOT, lowering.give_back_slot),
+    (Guardrail.GIVE_BACK_FLOOR, floors.give_back_floor),
+    (Guardrail.GIVE_BACK_REVERSIBLE, lowering.give_back_reversible),
+    (Guardrail.COST_BENEFIT, sense.cost_benefit),
+)
+
+
+CLUSTER_GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
+    # Of an Aurora cluster, whose only setting is how its storage is billed: what holds for all
+    # storage, then what asks for days, AWS's limits, side effects, money and speed.
+    *((name, rule) for name, rule in GUARDRAILS if name in clusters.SHARED),
+    (Guardrail.USAGE_HISTORY, clusters.usage_history),
+    (Guardrail.BILLED_IO, clusters.billed_io),
+    (Guardrail.MODE_CHANGE_INTERVAL, clusters.mode_change_interval),
+    (Guardrail.MODE_REVERSIBLE, clusters.mode_reversible),
+    (Guardrail.ENGINE_VERSION, clusters.engine_version),
+    (Guardrail.RESTART, clusters.restart),
+    (Guardrail.PARALLEL_QUERY, clusters.parallel_query),
+    (Guardrail.RESERVATIONS, clusters.reservations),
+    (Guardrail.MARGIN, clusters.margin),
+    (Guardrail.STEADY, clusters.steady),
+    (Guardrail.SLOW_COMMITS, clusters.slow_commits),
+)
+
+
+def judge(case: Case) -> PlanJudgement:
+    """What every guardrail says about one plan; a rule that raises blocks."""
+    rules = GUARDRAILS if case.cluster is None else CLUSTER_GUARDRAILS
+    return PlanJudgement(
+        plan=case.plan, verdicts=tuple(_ask(name, rule, case) for name, rule in rules)
+    )
+
+
+def _ask(name: Guardrail, rule: Callable[[Case], Verdict], case: Case) -> Verdict:
+    try:
+        verdict = rule(case)
+        _ = verdict.allows  # a verdict whose numbers cannot be compared is a failed one
+    except Exception as error:
+        return verdict_of(name, Relation.FAILED, None, None, "", f"{type(error).__name__}: {error}")
+    return verdict
+
+
+__all__ = ["CLUSTER_GUARDRAILS", "GUARDRAILS", "MIN_KNOWN_MINUTES", "Case", "judge"]

@@ -1,0 +1,153 @@
+"""What a guardrail says about a plan: the numbers, and yes or no derived from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import assert_never
+
+from headroom.domain.planning import Plan
+
+Quantity = int | float | Decimal | str | bool | None
+
+
+class Guardrail(StrEnum):
+    """Every guardrail; docs/guardrails.md has a section on each."""
+
+    POLICY = "policy"
+    PAUSE = "pause"
+    MODE = "mode"
+    APPROVAL = "approval"
+    TYPES = "types"
+    VALID = "valid"
+    NEVER_SHRINK = "never_shrink"
+    DURABILITY = "durability"
+    MAX_IOPS = "max_iops"
+    MAX_THROUGHPUT = "max_throughput"
+    MAX_SIZE = "max_size"
+    GROWTH = "growth"
+    FULL_COPY = "full_copy"
+    LARGEST_STEP = "largest_step"
+    PRICE_PER_RESOURCE = "price_per_resource"
+    PRICE_PER_ACCOUNT = "price_per_account"
+    SLOTS = "slots"
+    IN_FLIGHT = "in_flight"
+    RETRY_BACKOFF = "retry_backoff"
+    COOLDOWN = "cooldown"
+    ROLLED_BACK = "rolled_back"
+    MANAGED_ELSEWHERE = "managed_elsewhere"
+    MULTI_ATTACH = "multi_attach"
+    INFRASTRUCTURE_AS_CODE = "infrastructure_as_code"
+    REVERTED = "reverted"
+    DATABASE_STATE = "database_state"
+    PENDING_CHANGES = "pending_changes"
+    STORAGE_AUTOSCALING = "storage_autoscaling"
+    FREE_SPACE = "free_space"
+    GROUP = "group"
+    INSTANCE_LIMIT = "instance_limit"
+    DATA = "data"
+    COST_BENEFIT = "cost_benefit"
+    FAILURES = "failures"
+    BREAKER = "breaker"
+    GIVE_BACK = "give_back"
+    GIVE_BACK_DATA = "give_back_data"
+    GIVE_BACK_STABILIZATION = "give_back_stabilization"
+    GIVE_BACK_SLOT = "give_back_slot"
+    GIVE_BACK_FLOOR = "give_back_floor"
+    GIVE_BACK_REVERSIBLE = "give_back_reversible"
+    CHANGE_WINDOW = "change_window"
+    FREEZE = "freeze"
+    CALENDAR = "calendar"
+    MAX_IN_FLIGHT = "max_in_flight"
+    MAX_IN_FLIGHT_PER_AZ = "max_in_flight_per_az"
+    MAX_CHANGES_PER_HOUR = "max_changes_per_hour"
+    REGIONAL_QUOTA = "regional_quota"
+    USAGE_HISTORY = "usage_history"
+    BILLED_IO = "billed_io"
+    MODE_CHANGE_INTERVAL = "mode_change_interval"
+    MODE_REVERSIBLE = "mode_reversible"
+    ENGINE_VERSION = "engine_version"
+    RESTART = "restart"
+    PARALLEL_QUERY = "parallel_query"
+    RESERVATIONS = "reservations"
+    MARGIN = "margin"
+    STEADY = "steady"
+    SLOW_COMMITS = "slow_commits"
+
+
+class Relation(StrEnum):
+    """How `value` must stand to `limit` for the guardrail to allow."""
+
+    AT_MOST = "at_most"
+    AT_LEAST = "at_least"
+    IS = "is"
+    ONE_OF = "one_of"
+    FAILED = "failed"
+    """The rule itself failed; it never allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One guardrail's answer on one plan.
+
+    `clears_at` is the instant a blocking verdict clears by itself; None when only the owner (or
+    nobody) can clear it.
+    """
+
+    guardrail: Guardrail
+    relation: Relation
+    value: Quantity
+    limit: Quantity | tuple[str, ...]
+    unit: str
+    detail: str
+    clears_at: datetime | None
+    temporary: bool
+    """Whether a block would pass by itself, even if the instant is not known."""
+
+    @property
+    def allows(self) -> bool:
+        """Yes or no, derived from the numbers."""
+        return satisfies(self.value, self.relation, self.limit)
+
+
+def satisfies(value: Quantity, relation: Relation, limit: Quantity | tuple[str, ...]) -> bool:
+    """Whether `value` stands to `limit` as it must. Raises TypeError where they do not compare."""
+    match relation:
+        case Relation.AT_MOST:
+            return _number(value) <= _number(limit)
+        case Relation.AT_LEAST:
+            return _number(value) >= _number(limit)
+        case Relation.IS:
+            return value == limit
+        case Relation.ONE_OF:
+            return isinstance(limit, tuple) and value in limit
+        case Relation.FAILED:
+            return False
+        case _:
+            assert_never(relation)
+
+
+def _number(value: Quantity | tuple[str, ...]) -> Decimal:
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return Decimal(str(value))
+    raise TypeError(f"{value!r} is not a number")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanJudgement:
+    """A plan and what every guardrail said about it."""
+
+    plan: Plan
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def blocking(self) -> tuple[Verdict, ...]:
+        """The verdicts that do not allow the plan."""
+        return tuple(v for v in self.verdicts if not v.allows)
+
+    @property
+    def allowed(self) -> bool:
+        """Whether every guardrail allows the plan."""
+        return not self.blocking

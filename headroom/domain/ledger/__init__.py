@@ -1,0 +1,48 @@
+"""How each record moves the state of its resource: transitions, reservations, budget, publishing cursor.
+
+May import: resources to aurora.
+The door offers `transition` functions and record builders, shared by the DynamoDB and the in-memory ledger.
+"""
+
+from headroom.domain.ledger import admission
+from headroom.domain.ledger.admission import WHY, admit_change
+from headroom.domain.ledger.budget import Budget, Holding, budget
+from headroom.domain.ledger.publishing import (
+    PublishingCursor,
+    claimed,
+    key_of,
+    parse_publishing_cursor,
+    settled,
+    text_of,
+)
+from headroom.domain.ledger.record_builders import (
+    answer_summary,
+    breaker_closed_record,
+    breaker_opened_record,
+    first_record,
+    may_follow,
+    next_record,
+    outcome_of,
+    pause_record,
+    rejection_record,
+    rollback_request_record,
+    withdrawal_text,
+)
+from headroom.domain.ledger.reservation import (
+    IntentRefusal,
+    Reservation,
+    Together,
+    intended_body,
+    reservation,
+    together,
+    whose,
+)
+from headroom.domain.ledger.state_view import resource_state_of
+from headroom.domain.ledger.transitions import (
+    after_closed,
+    after_decided,
+    after_intended,
+    after_step,
+    breaker_opened_by,
+    why_not_recordable,
+)

@@ -1,0 +1,109 @@
+"""Whether a change gets a place among those under way, and when it gives it back.
+
+Pure; the ledger makes it binding: traffic is written in the transaction of the intent and of the
+chain's end, over the version that was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from headroom.domain.decision import Act, Decision
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.ledger.reservation import IntentRefusal
+from headroom.domain.ledger.transitions import LANDED
+from headroom.domain.planning import Plan
+from headroom.domain.resources import VolumeType
+from headroom.domain.state import (
+    NEXT,
+    ConcurrencyState,
+    InFlight,
+    Refusal,
+    Refused,
+    Step,
+    after_change_ended,
+    after_change_started,
+    quota_usage,
+)
+
+WHY = "blast_radius"
+"""Why an intent is refused for want of a place, in the words of ports.NotIntended."""
+LIMITS = (
+    Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR,
+)  # fmt: skip
+NOTHING_DONE = frozenset({Step.REFUSED, Step.STALE, Step.NOT_APPLIED})
+"""Of those, the ones after which AWS changed nothing."""
+QUOTA_FULL = timedelta(hours=1)
+"""How long a type of volume is left alone after AWS refused a change of it for a quota."""
+
+
+def admit_change(
+    concurrency: ConcurrencyState, decision: Decision, now: datetime
+) -> ConcurrencyState | IntentRefusal:
+    """The traffic with the decision's change under way, or why there is no place for it.
+
+    The limits are those its chosen plan was judged by; without them there is no place.
+    """
+    answer = decision.answer
+    if not isinstance(answer, Act):
+        return IntentRefusal(why=WHY, detail="only an act takes a place")
+    limits = limits_of(decision, answer.plan)
+    if limits is None:
+        return IntentRefusal(why=WHY, detail="the decision names no limits for changes under way")
+    volume = decision.observation.volume
+    others = concurrency.others(volume.ref.arn, now)
+    here = sum(change.zone == volume.availability_zone for change in others)
+    begun = len(concurrency.begun(now))
+    for taken, guardrail, what in (
+        (len(others), Guardrail.MAX_IN_FLIGHT, "changes are under way"),
+        (here, Guardrail.MAX_IN_FLIGHT_PER_AZ,
+         f"changes are under way in {volume.availability_zone}"),
+        (begun, Guardrail.MAX_CHANGES_PER_HOUR, "changes were begun in the last 60 minutes"),
+    ):  # fmt: skip
+        if taken >= limits[guardrail]:
+            detail = f"{guardrail.value}: {taken} {what}, {limits[guardrail]} allowed"
+            return IntentRefusal(why=WHY, detail=detail)
+    mine = InFlight(
+        resource=volume.ref.arn, decision_id=decision.decision_id, since=now,
+        zone=volume.availability_zone, counts=quota_usage(answer.plan.origin, answer.plan.target),
+    )  # fmt: skip
+    return after_change_started(concurrency, mine)
+
+
+def limits_of(decision: Decision, plan: Plan) -> Mapping[Guardrail, int] | None:
+    """The limits that `plan` was judged by; None if any is missing."""
+    judgement = next((j for j in decision.judgements if j.plan == plan), None)
+    found: dict[Guardrail, int] = {}
+    for verdict in () if judgement is None else judgement.verdicts:
+        limit = verdict.limit
+        if verdict.guardrail in LIMITS and isinstance(limit, int) and not isinstance(limit, bool):
+            found[verdict.guardrail] = limit
+    return found if len(found) == len(LIMITS) else None
+
+
+def after_step(
+    concurrency: ConcurrencyState,
+    decision_id: str,
+    step: Step,
+    *,
+    at: datetime,
+    body: Mapping[str, object],
+) -> ConcurrencyState:
+    """The traffic once `step` is recorded; the very same one unless it ends a change under way.
+
+    `body` may carry `outcome` (an Outcome), which tells of a quota, and `completed`, whether AWS
+    is done with the change.
+    """
+    if step in NEXT:  # something follows: the chain goes on
+        return concurrency
+    outcome = body.get("outcome")
+    full = isinstance(outcome, Refused) and outcome.refusal is Refusal.REGION_QUOTA
+    mine = next((c for c in concurrency.in_flight if c.decision_id == decision_id), None)
+    types = {name.partition("_")[0] for name, _ in (() if mine is None else mine.counts)}
+    return after_change_ended(
+        concurrency, decision_id, at, landed=step in LANDED, nothing_done=step in NOTHING_DONE,
+        completed=body.get("completed") is True,
+        quota_full_until=at + QUOTA_FULL if full else None,
+        types=tuple(VolumeType(name) for name in sorted(types)),
+    )  # fmt: skip

@@ -1,0 +1,141 @@
+"""Records made from what happened; the body comes in as canonical JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+
+from headroom.domain.decision import Decision
+from headroom.domain.state import (
+    GENESIS,
+    INDEFINITE,
+    NEXT,
+    Breaker,
+    Record,
+    RollbackRequest,
+    Step,
+    seal,
+)
+
+LONGEST_NAME = 256
+"""Characters of foreign text in a key: DynamoDB's sort keys end at 1,024 bytes."""
+
+
+def outcome_of(decision: Decision) -> str:
+    """What a decision counts as: act, hold or escalate."""
+    return type(decision.answer).__name__.lower()
+
+
+def may_follow(last: Step | None, step: Step) -> bool:
+    """Whether `step` may follow `last`, None being the start of a chain."""
+    return step in NEXT.get(last, frozenset())
+
+
+def first_record(decision: Decision, body: str) -> Record:
+    """The first record of a decision's chain."""
+    return seal(
+        decision_id=decision.decision_id, sequence=0, step=Step.DECIDED,
+        resource=decision.observation.volume.ref.arn, at=decision.at.astimezone(UTC),
+        outcome=outcome_of(decision), summary=_readable(decision.summary), body=body,
+        previous_hash=GENESIS,
+    )  # fmt: skip
+
+
+def next_record(last: Record, step: Step, *, at: datetime, summary: str, body: str) -> Record:
+    """The record after `last`; whether it may follow is the caller's to check."""
+    return seal(
+        decision_id=last.decision_id, sequence=last.sequence + 1, step=step,
+        resource=last.resource, at=at.astimezone(UTC), outcome=step.value, summary=_readable(summary), body=body,
+        previous_hash=last.hash,
+    )  # fmt: skip
+
+
+def withdrawal_text(successor: str | None) -> tuple[str, dict[str, object]]:
+    """Summary and body of the withdrawal of an act that nobody began.
+
+    `successor` is the later decision about the same resource, None when the resource is gone.
+    """
+    why = "gone" if successor is None else "superseded"
+    detail = "the resource is gone" if successor is None else f"superseded by {successor}"
+    return f"withdrawn before acting: {detail}", {"why": why, "detail": detail}
+
+
+def rejection_record(
+    event_id: str, *, reason: str, excerpt: str, at: datetime, body: str
+) -> Record:
+    """The only record of an event nobody understood; its id follows from the event's."""
+    name = _readable(event_id)
+    if len(name) > LONGEST_NAME:
+        name = hashlib.sha256(name.encode()).hexdigest()
+    return seal(
+        decision_id=f"event#{name}", sequence=0,
+        step=Step.REJECTED_SIGNAL, resource=_readable(excerpt)[:LONGEST_NAME] or "nothing",
+        at=at.astimezone(UTC), outcome=Step.REJECTED_SIGNAL.value, summary=_readable(reason), body=body,
+        previous_hash=GENESIS,
+    )  # fmt: skip
+
+
+def pause_record(
+    account: str, until: datetime | None, *, at: datetime, who: str, body: str, reason: str = ""
+) -> Record:
+    """The only record of a pause (until `until`) or, None, a resume."""
+    step, told = Step.RESUMED, f"resumed by {who}"
+    if until is not None:
+        step = Step.PAUSED
+        told = f"paused {'without end' if until >= INDEFINITE else f'until {until.isoformat()}'} by {who}"
+    return _single(step, account, at.astimezone(UTC).isoformat(), at, _because(told, reason), body)
+
+
+def rollback_request_record(resource: str, wanted: RollbackRequest, *, body: str) -> Record:
+    """The only record of a rollback that a person asked for."""
+    instant = wanted.requested_at.astimezone(UTC).isoformat()
+    told = f"rollback of {wanted.decision_id} asked for by {wanted.who}"
+    return _single(
+        Step.ROLLBACK_REQUESTED,
+        resource,
+        instant,
+        wanted.requested_at,
+        _because(told, wanted.reason),
+        body,
+    )
+
+
+def answer_summary(step: Step, who: str, reason: str) -> str:
+    """The summary of an answer to a request."""
+    return _because(f"{step.value} by {who}", reason)
+
+
+def breaker_opened_record(breaker: Breaker, *, decision_id: str, body: str) -> Record:
+    """The only record of a breaker that the failure of `decision_id` opened."""
+    told = f"stopped after {breaker.failures} failures in a row, until a person closes the breaker"
+    return _single(
+        Step.BREAKER_OPENED, breaker.resource, decision_id, breaker.opened_at,
+        _because(told, breaker.why), body,
+    )  # fmt: skip
+
+
+def breaker_closed_record(
+    resource: str, *, at: datetime, who: str, reason: str, body: str
+) -> Record:
+    """The only record of a breaker that a person closed."""
+    instant = at.astimezone(UTC).isoformat()
+    told = _because(f"breaker closed by {who}", reason)
+    return _single(Step.BREAKER_CLOSED, resource, instant, at, told, body)
+
+
+def _because(told: str, reason: str) -> str:
+    return f"{told}: {reason}" if reason else told
+
+
+def _single(step: Step, resource: str, which: str, at: datetime, summary: str, body: str) -> Record:
+    """A chain of one record, its id made of its step, its resource and `which`."""
+    return seal(
+        decision_id=f"{step.value}#{resource}#{which}", sequence=0, step=step, resource=resource,
+        at=at.astimezone(UTC), outcome=step.value, summary=_readable(summary), body=body,
+        previous_hash=GENESIS,
+    )  # fmt: skip
+
+
+def _readable(text: str) -> str:
+    """Text that has a UTF-8 form: a lone surrogate from somebody's JSON becomes `?`."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,167 @@
+"""Whether an intent fits: lease, last decision and the owner's two limits for increases.
+
+Pure; the ledger makes it binding in one transaction. Money in whole micro-USD per month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_FLOOR, Decimal
+
+from headroom.domain.decision import Act, Decision, unapproved, why_approval
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.planning import Plan
+from headroom.domain.state import Step, StoredState, micro_usd, usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """What an intent adds to the account's sum, which must be at most `room` before; micro-USD."""
+
+    planned: int
+    delta: int
+    room: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntentRefusal:
+    """Why an intent is refused, in the words of ports.NotIntended."""
+
+    why: str
+    detail: str
+
+
+def reservation(
+    state: StoredState, decision: Decision, last: Step | None, now: datetime
+) -> Reservation | IntentRefusal:
+    """What the intent of `decision` reserves, or why it may not be intended.
+
+    `last` is the last step of the decision's chain. The account's limit is the one its chosen
+    plan was judged by; without it nothing is reserved. Giving back is never stopped by a limit.
+    """
+    answer = decision.answer
+    if not isinstance(answer, Act) or last not in (Step.DECIDED, Step.APPROVED):
+        return IntentRefusal(
+            why="exists", detail=f"the chain of {decision.decision_id} is past `decided`"
+        )
+    if state.lease_until is not None and now < state.lease_until:
+        holder = "" if state.chain is None else f" by {state.chain.decision_id}"
+        return IntentRefusal(
+            why="leased", detail=f"held{holder} until {state.lease_until.isoformat()}"
+        )
+    if state.breaker_opened_at is not None:
+        since = state.breaker_opened_at.isoformat()
+        return IntentRefusal(
+            why="breaker", detail=f"its breaker is open since {since}; a person closes it"
+        )
+    if last is Step.APPROVED:
+        problem = unapproved(state, answer.plan, decision.decision_id, now)
+        if problem is not None:
+            return IntentRefusal(why="unapproved", detail=problem)
+    elif (why := answer.approval or _needs_a_person(state, decision, answer.plan)) is not None:
+        return IntentRefusal(why="unapproved", detail=f"a person must agree: {why}")
+    elif state.last_decision_id != decision.decision_id:
+        return IntentRefusal(why="moved", detail=f"{state.last_decision_id} was decided since")
+    limit = account_limit(decision, answer.plan)
+    if limit is None:
+        return IntentRefusal(
+            why="budget", detail="the decision names no limit for the account's increases"
+        )
+    if state.enrolment_usd is None:
+        return IntentRefusal(why="budget", detail="no price at enrolment is known to count from")
+    planned = max(0, micro_usd(answer.plan.monthly_usd - _counted_from(state, decision)))
+    delta = max(0, planned - state.resource_micro_usd)
+    allowed = decision.effective.limits.price_increase_usd
+    if delta > 0 and planned > micro_usd(allowed, ROUND_FLOOR):
+        detail = f"${usd(planned)} above enrolment, ${allowed} allowed for this resource"
+        return IntentRefusal(why="budget", detail=detail)
+    room = micro_usd(limit, ROUND_FLOOR) - delta
+    if delta > 0 and room < 0:
+        detail = f"needs ${usd(delta)} more, the account's limit is ${limit}"
+        return IntentRefusal(why="budget", detail=detail)
+    return Reservation(planned=planned, delta=delta, room=room)
+
+
+def _counted_from(state: StoredState, decision: Decision) -> Decimal:
+    """The price that increases are counted from: at enrolment, of a cluster today's less our own.
+
+    A cluster's bill moves with its load; see cluster_decision.counted_from. What it cost before
+    our own change is no increase.
+    """
+    if decision.cluster is not None and decision.rollback_of is not None:
+        plan = decision.answer.plan if isinstance(decision.answer, Act) else None
+        return Decimal(0) if plan is None else plan.monthly_usd
+    if decision.cluster is not None and decision.current_usd is not None:
+        return decision.current_usd - usd(state.resource_micro_usd)
+    return Decimal(0) if state.enrolment_usd is None else state.enrolment_usd
+
+
+def whose(
+    why_not_recordable: IntentRefusal, decision: Decision, decisions: Sequence[Decision]
+) -> str:
+    """Why an intent is refused, and for whose sake where several are made together."""
+    if len(decisions) == 1:
+        return why_not_recordable.detail
+    return f"{decision.observation.volume.ref.resource_id}: {why_not_recordable.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """What intents that are made together add to the account's sum, and what it may be before."""
+
+    delta: int
+    room: int
+
+
+def together(fits: Sequence[Reservation]) -> Together | IntentRefusal:
+    """The reservations of several resources as one; the narrowest of their limits counts."""
+    delta = sum(fit.delta for fit in fits)
+    limit = min((fit.room + fit.delta for fit in fits if fit.delta > 0), default=0)
+    if delta > limit:
+        detail = f"needs ${usd(delta)} more together, the account's limit is ${usd(limit)}"
+        return IntentRefusal(why="budget", detail=detail)
+    return Together(delta=delta, room=limit - delta)
+
+
+def _needs_a_person(state: StoredState, decision: Decision, plan: Plan) -> str | None:
+    """Why a person must agree whatever the decision says; a rollback they want is their word."""
+    wanted = state.rollback
+    if wanted is not None and wanted.by_person and wanted.decision_id == decision.rollback_of:
+        return None
+    return why_approval(decision.effective.limits, plan)
+
+
+def account_limit(decision: Decision, plan: Plan) -> Decimal | None:
+    """The limit for the sum of increases that `plan` was judged by; None when there is none."""
+    judgement = next((j for j in decision.judgements if j.plan == plan), None)
+    for verdict in () if judgement is None else judgement.verdicts:
+        if verdict.guardrail is Guardrail.PRICE_PER_ACCOUNT:
+            limit = verdict.limit
+            if isinstance(limit, bool) or not isinstance(limit, int | float | Decimal):
+                return None
+            amount = Decimal(str(limit))
+            return amount if amount.is_finite() else None
+    return None
+
+
+def intended_body(
+    decision: Decision, plan: Plan, planned: Reservation, state: StoredState
+) -> dict[str, object]:
+    """What the `intended` record tells; `state` is the one after it.
+
+    With the plan and the instant it was decided at, it tells by itself what was to be done.
+    """
+    return {
+        "plan": plan,
+        "decided_at": decision.at,
+        "target": plan.target,
+        "monthly_usd": plan.monthly_usd,
+        "price_change_usd": plan.price_change_usd,
+        "increase_reserved_usd": usd(planned.planned),
+        "account_increase_added_usd": usd(planned.delta),
+        "policy_version": decision.policy_version,
+        "fencing": state.fencing,
+        "lease_until": state.lease_until,
+    }

@@ -1,0 +1,59 @@
+"""What a decision is told of a resource's past, from the state that the ledger keeps of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headroom.domain.state import (
+    DAY,
+    AccountStopState,
+    ConcurrencyState,
+    ResourceState,
+    StoredState,
+    known,
+    usd,
+)
+
+
+def resource_state_of(
+    state: StoredState, *, account_micro_usd: int, stop_state: AccountStopState, now: datetime,
+    concurrency: ConcurrencyState = ConcurrencyState(),  # noqa: B008 - immutable
+) -> ResourceState:  # fmt: skip
+    """What a decision gets to know of the state.
+
+    What AWS refused before a person closed the account's breaker it may be asked again.
+    """
+    refused_at, closed_at = state.last_refusal_at, stop_state.closed_at
+    forgiven = closed_at is not None and refused_at is not None and refused_at <= closed_at
+    return ResourceState(
+        enrolment_usd=state.enrolment_usd,
+        resource_increase_usd=usd(state.resource_micro_usd),
+        account_increase_usd=usd(account_micro_usd),
+        modifications=known(state.modifications, (), now),
+        slots_full_until=_ahead(state.slots_full_until, now),
+        last_refusal_at=state.last_refusal_at,
+        last_act_at=state.last_act_at,
+        open_chain=state.chain,
+        last_signature=state.last_signature,
+        last_decision_id=state.last_decision_id,
+        escalated_causes=state.escalated_causes,
+        paused_until=None if stop_state.pause is None else stop_state.pause.until,
+        failures_in_a_row=state.failures_in_a_row,
+        retry_not_before=None if forgiven else _ahead(state.retry_not_before, now),
+        breaker_opened_at=state.breaker_opened_at,
+        account_breaker_opened_at=None
+        if stop_state.breaker is None
+        else stop_state.breaker.opened_at,
+        approval_request=state.approval_request,
+        declined=tuple(d for d in state.declined if now < max(d.until, d.at + DAY)),
+        rollback=state.rollback,
+        rolled_back=state.rolled_back,
+        last_request_at=state.last_request_at,
+        concurrency=concurrency,
+        queued_since=None if state.waiting is None else state.waiting.since,
+    )
+
+
+def _ahead(until: datetime | None, now: datetime) -> datetime | None:
+    """An instant that is still to come; None once it is there."""
+    return None if until is None or until <= now else until

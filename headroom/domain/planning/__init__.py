@@ -1,0 +1,32 @@
+"""What could be done: candidate plans, their value over the coming day, striped sets, growth for space.
+
+May import: resources to workload.
+The door offers `Plan`, the planner, and plans with their value.
+"""
+
+from headroom.domain.planning.alternatives import Alternative, alternatives
+from headroom.domain.planning.build_plan import TIME_TO_EFFECT, relieves
+from headroom.domain.planning.gp2_to_gp3 import gives_up_only_unused
+from headroom.domain.planning.groups import (
+    Candidate,
+    GroupConstraint,
+    GroupDetail,
+    GroupMember,
+    Shape,
+    group_of,
+    shape,
+    shaped,
+    under_way,
+    why_not_a_group,
+    why_not_alike,
+)
+from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.plans_from_history import TARGETS
+from headroom.domain.planning.reverts import reverted
+from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of
+from headroom.domain.planning.space_plans import (
+    autoscaling_can_add,
+    rds_autoscales,
+    with_space_plans,
+)
+from headroom.domain.planning.value import NO_VALUED_PLANS, ValuedPlans, value_plans, value_targets

@@ -1,0 +1,129 @@
+"""One plan: where it leads, what it delivers and costs, and whether it raises what binds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.catalog import why_invalid
+from headroom.domain.catalog.ebs import DURABILITY_PERCENT, Capability, capability
+from headroom.domain.catalog.rds import full_copy
+from headroom.domain.planning.full_copy import FULL_COPY_TIME
+from headroom.domain.planning.gp2_to_gp3 import gives_up_only_unused
+from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.situation import Situation
+from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
+from headroom.domain.workload import Binding
+
+TIME_TO_EFFECT = timedelta(minutes=30)
+"""AWS says minutes to hours for new performance; the planner counts half an hour."""
+
+
+def plan_to(situation: Situation, target: Configuration) -> Plan | None:
+    """The plan that leads to a given target; None where AWS would not take it, or without a price."""
+    if why_invalid(target) is not None:
+        return None
+    return plan_for(situation, target, 1.0, capped_from=None)
+
+
+def plan_for(
+    situation: Situation, target: Configuration, level: float, *, capped_from: Configuration | None
+) -> Plan | None:
+    """The plan that leads to `target`; None for a no-op, a shrink, a loss, or without a price."""
+    current, demand = situation.current, situation.demand
+    then = capability(target)
+    if target == current or target.size_gib < current.size_gib:
+        return None
+    try:
+        monthly, before = situation.prices.monthly(target), situation.prices.monthly(current)
+    except PriceUnknown:
+        return None
+    return Plan(
+        origin=current,
+        target=target,
+        why=_why(current, target),
+        demand_iops=round(demand.iops.floor * level, 3),
+        demand_mibps=round(demand.mibps.floor * level, 3),
+        meets_need=min(_reach(situation, then)) >= level,
+        capability=then,
+        monthly_usd=monthly,
+        price_change_usd=monthly - before,
+        time_to_effect=FULL_COPY_TIME if full_copy(current, target) else TIME_TO_EFFECT,
+        reversible=target.size_gib == current.size_gib and not full_copy(current, target),
+        relieved_minutes_per_day=0.0,
+        value_usd_per_day=0.0,
+        capped_from=capped_from,
+    )
+
+
+def relieves(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan raises what binds and lowers nothing that is of use."""
+    now, then = capability(situation.current), plan.capability
+    if not _raises(situation.diagnosis.binding, now, then):
+        return False
+    if then.sustained_iops >= now.sustained_iops and then.sustained_mibps >= now.sustained_mibps:
+        return True
+    spare = 1 + situation.limits.headroom_percent / 100
+    return gives_up_only_unused(plan, situation.demand, spare=spare)
+
+
+def _raises(binding: Binding, now: Capability, then: Capability) -> bool:
+    """Whether the limit that binds gets higher: a plan that leaves it alone ends nothing."""
+    match binding:
+        case Binding.VOLUME_IOPS:
+            return then.sustained_iops > now.sustained_iops
+        case Binding.VOLUME_THROUGHPUT:
+            return then.sustained_mibps > now.sustained_mibps
+        case _:
+            return (
+                then.sustained_iops > now.sustained_iops
+                or then.sustained_mibps > now.sustained_mibps
+            )
+
+
+def _reach(situation: Situation, can: Capability) -> tuple[float, float]:
+    """How many times the demand's IOPS and MiB/s are sustained, as far as the instance lets."""
+    demand, diagnosis = situation.demand, situation.diagnosis
+    iops = capped(can.sustained_iops, diagnosis.instance_iops_left)
+    mibps = capped(can.sustained_mibps, diagnosis.instance_mibps_left)
+    return (
+        iops / demand.iops.floor if demand.iops.floor else 1e9,
+        mibps / demand.mibps.floor if demand.mibps.floor else 1e9,
+    )
+
+
+def capped(wanted: float, left: float | None) -> float:
+    return wanted if left is None else min(wanted, left)
+
+
+def _why(current: Configuration, target: Configuration) -> str:
+    grows = target.size_gib > current.size_gib
+    if full_copy(current, target):
+        return (
+            f"{current.volume_type} of {current.size_gib} GiB to {target.volume_type} of "
+            f"{target.size_gib} GiB: RDS copies all data onto other volumes for hours, which "
+            "cannot be undone"
+        )
+    if grows and target.iops is not None:
+        return f"{target} is the least that its ratios allow; growing cannot be undone"
+    if grows:
+        return f"grow to {target.size_gib} GiB: its baseline meets the need; cannot be undone"
+    if target.volume_type is not current.volume_type:
+        return f"{current.volume_type} to {target.volume_type}"
+    changed: dict[str, list[str]] = {}
+    for name, before, after in (
+        ("IOPS", current.iops or 0, target.iops or 0),
+        ("throughput", current.throughput_mibps or 0, target.throughput_mibps or 0),
+    ):
+        if before != after:
+            changed.setdefault("more" if after > before else "less", []).append(name)
+    return ", ".join(f"{way} {' and '.join(names)}" for way, names in changed.items())
+
+
+def priced_only(situation: Situation, volume_type: VolumeType) -> bool:
+    """Whether a type is only priced beside the others: not allowed, or one there is no way back from.
+
+    io2 keeps data more durably, which is never lowered: leaving gp3 for it cannot be given back.
+    """
+    here, types = situation.current.volume_type, situation.limits.types
+    one_way = DURABILITY_PERCENT[volume_type] > DURABILITY_PERCENT[here]
+    return volume_type not in (*types, here) or (one_way and VolumeType.GP3 in types)

@@ -1,0 +1,157 @@
+"""Candidate plans: for each type, what meets the need or what the past says is enough; see weigh.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from headroom.domain.catalog import cheapest, most
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.build_plan import (
+    TIME_TO_EFFECT,
+    capped,
+    plan_for,
+    plan_to,
+    priced_only,
+    relieves,
+)
+from headroom.domain.planning.gp2_to_gp3 import plain_gp3
+from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.plans_from_history import TARGETS, plans_from_history
+from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of, within
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.workload import Binding
+
+STEPS = (1.5, 2.0, 4.0)
+"""Multiples of a censored demand worth considering; the ceiling comes on top."""
+ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
+
+
+def candidates(situation: Situation) -> tuple[Plan, ...]:
+    """Every plan worth weighing, not weighed yet, in no order.
+
+    Under pressure those that raise what binds and lower nothing; in calm also what the past
+    says is enough. Empty where the instance is the limit or nothing is known.
+    """
+    found: dict[Configuration, Plan] = {}
+    binding = situation.diagnosis.binding
+    if binding in (Binding.UNKNOWN, *ON_INSTANCE):
+        return ()
+    if binding is not Binding.NOTHING:
+        for volume_type in TARGETS:
+            for plan in _of_type(situation, volume_type):
+                found.setdefault(plan.target, plan)
+        for plan in _plain(situation):
+            found.setdefault(plan.target, plan)
+    for plan in plans_from_history(situation):
+        found.setdefault(plan.target, plan)
+    back = situation.reduced_from
+    if binding is not Binding.NOTHING and back is not None:
+        plan_back = plan_for(situation, back, 1.0, capped_from=None)
+        if plan_back is not None and relieves(situation, plan_back):
+            found.setdefault(plan_back.target, plan_back)
+    if situation.extra_target is not None:
+        plan_also = plan_for(situation, situation.extra_target, 1.0, capped_from=None)
+        if plan_also is not None:
+            found.setdefault(plan_also.target, plan_also)
+    return tuple(found.values())
+
+
+def _plain(situation: Situation) -> Iterator[Plan]:
+    """gp3 as a database has it below its striping threshold, of its size and with nothing to set."""
+    target = plain_gp3(situation.current, situation.observation.valid)
+    plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
+    if plan is not None and relieves(situation, plan):
+        yield plan
+
+
+def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
+    """Plans of one type: one per level of demand, and the largest that the limits let through."""
+    wanted = _levels(situation)
+    if priced_only(situation, volume_type):
+        wanted = wanted[:1]  # not allowed: one is enough to see what it would cost
+    blocked: Plan | None = None
+    for step in wanted:
+        target = _target(situation, volume_type, step)
+        plan = None if target is None else plan_for(situation, target, step, capped_from=None)
+        if plan is None or not relieves(situation, plan):
+            continue
+        yield plan
+        if not within(situation, plan.target):
+            blocked = blocked or plan
+    if blocked is not None:
+        level = _largest(wanted[-1], lambda r: _fits(situation, volume_type, r))
+        if level is not None:
+            target = _target(situation, volume_type, level)
+            if target is not None:
+                cut = plan_for(situation, target, level, capped_from=blocked.target)
+                if cut is not None and relieves(situation, cut):
+                    yield cut
+
+
+def _levels(situation: Situation) -> tuple[float, ...]:
+    demand = situation.demand
+    if demand.tail == 0:
+        return (1.0,)
+    bound = max(1.0, demand.iops.upper / demand.iops.floor) if demand.iops.floor else STEPS[-1]
+    levels = tuple(r for r in STEPS if r <= max(bound, STEPS[0]))
+    ceiling = situation.limits.max_iops / demand.iops.floor if demand.iops.floor else 0
+    if levels and levels[-1] < ceiling <= bound:
+        levels += (ceiling,)
+    return levels
+
+
+def _target(situation: Situation, volume_type: VolumeType, level: float) -> Configuration | None:
+    """The cheapest configuration of the type for `level` times the demand, spare included.
+
+    Never below what the volume sustains today, never more than its instance can take.
+    """
+    spare = 1 + situation.limits.headroom_percent / 100
+    iops = capped(
+        situation.demand.iops.floor * level * spare, situation.diagnosis.instance_iops_left
+    )
+    mibps = capped(
+        situation.demand.mibps.floor * level * spare, situation.diagnosis.instance_mibps_left
+    )
+    least_iops, least_mibps = _least(situation, spare)
+    iops, mibps = max(iops, least_iops), max(mibps, least_mibps)
+    current, valid = situation.current, situation.observation.valid
+    target = cheapest(current, volume_type, iops=iops, mibps=mibps, valid=valid)
+    if target is None:
+        # The type cannot reach it at this size: take all it has, the plan says it falls short.
+        target = most(current, volume_type, iops=iops, mibps=mibps, valid=valid)
+    return target
+
+
+def _least(situation: Situation, spare: float) -> tuple[float, float]:
+    """What no plan may fall below: what is sustained today and, of a burst, what was used of it.
+
+    gp2 of more than 170 GiB reaches 250 MiB/s whenever it has credits: that is kept whole.
+    """
+    now, demand = capability(situation.current), situation.demand
+    used_iops = min(now.burst_iops, demand.peak_iops * spare)
+    used_mibps = min(now.burst_mibps, demand.peak_mibps * spare)
+    if situation.current.volume_type is VolumeType.GP2:
+        used_mibps = now.burst_mibps
+    return max(now.sustained_iops, used_iops), max(now.sustained_mibps, used_mibps)
+
+
+def _fits(situation: Situation, volume_type: VolumeType, level: float) -> bool:
+    target = _target(situation, volume_type, level)
+    return target is not None and within(situation, target)
+
+
+def _largest(most: float, fits: Callable[[float], bool]) -> float | None:
+    """The largest level up to `most` that fits (fitting is monotonic); None if none does."""
+    low, high = 0.0, most
+    if not fits(low):
+        return None
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+__all__ = [
+    "CALM_MINUTES", "TARGETS", "TIME_TO_EFFECT", "Situation", "candidates", "plan_to", "relieves", "step_of",
+    "within",
+]  # fmt: skip

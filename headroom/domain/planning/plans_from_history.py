@@ -1,0 +1,94 @@
+"""Plans for what earlier days wanted, and for what a volume can do today for less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from headroom.domain.catalog import cheapest, included
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
+from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.situation import Situation
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.workload import demand_levels
+
+TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
+"""Types a plan may lead to; st1, sc1 and standard are sources only."""
+ALIKE = 0.97
+"""Levels no further below another than this are not weighed beside it."""
+
+
+def plans_from_history(situation: Situation) -> Iterator[Plan]:
+    """Plans for what earlier days wanted, and for what the volume can do today for less."""
+    current, limits = situation.current, situation.limits
+    if current.volume_type not in TARGETS:
+        return
+    now = capability(current)
+    spare = 1 + limits.headroom_percent / 100
+    base = _base(current)
+    most_iops = min(limits.max_iops, limits.largest_step * max(now.burst_iops, base[0]))
+    most_mibps = min(
+        limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, base[1])
+    )
+    wants = [(now.burst_iops, now.burst_mibps)]
+    if situation.load_history.known:
+        wants += [
+            (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
+            for i, m in demand_levels(situation.load_history, lambda i, m: _unit_usd(i, m, base))
+        ]
+    least_iops = min(limits.min_iops, now.sustained_iops)
+    least_mibps = min(limits.min_throughput_mibps, now.sustained_mibps)
+    wants = _thinned(
+        [
+            (
+                max(least_iops, min(i, max(most_iops, now.burst_iops))),
+                max(least_mibps, min(m, max(most_mibps, now.burst_mibps))),
+            )
+            for i, m in wants
+        ],
+        base,
+    )
+    for volume_type in TARGETS:
+        if volume_type is VolumeType.GP2 or priced_only(situation, volume_type):
+            continue
+        for iops, mibps in wants:
+            target = cheapest(
+                current, volume_type, iops=iops, mibps=mibps, valid=situation.observation.valid
+            )
+            plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
+            if plan is not None and (
+                situation.calm or situation.harmless(plan) or relieves(situation, plan)
+            ):
+                yield plan
+
+
+def _spared(wanted: float, spare: float, included: float) -> float:
+    """`wanted` with spare, but for a spare that would only just leave what gp3 includes."""
+    found = wanted * spare
+    return included if wanted <= included < found <= included / ALIKE else found
+
+
+def _base(current: Configuration) -> tuple[float, float]:
+    """IOPS and MiB/s that gp3 of this size includes: what costs nothing beside its GiB."""
+    return included(replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None))
+
+
+def _thinned(
+    wants: list[tuple[float, float]], base: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """Wants that differ, dearest first; one just below another is not worth a plan of its own."""
+    kept: list[tuple[float, float]] = []
+    for iops, mibps in sorted(wants, key=lambda w: (_unit_usd(w[0], w[1], base), w), reverse=True):
+        if not any(
+            i * ALIKE <= max(iops, base[0]) <= max(i, base[0])
+            and m * ALIKE <= max(mibps, base[1]) <= max(m, base[1])
+            for i, m in kept
+        ):
+            kept.append((iops, mibps))
+    return kept
+
+
+def _unit_usd(iops: float, mibps: float, base: tuple[float, float]) -> float:
+    """How dear a level is beside others, in USD per month: gp3's prices in most Regions."""
+    return 0.005 * max(0.0, iops - base[0]) + 0.04 * max(0.0, mibps - base[1])

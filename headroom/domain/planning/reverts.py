@@ -1,0 +1,95 @@
+"""Whether somebody put back what Headroom changed: then it waits, and does not fight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.plan import Plan
+from headroom.domain.resources import Configuration
+from headroom.domain.state import BY_HEADROOM, KnownModification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revert:
+    """Our latest change and what somebody else made of it since."""
+
+    at: datetime
+    """When the other change started."""
+    our_configuration: Configuration
+    """What we had made of the volume."""
+    external_configuration: Configuration
+    """What the other change made of it."""
+    lowered: bool | None
+    """Whether it took away what we had raised, or gave back what we took; None if only the type."""
+    type_undone: bool = False
+    """Whether it took back our change of type, whatever became of IOPS and throughput."""
+
+    def again(self, plan: Plan) -> bool:
+        """Whether `plan` goes once more where the volume was taken back from."""
+        now, then = capability(plan.origin), plan.capability
+        kind = plan.target.volume_type
+        if (
+            self.type_undone
+            and kind is self.our_configuration.volume_type is not plan.origin.volume_type
+        ):
+            return True
+        if self.lowered is None:
+            return False
+        if self.lowered:
+            return (
+                then.sustained_iops > now.sustained_iops
+                or then.sustained_mibps > now.sustained_mibps
+            )
+        return (
+            then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+        )
+
+
+def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
+    """The last change by somebody else if it undoes, in whole or in part, our latest one.
+
+    Undone is what moves IOPS, throughput or type back from where we had moved them; a rollback counts,
+    somebody wanted it. Whoever then goes our way again, by code or by hand, has answered: nothing
+    is undone any more.
+    """
+    known = sorted(modifications, key=lambda m: m.started_at)
+    last_ours = max((i for i, m in enumerate(known) if m.by == BY_HEADROOM), default=None)
+    if last_ours is None or last_ours == len(known) - 1:
+        return None
+    our_configuration, external_configuration = known[last_ours], known[-1]
+    if (
+        our_configuration.origin is None
+        or our_configuration.target is None
+        or external_configuration.target is None
+    ):
+        return None
+    before, made, now = (
+        _reach(c)
+        for c in (our_configuration.origin, our_configuration.target, external_configuration.target)
+    )
+    moved = [
+        (now_one - made_one) * (made_one - before_one) < 0
+        for before_one, made_one, now_one in zip(before, made, now, strict=True)
+    ]
+    kind = our_configuration.target.volume_type
+    type_undone = (
+        our_configuration.origin.volume_type
+        is not kind
+        is not external_configuration.target.volume_type
+    )
+    if not any(moved) and not type_undone:
+        return None
+    down = [n < m for n, m, undone in zip(now, made, moved, strict=True) if undone]
+    return Revert(
+        at=external_configuration.started_at, our_configuration=our_configuration.target, external_configuration=external_configuration.target, lowered=any(down) if down else None,
+        type_undone=type_undone,
+    )  # fmt: skip
+
+
+def _reach(configuration: Configuration) -> tuple[float, float]:
+    """Sustained IOPS and MiB/s."""
+    can = capability(configuration)
+    return can.sustained_iops, can.sustained_mibps

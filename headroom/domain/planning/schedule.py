@@ -1,0 +1,89 @@
+"""Which level to hold when over the next day: the exact optimum over hours, changes and slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headroom.domain.workload import HOURS, Forecast, Level
+
+CHANGE_USD = 0.1
+"""What one modification is worth when nothing else is known: ties go to fewer changes."""
+LOCKED_HOURS = 2
+"""How long a modification is taken to be in flight, in which no other is possible."""
+MOST_CHANGES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleCost:
+    """What the best schedules of the next day cost in USD, all of them starting from now.
+
+    `stay` keeps the present level for at least an hour, `change[i]` goes to level i now. `next_hour`
+    is the first hour in which the best schedule that stays for now changes; None if in none.
+    """
+
+    stay: float
+    change: tuple[float, ...]
+    next_hour: int | None
+
+
+def schedule_cost(
+    demand_forecast: Forecast,
+    levels: Sequence[Level],
+    *,
+    current: int,
+    reachable: Sequence[bool],
+    free: Sequence[int],
+    usd_per_minute: float,
+) -> ScheduleCost:
+    """Cost of staying and of each change now, by dynamic programming from the last hour back.
+
+    `free[hour]` is how many modifications are left in that hour if none is made before it;
+    `reachable[i]` whether a later change may lead to level i.
+    """
+    count = len(levels)
+    goals = [i for i in range(count) if reachable[i]]
+    # after[used][lock][level]: cost of the hours that follow
+    after = [[[0.0] * count for _ in range(LOCKED_HOURS + 1)] for _ in range(MOST_CHANGES + 1)]
+    change = [0.0] * count
+    next_hour: int | None = None
+    stay = 0.0
+    for hour in range(HOURS - 1, -1, -1):
+        locked = [
+            usd_per_minute * m + level.usd_per_hour
+            for m, level in zip(demand_forecast.locked[hour], levels, strict=True)
+        ]
+        reacting = [  # a raise that is dearer than waiting would not follow
+            min(waiting, usd_per_minute * m + usd + level.usd_per_hour)
+            for waiting, m, usd, level in zip(
+                locked,
+                demand_forecast.reacting[hour],
+                demand_forecast.reaction_usd[hour],
+                levels,
+                strict=True,
+            )
+        ]
+        now = []
+        for used in range(MOST_CHANGES + 1):
+            left = free[hour] - used
+            rows = []
+            for lock in range(LOCKED_HOURS + 1):
+                base = locked if lock or left <= 0 else reacting
+                rows.append(
+                    [a + b for a, b in zip(base, after[used][max(0, lock - 1)], strict=True)]
+                )
+            if used < MOST_CHANGES and (left > 0 or hour == 0):
+                going = [
+                    a + b + CHANGE_USD
+                    for a, b in zip(locked, after[used + 1][LOCKED_HOURS - 1], strict=True)
+                ]
+                if hour == 0 and used == 0:
+                    stay, change = rows[0][current], going
+                elif left > 0 and goals:
+                    best = min(going[i] for i in goals)
+                    if used == 0 and best < rows[0][current] - 1e-9:
+                        next_hour = hour
+                    rows[0] = [min(value, best) for value in rows[0]]
+            now.append(rows)
+        after = now
+    return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)

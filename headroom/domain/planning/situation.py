@@ -1,0 +1,87 @@
+"""What the planner starts from: one volume or database, its load, its past, limits and prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from headroom.domain.catalog import PriceTable, included
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.plan import Plan
+from headroom.domain.policy import Limits
+from headroom.domain.resources import Configuration, Observation
+from headroom.domain.workload import Binding, Demand, Diagnosis, LoadHistory
+
+CALM_MINUTES = 30
+"""Measured minutes without touching a limit after which a plan may lower anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the planner starts from; `baseline_usd` is the price at enrolment."""
+
+    observation: Observation
+    load_history: LoadHistory
+    demand: Demand
+    diagnosis: Diagnosis
+    limits: Limits
+    prices: PriceTable
+    baseline_usd: Decimal
+    account_left_usd: Decimal
+    """What the account may still be raised by, this volume's own increase given back first."""
+    starts: tuple[datetime, ...] = ()
+    """Known starts of modifications in the last 24 hours."""
+    reduced_from: Configuration | None = None
+    """What the volume had before our own latest change lowered it."""
+    extra_target: Configuration | None = None
+    """A target that is weighed whatever the planner would find."""
+
+    @property
+    def current(self) -> Configuration:
+        """The configuration to start from."""
+        return self.observation.volume.configuration
+
+    @property
+    def calm(self) -> bool:
+        """Whether no limit was touched for a while and no depletion is near."""
+        return (
+            self.demand.pressed_minutes == 0
+            and self.demand.clear_minutes >= CALM_MINUTES
+            and self.diagnosis.binding is not Binding.BURST_CREDITS
+        )
+
+    def harmless(self, plan: Plan) -> bool:
+        """Whether a plan takes nothing away for less money, and nothing presses: no need to wait."""
+        return (
+            self.diagnosis.binding is Binding.NOTHING
+            and self.demand.pressed_minutes == 0
+            and plan.price_change_usd < 0
+            and not plan.lowers
+        )
+
+
+def step_of(origin: Configuration, target: Configuration) -> float:
+    """How many times the larger of IOPS and MiB/s grows, over what the volume can reach today.
+
+    What a type includes at its smallest (gp3: 3,000 IOPS and 125 MiB/s) is never a step.
+    """
+    now, then = capability(origin), capability(target)
+    iops, mibps = included(target)
+    step = then.sustained_iops / max(now.burst_iops, iops)
+    if target.throughput_mibps is None:  # derived: nobody asked for it and nobody pays for it
+        return step
+    return max(step, target.throughput_mibps / max(now.burst_mibps, mibps))
+
+
+def within(situation: Situation, target: Configuration) -> bool:
+    """Whether ceilings, step and prices let `target` through; the guardrails judge again."""
+    limits, then = situation.limits, capability(target)
+    if then.sustained_iops > limits.max_iops:
+        return False
+    if (target.throughput_mibps or 0) > limits.max_throughput_mibps:
+        return False
+    if step_of(situation.current, target) > limits.largest_step:
+        return False
+    increase = max(Decimal(0), situation.prices.monthly(target) - situation.baseline_usd)
+    return increase <= min(limits.price_increase_usd, situation.account_left_usd)

@@ -1,0 +1,180 @@
+"""Plans that give a database more space: growth alone, or together with what its load wants. Pure.
+
+One change does both where both are wanted: each uses one of four a day, and may block the next for
+hours. Storage keeps its type where it only grows; IOPS follow only where RDS's ratios ask for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from headroom.domain.catalog.rds import at_size, full_copy, least_size
+from headroom.domain.planning.build_plan import plan_to
+from headroom.domain.planning.plan import Plan, SpaceGrowth
+from headroom.domain.planning.situation import Situation, within
+from headroom.domain.resources import Configuration, DatabaseFacts
+from headroom.domain.workload import SpaceForecast
+
+TOGETHER = 3
+"""Plans for the load that are weighed with growth, best first."""
+AUTOSCALING_ADDS_GIB = 10
+"""The least that RDS's autoscaling adds; a tenth of the size where that is more."""
+
+
+def with_space_plans(
+    situation: Situation, space: SpaceForecast, plans: Sequence[Plan]
+) -> tuple[Plan, ...]:
+    """`plans` and, before them, those that add the space that is short; all of them if none is.
+
+    Of the plans for the load those worth taking are made larger by what space wants; behind them
+    growth alone, as much as is needed and as much as the limits let through.
+    """
+    if not space.short or rds_autoscales(situation.observation.volume.facts):
+        return tuple(plans)
+    # What takes no full copy first: the copy can wait for the next growth, and a calmer hour.
+    alone = tuple(sorted(_alone(situation, space), key=lambda plan: plan.full_copy))
+    if not alone:
+        return tuple(plans)
+    asked = tuple(_asked(situation, plans, alone[0]))
+    others = tuple(plan for plan in plans if plan.target not in [one.target for one in asked])
+    cost_benefit = [
+        plan
+        for plan in others
+        if plan.value_usd_per_day > 0 and not plan.lowers and not plan.full_copy
+    ][:TOGETHER]
+    found: dict[Configuration, Plan] = {}
+    for plan in (*_together(situation, cost_benefit, alone), *asked, *alone, *others):
+        found.setdefault(plan.target, plan)
+    return tuple(found.values())
+
+
+def rds_autoscales(facts: DatabaseFacts | None) -> bool:
+    """Whether RDS's own autoscaling owns the size."""
+    return facts is not None and facts.grows_by_itself
+
+
+def autoscaling_can_add(size_gib: int, most_gib: int) -> bool:
+    """Whether RDS's autoscaling has room for its next step: it takes none beyond its maximum."""
+    return size_gib + max(AUTOSCALING_ADDS_GIB, -(-size_gib // 10)) <= most_gib
+
+
+def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
+    """Growth alone to all that is needed and, if the limits do not let that, to what they let."""
+    current = situation.current
+    full = _grown(situation, current, space.needed_gib) or _most(situation, space.needed_gib)
+    plan = None if full is None else plan_to(situation, full)
+    if plan is None or full is None:
+        return
+    enough = full.size_gib
+    yield _for_space(plan, space, enough, alone=True)
+    if _fits(situation, full):
+        return
+    size = _largest(situation, enough)
+    less = None if size is None else _grown(situation, current, size)
+    capped = None if less is None else plan_to(situation, less)
+    if capped is not None:
+        capped = replace(capped, capped_from=full)
+        yield _for_space(capped, space, enough, alone=True)
+
+
+def _most(situation: Situation, below_gib: int) -> Configuration | None:
+    """The largest that RDS takes, where that is less than is needed."""
+    current = situation.current
+    low, high = least_size(current, current.size_gib + 1), below_gib - 1
+    if low > high or _grown(situation, current, low) is None:
+        return None
+    while low < high:
+        middle = (low + high + 1) // 2
+        taken = _grown(situation, current, middle) is not None
+        low, high = (middle, high) if taken else (low, middle - 1)
+    return _grown(situation, current, low)
+
+
+def _largest(situation: Situation, below_gib: int) -> int | None:
+    """The largest size under `below_gib` that the owner's limits let through without a full copy."""
+    current = situation.current
+    low, high = least_size(current, current.size_gib + 1), below_gib - 1
+
+    def fits(size: int) -> bool:
+        target = _grown(situation, current, size)
+        return target is not None and target.size_gib < below_gib and _fits(situation, target)
+
+    if low > high or not fits(low):
+        return None
+    while low < high:  # what fits is a stretch from `low` on: price and size only rise
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def _fits(situation: Situation, target: Configuration) -> bool:
+    return (
+        target.size_gib <= situation.limits.max_size_gib
+        and not full_copy(situation.current, target)
+        and within(situation, target)
+    )
+
+
+def _grown(situation: Situation, kept: Configuration, size_gib: int) -> Configuration | None:
+    """`kept` with at least `size_gib`, as one change from the present storage leads to it."""
+    return at_size(
+        situation.current, kept.volume_type, max(size_gib, kept.size_gib),
+        iops=kept.iops or 0, mibps=kept.throughput_mibps or 0, valid=situation.observation.valid,
+    )  # fmt: skip
+
+
+def _together(situation: Situation, plans: Sequence[Plan], alone: Sequence[Plan]) -> Iterator[Plan]:
+    """Plans for the load at the sizes that growth alone would lead to, what they are worth kept.
+
+    The price of the growth is not weighed against starvation: a database that is full stops.
+    """
+    for plan in plans:
+        for growth in alone:
+            target = _grown(situation, plan.target, growth.target.size_gib)
+            larger = None if target is None else plan_to(situation, target)
+            if larger is None or growth.growth is None or larger.full_copy != growth.full_copy:
+                continue
+            yield replace(
+                larger, why=f"{plan.why}; {growth.why}", meets_need=plan.meets_need,
+                demand_iops=plan.demand_iops, demand_mibps=plan.demand_mibps,
+                relieved_minutes_per_day=plan.relieved_minutes_per_day,
+                value_usd_per_day=plan.value_usd_per_day, capped_from=growth.capped_from,
+                growth=replace(growth.growth, alone=False),
+            )  # fmt: skip
+
+
+def _for_space(plan: Plan, space: SpaceForecast, target_size_gib: int, *, alone: bool) -> Plan:
+    cut = (
+        "" if plan.target.size_gib >= target_size_gib else f" of the {target_size_gib} GiB it needs"
+    )
+    why = plan.why
+    if not plan.full_copy:
+        why = f"grow to {plan.target.size_gib} GiB{cut} for free space; cannot be undone"
+    return replace(
+        plan,
+        why=why,
+        relieved_minutes_per_day=0.0,
+        value_usd_per_day=0.0,
+        growth=SpaceGrowth(
+            needed_gib=space.needed_gib, target_size_gib=target_size_gib, free_gib=space.free_gib,
+            alone=alone,
+        ),
+    )  # fmt: skip
+
+
+def _asked(situation: Situation, plans: Sequence[Plan], other: Plan) -> Iterator[Plan]:
+    """The growth that a person agreed to, as one for space: what is needed may have moved since."""
+    extra_target = situation.extra_target
+    if extra_target is None or extra_target.size_gib <= situation.current.size_gib:
+        return
+    plan = next((p for p in plans if p.target == extra_target), None) or plan_to(
+        situation, extra_target
+    )
+    if plan is None or plan.lowers:
+        return
+    alone = extra_target == _grown(situation, situation.current, extra_target.size_gib)
+    yield replace(
+        plan, value_usd_per_day=max(0.0, plan.value_usd_per_day),
+        growth=None if other.growth is None else replace(other.growth, alone=alone),
+    )  # fmt: skip

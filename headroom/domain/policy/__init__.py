@@ -1,0 +1,42 @@
+"""The owner's limits: settings, selection by rule and tag, change windows, freezes.
+
+May import: resources, catalog and state.
+The door offers `Policy`, `Limits` and the limits that hold for one resource.
+"""
+
+from headroom.domain.policy.account_fields import ACCOUNT
+from headroom.domain.policy.coverage import overrides, remarks_on_ceilings, remarks_on_kinds
+from headroom.domain.policy.enrolment import defaults_for
+from headroom.domain.policy.fields import (
+    FRIENDLY,
+    GROUP_TAG,
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    PRESETS,
+    TARGET_TYPES,
+    PolicyError,
+    refuse,
+    shown,
+    written,
+)
+from headroom.domain.policy.freezes import Freeze, frozen_until, unread
+from headroom.domain.policy.limits import CodeOwned, Limits, Mode, TagsMay
+from headroom.domain.policy.policy import (
+    EffectiveLimits,
+    Policy,
+    PolicyUnreadable,
+    Rule,
+    Selector,
+    limits_for,
+    narrowed,
+)
+from headroom.domain.policy.tags import MODE_TAG, PREFIX
+from headroom.domain.policy.time_of_day import TimeOfDay, latest, zone_of
+from headroom.domain.policy.windows import (
+    Windows,
+    is_open,
+    never_opens,
+    next_closing,
+    next_opening,
+    parse_window,
+)

@@ -1,0 +1,109 @@
+"""What a policy may be thought to say of databases, and does not: see docs/policy.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from types import MappingProxyType
+
+from headroom.domain.catalog.rds import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
+from headroom.domain.policy.enrolment import at_most, requires_named_kind
+from headroom.domain.policy.fields import FRIENDLY
+from headroom.domain.policy.limits import MODES, Limits, Mode
+from headroom.domain.policy.policy import Policy, Rule, Selector
+from headroom.domain.policy.tags import MODE_TAG
+from headroom.domain.resources import GOVERNED, STRIPES, Kind, VolumeType
+
+NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
+DATABASES = tuple(kind for kind in GOVERNED if requires_named_kind(kind))
+ONLY_DATABASES = frozenset(
+    name for name in FRIENDLY
+    if name in ("grow_space", "free_space_percent", "space_horizon_days", "full_copy")
+    or name.startswith("aurora_")
+)  # fmt: skip
+"""Settings that say nothing of volumes."""
+_KINDS = " or ".join(f"kind: {kind.value}" for kind in DATABASES)
+
+
+def overrides(later: Selector, rule: Selector) -> bool:
+    """Whether what a later rule sets takes the place of what `rule` set, where both fit.
+
+    What names no kind only narrows what was said of databases by name.
+    """
+    named = rule.kind is not None and requires_named_kind(rule.kind)
+    return not named or later.kind is rule.kind
+
+
+def remarks_on_kinds(policy: Policy) -> Iterator[str]:
+    """Where somebody might expect databases to be changed, and they are not."""
+    named: set[str] = set()
+    for rule in policy.rules:
+        if rule.selector.kind in DATABASES:
+            named |= {name for name, _ in rule.settings}
+    if "mode" not in named:
+        enrol = [where for where, said in _unnamed(policy) if _enrols(said.get("mode"))]
+        if enrol:
+            yield (
+                f"{_listed(enrol)} {'enrols' if len(enrol) == 1 else 'enrol'} volumes and no "
+                f"database, which takes a tag of its own or a rule that names {_KINDS}; a rule "
+                "that names kind: ebs says the same without this remark."
+            )
+    usual = Limits()
+    for where, said in _unnamed(policy):
+        wider = [
+            NAMES[name] for name, value in said.items()
+            if name != "mode" and name not in named
+            and at_most(name, getattr(usual, name), value) != value
+        ]  # fmt: skip
+        theirs = [name for name in wider if name in ONLY_DATABASES]
+        if theirs:
+            yield (
+                f"{where} sets {', '.join(theirs)}, which only databases have: it counts in a rule "
+                f"that names {_KINDS}."
+            )
+        wider = [name for name in wider if name not in theirs]
+        if wider and named:  # else nobody expects it to widen the limits of databases
+            yield (
+                f"{where} widens {', '.join(wider)} for volumes; for a database it stays as it is "
+                f"unless a rule that names {_KINDS} sets it."
+            )
+
+
+def remarks_on_ceilings(number: int, rule: Rule, limits: Limits) -> Iterator[str]:
+    """Where a ceiling rules out what costs nothing; `limits` are those of what the rule fits."""
+    if rule.selector.kind is not Kind.RDS or not _enrols(limits.mode):
+        return
+    iops, mibps = STRIPES * GP3_INCLUDED_IOPS, STRIPES * GP3_INCLUDED_MIBPS
+    low = [
+        f"{NAMES[name]} {value:,}"
+        for name, value, least in (
+            ("max_iops", limits.max_iops, iops),
+            ("max_throughput_mibps", limits.max_throughput_mibps, mibps),
+        )
+        if value < least
+    ]
+    if low and VolumeType.GP3 in limits.types:
+        yield (
+            f"Rule {number} leaves databases {' and '.join(low)}, which rules out gp3 from the "
+            f"striping threshold on (400 GiB, Oracle 200): it includes {iops:,} IOPS and {mibps} "
+            "MiB/s at no charge, and can have no less."
+        )
+
+
+def _enrols(mode: object) -> bool:
+    return isinstance(mode, Mode) and MODES.index(mode) > MODES.index(Mode.OBSERVE)
+
+
+def _unnamed(policy: Policy) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Places that set something without naming a kind, and what they set."""
+    yield "The defaults section", {f.name: getattr(policy.defaults, f.name) for f in fields(Limits)}
+    for number, rule in enumerate(policy.rules, 1):
+        by_mode = any(key.strip().lower() == MODE_TAG for key, _ in rule.selector.tags)
+        if rule.selector.kind is None and not by_mode:  # such a tag enrols whatever carries it
+            yield f"Rule {number}", dict(rule.settings)
+
+
+def _listed(places: list[str]) -> str:
+    first, *others = places
+    listed = [first, *(place.lower() for place in others)]
+    return first if not others else f"{', '.join(listed[:-1])} and {listed[-1]}"

@@ -1,0 +1,180 @@
+"""The owner's limits for one resource, and which of two limits is the narrower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from headroom.domain.policy.windows import Windows, both
+from headroom.domain.resources import Goal, VolumeType
+
+
+class Mode(StrEnum):
+    """How far Headroom may go with a resource; every next one includes the ones before."""
+
+    OFF = "off"
+    OBSERVE = "observe"
+    APPROVE = "approve"
+    AUTO = "auto"
+
+
+class TagsMay(StrEnum):
+    """What the tags on a resource may do to the limits that the policy sets for it."""
+
+    NARROW = "narrow"
+    """Tighten any limit, the mode included; what is wider is not followed."""
+    ENROL = "enrol"
+    """The same, but the mode is theirs to choose: `headroom: auto` enrols."""
+    WIDEN = "widen"
+    """Set anything to anything that a policy could."""
+
+
+class CodeOwned(StrEnum):
+    """What is done with a volume whose settings are kept in code, or in a cluster, as well."""
+
+    ACT = "act"
+    """Change it as any other, and hand over what to write back."""
+    NOTIFY = "notify"
+    """Never change it; tell its owner what to write there."""
+    LEAVE = "leave"
+    """Never change it, and say nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the owner allows for one resource. Sizes GiB, throughput MiB/s, money USD per month."""
+
+    mode: Mode = Mode.OBSERVE
+    types: tuple[VolumeType, ...] = (VolumeType.GP3, VolumeType.IO2)
+    max_iops: int = 16_000
+    max_throughput_mibps: int = 1_000
+    max_size_gib: int = 16_384
+    growth: bool = False
+    """Whether size may grow for the sake of IOPS or throughput; it can never be undone."""
+    full_copy: bool = False
+    """Whether RDS may be made to copy all data of a database, for hours and never back."""
+    largest_step: float = 4.0
+    price_increase_usd: Decimal = Decimal(250)
+    """Most the monthly price may exceed the price at enrolment."""
+    slots_reserve: int = 1
+    """Of AWS's four modifications per 24 h, how many are left for people."""
+    cooldown_minutes: int = 0
+    """Quiet time after Headroom's own last change."""
+    headroom_percent: int = 10
+    """Spare capacity planned above what is needed."""
+    relief_value_usd_per_minute: float = 0.10
+    """What a starved minute is worth to the owner."""
+    give_back: bool = True
+    """Whether IOPS and throughput that are not needed may be lowered again (size never)."""
+    give_back_after_days: float = 1.0
+    """Least measured days before anything is lowered."""
+    min_iops: int = 0
+    """Sustained IOPS that giving back must leave."""
+    min_throughput_mibps: int = 0
+    """Sustained throughput that giving back must leave."""
+    infrastructure_as_code: CodeOwned = CodeOwned.ACT
+    """What is done where code or a cluster says what the volume should be."""
+    revert_wait_minutes: int = 7 * 24 * 60
+    """How long what somebody else undid is not done again."""
+    approve_above_usd: Decimal | None = None
+    """Under `auto`: a change that adds more than this to the monthly price needs a person."""
+    approval_expires_minutes: int = 8 * 60
+    """How long a request for approval waits, and an approval counts."""
+    roll_back_ineffective: bool = False
+    """Whether a raise that proved not to help is undone by itself."""
+    change_windows: Windows = ()
+    """When changes may be started; at any time if there are none."""
+    grow_space: bool = False
+    """Whether a database's storage may grow before it is full; it can never be undone."""
+    free_space_percent: int = 10
+    """Share of a database's storage that should stay free."""
+    space_horizon_days: int = 14
+    """For how many days growth should be enough."""
+    aurora_goal: Goal = Goal.COST
+    """Of an Aurora cluster: whether its storage mode is chosen for money, or for commits too."""
+    aurora_margin_percent: float = 10.0
+    """How much of its bill a change of its mode must save: the way forward shuts for 30 days."""
+    aurora_slow_commit_ms: float = 10.0
+    """With the goal `performance`: commits slower than this are slow."""
+    aurora_restart: bool = False
+    """Whether its engine may restart, which a change of mode takes where members have local NVMe."""
+    tags_may: TagsMay = TagsMay.ENROL
+    """What the resource's own tags may do to all of the above."""
+
+
+def _asks_sooner(one: Decimal | None, other: Decimal | None) -> Decimal | None:
+    return min((amount for amount in (one, other) if amount is not None), default=None)
+
+
+MODES = tuple(Mode)
+"""Modes, the least permission first."""
+_GOALS = (Goal.COST, Goal.PERFORMANCE)
+"""The one that never spends first."""
+_CODE = (CodeOwned.LEAVE, CodeOwned.NOTIFY, CodeOwned.ACT)
+"""The least permission first."""
+
+
+def _fewer(one: tuple[VolumeType, ...], other: tuple[VolumeType, ...]) -> tuple[VolumeType, ...]:
+    return tuple(kind for kind in one if kind in other)
+
+
+NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
+    {
+        # Narrower is what makes Headroom do less or spend less.
+        "mode": lambda one, other: min(one, other, key=MODES.index),
+        "types": _fewer,
+        "max_iops": min,
+        "max_throughput_mibps": min,
+        "max_size_gib": min,
+        "growth": lambda one, other: one and other,
+        "full_copy": lambda one, other: one and other,
+        "largest_step": min,
+        "price_increase_usd": min,
+        "slots_reserve": max,
+        "cooldown_minutes": max,
+        "headroom_percent": min,
+        "relief_value_usd_per_minute": min,
+        "give_back": lambda one, other: one and other,
+        "give_back_after_days": max,
+        "min_iops": max,
+        "min_throughput_mibps": max,
+        "infrastructure_as_code": lambda one, other: min(one, other, key=_CODE.index),
+        "revert_wait_minutes": max,
+        "approve_above_usd": _asks_sooner,
+        "approval_expires_minutes": min,
+        "roll_back_ineffective": lambda one, other: one and other,
+        "change_windows": both,
+        "grow_space": lambda one, other: one and other,
+        "free_space_percent": min,
+        "space_horizon_days": min,
+        "aurora_goal": lambda one, other: min(one, other, key=_GOALS.index),
+        "aurora_margin_percent": max,
+        "aurora_slow_commit_ms": max,
+        "aurora_restart": lambda one, other: one and other,
+    }
+)
+"""Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""
+
+
+TRADE_OFF_SETTINGS = frozenset({"headroom_percent", "relief_value_usd_per_minute"})
+"""Fields of which less raises less but, under `give_back`, lowers more: then neither is narrower."""
+
+
+def narrower(field: str, before: Any, asked: Any, *, give_back: bool) -> Any:
+    """What `asked` may make of `before` without allowing anything more, `give_back` in force."""
+    if give_back and field in TRADE_OFF_SETTINGS:
+        return before
+    return NARROWER[field](before, asked)
+
+
+def no_wider(one: Limits, other: Limits) -> bool:
+    """Whether `one` allows nothing, in any field, that `other` does not."""
+    weighed_alike = all(getattr(one, name) == getattr(other, name) for name in TRADE_OFF_SETTINGS)
+    return (weighed_alike or not one.give_back) and all(
+        least(getattr(one, name), getattr(other, name)) == getattr(one, name)
+        for name, least in NARROWER.items()
+    )

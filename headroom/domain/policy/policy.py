@@ -1,0 +1,170 @@
+"""The owner's policy: defaults, rules, and the limits they and its own tags set for a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from headroom.domain.policy.enrolment import LimitsReader
+from headroom.domain.policy.fields import GROUP_TAG
+from headroom.domain.policy.freezes import Freeze
+from headroom.domain.policy.limits import Limits, Mode, TagsMay
+from headroom.domain.policy.tags import MODE_TAG, apply_tags
+from headroom.domain.policy.time_of_day import TimeOfDay
+from headroom.domain.resources import DEFAULT_CODE_TAGS, Kind, Volume, VolumeType, spoken
+from headroom.domain.state import BlastRadius
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Which resources a rule is for; every given part must match, an empty one matches all."""
+
+    kind: Kind | None = None
+    volume_types: tuple[VolumeType, ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    accounts: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+
+    def matches(self, volume: Volume) -> bool:
+        """Whether `volume` is one of those the rule is for."""
+        if self.kind is not None and volume.ref.kind is not self.kind:
+            return False
+        if self.volume_types and volume.configuration.volume_type not in self.volume_types:
+            return False
+        if not self.counts_in(volume.ref.account_id, volume.ref.region):
+            return False
+        return all(volume.tag(key) == value for key, value in self.tags)
+
+    def counts_in(self, account_id: str | None, region: str | None) -> bool:
+        """Whether the rule may be for anything in this account and Region, None being any."""
+        return (not self.accounts or account_id is None or account_id in self.accounts) and (
+            not self.regions or region is None or region in self.regions
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Settings for the resources a selector names; a later rule overrides an earlier one."""
+
+    selector: Selector
+    settings: tuple[tuple[str, object], ...]
+    """Field of Limits and its value, already of the field's type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A whole policy. `version` is the hash of its canonical text; see policy_text.py."""
+
+    version: str
+    defaults: Limits = field(default_factory=Limits)
+    rules: tuple[Rule, ...] = ()
+    account_increase_usd: Decimal = Decimal(2_000)
+    """Most the increases in force may sum up to in this account and Region."""
+    code_tags: tuple[tuple[str, str], ...] = DEFAULT_CODE_TAGS
+    """Tags (key, value) that say that code owns a volume."""
+    group_tag: str = GROUP_TAG
+    """Key of the tag whose value names the striped set a volume belongs to."""
+    messages_per_hour: int = 20
+    """Most messages to people within any 60 minutes; the digest is not one of them."""
+    digest: TimeOfDay | None = TimeOfDay(hour=7, minute=0)  # noqa: RUF009 - it is frozen
+    """When the one message a day is due; None for never."""
+    max_in_flight: int = BlastRadius().max_in_flight
+    max_changes_per_hour: int = BlastRadius().max_changes_per_hour
+    max_in_flight_per_az: int = BlastRadius().max_in_flight_per_az
+    freezes: tuple[Freeze, ...] = ()
+    calendars: tuple[str, ...] = ()
+    """Change Calendars, by name or ARN, that must all be open."""
+    quotas: tuple[tuple[str, int], ...] = ()
+    """AWS's quotas for concurrent modifications where the owner knows them: see quotas.py."""
+
+    @property
+    def blast_radius(self) -> BlastRadius:
+        """How many changes may be under way at once."""
+        return BlastRadius(
+            max_in_flight=self.max_in_flight, max_changes_per_hour=self.max_changes_per_hour,
+            max_in_flight_per_az=self.max_in_flight_per_az,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyUnreadable:
+    """There is a policy but it cannot be used; nothing may be done until it can."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveLimits:
+    """The limits for one resource, and where each of them came from."""
+
+    limits: Limits
+    mode_from: str
+    """`defaults`, `rule N`, or `tag`; and why not more, where the kind was not named."""
+    enrolled: bool
+    """Whether a person asked for more than watching this resource, of this kind."""
+    problem: str | None
+    """Why the tags on the resource could not be understood, None when they could."""
+    origins: tuple[tuple[str, str], ...] = ()
+    """Fields of Limits not from the defaults, and where from: `rule N`, `tag KEY`, as shipped."""
+    notes: tuple[str, ...] = ()
+    """What was asked for and not given, a sentence each: by its tags, or without its kind."""
+
+
+def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
+    """The limits of `policy` for `volume`: defaults, then rules in order, then its own tags.
+
+    For a database only what names its kind allows anything; see enrolment.py.
+    """
+    reading = LimitsReader(kind=volume.ref.kind, limits=Limits())
+    reading.defaults(policy.defaults)
+    for number, rule in enumerate(policy.rules, start=1):
+        if rule.selector.matches(volume):
+            reading.rule(number, rule.settings, rule.selector.kind)
+    own = apply_tags(reading.limits, volume.tags)
+    limits, origins = own.limits, reading.origins | dict(own.origins)
+    if own.problem is not None:
+        limits = replace(limits, mode=min(limits.mode, Mode.OBSERVE, key=list(Mode).index))
+        origins["mode"] = "tag"
+    notes = reading.notes(limits, [name for name, where in origins.items() if where[:3] == "tag"])
+    return EffectiveLimits(
+        limits=limits,
+        mode_from=_mode_from(origins, reading),
+        enrolled=limits.mode in (Mode.APPROVE, Mode.AUTO),
+        problem=None if own.problem is None else spoken(volume.ref.kind, own.problem),
+        origins=tuple(sorted(origins.items())),
+        notes=(*notes, *own.notes),
+    )
+
+
+def _mode_from(origins: Mapping[str, str], reading: LimitsReader) -> str:
+    where = origins.get("mode", "defaults")
+    if where.startswith("tag"):
+        return "tag"
+    if "mode" in reading.withheld:
+        return f"{where}; nothing that enrols it names kind: {reading.kind.value}"
+    return where
+
+
+def narrowed(policy: Policy, account_id: str | None, region: str | None) -> Policy:
+    """What of `policy` counts in an account and Region, which its rules need not name then.
+
+    None is one that is not known. The limits for a resource there are the same as before, and the
+    version is that of the whole.
+    """
+
+    def here(selector: Selector) -> Selector:
+        return replace(
+            selector,
+            accounts=selector.accounts if account_id is None else (),
+            regions=selector.regions if region is None else (),
+        )
+
+    rules = (rule for rule in policy.rules if rule.selector.counts_in(account_id, region))
+    return replace(policy, rules=tuple(replace(r, selector=here(r.selector)) for r in rules))
+
+
+__all__ = [
+    "GROUP_TAG", "MODE_TAG", "EffectiveLimits", "Limits", "Mode", "Policy", "PolicyUnreadable", "Rule",
+    "Selector", "TagsMay", "limits_for", "narrowed",
+]  # fmt: skip

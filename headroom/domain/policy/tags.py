@@ -1,0 +1,171 @@
+"""What the tags on a resource say about Headroom: `headroom: auto`, `headroom:max-iops: 8000`.
+
+A tag's value is text; it becomes what a policy would have had there and is read by the same rules.
+A tag that is not understood is a problem, never a limit left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from headroom.domain.policy.fields import FRIENDLY, GROUP_TAG, PRESETS, PolicyError, refuse, written
+from headroom.domain.policy.limits import Limits, TagsMay, narrower
+
+MODE_TAG = "headroom"
+"""Tag whose value is a mode; `headroom: auto` enrols a resource."""
+PREFIX = "headroom:"
+"""What the keys of all other tags begin with: `headroom:max-iops`."""
+BY_TAG = tuple(name for name in FRIENDLY if name != "tags_may")
+"""Settings that a tag can make; what tags may do is not theirs to say."""
+_NAMES = {setting.name: name for name, setting in FRIENDLY.items()}
+NOBODY = "The volume's tags"
+_LIST = re.compile(r"[\s,/+;]+")
+_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagSetting:
+    """One setting made by a tag: the field of Limits, its value, and the tag as it is written."""
+
+    field: str
+    value: object
+    tag: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaggedLimits:
+    """Limits with what tags made of them; `origins` are the fields they moved and by which tag."""
+
+    limits: Limits
+    origins: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    """What a tag asked for and did not get, a sentence each."""
+    problem: str | None
+    """Why the tags cannot be followed at all; nothing is done until that is put right."""
+
+
+def key_of(name: str) -> str:
+    """The tag's key for a setting, for example `headroom:max-iops`."""
+    return PREFIX + name.replace("_", "-")
+
+
+def said(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
+    """Every setting that `tags` make, in the order of the policy's settings.
+
+    Keys are understood in any case, with `-` or `_`. Raises PolicyError with one sentence.
+    """
+    found: dict[str, TagSetting] = {}
+    for key, text in tags:
+        plain = key.strip().lower()
+        if plain == GROUP_TAG or (plain != MODE_TAG and not plain.startswith(PREFIX)):
+            continue
+        name = "mode" if plain == MODE_TAG else plain.removeprefix(PREFIX).replace("-", "_")
+        one = _read(name, key, text)
+        other = found.setdefault(one.field, one)
+        if other.value != one.value:
+            raise refuse(NOBODY, "", f"{other.tag!r} and {key!r} say different things; keep one")
+    order = [FRIENDLY[name].name for name in BY_TAG]
+    return tuple(sorted(found.values(), key=lambda one: order.index(one.field)))
+
+
+def _read(name: str, key: str, text: str) -> TagSetting:
+    if name == "preset":
+        if text.strip().lower() not in PRESETS:
+            raise refuse(NOBODY, key, f"is {text!r}; known are {', '.join(PRESETS)}")
+        worth = PRESETS[text.strip().lower()]
+        return TagSetting(field="relief_value_usd_per_minute", value=worth, tag=key)
+    if name not in BY_TAG:
+        close = get_close_matches(name, (*BY_TAG, "preset"), n=1)
+        hint = f"did you mean {key_of(close[0])}" if close else "docs/policy.md has the known ones"
+        raise refuse(NOBODY, "", f"have the unknown key {key!r}; {hint}")
+    setting = FRIENDLY[name]
+    told = _windows(text) if name == "change_windows" else _as_written(text, setting.schema)
+    value = setting.read(told, NOBODY, key)
+    return TagSetting(field=setting.name, value=value, tag=key)
+
+
+def _windows(text: str) -> object:
+    """Change windows parted by semicolons; names of time zones keep their case."""
+    return [part.strip() for part in text.split(";") if part.strip()] or text
+
+
+def _as_written(text: str, schema: Mapping[str, object]) -> object:
+    """What a policy would have in the place of a tag's text; the text itself if it is no such."""
+    plain = text.strip().lower()
+    match schema.get("type"):
+        case "integer" | "number" if _NUMBER.fullmatch(plain):
+            return float(plain) if "." in plain else int(plain)
+        case "boolean" if plain in ("true", "false"):
+            return plain == "true"
+        case "array":
+            return [part for part in _LIST.split(plain) if part]
+        case "string":
+            return plain
+        case None if _NUMBER.fullmatch(plain) and _takes_numbers(schema):
+            return float(plain) if "." in plain else int(plain)
+        case None:  # a duration, or an amount that may be left out
+            return 0 if plain == "0" else plain
+        case _:
+            return text
+
+
+def _takes_numbers(schema: Mapping[str, object]) -> bool:
+    kinds = schema.get("oneOf")
+    return isinstance(kinds, list) and any(kind.get("type") == "number" for kind in kinds)
+
+
+def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
+    """`limits` as far as the tags may change them, which `limits.tags_may` says.
+
+    A type list that would leave no type at all is a problem, as is a tag nobody understands.
+    """
+    try:
+        asked = said(tags)
+    except PolicyError as error:
+        return TaggedLimits(limits=limits, origins=(), notes=(), problem=str(error).rstrip("."))
+    gives_back = limits.give_back and all(o.value for o in asked if o.field == "give_back")
+    moved: dict[str, object] = {}
+    origins: list[tuple[str, str]] = []
+    notes: list[str] = []
+    for one in asked:
+        before = getattr(limits, one.field)
+        after = _allowed(one, before, limits.tags_may, gives_back)
+        if one.field == "types" and after == ():
+            problem = f"{NOBODY}: {one.tag} leaves none of the types the policy allows"
+            return TaggedLimits(limits=limits, origins=(), notes=(), problem=problem)
+        if after != one.value:
+            notes.append(
+                f"tag {one.tag} asks for {_shown(one.field, one.value)} where the policy allows "
+                f"{_shown(one.field, before)}; tags may {limits.tags_may.value} only, so it is "
+                f"{_shown(one.field, after)}"
+            )
+        if after != before or after == one.value:
+            moved[one.field] = after
+            origins.append((one.field, f"tag {one.tag}"))
+    return TaggedLimits(
+        limits=replace(limits, **moved),  # type: ignore[arg-type]
+        origins=tuple(origins),
+        notes=tuple(notes),
+        problem=None,
+    )
+
+
+def _shown(field: str, value: object) -> str:
+    plain = written(_NAMES[field], value)
+    if isinstance(plain, bool):
+        return str(plain).lower()
+    if field == "change_windows":
+        return "; ".join(map(str, plain)) or "any time" if isinstance(plain, list) else ""
+    return ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
+
+
+def _allowed(one: TagSetting, before: object, tags_may: TagsMay, gives_back: bool) -> object:
+    free = tags_may is TagsMay.WIDEN or (tags_may is TagsMay.ENROL and one.field == "mode")
+    if free:
+        return one.value
+    least = narrower(one.field, before, one.value, give_back=gives_back)
+    same_set = one.field == "types" and set(least) == set(one.value)  # type: ignore[call-overload]
+    return one.value if same_set else least

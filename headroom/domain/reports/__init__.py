@@ -1,0 +1,28 @@
+"""What people receive, as values: the daily digest, the message rate, the values to write back.
+
+May import: resources to ledger.
+The door offers the digest of a day and the limit on messages.
+"""
+
+from headroom.domain.reports import daily_digest
+from headroom.domain.reports.daily_digest import (
+    MOST_QUEUED,
+    Change,
+    DailyDigest,
+    DigestCursor,
+    ObservedChange,
+    PendingApproval,
+    RecordCount,
+)
+from headroom.domain.reports.handoff import handoff_text
+from headroom.domain.reports.message_rate import (
+    Counts,
+    Priority,
+    RateDecision,
+    RateWindow,
+    admit_message,
+    after_digest,
+    parse_rate_window,
+    put_back,
+    text_of,
+)

@@ -1,0 +1,59 @@
+"""What exists: volumes, databases, clusters, instances, who else owns them, what was observed of them.
+
+May import: nothing of Headroom.
+The door offers the types every other room speaks in: `ResourceRef`, `Configuration`, `Volume`, `Observation`, `Signal`.
+"""
+
+from headroom.domain.resources.clusters import (
+    GATE,
+    NVME_FAMILIES,
+    SERVERLESS,
+    AuroraActivity,
+    AuroraCluster,
+    AuroraLimits,
+    AuroraObservation,
+    Goal,
+    Member,
+    StorageMode,
+    family,
+    has_nvme,
+    units,
+)
+from headroom.domain.resources.databases import (
+    COPIES,
+    STRIPED_FROM_GIB,
+    STRIPES,
+    Database,
+    DatabaseFacts,
+    Deployment,
+    Engine,
+)
+from headroom.domain.resources.digest import digest
+from headroom.domain.resources.external_owners import DEFAULT_CODE_TAGS, CodeOwner, Tool, code_owner
+from headroom.domain.resources.observation import (
+    InstanceActivity,
+    Observation,
+    Series,
+    VolumeActivity,
+)
+from headroom.domain.resources.signals import Claim, RejectedSignal, Signal
+from headroom.domain.resources.volumes import (
+    EBS_TYPES,
+    GOVERNED,
+    LATER,
+    STORAGE_MODES,
+    Configuration,
+    Instance,
+    InstanceLimits,
+    Kind,
+    Modification,
+    ModificationState,
+    PriceUnknown,
+    ResourceRef,
+    Span,
+    Spans,
+    ValidStorage,
+    Volume,
+    VolumeType,
+    spoken,
+)

@@ -1,0 +1,166 @@
+"""An Aurora cluster as far as the price and speed of its storage are concerned.
+
+Source: Aurora User Guide, "Storage configurations for Amazon Aurora DB clusters" and "Amazon
+CloudWatch metrics for Aurora" (checked 2026-10); RDS API 2014-10-31, DBCluster.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from headroom.domain.resources.observation import Series
+from headroom.domain.resources.volumes import ResourceRef
+
+SERVERLESS = "db.serverless"
+"""Class of Serverless v2 members, which are billed by the capacity unit (ACU)."""
+GATE = timedelta(days=30)
+"""A cluster goes to I/O-Optimized once in this time; back to Standard at any time."""
+NVME_FAMILIES = ("r6gd", "r6id", "r8gd")
+"""Families with a cache on local NVMe, whose engine restarts when the storage mode changes."""
+_WITH_NVME = re.compile(r"[a-z]+\d+[a-z]*d[a-z]*")
+"""Families to come are named alike: a `d` behind the generation says that there is local NVMe."""
+
+
+class StorageMode(StrEnum):
+    """DBCluster.StorageType; AWS leaves it out for Standard."""
+
+    STANDARD = "aurora"
+    IO_OPTIMIZED = "aurora-iopt1"
+
+    @property
+    def other(self) -> StorageMode:
+        """The only mode there is to change to."""
+        here = self is StorageMode.STANDARD
+        return StorageMode.IO_OPTIMIZED if here else StorageMode.STANDARD
+
+
+class Goal(StrEnum):
+    """What the owner wants of the storage mode."""
+
+    COST = "cost"
+    """Whichever bill is lower."""
+    PERFORMANCE = "performance"
+    """I/O-Optimized where commits are slow, within the price limit; not back for money."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """`count` instances of one class; `SERVERLESS` ones are counted, and billed by their ACUs."""
+
+    instance_class: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraCluster:
+    """A cluster as DescribeDBClusters and DescribeDBInstances report it."""
+
+    ref: ResourceRef
+    engine: str
+    """`aurora-mysql` or `aurora-postgresql`."""
+    engine_version: str
+    status: str
+    mode: StorageMode
+    mode_since: datetime | None
+    """Since when the present mode is known to be in force; None when nobody knows."""
+    pending_storage_mode: StorageMode | None
+    next_allowed_at: datetime | None
+    """IOOptimizedNextAllowedModificationTime; None where AWS names none."""
+    members: tuple[Member, ...]
+    reserved: tuple[Member, ...] | None
+    """Instances paid for by reservations that cover this cluster; None when not read."""
+    parallel_query: bool | None
+    """Whether aurora_parallel_query is on; None when not read, or for PostgreSQL."""
+    tags: tuple[tuple[str, str], ...]
+    writer: str | None = None
+    """The member that commits; None where none is told."""
+    serverless_members: tuple[str, ...] = ()
+    """Names of the members that are billed by the ACU."""
+    mode_allowed_from: datetime | None = None
+    """Since when what is published under its name is its own; None where nobody knows better than
+    always. Another cluster may have had the name until it was deleted or renamed."""
+
+    @property
+    def restarts(self) -> bool:
+        """Whether a change of mode restarts the engine: members with a cache on NVMe."""
+        return any(has_nvme(m.instance_class) for m in self.members)
+
+    @property
+    def serverless(self) -> bool:
+        """Whether any member is billed by ACU."""
+        return any(m.instance_class == SERVERLESS and m.count for m in self.members)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraActivity:
+    """What a cluster did, in periods of five minutes on one grid; None is what was not published."""
+
+    read_ios: Series
+    """VolumeReadIOPs: billed reads of the five minutes, a count and no rate."""
+    write_ios: Series
+    """VolumeWriteIOPs, likewise. An instance's WriteIOPS is not what is billed."""
+    bytes_used: Series
+    """VolumeBytesUsed."""
+    acus: Series
+    """ServerlessDatabaseCapacity summed over the serverless members; empty where there is none."""
+    commit_latency_ms: Series
+    """CommitLatency of the writer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraObservation:
+    """Everything a decision about one cluster may look at, read before deciding starts."""
+
+    at: datetime
+    cluster: AuroraCluster
+    activity: AuroraActivity
+
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise ValueError("AuroraObservation.at has no time zone; pass an aware instant.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraLimits:
+    """What the owner allows. Nothing acts without `auto`."""
+
+    auto: bool = False
+    goal: Goal = Goal.COST
+    margin_percent: float = 10.0
+    """How much of the present bill a change must save, because the way forward shuts for 30 days."""
+    commit_latency_ms: float = 10.0
+    """With `Goal.PERFORMANCE`: commits slower than this are slow."""
+    price_increase_usd: float = 0.0
+    """With `Goal.PERFORMANCE`: how much dearer a month may become."""
+    restart: bool = False
+    """Whether the engine may be restarted, which members with NVMe need."""
+
+
+def family(instance_class: str) -> str:
+    """`r6g` of `db.r6g.xlarge`."""
+    parts = instance_class.split(".")
+    return parts[1] if len(parts) == 3 else instance_class
+
+
+def has_nvme(instance_class: str) -> bool:
+    """Whether instances of the class have local NVMe, as far as its name tells."""
+    name = family(instance_class)
+    return name in NVME_FAMILIES or _WITH_NVME.fullmatch(name) is not None
+
+
+def units(instance_class: str) -> float:
+    """Normalized units of a class's size, in which reservations cover a family.
+
+    Raises ValueError for a size that has none. Source: RDS User Guide, "Reserved DB instances".
+    """
+    size = instance_class.rsplit(".", 1)[-1]
+    small = {"micro": 0.5, "small": 1.0, "medium": 2.0, "large": 4.0, "xlarge": 8.0}
+    if size in small:
+        return small[size]
+    times = size.removesuffix("xlarge")
+    if times.isdigit() and size.endswith("xlarge"):
+        return 8.0 * int(times)
+    raise ValueError(f"{instance_class} has no size whose units are known")

@@ -1,0 +1,87 @@
+"""What is known from before, as values only: modifications, open chain, requests, pauses, breakers, concurrency.
+
+May import: resources and catalog.
+The door offers `ResourceState` (what a decision sees), `StoredState` (what the ledger keeps) and the values they hold.
+"""
+
+from headroom.domain.state.breakers import (
+    CAUSE,
+    FAILURE_STEPS,
+    INDEFINITE,
+    MAX_FAILURES,
+    AccountStopState,
+    Breaker,
+    Pause,
+    StopState,
+    account_after_breaker_closed,
+    account_state_after,
+    in_force,
+    is_failure,
+)
+from headroom.domain.state.concurrency import (
+    MOST_IN_FLIGHT,
+    MOST_PER_HOUR,
+    AvailableConcurrency,
+    BlastRadius,
+    ConcurrencyState,
+    InFlight,
+    after_change_ended,
+    after_change_started,
+    available_concurrency,
+    hourly_limit_clears_at,
+    quota_usage,
+)
+from headroom.domain.state.limit_history import LimitHistory
+from headroom.domain.state.modification_history import (
+    after_modifications,
+    after_reconcile,
+    after_resource_gone,
+    earliest,
+    known,
+    without_resource,
+)
+from headroom.domain.state.outcome import (
+    NOT_SENT,
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Refusal,
+    Refused,
+    Stale,
+    Unknown,
+    declined,
+)
+from headroom.domain.state.queue_entry import QueueEntry
+from headroom.domain.state.records import (
+    GENESIS,
+    NEXT,
+    Record,
+    RecordSummary,
+    Step,
+    broken_link,
+    seal,
+)
+from headroom.domain.state.requests import (
+    AUTO_ROLLBACK_INTERVAL,
+    DAY,
+    MAX_UNANSWERED,
+    QUIET_AFTER_REJECTION,
+    QUIET_AFTER_ROLLBACK,
+    ROLLBACK_TTL,
+    ApprovalRequest,
+    Declined,
+    RollbackRequest,
+    RolledBack,
+)
+from headroom.domain.state.resource_state import (
+    KEPT,
+    WINDOW,
+    CalendarState,
+    KnownModification,
+    OpenChain,
+    ResourceState,
+    Signature,
+    new_resource_state,
+)
+from headroom.domain.state.reversal import BY_HEADROOM, ROLLBACK, reduced_from
+from headroom.domain.state.stored_state import Reserved, StoredState, micro_usd, usd

@@ -1,0 +1,75 @@
+"""Which limits of a volume were in force at an earlier instant, by the changes that are known."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from math import ceil
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.resources import Observation, VolumeActivity
+from headroom.domain.state.resource_state import KnownModification
+
+LANDING_S = 3_600.0
+"""How long after its start a change is taken to be landing: which limit binds, the load tells."""
+STILL_BELOW = 1.02
+
+
+class LimitHistory:
+    """Which limits were in force when, as far as modifications are known."""
+
+    def __init__(self, observation: Observation, known: Sequence[KnownModification]) -> None:
+        changes = [(m.started_at, m.origin, m.target) for m in known]
+        latest = observation.modification
+        if latest is not None and all(
+            abs((at - latest.started_at).total_seconds()) > 1 for at, _, _ in changes
+        ):
+            changes.append((latest.started_at, latest.origin, latest.target))
+        told = sorted((at.timestamp(), origin, to) for at, origin, to in changes if to is not None)
+        first = next((origin for _, origin, _ in told if origin is not None), None)
+        self._starts = [at for at, _, _ in told]
+        self._can = [capability(first or observation.volume.configuration)]
+        self._can += [capability(to) for _, _, to in told if to is not None]
+
+    def clear_days(
+        self, history: VolumeActivity, pressed: set[int]
+    ) -> tuple[tuple[float, float, float], ...]:
+        """Days that ran under each pair of limits without touching either."""
+        grid = history.read_iops
+        first, step, count = grid.start.timestamp(), grid.period_s, len(grid.values)
+        edges = [0, *(min(count, max(0, ceil((s - first) / step))) for s in self._starts), count]
+        found = []
+        for can, begin, end in zip(self._can, edges[:-1], edges[1:], strict=True):
+            clear = (end - begin) - sum(begin <= place < end for place in pressed)
+            known = sum(v is not None for v in grid.values[begin:end])
+            days = min(clear, known) * step / 86_400
+            if days > 0:
+                found.append((can.burst_iops, can.burst_mibps, days))
+        return tuple(found)
+
+    def of(self, at: float, took: tuple[float, float], *, empty: bool) -> tuple[float, float]:
+        """IOPS and MiB/s that could be driven at a POSIX timestamp; those of an empty bucket if `empty`.
+
+        While a change lands, the lower of both unless more was taken than one of them lets through:
+        IOPS and throughput of a change take hold together.
+        """
+        number = bisect_right(self._starts, at)
+        now = self._of(number, empty)
+        if not number or at - self._starts[number - 1] >= LANDING_S:
+            return now
+        before = self._of(number - 1, empty)
+        if lets(now, took) != lets(before, took):
+            return now if lets(now, took) else before
+        choose = min if lets(now, took) else max
+        return choose(before[0], now[0]), choose(before[1], now[1])
+
+    def _of(self, number: int, empty: bool) -> tuple[float, float]:
+        can = self._can[number]
+        if empty:
+            return can.sustained_iops, can.sustained_mibps
+        return can.burst_iops, can.burst_mibps
+
+
+def lets(limits: tuple[float, float], took: tuple[float, float]) -> bool:
+    """Whether so much could be taken under these limits."""
+    return took[0] <= limits[0] * STILL_BELOW and took[1] <= limits[1] * STILL_BELOW

@@ -1,0 +1,133 @@
+"""How modifications that were seen, and looks that recorded nothing, move the state of a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from headroom.domain.state.queue_entry import QueueEntry
+from headroom.domain.state.resource_state import KEPT, KnownModification
+from headroom.domain.state.reversal import BY_HEADROOM, ROLLBACK
+from headroom.domain.state.stored_state import StoredState
+
+SAME_START_TOLERANCE = timedelta(seconds=1)
+"""AWS tells starts to the second; two that are no further apart are the same one."""
+MOST_KEPT = 64
+"""More than four a day for 15 days; a bound on what one item of the state table holds."""
+
+
+def after_reconcile(
+    state: StoredState, at: datetime, due_at: datetime | None, waiting: QueueEntry | None = None
+) -> StoredState:
+    """The state once looked at at `at`; it leaves the queue unless it is `waiting`.
+
+    An open chain and a request that waits are put off only by a look that was due, and what a
+    person just asked or answered by none.
+    """
+    state = replace(state, waiting=waiting)
+    if state.last_request_at is not None:
+        return replace(state, last_reconciled_at=at)
+    if (state.chain is not None or state.approval_request is not None) and state.due_at is not None:
+        if due_at is None:
+            due_at = state.due_at
+        elif at < state.due_at:
+            due_at = min(due_at, state.due_at)
+    return replace(state, last_reconciled_at=at, due_at=due_at)
+
+
+def after_modifications(
+    state: StoredState,
+    seen: Sequence[KnownModification],
+    *,
+    now: datetime,
+    full_until: datetime | None,
+    owner_price: Decimal | None,
+) -> StoredState:
+    """The state once these starts are known; the very same one when that is no news.
+
+    `owner_price` starts counting anew: the increase in force is the owner's own now. What is
+    reserved for a call that may still come into force stays reserved.
+    """
+    before = state
+    found = known(state.modifications, seen, now)
+    if found == known(state.modifications, (), now):  # leaving out what is old is no news
+        found = state.modifications
+    reserved, enrolment = state.reserved, state.enrolment_usd
+    if owner_price is not None:
+        enrolment, open_id = owner_price, None
+        state = replace(state, in_force_micro_usd=0, in_force_since=None, in_force_by=None)
+        if state.chain is not None and state.chain.phase in ("intended", "unknown"):
+            open_id = state.chain.decision_id
+        reserved = tuple(r for r in reserved if r.decision_id == open_id)
+    moved = replace(
+        state, modifications=found, enrolment_usd=enrolment, reserved=reserved,
+        slots_full_until=full_until or state.slots_full_until,
+    )  # fmt: skip
+    return before if moved == before else moved
+
+
+def known(
+    before: Sequence[KnownModification], seen: Sequence[KnownModification], now: datetime
+) -> tuple[KnownModification, ...]:
+    """Starts of the last 15 days, oldest first; one that is known already is not added."""
+    known = [m for m in before if m.started_at > now - KEPT]
+    for modification in seen:
+        if modification.started_at <= now - KEPT:
+            continue
+        same = next(
+            (
+                k
+                for k in known
+                if abs(k.started_at - modification.started_at) <= SAME_START_TOLERANCE
+            ),
+            None,
+        )
+        if same is None:
+            known.append(modification)
+        else:  # somebody may have seen it before we knew that it was ours, or what it changed
+            known[known.index(same)] = replace(
+                same, by=whose(same.by, modification.by),
+                origin=same.origin or modification.origin,
+                target=same.target or modification.target,
+            )  # fmt: skip
+    return tuple(sorted(known, key=lambda m: m.started_at)[-MOST_KEPT:])
+
+
+def whose(before: str, now: str) -> str:
+    """Whose a start is that was told of twice: who made it knows best."""
+    return next((by for by in (ROLLBACK, BY_HEADROOM) if by in (before, now)), before)
+
+
+def earliest(*instants: datetime | None) -> datetime | None:
+    return min((i for i in instants if i is not None), default=None)
+
+
+def after_resource_gone(state: StoredState, at: datetime, *, another: bool = False) -> StoredState:
+    """The state once its resource is known to exist no more; the very same one when it was.
+
+    With `another` of the same name only what the records hang on is left.
+
+    Whoever records it withdraws `state.unstarted_act` with it.
+    """
+    moved = replace(without_resource(state), unstarted_act=None, breaker_opened_at=None)
+    if another:
+        moved = StoredState(
+            chain=moved.chain, fencing=moved.fencing, lease_until=moved.lease_until,
+            due_at=moved.due_at, reserved=moved.reserved, last_reconciled_at=moved.last_reconciled_at,
+            last_decision_id=moved.last_decision_id,
+        )  # fmt: skip
+    return state if moved == state else replace(moved, last_reconciled_at=at)
+
+
+def without_resource(state: StoredState) -> StoredState:
+    """Nothing in force, reserved or due, but for a chain that is open."""
+    chain = state.chain
+    held = None if chain is None else chain.decision_id
+    return replace(
+        state, in_force_micro_usd=0, in_force_since=None, in_force_by=None, waiting=None,
+        due_at=None if chain is None else state.due_at,
+        reserved=tuple(r for r in state.reserved if r.decision_id == held),
+        approval_request=None, rollback=None, last_request_at=None,
+    )  # fmt: skip

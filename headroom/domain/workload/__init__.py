@@ -1,0 +1,33 @@
+"""What the load wants: pressure, censoring, worker pools, credits, free space, its history and forecast.
+
+May import: resources to policy.
+The door offers `Demand`, `LoadHistory`, `Forecast` and the functions that estimate them.
+"""
+
+from headroom.domain.workload.billed_io import (
+    DAYS,
+    GIB,
+    LOOKBACK_WINDOW,
+    WHOLE,
+    AuroraDemand,
+    UsageDay,
+    cluster_demand,
+    usage,
+)
+from headroom.domain.workload.class_limit import class_pressed
+from headroom.domain.workload.demand import (
+    BalanceForecast,
+    Binding,
+    Demand,
+    Diagnosis,
+    Estimate,
+    Shape,
+)
+from headroom.domain.workload.estimate import LEAD_TIME, estimate
+from headroom.domain.workload.fill_history import Point
+from headroom.domain.workload.forecast import HOURS, Forecast, Level, PresentLoad, demand_forecast
+from headroom.domain.workload.free_space import SpaceBasis, SpaceForecast, space_forecast
+from headroom.domain.workload.history import LoadHistory, demand_levels, load_history
+from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
+from headroom.domain.workload.latency import slowest_ms
+from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes

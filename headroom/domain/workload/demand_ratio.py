@@ -1,0 +1,197 @@
+"""How many times what it got a load wanted: small estimators, each from one kind of evidence.
+
+A ratio of 1 is what was served at the limit. Where the device's queue is cut off, a backlog grows
+unseen, and a queue tells less than it seems to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from math import ceil
+from statistics import mean, median
+
+from headroom.domain.workload.pressure import Minute
+
+MAX_VISIBLE_QUEUE = 1024.0
+"""Most operations an EBS device shows as waiting; more of them wait unseen in the application."""
+FULL = 0.97
+"""Share of that at which a queue is taken for cut off."""
+NO_BOUND = 16.0
+"""Upper estimate over what was served where queue and latency give no bound."""
+USUAL = 1.8
+"""Median of what a censored load wants over what it got: half of the Pareto tail of 1.2."""
+GROWTH_WEIGHT = 0.9
+CUT_WEIGHT = 0.5
+"""Of growth that was seen before the queue was cut off."""
+WHOLE_STEPS = 2
+"""Steps from minute to minute, both of them seen whole, that tell how fast a queue grows."""
+BURST_WEIGHT = 0.6
+MOST_OF_BURSTS = 0.9
+BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=60)
+"""The same hours: from half an hour before this time of day to an hour after it."""
+ABOVE = 1.02
+"""Earlier days tell of more than was served today only if they reached this much more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemandRatio:
+    """What one kind of evidence says: wanted over served.
+
+    `least` is the lowest ratio consistent with it, `likely` what it points to, with a `weight`
+    from 0 (a guess) to 1 (known); `upper` is a bound.
+    """
+
+    least: float = 1.0
+    likely: float = 1.0
+    upper: float = NO_BOUND
+    weight: float = 0.0
+    source: str = ""
+
+
+def ratio_from_queue_growth(pressed: Sequence[Minute]) -> DemandRatio | None:
+    """Served plus growth of the queue is the arrival rate of an open load, while it can be seen.
+
+    None when the queue does not grow, or is cut off in all but one minute of those saturated.
+    """
+    whole: list[float] = []
+    cut: list[float] = []
+    seen = [m for m in pressed if m.saturated and m.queue is not None and m.ops > 0]
+    for before, after in pairwise(seen):
+        if before.queue is None or after.queue is None or before.queue >= FULL * MAX_VISIBLE_QUEUE:
+            continue
+        seconds = (after.at - before.at).total_seconds()
+        rate = 1 + (after.queue - before.queue) / seconds / after.ops
+        (cut if after.queue >= FULL * MAX_VISIBLE_QUEUE else whole).append(rate)
+    ratio = mean(whole or cut or [1.0])
+    if ratio <= 1.0:
+        return None
+    if len(whole) < WHOLE_STEPS:  # it went on growing where nobody sees it
+        return DemandRatio(least=ratio, likely=ratio, source="queue growth, cut off")
+    weight = CUT_WEIGHT if cut else GROWTH_WEIGHT
+    return DemandRatio(least=ratio, likely=ratio, weight=weight, source="queue growth")
+
+
+def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRatio | None:
+    """What the same hours of earlier days took, where that is more than `served`.
+
+    The second highest day counts, so that one odd day is no rule; None if no day took more.
+    """
+    higher = sorted((level for level in levels if level >= ABOVE * served), reverse=True)
+    if not higher or not served:
+        return None
+    likely = higher[min(1, len(higher) - 1)] / served
+    return DemandRatio(
+        least=likely if len(higher) > 1 else 1.0,
+        likely=likely,
+        upper=max(NO_BOUND, higher[0] / served),
+        weight=len(higher) / (len(higher) + 1),
+        source=f"same hours of {len(higher)} earlier days",
+    )
+
+
+def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tuple[float, ...]:
+    """The most that each earlier day took (EBS operations/s, else MiB/s) about this time of day."""
+    levels: dict[int, float] = {}
+    for minute in earlier:
+        days = round((now - minute.at) / timedelta(days=1))
+        if days < 1 or not -BEFORE <= minute.at + timedelta(days=days) - now <= AFTER:
+            continue
+        took = minute.ssd_iops if by_iops else minute.mibps
+        levels[days] = max(levels.get(days, 0.0), took)
+    return tuple(levels[day] for day in sorted(levels))
+
+
+def ratio_from_bursts(
+    bursts: Sequence[Minute], calm: Sequence[Minute], *, by_iops: bool
+) -> DemandRatio | None:
+    """How far bursts inside the minute went above the limit, from their share and their queue.
+
+    Busy at the limit for `b` seconds, a burst of `t` seconds left a backlog that drained in the
+    rest of them. Where the queue shows it whole, `t` follows; where it is cut off, any `t` is as
+    likely as another and half of `b` is the median. Nine of ten bursts fit below `likely`.
+    """
+    found = [r for m in bursts if (r := _burst(m, calm, by_iops=by_iops)) is not None]
+    if not found:
+        return None
+    place = ceil(MOST_OF_BURSTS * len(found)) - 1
+    return DemandRatio(
+        likely=sorted(likely for likely, _ in found)[place],
+        upper=min(NO_BOUND, max(upper for _, upper in found)),
+        weight=BURST_WEIGHT,
+        source="bursts inside the minute",
+    )
+
+
+def _burst(minute: Minute, calm: Sequence[Minute], *, by_iops: bool) -> tuple[float, float] | None:
+    limit = minute.iops_limit if by_iops else minute.mibps_limit
+    took = minute.iops if by_iops else minute.mibps
+    if not limit or not took:
+        return None
+    share = min(1.0, took / limit)
+    rest = median([(m.iops if by_iops else m.mibps) / limit for m in calm]) if calm else 0.0
+    rest = min(rest, share)
+    busy_s = 60.0 if rest >= 1 else min(60.0, max(1.0, 60 * (share - rest) / (1 - rest)))
+    usual = 2 - rest
+    upper = min(NO_BOUND, max(usual, rest + (1 - rest) * busy_s))
+    if minute.queue is None or not minute.ops or not calm:
+        return usual, upper  # without a calm minute, bursts and the rest cannot be told apart
+    idle_queue = median([m.queue for m in calm if m.queue is not None] or [0.0])
+    peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
+    if peak >= FULL * MAX_VISIBLE_QUEUE:
+        return usual, upper
+    drain_s = peak / (minute.ops / took * limit * (1 - rest)) if rest < 1 else 0.0
+    burst_s = busy_s - drain_s
+    if burst_s <= 0:
+        return upper, upper
+    return min(upper, 1 + peak / (minute.ops / took * limit * burst_s)), upper
+
+
+def ratio_from_ended_pressure(runs_min: Sequence[float], rest: float) -> DemandRatio | None:
+    """Pressure that ended by itself: all that arrived in it was served before it ended.
+
+    On average the load of such a run is what was served; how much of the run it took to arrive is
+    open, half of it is the median. `rest` is the share of the limit that is used at other times.
+    """
+    if not runs_min:
+        return None
+    usual = 2 - min(1.0, rest)
+    upper = rest + (1 - rest) * max(runs_min) * 60
+    return DemandRatio(
+        likely=usual, upper=min(NO_BOUND, max(usual, upper)), weight=BURST_WEIGHT,
+        source="pressure that ended by itself",
+    )  # fmt: skip
+
+
+def littles_law_bound(free: Sequence[Minute], pressed: Sequence[Minute]) -> float:
+    """Most the load could be over what it got, by Little's law; never a target.
+
+    No bound where the queue is cut off: the rest of it waits unseen.
+    """
+    queues = [m.queue for m in pressed if m.queue is not None]
+    calm = [m.latency_ms for m in free if m.latency_ms and m.ops > 1]
+    took = mean(m.ops for m in pressed) if pressed else 0.0
+    if not queues or not calm or not took or max(queues) >= FULL * MAX_VISIBLE_QUEUE:
+        return NO_BOUND
+    return min(NO_BOUND, max(1.0, median(queues) / (median(calm) / 1000) / took))
+
+
+def combine_ratios(reaches: Sequence[DemandRatio | None], bound: float) -> DemandRatio:
+    """All evidence as one: the highest of what is certain, and of what is pointed to.
+
+    Without evidence the usual excess of a censored load, no higher than `bound`.
+    """
+    known = [r for r in reaches if r is not None]
+    least = max((r.least for r in known), default=1.0)
+    telling = [r for r in known if r.weight > 0]
+    upper = max(least, min(bound, max((r.upper for r in telling), default=NO_BOUND)))
+    likely = max((r.likely for r in telling), default=min(USUAL, upper))
+    return DemandRatio(
+        least=least,
+        likely=max(least, likely),
+        upper=max(least, likely, upper),
+        weight=max((r.weight for r in telling), default=0.0),
+        source=", ".join(r.source for r in known),
+    )

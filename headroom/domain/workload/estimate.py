@@ -1,0 +1,152 @@
+"""Demand from what was served: limits censor it, so what was seen is where guessing starts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES, Capability, capability
+from headroom.domain.resources import Observation, Series, VolumeActivity
+from headroom.domain.workload.censoring import (
+    DemandEstimate,
+    DemandSamples,
+    estimate_demand,
+    iops_share,
+)
+from headroom.domain.workload.credits import forecast, lasting
+from headroom.domain.workload.demand import CreditForecast, Demand
+from headroom.domain.workload.demand_ratio import AFTER, BEFORE
+from headroom.domain.workload.pressure import Minute, clear_run, episode, minutes
+
+LEAD_TIME = timedelta(minutes=45)
+"""A depletion this close is acted on: time to effect, plus scan period, plus metric delay."""
+FRESH_MINUTES = 30
+CONFIDENCE_OVER = timedelta(minutes=60)
+
+
+def estimate(observation: Observation) -> Demand:
+    """What the workload of `observation` wants, with how sure that is."""
+    can = capability(observation.volume.configuration)
+    change = observation.modification
+    seen = minutes(observation.activity, can, change)
+    current = _under_present_configuration(observation, seen)
+    now_pressed = episode(current)
+    credits = forecast(
+        now=observation.at,
+        seen=seen,
+        balance=observation.activity.burst_balance_percent,
+        history=observation.history,
+        can=can,
+    )
+    pressed = tuple(m for m in now_pressed if m.pressed)
+    starved = min(1440.0, _expected_starved(observation, current, pressed, credits))
+    telling = pressed or _bursts(current)
+    earlier = _same_hours(observation, can) if telling else ()
+    found = estimate_demand(
+        DemandSamples(
+            at=observation.at, seen=seen, earlier=earlier,
+            ongoing=episode(seen) if pressed else (), telling=telling,
+        )
+    )  # fmt: skip
+    before = _peaks(observation.history)
+    fresh = tuple(m for m in seen if m.at >= observation.at - timedelta(minutes=FRESH_MINUTES))
+    return Demand(
+        iops=found.iops,
+        mibps=found.mibps,
+        shape=found.shape,
+        tail=found.tail,
+        iops_share=round(iops_share(telling), 3),
+        confidence=_confidence(observation, seen, found),
+        known_minutes=len(fresh),
+        pressed_minutes=len(pressed),
+        expected_starved_minutes=round(starved, 3),
+        credits=credits,
+        peak_iops=max(max((m.ssd_iops for m in seen), default=0.0), before[0]),
+        peak_mibps=max(max((m.mibps for m in seen), default=0.0), before[1]),
+        clear_minutes=clear_run(current),
+        backlog_ops=found.backlog_ops,
+        basis=found.basis,
+    )
+
+
+def _confidence(observation: Observation, seen: tuple[Minute, ...], found: DemandEstimate) -> float:
+    """Share of the last hour that was measured whole, halved where the estimate is a guess."""
+    since = observation.at - CONFIDENCE_OVER
+    known = sum(1.0 if m.whole else 0.5 for m in seen if m.at >= since)
+    guessed = 1.0 if found.tail == 0 else 0.5 + 0.5 * found.weight
+    return round(min(1.0, known / (CONFIDENCE_OVER.total_seconds() / 60)) * guessed, 3)
+
+
+def _under_present_configuration(
+    observation: Observation, seen: tuple[Minute, ...]
+) -> tuple[Minute, ...]:
+    """Minutes since the present configuration was asked for; before that, limits were others."""
+    change = observation.modification
+    if change is None or change.target != observation.volume.configuration:
+        return seen
+    return tuple(m for m in seen if m.at >= change.started_at)
+
+
+def _expected_starved(
+    observation: Observation,
+    current: tuple[Minute, ...],
+    pressed: tuple[Minute, ...],
+    credits: CreditForecast | None,
+) -> float:
+    """Minutes expected to starve in the next 24 h by the present episode, depletion, recurrence."""
+    expected = 0.0
+    if len(pressed) >= 2:
+        expected = lasting(len(pressed))
+    if credits is not None and credits.empty_at is not None:
+        near = credits.empty_at - observation.at <= LEAD_TIME
+        expected = max(expected, credits.starved_minutes if near else 0.0)
+    return max(expected, _recurring(current))
+
+
+def _bursts(current: tuple[Minute, ...]) -> tuple[Minute, ...]:
+    """The pressed minutes of short bursts that come again; empty below three bursts."""
+    pressed = tuple(m for m in current if m.pressed)
+    runs = sum(
+        1
+        for i, m in enumerate(pressed)
+        if i == 0 or m.at - pressed[i - 1].at > timedelta(minutes=5)
+    )
+    return pressed if runs >= 3 else ()
+
+
+def _recurring(current: tuple[Minute, ...]) -> float:
+    """Pressed minutes per day if bursts go on at the rate of the last hours."""
+    bursts = _bursts(current)
+    return len(bursts) * 1440 / len(current) if bursts else 0.0
+
+
+def _same_hours(observation: Observation, can: Capability) -> tuple[Minute, ...]:
+    """Periods of earlier days about this time of day."""
+    history = observation.history
+    if history is None:
+        return ()
+    period_s, count = history.read_iops.period_s, len(history.read_iops.values)
+    here = int((observation.at - history.read_iops.start).total_seconds() // period_s)
+    per_day = 86_400 // period_s
+    before, after = int(BEFORE.total_seconds() // period_s), int(AFTER.total_seconds() // period_s)
+    places = [
+        place
+        for day in range(here // per_day + 1, 0, -1)
+        for place in range(here - day * per_day - before - 1, here - day * per_day + after + 2)
+        if 0 <= place < count
+    ]
+    return minutes(history, can, observation.modification, places=places)
+
+
+def _peaks(history: VolumeActivity | None) -> tuple[float, float]:
+    """Highest operations/s and MiB/s of any period of earlier days."""
+    if history is None:
+        return 0.0, 0.0
+    mibps = _together(history.read_mibps, history.write_mibps)
+    iops = _together(history.read_iops, history.write_iops)
+    ops_per_mib = MIB / SSD_IO_BYTES
+    return max(iops, mibps * ops_per_mib), mibps
+
+
+def _together(reads: Series, writes: Series) -> float:
+    pairs = zip(reads.values, writes.values, strict=True)
+    return max(((r or 0.0) + (w or 0.0) for r, w in pairs), default=0.0)

@@ -1,0 +1,325 @@
+"""When a database's storage is full, and the size with which it would not be. Pure.
+
+Three things are believed: what earlier days did after this hour, how their highest hours rose, and
+for some hours the pace of the last one where it is steady and no earlier day explains it. What only
+began, or what there is too little data of, is called unclear, and nothing is grown for it.
+
+Source: RDS User Guide, "Managing capacity automatically with Amazon RDS storage autoscaling"
+(checked 2026-11), for how far ahead RDS itself believes the last hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from math import ceil
+from statistics import median, median_low
+
+from headroom.domain.policy import Limits
+from headroom.domain.resources import Observation, Series
+from headroom.domain.state import KnownModification
+from headroom.domain.workload.fill_history import (
+    Point,
+    by_hour,
+    daily_slope,
+    growths,
+    merged,
+    paces,
+    rises,
+    slope,
+    thinned,
+    used,
+)
+
+LEAD_HOURS = 24
+"""How long before space gets short it is grown: a change before it may block the next for a day."""
+FRESH = timedelta(minutes=30)
+LEAST_MINUTES = 15
+"""Measured minutes of the last hour below which nothing is said of it."""
+SURGE_HOURS = 7.0
+"""How long the pace of the last hour is believed to go on, as RDS's autoscaling does."""
+HOURS_TIMES = 2
+"""How many times its size storage becomes at most on the word of hours."""
+SURGE_LEAD_HOURS = 2.0
+"""How near full a surge must come before storage grows for it: many end by themselves."""
+USUAL = 1.2
+"""A pace that is at most so many times the fastest of earlier days about this hour is theirs."""
+LEAST_DAYS = 2
+"""Earlier days from which on they tell what comes."""
+LEAST_HOURS = 6
+"""Measured hours from which on a database of less than two days is foreseen, and how far ahead."""
+TELLING_DAYS = 6.5
+"""Measured days from which on a trend is believed for the whole horizon."""
+DOUBTED = timedelta(days=3)
+"""How long nothing more is grown after a growth that what is free never showed."""
+OTHER_STORAGE = 0.02
+"""Share of the size by which no more can be free than there is, whatever units are rounded."""
+EASED = 1.2
+"""Times the reserve that must be left before a shortage counts as over."""
+
+
+class SpaceBasis(StrEnum):
+    """What a forecast of free space rests on."""
+
+    EARLIER_DAYS = "earlier_days"
+    RECENT_HOURS = "recent_hours"
+    """Less than two days were seen: some hours ahead are foreseen, and a day is grown for."""
+    SURGE = "surge"
+    LEVEL = "level"
+    """Less than the reserve has been free for an hour, or for a quarter of one while it fills."""
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceForecast:
+    """Free space of a database now and ahead, in GiB of one copy of its storage."""
+
+    size_gib: int
+    free_gib: float
+    """Free now; growth that AWS accepted counts before it shows."""
+    reserve_gib: float
+    """What the owner wants to stay free of this size."""
+    lowest_gib: float
+    """Least expected within a day; below zero once it would be full."""
+    fill_gib_per_day: float
+    full_at: datetime | None
+    """When nothing would be free; None where that is not foreseen within the horizon."""
+    needed_gib: int
+    """Size with which the reserve stays free over the owner's horizon; the present one if enough."""
+    basis: SpaceBasis
+    short: bool
+    """Whether storage should grow now."""
+    explanation: str
+    young: bool = False
+    """Whether it is unclear only because it has just begun."""
+
+    @property
+    def unclear(self) -> bool:
+        """Whether too little is known to grow anything for good."""
+        return self.basis is SpaceBasis.UNCLEAR
+
+    @property
+    def low(self) -> bool:
+        """Whether so little is free that its owner should look, clear or not."""
+        return self.free_gib <= self.reserve_gib / 2
+
+    @property
+    def eased(self) -> bool:
+        """Whether a shortage that was told of is over, and not just by a little."""
+        plenty = self.lowest_gib >= EASED * self.reserve_gib
+        return not self.short and not self.unclear and plenty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ahead:
+    """What is used now and by how much it is expected to rise, in GiB."""
+
+    now_gib: float
+    day_rise: float
+    soon_rise: float
+    """As far ahead as it is grown for: a day, of a database seen for less than two a few hours."""
+    per_day: float
+    surge_per_hour: float
+    """0 where there is none."""
+    sudden: bool
+    """Whether it fills fast, but too shortly to believe it."""
+    hours_seen: int
+    days_seen: int
+
+
+def space_forecast(
+    observation: Observation, modifications: Sequence[KnownModification], limits: Limits
+) -> SpaceForecast | None:
+    """When the storage is full; None for a volume, whose free space nobody publishes, and where
+    nothing was ever published of it."""
+    configuration = observation.volume.configuration
+    recent, history = _free_series(observation)
+    if configuration.database is None or recent is None:
+        return None
+    at, made_at = observation.at, observation.volume.created_at
+    # Whatever had the name before, its metrics have the same name.
+    free = tuple(p for p in merged(history, recent) if p[0] >= made_at)
+    if not free:
+        return None
+    grown = growths([m for m in modifications if m.started_at >= made_at], free, at)
+    taken = _of_this(used(free, configuration.size_gib, grown), configuration.size_gib)
+    fresh = [p for p in taken if p[0] > at - FRESH]
+    lately = [p for p in taken if p[0] > at - timedelta(hours=1)]
+    if not fresh or len(lately) < LEAST_MINUTES:
+        return _unclear(configuration.size_gib, limits, taken[-1][1], "too little was measured")
+    lost = [g for g in grown if not g.shown and g.landed_at and g.started_at > at - DOUBTED]
+    if lost:
+        why = f"storage grew by {lost[-1].added_gib} GiB, which what is free does not show"
+        return _unclear(configuration.size_gib, limits, taken[-1][1], why)
+    ahead = _ahead(taken, lately, at, float(configuration.size_gib))
+    return _forecast(configuration.size_gib, limits, ahead, lately, at)
+
+
+def _of_this(taken: Sequence[Point], size_gib: int) -> Sequence[Point]:
+    """What was used since more was last free than there is: that was other storage of the name."""
+    least = -OTHER_STORAGE * size_gib
+    last = max((i for i, (_, gib) in enumerate(taken) if gib < least), default=-1)
+    return taken[last + 1 :] or taken[-1:]
+
+
+def _free_series(observation: Observation) -> tuple[Series | None, Series | None]:
+    history = observation.history
+    return observation.activity.free_gib, None if history is None else history.free_gib
+
+
+def _ahead(taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: float) -> _Ahead:
+    hours = by_hour(taken, at)
+    now_gib = median(gib for _, gib in lately[-5:])
+    days = rises(hours, LEAD_HOURS)
+    per_day = daily_slope(hours, at) or 0.0
+    if len(days) >= LEAST_DAYS:
+        day_rise = soon_rise = median_low(days)
+    else:
+        per_hour = _of_recent_hours(hours, at)
+        soon_rise, day_rise = per_hour * LEAST_HOURS, per_hour * LEAD_HOURS
+        per_day = max(per_day, day_rise)
+    surge, sudden = _surge(lately, hours, now_gib, size)
+    return _Ahead(
+        now_gib=now_gib, day_rise=max(0.0, day_rise), soon_rise=soon_rise, per_day=per_day, surge_per_hour=surge,
+        sudden=sudden, hours_seen=len(hours), days_seen=len(days),
+    )  # fmt: skip
+
+
+def _of_recent_hours(hours: Mapping[int, float], at: datetime) -> float:
+    """GiB per hour over the hours of the last day that were seen; 0 with too few of them."""
+    recent = [(at - timedelta(hours=h), hours[h]) for h in sorted(hours, reverse=True)]
+    per_hour = slope(recent[-LEAD_HOURS:])
+    return max(0.0, per_hour or 0.0) if len(recent) >= LEAST_HOURS else 0.0
+
+
+def _surge(
+    lately: Sequence[Point], hours: Mapping[int, float], now_gib: float, size: float
+) -> tuple[float, bool]:
+    """GiB per hour of a steady rise of the last hour that no earlier day explains, and whether
+    there may be one that is near full and too young to tell."""
+    latest = lately[-1][0]
+    hour = slope(thinned(lately, timedelta(minutes=5)))
+    half = slope([p for p in lately if p[0] > latest - timedelta(minutes=30)][::3])
+    if half is None or hour is None or half <= 0:
+        return 0.0, False
+    days = rises(hours, int(SURGE_LEAD_HOURS))
+    usual = USUAL * max(days, default=0.0), USUAL * max(paces(hours), default=0.0)
+    if len(days) >= LEAST_DAYS and half <= usual[1] and now_gib + usual[0] < size:
+        return 0.0, False
+    steady = max(0.0, min(half, hour))
+    if steady > 0 and now_gib + steady * SURGE_LEAD_HOURS >= size:
+        return steady, False
+    return steady, now_gib + half * SURGE_LEAD_HOURS >= size
+
+
+def _forecast(
+    size: int, limits: Limits, ahead: _Ahead, lately: Sequence[Point], at: datetime
+) -> SpaceForecast:
+    reserve = size * limits.free_space_percent / 100
+    surge = ahead.surge_per_hour * SURGE_HOURS
+    peak = ahead.now_gib + max(ahead.day_rise, surge)
+    basis = _basis(size, reserve, ahead, lately)
+    full_at = _full_at(size, ahead, at, limits.space_horizon_days)
+    short = basis is not None and basis is not SpaceBasis.UNCLEAR
+    more = max(0.0, ahead.per_day) * max(0.0, _days_ahead(ahead, limits) - 1)
+    share = 1 - limits.free_space_percent / 100
+    by_days = (ahead.now_gib + ahead.day_rise + more) / share
+    by_surge = min((ahead.now_gib + surge) / share, HOURS_TIMES * size)
+    if ahead.days_seen < LEAST_DAYS:
+        by_days = min(by_days, HOURS_TIMES * size)
+    needed = ceil(round(max(by_days, by_surge), 6)) if short else size
+    told = basis or (
+        SpaceBasis.EARLIER_DAYS if ahead.days_seen >= LEAST_DAYS else SpaceBasis.RECENT_HOURS
+    )
+    return SpaceForecast(
+        size_gib=size,
+        free_gib=round(size - ahead.now_gib, 3),
+        reserve_gib=round(reserve, 3),
+        lowest_gib=round(size - peak, 3),
+        fill_gib_per_day=round(max(ahead.per_day, ahead.surge_per_hour * 24), 3),
+        full_at=full_at,
+        needed_gib=max(size + 1 if short else size, needed),
+        basis=told,
+        short=short,
+        explanation=_explained(size, ahead, told, full_at, reserve, short=short),
+        young=basis is SpaceBasis.UNCLEAR,
+    )
+
+
+def _days_ahead(ahead: _Ahead, limits: Limits) -> float:
+    """For how many days it is grown: the owner's horizon, but no more than were seen of a few.
+
+    Of a database that was seen for less than two days one; never less than looks ahead themselves.
+    """
+    seen = ahead.hours_seen / 24
+    if ahead.days_seen < LEAST_DAYS:
+        return 1.0
+    return (
+        limits.space_horizon_days if seen >= TELLING_DAYS else min(limits.space_horizon_days, seen)
+    )
+
+
+def _basis(size: int, reserve: float, ahead: _Ahead, lately: Sequence[Point]) -> SpaceBasis | None:
+    """Why storage should grow now, UNCLEAR where it may have to, None where it need not."""
+    near = ahead.now_gib + ahead.surge_per_hour * SURGE_LEAD_HOURS >= size
+    if ahead.surge_per_hour > 0 and near:
+        return SpaceBasis.SURGE
+    if ahead.sudden:
+        return SpaceBasis.UNCLEAR
+    telling = lately[-LEAST_MINUTES:] if ahead.surge_per_hour > 0 else lately
+    if all(size - gib < reserve for _, gib in telling):
+        trend = slope(thinned(lately, timedelta(minutes=5)))
+        falling_back = trend is not None and trend < -0.001 * size
+        return SpaceBasis.UNCLEAR if falling_back else SpaceBasis.LEVEL
+    if ahead.soon_rise > 0 and size - ahead.now_gib - ahead.soon_rise < reserve:
+        few = ahead.days_seen < LEAST_DAYS
+        return SpaceBasis.RECENT_HOURS if few else SpaceBasis.EARLIER_DAYS
+    return None
+
+
+def _full_at(size: int, ahead: _Ahead, at: datetime, horizon_days: int) -> datetime | None:
+    """When it is full by what is believed of the coming hours and days, if within the horizon."""
+    left, found = size - ahead.now_gib, []
+    if left <= 0:
+        return at
+    if ahead.surge_per_hour * SURGE_HOURS >= left:
+        found.append(left / ahead.surge_per_hour)
+    if ahead.day_rise >= left:
+        found.append(LEAD_HOURS * left / ahead.day_rise)
+    elif ahead.per_day > 0:
+        found.append(LEAD_HOURS * (1 + (left - ahead.day_rise) / ahead.per_day))
+    hours = min(found, default=None)
+    if hours is None or hours > LEAD_HOURS * horizon_days:
+        return None
+    return at + timedelta(minutes=int(hours * 60))
+
+
+def _explained(
+    size: int, ahead: _Ahead, basis: SpaceBasis, full_at: datetime | None, reserve: float, *,
+    short: bool,
+) -> str:  # fmt: skip
+    free = f"{size - ahead.now_gib:.1f} of {size} GiB are free"
+    end = "" if full_at is None else f", full by {full_at:%Y-%m-%d %H:%M} UTC"
+    match basis:
+        case SpaceBasis.SURGE:
+            return f"{free}; {ahead.surge_per_hour:.1f} GiB an hour more for the last hour{end}"
+        case SpaceBasis.UNCLEAR:
+            return f"{free}; what became of it in the last hour is not clear yet"
+        case SpaceBasis.LEVEL:
+            return f"{free}, less than the reserve of {reserve:.1f}{end}"
+        case _:
+            rate = f"{ahead.day_rise:.1f} GiB more expected within a day"
+            below = ", which leaves less than the reserve of " if short else ", the reserve is "
+            return f"{free}; {rate}{below}{reserve:.1f}{end}"
+
+
+def _unclear(size: int, limits: Limits, gib: float, why: str) -> SpaceForecast:
+    reserve = size * limits.free_space_percent / 100
+    return SpaceForecast(
+        size_gib=size, free_gib=round(size - gib, 3), reserve_gib=round(reserve, 3),
+        lowest_gib=round(size - gib, 3), fill_gib_per_day=0.0, full_at=None, needed_gib=size,
+        basis=SpaceBasis.UNCLEAR, short=False,
+        explanation=f"free space is not known well enough: {why}",
+    )  # fmt: skip

@@ -1,0 +1,221 @@
+"""The instance's own EBS balance run forward: when it is gone, the instance is the limit.
+
+An instance size that bursts drives its maximum while its balance lasts, then its baseline.
+EBSIOBalance% and EBSByteBalance% come every five minutes. Source: EC2 User Guide, "EBS-optimized
+instances" (checked 2026-10): the maximum for at least 30 minutes a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import mean
+
+from headroom.domain.resources import InstanceActivity, InstanceLimits, Observation, Series
+from headroom.domain.workload.demand import BalanceForecast, Binding
+from headroom.domain.workload.pressure import EMPTY_PERCENT, Minute
+
+BURST_S = 30 * 60
+"""How long a full balance lasts at the instance's maximum, at least."""
+LOAD_MINUTES = 10
+SLOPE_POINTS = 4
+"""Published balances, five minutes apart, over which the slope is taken: a quarter of an hour."""
+STALE = timedelta(minutes=20)
+"""A balance older than this tells nothing of the present."""
+STEP = timedelta(minutes=5)
+HORIZON = timedelta(hours=6)
+PRESENT_LOAD_LASTS = timedelta(minutes=30)
+"""How long the present load is believed before the same hours of earlier days take over."""
+LEAST_DAYS = 3
+LEAST_NOTICE = timedelta(minutes=10)
+FORESEEN_NOTICE = timedelta(minutes=45)
+"""Notice given where earlier days say that the load goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """One of the two balances: what it is called, what fills it and what is driven."""
+
+    binding: Binding
+    balance: Series
+    load: Series
+    own: tuple[tuple[datetime, float], ...]
+    baseline: float | None
+    maximum: float | None
+
+
+def forecast_balance(
+    observation: Observation, seen: Sequence[Minute], earlier: Sequence[Minute]
+) -> BalanceForecast | None:
+    """The balance that runs out first under the present load; None where none does.
+
+    `seen` and `earlier` are the volume's own minutes: with earlier days, what the volume does in
+    the same hours takes over from the present load after half an hour.
+    """
+    activity = observation.instance_activity
+    if activity is None:
+        return None
+    limits = None if observation.instance is None else observation.instance.limits
+    found = [_forecast(observation.at, side, earlier) for side in _sides(activity, limits, seen)]
+    return min((f for f in found if f is not None), key=lambda f: f.empty_at, default=None)
+
+
+def imminent(found: BalanceForecast | None, now: datetime) -> bool:
+    """Whether the instance is about to be the limit.
+
+    What has gone on for some time is expected to go on as long again (Lindy's law), so a balance
+    counts as good as gone once no more time is left than it has been falling for; where earlier
+    days say so, three quarters of an hour before.
+    """
+    if found is None:
+        return False
+    notice = timedelta(minutes=found.draining_minutes)
+    if found.basis == "earlier_days":
+        notice = max(notice, FORESEEN_NOTICE)
+    return found.empty_at - now <= max(LEAST_NOTICE, notice)
+
+
+def forecast_text(found: BalanceForecast, now: datetime) -> str:
+    """The forecast in words."""
+    name = "EBSIOBalance%" if found.binding is Binding.INSTANCE_IOPS else "EBSByteBalance%"
+    left = max(0, round((found.empty_at - now).total_seconds() / 60))
+    if found.basis == "empty_now":
+        return f"the instance's own EBS balance is used up ({name} {found.balance_percent:.0f} %)"
+    return (
+        f"the instance's own EBS balance runs out in {left} min "
+        f"({name} {found.balance_percent:.0f} %, {found.basis.replace('_', ' ')})"
+    )
+
+
+def _sides(
+    activity: InstanceActivity, limits: InstanceLimits | None, seen: Sequence[Minute]
+) -> tuple[_Side, _Side]:
+    return (
+        _Side(
+            binding=Binding.INSTANCE_IOPS,
+            balance=activity.io_balance_percent,
+            load=activity.iops,
+            own=tuple((m.at, m.ssd_iops) for m in seen),
+            baseline=None if limits is None else float(limits.baseline_iops),
+            maximum=None if limits is None else float(limits.maximum_iops),
+        ),
+        _Side(
+            binding=Binding.INSTANCE_THROUGHPUT,
+            balance=activity.byte_balance_percent,
+            load=activity.mibps,
+            own=tuple((m.at, m.mibps) for m in seen),
+            baseline=None if limits is None else limits.baseline_mibps,
+            maximum=None if limits is None else limits.maximum_mibps,
+        ),
+    )
+
+
+def _forecast(now: datetime, side: _Side, earlier: Sequence[Minute]) -> BalanceForecast | None:
+    points = list(side.balance.points())
+    if not points or now - points[-1][0] > STALE:
+        return None
+    read_at, percent = points[-1]
+    read_at += timedelta(seconds=side.balance.period_s)
+    drain = _drain(points, side)
+    if drain is None or drain <= 0:
+        return None
+    falling = _falling_minutes(points)
+    if percent <= EMPTY_PERCENT:
+        return _found(side, percent, drain, falling, now, "empty_now")
+    percent_now = max(0.0, percent - drain * max(0.0, (now - read_at).total_seconds() / 60))
+    profile = _profile(now, side, earlier)
+    empty_at = _run_forward(now, percent_now, drain, profile)
+    if empty_at is None:
+        return None
+    basis = "earlier_days" if profile else "present_slope"
+    return _found(side, percent, drain, falling, empty_at, basis)
+
+
+def _found(
+    side: _Side, percent: float, drain: float, falling: float, empty_at: datetime, basis: str
+) -> BalanceForecast:
+    return BalanceForecast(
+        binding=side.binding, balance_percent=percent, drain_percent_per_min=round(drain, 4),
+        draining_minutes=falling, empty_at=empty_at, basis=basis,
+    )  # fmt: skip
+
+
+def _drain(points: Sequence[tuple[datetime, float]], side: _Side) -> float | None:
+    """Percent lost per minute; the documented bucket says whether, the balance how fast.
+
+    A balance of five minutes ago still falls when the load has just ended: then the load is right.
+    """
+    modelled = _modelled(_present(side), side)
+    if modelled is not None and modelled <= 0:
+        return modelled
+    window = points[-SLOPE_POINTS:]
+    falling = [(a, b) for a, b in pairwise(window) if b[1] < a[1]]
+    if falling and window[-1][1] < window[-2][1]:
+        lost = sum(a[1] - b[1] for a, b in falling)
+        return lost / sum((b[0] - a[0]).total_seconds() / 60 for a, b in falling)
+    return modelled
+
+
+def _present(side: _Side) -> float | None:
+    latest = list(side.load.points())[-LOAD_MINUTES:]
+    return mean(value for _, value in latest) if latest else None
+
+
+def _modelled(load: float | None, side: _Side) -> float | None:
+    """Percent lost per minute at `load` by the documented bucket; None where it is not known."""
+    if load is None or side.baseline is None or side.maximum is None:
+        return None
+    if side.maximum <= side.baseline:
+        return None
+    return 100 * 60 * (load - side.baseline) / (BURST_S * (side.maximum - side.baseline))
+
+
+def _falling_minutes(points: Sequence[tuple[datetime, float]]) -> float:
+    first = points[-1]
+    for before, after in reversed(list(pairwise(points))):
+        if before[1] <= after[1]:
+            break
+        first = before
+    return (points[-1][0] - first[0]).total_seconds() / 60
+
+
+def _profile(now: datetime, side: _Side, earlier: Sequence[Minute]) -> tuple[float, ...]:
+    """Percent lost per minute in each coming five minutes, as the same hours of earlier days say.
+
+    The volume's own load is that of earlier days, the other volumes' is the present one. Empty
+    without three such days, or where the instance's limits are not known.
+    """
+    present = _present(side)
+    own = [value for _, value in side.own[-LOAD_MINUTES:]]
+    if present is None or not own or _modelled(present, side) is None:
+        return ()
+    others = max(0.0, present - mean(own))
+    steps = int(HORIZON / STEP)
+    sums, counts, days = [0.0] * steps, [0] * steps, set()
+    for minute in earlier:
+        ahead = (minute.at - now) % timedelta(days=1)
+        place = int(ahead / STEP)
+        if place < steps:
+            iops = side.binding is Binding.INSTANCE_IOPS
+            sums[place] += minute.ssd_iops if iops else minute.mibps
+            counts[place] += 1
+            days.add((now - minute.at) // timedelta(days=1))
+    if len(days) < LEAST_DAYS:
+        return ()
+    loads = [others + (s / c if c else 0.0) for s, c in zip(sums, counts, strict=True)]
+    return tuple(_modelled(load, side) or 0.0 for load in loads)
+
+
+def _run_forward(
+    now: datetime, percent: float, drain: float, profile: tuple[float, ...]
+) -> datetime | None:
+    """First instant with nothing left within the horizon, by steps of five minutes."""
+    step_min = STEP.total_seconds() / 60
+    for i in range(int(HORIZON / STEP)):
+        rate = profile[i] if profile and STEP * i >= PRESENT_LOAD_LASTS else drain
+        if rate > 0 and percent - rate * step_min <= 0:
+            return now + STEP * i + timedelta(minutes=percent / rate)
+        percent = min(100.0, percent - rate * step_min)
+    return None

@@ -1,0 +1,219 @@
+"""Which minutes touched a limit of the volume: the smallest estimator, under all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headroom.domain.catalog import Direction, Served, alike, merged, served
+from headroom.domain.catalog.ebs import HDD_IO_BYTES, Capability, capability
+from headroom.domain.resources import Modification, VolumeActivity
+
+AT_LIMIT = 0.97
+"""Share of a limit that counts as touching it where AWS publishes no Exceeded check."""
+EMPTY_PERCENT = 1.0
+"""A bucket at or below this is taken for empty: the limit in force is the sustained one."""
+
+UNBROKEN = timedelta(minutes=5)
+"""Minutes that nobody measured for longer than this may have been anything."""
+
+RECENT_PERIOD_S = 60
+"""Period of the metrics of the last hours; longer ones reach days back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute:
+    """One measured minute: EBS operations/s, MiB/s, queue, and whether a volume limit bound."""
+
+    at: datetime
+    iops: float
+    """EBS operations/s as this volume counts them: per 256 KiB on SSD, per 1 MiB on HDD."""
+    mibps: float
+    queue: float | None
+    latency_ms: float | None
+    iops_pressed: bool
+    mibps_pressed: bool
+    iops_limit: float
+    """The limit in force; while a change lands, the lowest that what was served leaves open."""
+    mibps_limit: float
+    checked: bool
+    """Whether AWS published an Exceeded check for this minute."""
+    ops: float = 0.0
+    """Operations/s as CloudWatch counts them, before EBS splits or merges any."""
+    ssd_iops: float = 0.0
+    """EBS operations/s as an SSD volume would count them."""
+    iops_reached: bool = False
+    """Whether the check itself says that the IOPS limit was reached, whatever the average."""
+    mibps_reached: bool = False
+    bytes_known: bool = True
+    whole: bool = True
+    """Whether reads and writes were both published, each with its bytes."""
+
+    @property
+    def pressed(self) -> bool:
+        """Whether any limit of the volume bound."""
+        return self.iops_pressed or self.mibps_pressed
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a limit was used up for the whole minute, not in a burst of it."""
+        return self.pressed and (
+            self.iops >= AT_LIMIT * self.iops_limit or self.mibps >= AT_LIMIT * self.mibps_limit
+        )
+
+
+def minutes(
+    activity: VolumeActivity,
+    can: Capability,
+    change: Modification | None = None,
+    *,
+    places: Iterable[int] | None = None,
+) -> tuple[Minute, ...]:
+    """The minutes that were measured, oldest first; a minute without I/O metrics is left out.
+
+    `can` is what the volume does today. With its latest `change` the minutes before it are told
+    by the limits of then, and those while it lands by the lower of both. Only the periods at
+    `places` are told, all of them without.
+    """
+    every = range(len(activity.read_iops.values)) if places is None else places
+    rows = list(_rows(activity, can, change, every))
+    sizes = [row.served for row in rows if row.merged]
+    found = []
+    for row in rows:
+        alike_merged = row.sure and not row.iops_check and any(alike(row.served, s) for s in sizes)
+        found.append(_minute(activity, can, row, merged_io=row.merged or alike_merged))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    index: int
+    at: datetime
+    served: Served
+    low: tuple[float, float]
+    high: tuple[float, float]
+    sure: bool
+    """Whether the configuration of that time is known."""
+    iops_check: bool
+    merged: bool
+
+
+def _rows(
+    activity: VolumeActivity, can: Capability, change: Modification | None, places: Iterable[int]
+) -> Iterator[_Row]:
+    grid = activity.read_iops
+    for i in places:
+        taken = served(
+            Direction(ops=activity.read_iops.values[i], mibps=activity.read_mibps.values[i]),
+            Direction(ops=activity.write_iops.values[i], mibps=activity.write_mibps.values[i]),
+            can.io_bytes,
+        )
+        if taken is None:
+            continue
+        at = grid.start + timedelta(seconds=i * grid.period_s)
+        balance = activity.burst_balance_percent.values[i]
+        old, new = _in_force(at, can, change)
+        limits = [_limits(each, balance) for each in (old, new)]
+        high = (max(x[0] for x in limits), max(x[1] for x in limits))
+        # AWS forgets old changes: without one, only the last hours are known to be as now.
+        sure = grid.period_s <= RECENT_PERIOD_S if change is None else at >= change.started_at
+        check = (activity.iops_exceeded.values[i] or 0.0) >= 1
+        yield _Row(
+            index=i, at=at, served=taken, high=high, sure=sure, iops_check=check,
+            low=(min(x[0] for x in limits), min(x[1] for x in limits)),
+            merged=sure and not check and merged(taken, max(old.burst_iops, new.burst_iops)),
+        )  # fmt: skip
+
+
+def _in_force(
+    at: datetime, can: Capability, change: Modification | None
+) -> tuple[Capability, Capability]:
+    """What the volume could do at least and at most at `at`: between both while a change lands."""
+    if change is None or capability(change.target) != can:
+        return can, can
+    before = capability(change.origin)
+    if before.io_bytes != can.io_bytes:
+        return can, can
+    if at < change.started_at:
+        return before, before
+    landed = not change.in_flight and change.ended_at is not None and at >= change.ended_at
+    return (can, can) if landed else (before, can)
+
+
+def _limits(can: Capability, balance_percent: float | None) -> tuple[float, float]:
+    bucket = can.iops_credits or can.mib_credits
+    empty = bool(bucket) and balance_percent is not None and balance_percent <= EMPTY_PERCENT
+    if empty:
+        return can.sustained_iops, can.sustained_mibps
+    return can.burst_iops, can.burst_mibps
+
+
+def _minute(activity: VolumeActivity, can: Capability, row: _Row, *, merged_io: bool) -> Minute:
+    i, taken = row.index, row.served
+    iops = taken.least_ops if merged_io else taken.most_ops
+    if row.iops_check and row.sure:  # it was the limit they reached: merged beyond it
+        iops = min(iops, max(taken.least_ops, row.high[0]))
+    hdd = can.io_bytes == HDD_IO_BYTES
+    driven = iops if hdd else taken.mibps
+    checks = activity.iops_exceeded.values[i], activity.throughput_exceeded.values[i]
+    ssd = taken.ssd_least_ops if merged_io else taken.ssd_most_ops
+    return Minute(
+        at=row.at,
+        iops=iops,
+        mibps=taken.mibps,
+        queue=activity.queue_length.values[i],
+        latency_ms=activity.latency_ms.values[i],
+        iops_pressed=_pressed(checks[0], iops, row.low[0], row.high[0]),
+        mibps_pressed=_pressed(checks[1], driven, row.low[1], row.high[1]),
+        iops_limit=_told_by(iops, row.low[0], row.high[0]),
+        mibps_limit=_told_by(driven, row.low[1], row.high[1]),
+        checked=checks != (None, None),
+        ops=taken.ops,
+        ssd_iops=ssd if hdd else iops,
+        iops_reached=(checks[0] or 0.0) >= 1,
+        mibps_reached=(checks[1] or 0.0) >= 1,
+        bytes_known=taken.bytes_known,
+        whole=taken.whole,
+    )
+
+
+def _told_by(took: float, low: float, high: float) -> float:
+    """The limit in force while a change lands: at least what was served under it."""
+    return min(high, max(low, took))
+
+
+def _pressed(check: float | None, took: float, low: float, high: float) -> bool:
+    # The check looks inside the minute, an average does not: it wins wherever there is one.
+    if check is not None:
+        return check >= 1
+    return took >= AT_LIMIT * high or AT_LIMIT * low <= took <= low / AT_LIMIT
+
+
+def clear_run(seen: tuple[Minute, ...]) -> int:
+    """How many of the newest minutes in a row were not pressed; a longer hole ends the row."""
+    run = 0
+    later: datetime | None = None
+    for minute in reversed(seen):
+        if minute.pressed or (later is not None and later - minute.at > UNBROKEN):
+            break
+        run += 1
+        later = minute.at
+    return run
+
+
+def episode(seen: tuple[Minute, ...], *, gap_minutes: int = 4) -> tuple[Minute, ...]:
+    """The present run of pressure, oldest first; gaps of up to `gap_minutes` belong to it.
+
+    Empty when more than `gap_minutes` of the newest minutes are clear.
+    """
+    first = len(seen)
+    clear = 0
+    for i in range(len(seen) - 1, -1, -1):
+        if seen[i].pressed:
+            first, clear = i, 0
+        else:
+            clear += 1
+            if clear > gap_minutes:
+                break
+    return seen[first:]

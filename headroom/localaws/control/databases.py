@@ -1,0 +1,160 @@
+"""What others do to databases, by the control API: changes, space, reservations, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from headroom.localaws.rds import (
+    CLUSTER,
+    MESSAGES,
+    PARALLEL_QUERY,
+    DatabaseStore,
+    database_store,
+    put_database_event,
+)
+from headroom.localaws.state import AccountRegion, Cloud
+from headroom.proving.awsrules import (
+    DEFERRED_SETTINGS,
+    STORAGE_FIELDS,
+    DatabaseRules,
+    ModificationRefused,
+)
+from headroom.proving.inputs import BadInput
+
+Handler = Callable[[dict[str, Any]], Any]
+
+
+class DatabaseControl:
+    """Answers for databases; errors are BadInput, KeyError of what the request lacks, ValueError."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def routes(self) -> Mapping[tuple[str, str], Handler]:
+        """Requests by method and path."""
+        return {
+            ("POST", "database-history"): self._history,
+            ("POST", "pending"): self._pending,
+            ("POST", "autoscale"): self._autoscale,
+            ("POST", "free-space"): self._free_space,
+            ("POST", "database-event"): self._event,
+            ("POST", "reserved"): self._reserved,
+            ("POST", "cluster-parameter"): self._parameter,
+        }
+
+    def _history(self, body: dict[str, Any]) -> Any:
+        """Changes from before anybody looked; of an Aurora cluster its last to I/O-Optimized."""
+        book, name = self._book(body), str(body["database_id"])
+        if name in book.aurora_names():
+            at = _instant(body["switched_at"])
+            aurora = book.clusters[name].aurora
+            assert aurora is not None
+            aurora.record_past_switch(at)
+            return {"database_id": name, "switched_at": at.isoformat()}
+        starts = [_instant(at) for at in body["starts"]]
+        _storage_rules(book, name).lifecycle.remember(starts)
+        return {"database_id": name, "starts": [at.isoformat() for at in starts]}
+
+    def _pending(self, body: dict[str, Any]) -> Any:
+        """Somebody's change that waits for its window, or that they take back."""
+        book, name = self._book(body), str(body["database_id"])
+        storage_rules, now = _storage_rules(book, name), self._cloud.clock.now()
+        values = dict(body.get("values") or {})
+        unknown = sorted(set(values) - {*STORAGE_FIELDS, *DEFERRED_SETTINGS})
+        if unknown:
+            raise BadInput(f"{unknown[0]} is no setting that waits for a window here.")
+        storage = {key: value for key, value in values.items() if key in STORAGE_FIELDS}
+        others = {key: value for key, value in values.items() if key in DEFERRED_SETTINGS}
+        with book.lock:
+            storage_rules.withdraw(tuple(str(each) for each in body.get("withdraw") or ()))
+            if values:
+                _refused_as_input(
+                    lambda: storage_rules.modify(now, storage=storage, others=others, at_once=False)
+                )
+            return {"database_id": name, "pending": storage_rules.pending(now)}
+
+    def _autoscale(self, body: dict[str, Any]) -> Any:
+        """RDS's own autoscaling begins now, by default by a tenth and at least 10 GiB."""
+        book, name = self._book(body), str(body["database_id"])
+        storage_rules, now = _storage_rules(book, name), self._cloud.clock.now()
+        size = storage_rules.lifecycle.described(now).size_gib
+        to_gib = int(body.get("size_gib") or size + max(10, -(-size // 10)))
+        with book.lock:
+            _refused_as_input(lambda: storage_rules.scale(now, to_gib))
+        return {"database_id": name, "size_gib": to_gib}
+
+    def _free_space(self, body: dict[str, Any]) -> Any:
+        book, name = self._book(body), str(body["database_id"])
+        _storage_rules(book, name)
+        book.free_space(name, float(body["free_gib"]), float(body.get("gib_per_hour", 0.0)))
+        return {"database_id": name}
+
+    def _event(self, body: dict[str, Any]) -> Any:
+        """One event of RDS about a database, by its id."""
+        book, name = self._book(body), str(body["database_id"])
+        known = {*book.instances, *(CLUSTER + cluster for cluster in book.clusters)}
+        if name not in known:
+            raise BadInput(f"There is no database {name} in {book.account_region.region}.")
+        event_id = str(body["event_id"])
+        if event_id not in MESSAGES:
+            raise BadInput(f"{event_id} is not among the events that are told here.")
+        put_database_event(book, name, event_id)
+        return {"database_id": name, "event_id": event_id}
+
+    def _reserved(self, body: dict[str, Any]) -> Any:
+        """Reservations of the account: `{"class": ..., "count": ..., "product": ...}` each."""
+        book, now = self._book(body), self._cloud.clock.now()
+        book.reserved = [
+            {
+                "ReservedDBInstanceId": f"reserved-{number}",
+                "DBInstanceClass": str(one["class"]),
+                "DBInstanceCount": int(one.get("count", 1)),
+                "ProductDescription": str(one["product"]),
+                "State": "active",
+                "StartTime": now - timedelta(days=30),
+                "Duration": 31_536_000,
+                "MultiAZ": bool(one.get("multi_az", False)),
+                "OfferingType": "No Upfront",
+                "CurrencyCode": "USD",
+            }
+            for number, one in enumerate(body["instances"], start=1)
+        ]
+        return {"reserved": len(book.reserved)}
+
+    def _parameter(self, body: dict[str, Any]) -> Any:
+        """aurora_parallel_query of a cluster parameter group: ON or OFF."""
+        value = str(body["value"])
+        if value not in ("ON", "OFF"):
+            raise BadInput(f"value is {value!r}; it must be ON or OFF.")
+        self._book(body).parameters[str(body["group"]), PARALLEL_QUERY] = value
+        return {"group": body["group"], PARALLEL_QUERY: value}
+
+    def _book(self, body: Mapping[str, Any]) -> DatabaseStore:
+        there = AccountRegion(
+            str(body.get("account") or AccountRegion().account),
+            str(body.get("region") or AccountRegion().region),
+        )
+        return database_store(self._cloud, there)
+
+
+def _storage_rules(book: DatabaseStore, name: str) -> DatabaseRules:
+    try:
+        return book.storage_rules(name)
+    except KeyError:
+        raise BadInput(
+            f"There is no database {name} with storage of its own in {book.account_region.region}."
+        ) from None
+
+
+def _refused_as_input(change: Callable[[], object]) -> None:
+    try:
+        change()
+    except ModificationRefused as refused:
+        raise BadInput(str(refused)) from refused
+
+
+def _instant(text: object) -> datetime:
+    at = datetime.fromisoformat(str(text))
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

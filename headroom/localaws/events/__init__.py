@@ -1,0 +1,18 @@
+"""EventBridge: events of AWS services, rules and their targets, schedules.
+
+May import `state`.
+Offers: put_event and its shapes, send_to_target, fire due schedules, the backends of moto."""
+
+from headroom.localaws.events.api import EventsApi
+from headroom.localaws.events.bus import (
+    put_api_call,
+    put_event,
+    put_modify_volume_call,
+    put_volume_notification,
+    send_if_matching,
+    send_to_target,
+)
+from headroom.localaws.events.expressions import whole_minute
+from headroom.localaws.events.schedule_backends import LocalEvents, LocalScheduler
+from headroom.localaws.events.schedules import start_due_schedules
+from headroom.localaws.events.targets import Undeliverable, publish_to_topic

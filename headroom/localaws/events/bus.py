@@ -1,0 +1,256 @@
+"""Events of AWS's own services, and how EventBridge hands events to the targets of rules."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from headroom.localaws.events.targets import (
+    Undeliverable,
+    invoke_function,
+    publish_to_topic,
+    send_dead_letter,
+    send_message,
+    write_log,
+)
+from headroom.localaws.state import AccountRegion, Cloud
+
+_FEATURES = re.compile(r" m/\S+")
+"""botocore lists the features in use in an order of chance."""
+_PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
+
+
+def put_event(
+    cloud: Cloud,
+    account_region: AccountRegion,
+    *,
+    source: str,
+    detail_type: str,
+    resources: Sequence[str],
+    detail: Mapping[str, Any],
+    at: datetime | None = None,
+) -> None:
+    """Put one event of an AWS service on the default bus."""
+    event = {
+        "version": "0",
+        "id": cloud.ids.uuid("event"),
+        "detail-type": detail_type,
+        "source": source,
+        "account": account_region.account,
+        "time": (at or cloud.clock.now()).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": account_region.region,
+        "resources": list(resources),
+        "detail": dict(detail),
+    }
+    dispatch_event(cloud, account_region, event)
+
+
+def dispatch_event(
+    cloud: Cloud, account_region: AccountRegion, event: Mapping[str, Any], bus: str = "default"
+) -> None:
+    """Hand an event to every enabled rule of the bus that matches it."""
+    from moto.events.models import events_backends
+
+    backend = events_backends[account_region.account][account_region.region]
+    for rule in list(backend.event_buses[bus].rules.values()):
+        if rule.event_pattern.get_pattern() and rule.state.startswith("ENABLED"):
+            send_if_matching(cloud, account_region, rule, event)
+
+
+def send_if_matching(
+    cloud: Cloud, account_region: AccountRegion, rule: Any, event: Mapping[str, Any]
+) -> None:
+    """Deliver to the rule's targets if its pattern matches."""
+    if rule.event_pattern.matches_event(event):
+        for target in rule.targets:
+            deliver_event(cloud, account_region, target, event)
+
+
+def deliver_event(
+    cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], event: Mapping[str, Any]
+) -> None:
+    """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
+    body = target_input(target, event)
+    try:
+        send_to_target(cloud, account_region, str(target["Arn"]), body, target)
+    except Undeliverable as error:
+        dead = (target.get("DeadLetterConfig") or {}).get("Arn")
+        if dead:
+            send_dead_letter(account_region, dead, body, str(error))
+
+
+def send_to_target(
+    cloud: Cloud, account_region: AccountRegion, arn: str, body: str, target: Mapping[str, Any]
+) -> None:
+    """Send `body` to the target with this ARN; raises Undeliverable."""
+    service = arn.split(":")[2]
+    if service == "sqs":
+        group = (target.get("SqsParameters") or {}).get("MessageGroupId")
+        send_message(account_region, arn, body, group)
+    elif service == "sns":
+        publish_to_topic(account_region, arn, body, None)
+    elif service == "lambda":
+        invoke_function(cloud, arn, body)
+    elif service == "logs":
+        write_log(cloud, account_region, arn, body)
+    elif service == "events":
+        _forward(cloud, arn, body)
+    else:
+        raise Undeliverable(f"Targets of service {service} are not known to this endpoint: {arn}")
+
+
+def _forward(cloud: Cloud, arn: str, body: str) -> None:
+    region, account = arn.split(":")[3], arn.split(":")[4]
+    dispatch_event(cloud, AccountRegion(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
+
+
+def target_input(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+    """What the target receives: Input, InputPath, InputTransformer or the event itself."""
+    if target.get("Input") is not None:
+        return str(target["Input"])
+    if target.get("InputPath") is not None:
+        return json.dumps(json_path_value(event, target["InputPath"]))
+    transformer = target.get("InputTransformer")
+    if transformer:
+        return apply_input_transformer(transformer, event)
+    return json.dumps(event)
+
+
+def json_path_value(event: Any, path: str) -> Any:
+    """The value at a simple JSON path such as `$.detail.items[0]`; None when absent."""
+    found = event
+    for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path.removeprefix("$")):
+        try:
+            found = found[int(index)] if index else found[name]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return found
+
+
+def apply_input_transformer(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+    """A template with `<name>` replaced; inside quotes text is put in bare, elsewhere as JSON."""
+    template = str(transformer["InputTemplate"])
+    values = {
+        name: json_path_value(event, path)
+        for name, path in (transformer.get("InputPathsMap") or {}).items()
+    }
+    values |= {
+        "aws.events.event.json": dict(event),
+        "aws.events.event.ingestion-time": event.get("time"),
+    }
+    is_json = template.lstrip()[:1] in ("{", '"', "[")
+
+    def fill(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in values:
+            return match.group()
+        value = values[name]
+        quoted = template[: match.start()].count('"') % 2 == 1
+        if isinstance(value, str):
+            return json.dumps(value)[1:-1] if quoted or not is_json else json.dumps(value)
+        text = json.dumps(value)
+        return json.dumps(text)[1:-1] if quoted else text
+
+    return _PLACEHOLDER.sub(fill, template)
+
+
+def put_volume_notification(
+    cloud: Cloud,
+    account_region: AccountRegion,
+    volume_id: str,
+    *,
+    event: str,
+    result: str,
+    request_id: str,
+    at: datetime,
+) -> None:
+    """An `EBS Volume Notification`."""
+    put_event(
+        cloud, account_region, source="aws.ec2", detail_type="EBS Volume Notification", at=at,
+        resources=[f"arn:aws:ec2:{account_region.region}:{account_region.account}:volume/{volume_id}"],
+        detail={"result": result, "cause": "", "event": event, "request-id": request_id},
+    )  # fmt: skip
+
+
+def put_modify_volume_call(
+    cloud: Cloud,
+    account_region: AccountRegion,
+    volume_id: str,
+    wanted: Mapping[str, Any],
+    request_id: str,
+    *,
+    agent: str,
+    shape: Mapping[str, Any] | None,
+    error: tuple[str, str] | None,
+) -> None:
+    """ModifyVolume as CloudTrail tells it: nested, and the request in PascalCase."""
+    names = {
+        "volume_type": "VolumeType", "size_gib": "Size", "iops": "Iops",
+        "throughput_mibps": "Throughput",
+    }  # fmt: skip
+    request = {"VolumeId": volume_id}
+    request |= {names[key]: value for key, value in wanted.items() if value is not None}
+    response = None
+    if shape is not None:
+        told = {key[0].lower() + key[1:]: _plain(value) for key, value in shape.items()}
+        response = {"ModifyVolumeResponse": {"requestId": request_id, "volumeModification": told}}
+    put_api_call(
+        cloud, account_region, "ec2", "ModifyVolume", {"ModifyVolumeRequest": request}, request_id,
+        response=response, agent=agent,
+        error=None if error is None else (f"Client.{error[0]}", error[1]),
+    )  # fmt: skip
+
+
+def put_api_call(
+    cloud: Cloud,
+    account_region: AccountRegion,
+    service: str,
+    operation: str,
+    request: Any,
+    request_id: str,
+    *,
+    response: Any,
+    agent: str,
+    error: tuple[str, str] | None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """A call as CloudTrail reports it to EventBridge; `error` is a code and a message."""
+    now = cloud.clock.now()
+    detail: dict[str, Any] = {
+        "eventVersion": "1.11",
+        "userIdentity": {
+            "type": "IAMUser",
+            "accountId": account_region.account,
+            "userName": "local",
+        },
+        "eventTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "eventSource": f"{service}.amazonaws.com",
+        "eventName": operation,
+        "awsRegion": account_region.region,
+        "sourceIPAddress": "127.0.0.1",
+        "userAgent": _FEATURES.sub("", agent),
+        "requestParameters": request,
+        "responseElements": response,
+        "requestID": request_id,
+        "eventID": cloud.ids.uuid("trail"),
+        "readOnly": False,
+        "eventType": "AwsApiCall",
+        "managementEvent": True,
+        "recipientAccountId": account_region.account,
+        **(more or {}),
+    }
+    if error is not None:
+        detail |= {"errorCode": error[0], "errorMessage": error[1]}
+    put_event(
+        cloud, account_region, source=f"aws.{service}", detail_type="AWS API Call via CloudTrail",
+        resources=[], detail=detail, at=now,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    return value

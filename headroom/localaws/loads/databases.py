@@ -1,0 +1,151 @@
+"""Loads played on the storage of databases by the proving ground's physics, and what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from headroom.domain.resources import InstanceLimits
+from headroom.localaws.loads.metric_names import members_of
+from headroom.localaws.loads.requests import (
+    PHYSICS,
+    LoadedMinute,
+    LoadsByName,
+    Request,
+    check_request,
+    physics_of,
+    place_of,
+    put_datapoints,
+)
+from headroom.localaws.rds import database_store, put_database_event
+from headroom.localaws.state import AccountRegion
+from headroom.proving.inputs import BadInput
+from headroom.proving.metrics import database_datapoints
+from headroom.proving.physics import BOUNDLESS, Attachment, Filling, VolumePhysics, instance_limits
+
+FILLING = ("free_storage_gib", "fill_gib_per_hour")
+KNOWN = ("database_id", *PHYSICS, *FILLING)
+CREDITS_LOW_PERCENT = 10.0
+"""Balance below which RDS sends its event 0189; AWS does not say which it is."""
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A database with a load on it; `instance_class` is the one whose limits hold now."""
+
+    account_region: AccountRegion
+    name: str
+    physics: VolumePhysics
+    filling: Filling | None
+    instance_class: str
+    follows_class: bool
+    """False where the request gave an attachment of its own."""
+    free_gib: float | None = None
+    credits_low: bool = False
+
+
+class DatabaseLoads(LoadsByName[_Loaded]):
+    """Loads on DB instances and Multi-AZ DB clusters (`cluster:NAME`)."""
+
+    def attach(self, request: Request) -> None:
+        """Put a load on a database's storage, in place of any other; raises BadInput."""
+        check_request(request, known=KNOWN, needed=("database_id", "workload"))
+        account_region, name = place_of(request), str(request["database_id"])
+        book = database_store(self._cloud, account_region)
+        if name not in book.names():
+            raise BadInput(f"load: no database {name} in {account_region.region}")
+        own, held = request.get("attachment"), book.instance_class(name)
+        known = limits_of(held) is not BOUNDLESS
+        usual = {"instance_type": held.removeprefix("db.")} if known else None
+        self._loaded[(account_region, name)] = _Loaded(
+            account_region=account_region,
+            name=name,
+            physics=physics_of(self._cloud, request, usual if own is None else own),
+            filling=self._filling(account_region, name, request),
+            instance_class=held,
+            follows_class=own is None,
+        )
+
+    def run(self, start: datetime) -> list[LoadedMinute]:
+        """Play the minute that begins at `start` on the storage of every loaded database."""
+        played = []
+        for key, loaded in list(self._loaded.items()):
+            book = database_store(self._cloud, loaded.account_region)
+            if loaded.name not in book.names():
+                del self._loaded[key]
+                continue
+            self._follow_class(loaded, book.instance_class(loaded.name))
+            lifecycle = book.lifecycle(loaded.name)
+            facts = loaded.physics.minute(start, lifecycle)
+            configuration = lifecycle.described(start)
+            if loaded.filling is not None:
+                loaded.free_gib = loaded.filling.minute(lifecycle.usable_size_gib(start))
+            played.append(LoadedMinute(loaded.name, configuration, facts, kind="database"))
+        return played
+
+    def publish(self, played: Iterable[LoadedMinute], end: datetime) -> None:
+        """Put what CloudWatch would publish into the metrics, readable after the metric delay."""
+        by_name = {loaded.name: loaded for loaded in self._loaded.values()}
+        for minute in played:
+            loaded = by_name.get(minute.resource_id)
+            if loaded is None or minute.kind != "database":
+                continue
+            book = database_store(self._cloud, loaded.account_region)
+            if loaded.filling is not None and loaded.free_gib is not None:
+                book.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
+            self._tell_of_credits(loaded, minute.facts.burst_balance_percent)
+            attachment = loaded.physics.attachment
+            points = database_datapoints(
+                minute.facts,
+                members=members_of(self._cloud, loaded.account_region, loaded.name),
+                configuration=minute.configuration,
+                limits=BOUNDLESS if attachment is None else attachment.limits,
+                free_gib=loaded.free_gib,
+            )
+            for point in points:
+                put_datapoints(self._cloud, loaded.account_region, point, ends=end)
+
+    def _tell_of_credits(self, loaded: _Loaded, percent: float | None) -> None:
+        """An event of RDS when gp2's credits get low, one until they are not."""
+        low = percent is not None and percent < CREDITS_LOW_PERCENT
+        if low and not loaded.credits_low:
+            book = database_store(self._cloud, loaded.account_region)
+            put_database_event(book, loaded.name, "RDS-EVENT-0189")
+        loaded.credits_low = low
+
+    def _follow_class(self, loaded: _Loaded, held: str) -> None:
+        """A class that was changed brings its own limits, and full balances."""
+        if held != loaded.instance_class and loaded.follows_class:
+            loaded.physics.attach_to(Attachment(limits=limits_of(held)))
+        loaded.instance_class = held
+
+    def _filling(
+        self, account_region: AccountRegion, name: str, request: Request
+    ) -> Filling | None:
+        """What of the storage is used; None where the request does not say."""
+        if request.get("free_storage_gib") is None:
+            if request.get("fill_gib_per_hour") is not None:
+                raise BadInput("load: fill_gib_per_hour is given without free_storage_gib")
+            return None
+        lifecycle = database_store(self._cloud, account_region).lifecycle(name)
+        size = lifecycle.usable_size_gib(self._cloud.clock.now())
+        free, rate = (_number(request, key) for key in FILLING)
+        if not 0 <= free <= size:
+            raise BadInput(f"load: free_storage_gib is {free:g}; {name} has {size} GiB")
+        return Filling(used_gib=size - free, gib_per_hour=rate)
+
+
+def limits_of(instance_class: str) -> InstanceLimits:
+    """EBS limits of a class, those of its EC2 type; BOUNDLESS where they are not known."""
+    try:
+        return instance_limits(instance_class.removeprefix("db."))
+    except BadInput:
+        return BOUNDLESS
+
+
+def _number(request: Request, key: str) -> float:
+    try:
+        return float(request.get(key) or 0)
+    except (TypeError, ValueError):
+        raise BadInput(f"load: {key} is {request[key]!r}; it must be a number") from None

@@ -1,0 +1,74 @@
+"""Every load of the endpoint: on volumes, on storage of databases, on Aurora clusters."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from headroom.localaws.loads.aurora import AuroraLoads
+from headroom.localaws.loads.databases import DatabaseLoads
+from headroom.localaws.loads.requests import LoadedMinute, Request, as_json
+from headroom.localaws.loads.volumes import VolumeLoads
+from headroom.localaws.state import Cloud
+from headroom.proving.inputs import BadInput
+
+NAMES = ("volume_id", "database_id", "cluster_id")
+"""Keys by one of which a request names what its load is on."""
+
+
+class Loads:
+    """Everything that drives storage here."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._volumes = VolumeLoads(cloud)
+        self._databases = DatabaseLoads(cloud)
+        self._clusters = AuroraLoads(cloud)
+        self._by_key: Mapping[str, VolumeLoads | DatabaseLoads | AuroraLoads] = {
+            "volume_id": self._volumes,
+            "database_id": self._databases,
+            "cluster_id": self._clusters,
+        }
+        self._lock = threading.RLock()
+
+    @property
+    def names(self) -> list[str]:
+        """Volumes, databases and Aurora clusters with a load."""
+        return [name for kind in self._by_key.values() for name in kind.names]
+
+    def attach(self, request: Request) -> None:
+        """Put a load on what the request names, in place of any other; raises BadInput."""
+        key = _named(request)
+        with self._lock:
+            self._by_key[key].attach(request)
+
+    def detach(self, request: Request) -> bool:
+        """Take the load off what the request names; False when it had none. Raises BadInput."""
+        key = _named(request)
+        with self._lock:
+            return self._by_key[key].detach(str(request[key]))
+
+    def run(self, start: datetime) -> list[LoadedMinute]:
+        """Play the minute that begins at `start` on everything that has a load."""
+        with self._lock:
+            return self._volumes.run(start) + self._databases.run(start)
+
+    def publish(self, played: Sequence[LoadedMinute], end: datetime) -> None:
+        """Put what CloudWatch would publish by `end` into the metrics, readable after the delay."""
+        with self._lock:
+            self._volumes.publish(played, end)
+            self._databases.publish(played, end)
+            self._clusters.publish(end)
+
+
+def _named(request: Request) -> str:
+    """The one key by which the request names something; raises BadInput."""
+    given = [name for name in NAMES if name in request]
+    if len(given) == 1:
+        return given[0]
+    if given:
+        raise BadInput(f"load: {' and '.join(given)} are given; it is on one thing at a time")
+    raise BadInput(f"load: {NAMES[0]} is missing (or {' or '.join(NAMES[1:])})")
+
+
+__all__ = ["LoadedMinute", "Loads", "as_json"]

@@ -1,0 +1,134 @@
+"""What a request of the control API says about a load: where it is, what it hangs on, its physics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from headroom.domain.resources import Configuration
+from headroom.localaws.metrics import MetricKey, minutes
+from headroom.localaws.state import AccountRegion, Cloud
+from headroom.proving.inputs import BadInput
+from headroom.proving.metrics import Datapoint
+from headroom.proving.physics import MinuteFacts, VolumePhysics
+from headroom.proving.scenarios import parse_attachment, parse_workload
+from headroom.proving.workloads import minute_floor
+
+PHYSICS = (
+    "account", "region", "workload", "attachment", "burst_balance_percent", "base", "start",
+    "idle_outside",
+)  # fmt: skip
+"""Keys of a load that is played by the physics."""
+
+Request = Mapping[str, Any]
+_Loaded = TypeVar("_Loaded")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMinute:
+    """A minute of what has a load; `configuration` is what its service told at the start of it."""
+
+    resource_id: str
+    configuration: Configuration
+    facts: MinuteFacts
+    kind: Literal["volume", "database"] = "volume"
+
+
+class LoadsByName(Generic[_Loaded]):
+    """What has a load on it, by account and Region and by name."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._loaded: dict[tuple[AccountRegion, str], _Loaded] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Everything with a load."""
+        return [name for _, name in self._loaded]
+
+    def detach(self, name: str) -> bool:
+        """Take the load off; False when there was none."""
+        found = [key for key in self._loaded if key[1] == name]
+        for key in found:
+            del self._loaded[key]
+        return bool(found)
+
+
+def check_request(request: Request, *, known: Sequence[str], needed: Iterable[str]) -> None:
+    """Raise BadInput for a key nobody knows, or one that is missing."""
+    unknown = sorted(set(request) - set(known))
+    if unknown:
+        raise BadInput(f"load: unknown key {unknown[0]!r}; known are {', '.join(known)}")
+    for name in needed:
+        if name not in request:
+            raise BadInput(f"load: {name} is missing")
+
+
+def place_of(request: Request) -> AccountRegion:
+    """The account and Region of a request, the usual ones where it names none."""
+    return AccountRegion(
+        str(request.get("account") or AccountRegion().account),
+        str(request.get("region") or AccountRegion().region),
+    )
+
+
+def start_of(request: Request) -> datetime | None:
+    """When the load starts; None where the request does not say."""
+    start = request.get("start")
+    return datetime.fromisoformat(str(start)) if start else None
+
+
+def physics_of(cloud: Cloud, request: Request, attachment: object) -> VolumePhysics:
+    """The physics that play the request's workload; raises BadInput."""
+    attachment_settings = parse_attachment(attachment, source="load")
+    workload = parse_workload(
+        request["workload"], source="load", base=Path(str(request.get("base") or ".")),
+        start=start_of(request) or minute_floor(cloud.clock.now()),
+    )  # fmt: skip
+    return VolumePhysics(
+        workload,
+        burst_balance_percent=float(request.get("burst_balance_percent", 100)),
+        queue_limit=attachment_settings.queue_limit,
+        attachment=attachment_settings.attachment,
+        idle_outside=bool(request.get("idle_outside", True)),
+    )
+
+
+def put_datapoints(
+    cloud: Cloud, account_region: AccountRegion, point: Datapoint, *, ends: datetime
+) -> None:
+    """Publish a datapoint, readable once the metric delay has passed since its period ended."""
+    cloud.store(account_region).put(
+        load_key(point), point.timestamp, total=point.sum, samples=point.samples,
+        minimum=point.minimum, maximum=point.maximum,
+        visible_at=ends + minutes(cloud.options.metric_delay_minutes),
+    )  # fmt: skip
+
+
+def load_key(point: Datapoint) -> MetricKey:
+    """The metric that a datapoint belongs to."""
+    return MetricKey.of(point.namespace, point.name, point.dimensions)
+
+
+def as_json(minute: LoadedMinute) -> dict[str, Any]:
+    """A minute as plain values for plots: every fact but the latencies one by one."""
+    facts, configuration = minute.facts, minute.configuration
+    told: dict[str, Any] = {
+        f.name: getattr(facts, f.name) for f in fields(facts) if f.name != "latencies"
+    }
+    told |= {
+        "start": facts.start.isoformat(),
+        f"{minute.kind}_id": minute.resource_id,
+        "unknown": facts.unknown,
+        "starved": facts.starved,
+        "ebs_iops": facts.ebs_iops,
+        "latency_ms_avg": facts.latency_ms_avg,
+        "type": configuration.volume_type.value,
+        "size_gib": configuration.size_gib,
+        "iops": configuration.iops,
+        "throughput_mibps": configuration.throughput_mibps,
+    }
+    return told

@@ -1,0 +1,111 @@
+"""Loads played on volumes of the endpoint by the proving ground's physics, and what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from headroom.localaws.ebs import volume_store
+from headroom.localaws.loads.requests import (
+    PHYSICS,
+    LoadedMinute,
+    LoadsByName,
+    Request,
+    check_request,
+    load_key,
+    physics_of,
+    place_of,
+    put_datapoints,
+)
+from headroom.localaws.metrics import MetricKey
+from headroom.localaws.state import AccountRegion
+from headroom.proving.inputs import BadInput
+from headroom.proving.metrics import Datapoint, datapoints, instance_datapoints
+from headroom.proving.physics import VolumePhysics, instance_limits
+
+KNOWN = ("volume_id", *PHYSICS)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A volume with a load on it."""
+
+    account_region: AccountRegion
+    volume_id: str
+    physics: VolumePhysics
+
+
+class VolumeLoads(LoadsByName[_Loaded]):
+    """Loads on volumes, and their instances."""
+
+    def attach(self, request: Request) -> None:
+        """Put a load on a volume, in place of any other; raises BadInput."""
+        check_request(request, known=KNOWN, needed=("volume_id", "workload"))
+        account_region, volume_id = place_of(request), str(request["volume_id"])
+        if volume_id not in volume_store(self._cloud, account_region).volumes():
+            raise BadInput(f"load: no volume {volume_id} in {account_region.region}")
+        physics = physics_of(self._cloud, request, self._attachment(account_region, request))
+        self._loaded[(account_region, volume_id)] = _Loaded(account_region, volume_id, physics)
+
+    def run(self, start: datetime) -> list[LoadedMinute]:
+        """Play the minute that begins at `start` on every loaded volume."""
+        played = []
+        for key, loaded in list(self._loaded.items()):
+            book = volume_store(self._cloud, loaded.account_region)
+            if loaded.volume_id not in book.volumes():
+                del self._loaded[key]
+                continue
+            lifecycle = book.lifecycle(loaded.volume_id)
+            facts = loaded.physics.minute(start, lifecycle)
+            played.append(LoadedMinute(loaded.volume_id, lifecycle.described(start), facts))
+        return played
+
+    def publish(self, played: Iterable[LoadedMinute], end: datetime) -> None:
+        """Put what CloudWatch would publish into the metrics, readable after the metric delay."""
+        by_id = {loaded.volume_id: loaded for loaded in self._loaded.values()}
+        instances: dict[tuple[AccountRegion, MetricKey], Datapoint] = {}
+        for minute in played:
+            loaded = by_id.get(minute.resource_id)
+            if loaded is None or minute.kind != "volume":
+                continue
+            volume = volume_store(self._cloud, loaded.account_region).volumes()[minute.resource_id]
+            instance = volume.attachment.instance.id if volume.attachment else None
+            attachment = loaded.physics.attachment
+            points = datapoints(
+                minute.facts, volume_id=minute.resource_id, instance_id=instance,
+                configuration=minute.configuration,
+                nitro=attachment.limits.nitro if attachment else True,
+                multi_attach=bool(volume.multi_attach_enabled),
+            )  # fmt: skip
+            for point in points:
+                put_datapoints(self._cloud, loaded.account_region, point, ends=end)
+            if instance is not None and attachment is not None:
+                for point in instance_datapoints(
+                    minute.facts, instance_id=instance, limits=attachment.limits
+                ):
+                    key = (loaded.account_region, load_key(point))
+                    if key not in instances or instances[key].maximum < point.maximum:
+                        instances[key] = point
+        for (account_region, _), point in instances.items():
+            put_datapoints(self._cloud, account_region, point, ends=end)
+
+    def _attachment(self, account_region: AccountRegion, request: Request) -> object:
+        """The attachment asked for; else the type of the instance it hangs on, when it is known."""
+        if request.get("attachment") is not None:
+            return request["attachment"]
+        attachment_settings = (
+            volume_store(self._cloud, account_region)
+            .volumes()[str(request["volume_id"])]
+            .attachment
+        )
+        if attachment_settings is None:
+            return None
+        try:
+            return {
+                "instance_type": instance_limits(
+                    attachment_settings.instance.instance_type
+                ).instance_type
+            }
+        except BadInput:
+            return None

@@ -1,0 +1,98 @@
+"""What the parts of a running endpoint share; one per process, because moto's backends are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from headroom.localaws.metrics import MetricStore
+from headroom.localaws.state.clock import Clock
+from headroom.localaws.state.identifiers import Identifiers
+from headroom.proving.awsrules import Delays
+
+DEFAULT_ACCOUNT = "123456789012"
+DEFAULT_REGION = "us-east-1"
+_Part = TypeVar("_Part")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AccountRegion:
+    """An account and a Region."""
+
+    account: str = DEFAULT_ACCOUNT
+    region: str = DEFAULT_REGION
+
+
+@dataclass(slots=True, kw_only=True)
+class Options:
+    """What an endpoint is told when it starts."""
+
+    state_dir: Path
+    metric_delay_minutes: float = 2.0
+    """How long after its minute a published EBS datapoint becomes readable."""
+    delays: Delays | None = None
+    """How long volume modifications take; the proving ground's default when None."""
+    names_instant: bool = True
+    """Whether the refusal of a fifth modification names the instant of the next."""
+    cloudtrail: bool = True
+    """Whether a trail delivers ModifyVolume calls to EventBridge."""
+    seed: int | None = None
+    python: str | None = None
+    """Interpreter of the functions; this process's own when None."""
+
+
+class FunctionInvoker(Protocol):
+    """Whoever runs the endpoint's functions, for those that only send to them."""
+
+    def knows(self, arn: str) -> bool:
+        """Whether such a function is deployed."""
+
+    def invoke_later(self, arn: str, payload: bytes) -> None:
+        """Queue an asynchronous call."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Cloud:
+    """The clock, the identifiers and, for each account and Region, the state of each service."""
+
+    options: Options
+    clock: Clock
+    ids: Identifiers
+    url: str = ""
+    functions: FunctionInvoker | None = None
+    _parts: dict[type, dict[AccountRegion, Any]] = field(default_factory=dict)
+
+    def part(
+        self, kind: type[_Part], account_region: AccountRegion, make: Callable[[], _Part]
+    ) -> _Part:
+        """The one `kind` of a place, made when it is first asked for."""
+        parts: dict[AccountRegion, _Part] = self._parts.setdefault(kind, {})
+        present = parts.get(account_region)
+        if present is None:
+            present = parts[account_region] = make()
+        return present
+
+    def parts(self, kind: type[_Part]) -> list[tuple[AccountRegion, _Part]]:
+        """Every `kind` that has been made, with its place, in the order they were made."""
+        return list(self._parts.get(kind, {}).items())
+
+    def store(self, account_region: AccountRegion) -> MetricStore:
+        """The metrics of a place."""
+        return self.part(MetricStore, account_region, MetricStore)
+
+
+_current: list[Cloud] = []
+
+
+def install_cloud(cloud: Cloud) -> None:
+    """Make `cloud` the one of this process."""
+    _current[:] = [cloud]
+
+
+def current_cloud() -> Cloud:
+    """The one of this process; raises RuntimeError before a server was made."""
+    if not _current:
+        raise RuntimeError("No local AWS runs in this process.")
+    return _current[0]

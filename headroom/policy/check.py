@@ -1,0 +1,351 @@
+"""Whether a policy means anything: rules that never count, contradictions, what can never happen.
+
+A policy that reads well may still say nothing. What is certain to be a mistake is a problem and is
+not deployed; what is only probably one is a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+
+from headroom.domain.catalog.ebs import DURABILITY_PERCENT, LIMITS, MAX_MODIFICATIONS
+from headroom.domain.policy import (
+    FRIENDLY,
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    MODE_TAG,
+    PREFIX,
+    TARGET_TYPES,
+    EffectiveLimits,
+    Limits,
+    Mode,
+    Policy,
+    PolicyError,
+    Rule,
+    Selector,
+    TagsMay,
+    defaults_for,
+    limits_for,
+    never_opens,
+    overrides,
+    remarks_on_ceilings,
+    remarks_on_kinds,
+    written,
+    zone_of,
+)
+from headroom.domain.resources import (
+    EBS_TYPES,
+    Configuration,
+    Kind,
+    ResourceRef,
+    Volume,
+    VolumeType,
+)
+from headroom.policy.document import read_policy
+from headroom.policy.text import document_in, parse_policy
+
+LONG_FREEZE = timedelta(days=366)
+NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
+"""What a policy calls each field of Limits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A policy that was checked; `policy` is None when it cannot be read."""
+
+    policy: Policy | None
+    problems: tuple[str, ...]
+    """One sentence each; with any of them the policy is not deployed."""
+    remarks: tuple[str, ...]
+
+
+def check_file(path: str, *, now: datetime | None = None) -> Checked:
+    """Check the policy in a file, all that is wrong at once; `now` tells freezes that are over."""
+    try:
+        document = document_in(path)
+    except PolicyError as problem:
+        return Checked(policy=None, problems=(str(problem),), remarks=())
+    _, unread = read_policy(document, source=path)
+    if unread:
+        return Checked(policy=None, problems=tuple(map(str, unread)), remarks=())
+    policy = parse_policy(document, source=path)
+    found = check(policy)
+    over = () if now is None else tuple(_over(policy, now))
+    return replace(found, remarks=(*found.remarks, *over))
+
+
+def _over(policy: Policy, now: datetime) -> Iterator[str]:
+    """Freezes that do nothing any more, or for longer than anybody plans ahead."""
+    for freeze in policy.freezes:
+        until = f"{freeze.until:%Y-%m-%d %H:%M} UTC"
+        if freeze.until <= now:
+            yield f"The freeze until {until} is over; take it out."
+        elif freeze.until - freeze.begins > LONG_FREEZE:
+            yield f"The freeze until {until} lasts longer than a year; mode observe says that too."
+
+
+def check(policy: Policy) -> Checked:
+    """What a policy that could be read means, or does not."""
+    problems = (*_zones(policy), *_unmatchable(policy), *_ineffective_rules(policy), *_contradictions(policy),
+                *_impossible_selectors(policy))  # fmt: skip
+    return Checked(policy=policy, problems=problems, remarks=tuple(_remarks(policy)))
+
+
+def _zones(policy: Policy) -> Iterator[str]:
+    """Time zones that nobody knows."""
+    if policy.digest is not None and zone_of(policy.digest.zone) is None:
+        yield (
+            f"account.digest names the time zone {policy.digest.zone!r}, which the IANA time zone "
+            "database does not have; one is Europe/Berlin."
+        )
+
+
+def _unmatchable(policy: Policy) -> Iterator[str]:
+    """Rules that no volume there can be fits."""
+    for number, rule in enumerate(policy.rules, 1):
+        for key, value in rule.selector.tags:
+            if not key or len(key) > LONGEST_KEY:
+                yield (
+                    f"Rule {number} can never match: a tag key has 1 to {LONGEST_KEY} characters."
+                )
+            elif len(value) > LONGEST_VALUE:
+                yield (
+                    f"Rule {number} can never match: a tag value has at most {LONGEST_VALUE} "
+                    "characters."
+                )
+
+
+def covers(wide: Selector, narrow: Selector) -> bool:
+    """Whether every resource that `narrow` fits is one that `wide` fits."""
+
+    def within(outer: Sequence[object], inner: Sequence[object]) -> bool:
+        return not outer or (bool(inner) and set(inner) <= set(outer))
+
+    return (
+        wide.kind in (None, narrow.kind)
+        and within(wide.volume_types, narrow.volume_types)
+        and within(wide.accounts, narrow.accounts)
+        and within(wide.regions, narrow.regions)
+        and set(wide.tags) <= set(narrow.tags)
+    )
+
+
+def _overriders(policy: Policy, number: int) -> dict[str, int]:
+    """Fields of a rule that a later one sets again wherever it matches, and that rule."""
+    rule = policy.rules[number - 1]
+    found: dict[str, int] = {}
+    for later, other in enumerate(policy.rules[number:], number + 1):
+        if covers(other.selector, rule.selector) and overrides(other.selector, rule.selector):
+            found |= {name: later for name, _ in other.settings if name in dict(rule.settings)}
+    return found
+
+
+def _ineffective_rules(policy: Policy) -> Iterator[str]:
+    """Rules all of whose settings are set again by later ones."""
+    for number, rule in enumerate(policy.rules, 1):
+        again = _overriders(policy, number)
+        if rule.settings and set(again) == {name for name, _ in rule.settings}:
+            by = sorted(set(again.values()))
+            yield (
+                f"Rule {number} has no effect: wherever it matches, {_rules(by)} {'sets' if len(by) == 1 else 'set'} all of it again; put "
+                "the narrower rule last."
+            )
+
+
+def _contradictions(policy: Policy) -> Iterator[str]:
+    """Two statements about the very same resources of which only one can count."""
+    for number, rule in enumerate(policy.rules, 1):
+        again = _overriders(policy, number)
+        if set(again) == {name for name, _ in rule.settings}:
+            continue
+        for name, later in again.items():
+            other = policy.rules[later - 1]
+            if other.selector == rule.selector:
+                yield (
+                    f"Rules {number} and {later} match the same volumes and say "
+                    f"{_said(rule, name)} and {_said(other, name)}; keep one."
+                )
+    for where, settings in _everywhere(policy):
+        increase = settings.get("price_increase_usd")
+        if increase is not None and increase > policy.account_increase_usd:  # type: ignore[operator]
+            yield (
+                f"{where} allows one volume ${increase:,} a month more, but all volumes of the "
+                f"account together may have ${policy.account_increase_usd:,}."
+            )
+
+
+def _everywhere(policy: Policy) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Each place of the policy that sets something, in words, and what it sets."""
+    defaults = {name: getattr(policy.defaults, name) for name in NAMES}
+    yield "The defaults section", defaults
+    for number, rule in enumerate(policy.rules, 1):
+        yield f"Rule {number}", dict(rule.settings)
+
+
+def _impossible_selectors(policy: Policy) -> Iterator[str]:
+    """Limits under which no change at all would ever be allowed."""
+    told: set[str] = set()
+    for where, selector in _places(policy):
+        reasons: list[str] = []
+        for kind in selector.volume_types or EBS_TYPES:
+            effective = limits_for(policy, sample_resource(selector, kind))
+            tags_may = effective.limits.tags_may
+            if tags_may is TagsMay.WIDEN or not (effective.enrolled or tags_may is TagsMay.ENROL):
+                break  # a tag may still allow it, or it is not meant to act there
+            reason = why_never_matches(effective, kind)
+            if reason is None:
+                break
+            reasons.append(reason)
+        else:
+            reason = max(reasons, key=reasons.count)
+            if reason not in told:
+                told.add(reason)
+                yield f"{where} can never allow anything: {reason}."
+
+
+def _places(policy: Policy) -> Iterator[tuple[str, Selector]]:
+    if not policy.rules:
+        yield "The policy", Selector()
+    for number, rule in enumerate(policy.rules, 1):
+        yield f"Rule {number}", rule.selector
+
+
+def sample_resource(selector: Selector, kind: VolumeType) -> Volume:
+    """A volume of this type that the selector fits and that has no tag but those it names."""
+    account = selector.accounts[0] if selector.accounts else "000000000000"
+    region = selector.regions[0] if selector.regions else "nowhere"
+    return Volume(
+        ref=ResourceRef(
+            kind=selector.kind or Kind.EBS, account_id=account, region=region, resource_id="vol-0"
+        ),
+        configuration=Configuration(volume_type=kind, size_gib=100, iops=None, throughput_mibps=None),
+        availability_zone="", state="in-use", created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        instance_ids=(), multi_attach=False, managed_by=None, on_outpost=False, tags=selector.tags,
+    )  # fmt: skip
+
+
+def why_never_matches(effective: EffectiveLimits, origin: VolumeType) -> str | None:
+    """Why a volume of type `origin` could never be changed under its limits, None if it could."""
+    limits = effective.limits
+    if limits.slots_reserve >= MAX_MODIFICATIONS:
+        where = dict(effective.origins).get("slots_reserve", "defaults")
+        return (
+            f"slots_reserve {limits.slots_reserve} ({where}) leaves people all of AWS's "
+            f"{MAX_MODIFICATIONS} changes in 24 hours"
+        )
+    if never_opens(limits.change_windows):
+        where = dict(effective.origins).get("change_windows", "defaults")
+        listed = "; ".join(map(str, limits.change_windows))
+        return f"change_windows {listed} ({where}) are never open"
+    kept = {origin} & set(TARGET_TYPES) - {VolumeType.GP2}
+    reasons = [_why_not(limits, origin, target) for target in {*limits.types, *kept}]
+    if None in reasons:
+        return None
+    return "; ".join(sorted({reason for reason in reasons if reason is not None}))
+
+
+def _why_not(limits: Limits, origin: VolumeType, target: VolumeType) -> str | None:
+    """Why a volume may never be of type `target`, None if it may."""
+    iops, mibps = LIMITS[target].iops, LIMITS[target].throughput_mibps
+    if DURABILITY_PERCENT[target] < DURABILITY_PERCENT[origin]:
+        return f"{target} is less durable than {origin}"
+    if iops is not None and iops[0] > limits.max_iops:
+        return f"max_iops is {limits.max_iops:,} and {target} begins at {iops[0]:,} IOPS"
+    if mibps is not None and mibps[0] > limits.max_throughput_mibps:
+        return (
+            f"max_throughput_mibps is {limits.max_throughput_mibps:,} and {target} begins at "
+            f"{mibps[0]:,} MiB/s"
+        )
+    if target is origin is VolumeType.GP2 and not limits.growth:
+        return "gp2 can only grow, and growth is false"
+    return None
+
+
+def _remarks(policy: Policy) -> Iterator[str]:
+    """What is legal and probably not meant."""
+    for number, rule in enumerate(policy.rules, 1):
+        if rule.selector == Selector():
+            yield f"Rule {number} matches every resource; write it under defaults instead."
+        for name, value in rule.settings:
+            earlier = [r for r in policy.rules[: number - 1] if name in dict(r.settings)]
+            usual = defaults_for(rule.selector.kind or Kind.EBS, policy.defaults)
+            without = {getattr(usual, name), getattr(policy.defaults, name)}
+            if not earlier and without == {value}:
+                yield (
+                    f"Rule {number} sets {NAMES[name]} to what holds without it "
+                    f"({_shown(name, value)})."
+                )
+        yield from _of_tags(policy, number, rule)
+        yield from _idle(policy, number, rule)
+        yield from remarks_on_ceilings(number, rule, _usual(policy, rule))
+    yield from remarks_on_kinds(policy)
+
+
+def _of_tags(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
+    """Matching on a tag that decides by itself."""
+    for key, _ in rule.selector.tags:
+        plain = key.strip().lower()
+        mode = "mode" in dict(rule.settings)
+        tags_may = _usual(policy, rule).tags_may
+        if plain == MODE_TAG and mode and tags_may is not TagsMay.NARROW:
+            yield f"Rule {number} sets mode, but the tag it matches by ({key}) sets it again."
+        elif plain.startswith(PREFIX):
+            yield f"Rule {number} matches by {key}, a tag that is itself a setting."
+
+
+def _idle(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
+    """Settings that others make idle."""
+    said = dict(rule.settings)
+    limits = _usual(policy, rule)
+    if "max_size_gib" in said and not (limits.growth or limits.grow_space):
+        yield f"Rule {number} sets max_size_gib, which does not count while growth is false."
+    if said.get("grow_space") and rule.selector.kind is Kind.EBS:
+        yield f"Rule {number} sets grow_space, but of volumes nobody publishes what is free."
+    if "space_horizon_days" in said and not limits.grow_space:
+        idle = "which does not count while grow_space is false"
+        yield f"Rule {number} sets space_horizon_days, {idle}."
+    if said.get("full_copy") and not limits.growth:
+        yield f"Rule {number} sets full_copy, which does not count while growth is false."
+    if "approve_above_usd" in said and limits.mode is Mode.APPROVE:
+        idle = "which does not count while the mode is approve"
+        yield f"Rule {number} sets approve_above_usd_per_month, {idle}."
+    for name in ("give_back_after_days", "min_iops", "min_throughput_mibps"):
+        if name in said and not limits.give_back:
+            yield f"Rule {number} sets {name}, which does not count while give_back is false."
+
+
+def _usual(policy: Policy, rule: Rule) -> Limits:
+    """The limits of a volume that the rule fits and that has nothing else to it."""
+    kind = next(iter(rule.selector.volume_types), VolumeType.GP3)
+    return limits_for(policy, sample_resource(rule.selector, kind)).limits
+
+
+def _said(rule: Rule, field: str) -> str:
+    return f"{NAMES[field]} {_shown(field, dict(rule.settings)[field])}"
+
+
+def _shown(field: str, value: object) -> str:
+    plain = written(NAMES[field], value)
+    if isinstance(plain, bool):
+        return str(plain).lower()
+    if isinstance(plain, list):
+        return ", ".join(map(str, plain))
+    return f"{plain:,}" if isinstance(plain, int) else str(plain)
+
+
+def _rules(numbers: Sequence[int]) -> str:
+    each = [f"rule {number}" for number in numbers]
+    return each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
+
+
+def first_problem(policy: Policy, *, source: str) -> None:
+    """Raise PolicyError with the first problem of what the policy means; nothing if there is none."""
+    problems = check(policy).problems
+    if problems:
+        raise PolicyError(f"{source}: {problems[0]}")
+
+
+__all__ = ["Checked", "check", "check_file", "covers", "first_problem", "sample_resource"]

@@ -1,0 +1,181 @@
+"""What YAML or JSON made of a policy's text, read into a Policy: every problem found, none guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from headroom.domain.policy import (
+    ACCOUNT,
+    FRIENDLY,
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    PRESETS,
+    Limits,
+    Policy,
+    PolicyError,
+    Rule,
+    Selector,
+    refuse,
+    shown,
+)
+from headroom.domain.resources import EBS_TYPES, GOVERNED, Kind, VolumeType
+
+FORMAT = 1
+ACCOUNT_ID = r"[0-9]{12}"
+__all__ = ["LONGEST_KEY", "LONGEST_VALUE", "read_policy"]
+REGION = r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}"
+WORTH = "relief_value_usd_per_minute"
+
+
+def read_policy(document: object, *, source: str) -> tuple[Policy, tuple[PolicyError, ...]]:
+    """The policy that `document` describes, its version empty, and every problem with it.
+
+    `source` names it in messages. Where there is a problem, what stands there is not the owner's.
+    """
+    reading = _Reading(source)
+    return reading.policy(document), tuple(reading.problems)
+
+
+class _Reading:
+    """One pass over a document; what is wrong is collected and passed over."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.problems: list[PolicyError] = []
+
+    def policy(self, document: object) -> Policy:
+        if document is None:
+            self._tell("", "is empty; `{}` would mean all defaults")
+            return Policy(version="")
+        top = self._mapping(document, ("version", "defaults", "account", "rules"), "")
+        version = top.get("version", FORMAT)
+        if isinstance(version, bool) or version != FORMAT:
+            self._tell("version", f"is {shown(version)}; this release reads {FORMAT}")
+        settings = self._settings(top.get("defaults", {}), "defaults")
+        account = self._mapping(top.get("account", {}), tuple(ACCOUNT), "account")
+        policy = Policy(version="", defaults=replace(Limits(), **dict(settings)))  # type: ignore[arg-type]
+        for name, said in account.items():
+            setting = ACCOUNT[name]
+            try:
+                value = setting.read(said, self.source, f"account.{name}")
+                policy = replace(policy, **{setting.name: value})  # type: ignore[arg-type]
+            except PolicyError as problem:
+                self.problems.append(problem)
+        rules = top.get("rules", [])
+        if not isinstance(rules, Sequence) or isinstance(rules, str):
+            self._tell("rules", f"is {shown(rules)}; it must be a list of rules")
+            return policy
+        read = [self._rule(rule, f"rules[{i}]") for i, rule in enumerate(rules, 1)]
+        return replace(policy, rules=tuple(read))
+
+    def _tell(self, path: str, problem: str) -> None:
+        self.problems.append(refuse(self.source, path, problem))
+
+    def _mapping(self, value: object, known: Sequence[str], path: str) -> Mapping[str, object]:
+        """The known members of a mapping; none of what is no mapping."""
+        if not isinstance(value, Mapping):
+            self._tell(path, f"is {shown(value)}; it must be a mapping of {_and(known)}")
+            return {}
+        for key in value:
+            if key not in known:
+                close = get_close_matches(str(key), known, n=1)
+                hint = f"did you mean {close[0]}" if close else f"known are {', '.join(known)}"
+                self._tell(path, f"has the unknown key {shown(key)}; {hint}")
+        return {key: said for key, said in value.items() if key in known}
+
+    def _settings(self, value: object, path: str) -> tuple[tuple[str, object], ...]:
+        """Fields of Limits and their values, sorted by field."""
+        given = self._mapping(value, (*FRIENDLY, "preset"), path)
+        if "preset" in given and WORTH in given:
+            self._tell(path, f"has both preset and {WORTH}; one says it all")
+        found: dict[str, object] = {}
+        for name, said in given.items():
+            if name == "preset":
+                if isinstance(said, str) and said in PRESETS:
+                    found[WORTH] = PRESETS[said]
+                else:
+                    self._tell(
+                        f"{path}.preset", f"is {shown(said)}; known are {', '.join(PRESETS)}"
+                    )
+                continue
+            setting = FRIENDLY[name]
+            try:
+                found[setting.name] = setting.read(said, self.source, f"{path}.{name}")
+            except PolicyError as problem:
+                self.problems.append(problem)
+        return tuple(sorted(found.items()))
+
+    def _rule(self, value: object, path: str) -> Rule:
+        before = len(self.problems)
+        given = self._mapping(value, ("match", "set"), path)
+        if not isinstance(value, Mapping):
+            return Rule(selector=Selector(), settings=())
+        if "match" not in given:
+            self._tell(path, "has no match; `match: {}` would mean every resource")
+        if not given.get("set") and len(self.problems) == before:
+            self._tell(path, "sets nothing; give it a `set` with at least one setting")
+        return Rule(
+            selector=self._selector(given.get("match", {}), f"{path}.match"),
+            settings=self._settings(given["set"], f"{path}.set") if given.get("set") else (),
+        )
+
+    def _selector(self, value: object, path: str) -> Selector:
+        given = self._mapping(value, ("kind", "type", "tags", "account", "region"), path)
+        kind = given.get("kind")
+        if "kind" in given and kind not in list(GOVERNED):
+            self._tell(f"{path}.kind", f"is {shown(kind)}; known are {', '.join(GOVERNED)}")
+            kind = None
+        types = self._list(given, "type", path, every="every type")
+        for one in types:
+            if one not in list(EBS_TYPES):
+                self._tell(f"{path}.type", f"names {shown(one)}; known are {', '.join(EBS_TYPES)}")
+        return Selector(
+            kind=Kind(kind) if isinstance(kind, str) else None,
+            volume_types=tuple(
+                dict.fromkeys(VolumeType(str(t)) for t in types if t in list(EBS_TYPES))
+            ),
+            tags=self._tags(given.get("tags", {}), f"{path}.tags", "tags" in given),
+            accounts=self._names(given, "account", path, ACCOUNT_ID, "an account's 12 digits"),
+            regions=self._names(given, "region", path, REGION, "a Region such as us-east-1"),
+        )
+
+    def _list(
+        self, given: Mapping[str, object], name: str, path: str, *, every: str
+    ) -> Sequence[object]:
+        """One value or a list of them; empty when there is none."""
+        value = given.get(name, [])
+        listed = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        if name in given and not listed:
+            self._tell(f"{path}.{name}", f"is an empty list; leave it out to match {every}")
+        return listed
+
+    def _names(
+        self, given: Mapping[str, object], name: str, path: str, pattern: str, meaning: str
+    ) -> tuple[str, ...]:
+        found: list[str] = []
+        for one in self._list(given, name, path, every=f"every {name}"):
+            if isinstance(one, str) and re.fullmatch(pattern, one):
+                found.append(one)
+            else:
+                quotes = "" if isinstance(one, str) else ", written in quotes"
+                self._tell(f"{path}.{name}", f"names {shown(one)}; it must be {meaning}{quotes}")
+        return tuple(dict.fromkeys(found))
+
+    def _tags(self, tags: object, path: str, given: bool) -> tuple[tuple[str, str], ...]:
+        if not isinstance(tags, Mapping) or (given and not tags):
+            self._tell(path, f"is {shown(tags)}; it must map tag keys to values")
+            return ()
+        for key, value in tags.items():
+            for part in (key, value):
+                if not isinstance(part, str):
+                    self._tell(path, f"has {shown(part)}; write it in quotes")
+        return tuple(
+            sorted((k, v) for k, v in tags.items() if isinstance(k, str) and isinstance(v, str))
+        )
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

@@ -1,0 +1,115 @@
+"""The JSON Schema of a policy, made from the same table that reads one, so that editors know it."""
+
+from __future__ import annotations
+
+import json
+
+from headroom.domain.policy import (
+    ACCOUNT,
+    FRIENDLY,
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    PRESETS,
+    Limits,
+    Policy,
+    written,
+)
+from headroom.domain.resources import EBS_TYPES, GOVERNED
+from headroom.policy.document import ACCOUNT_ID, FORMAT, REGION, WORTH
+
+Schema = dict[str, object]
+
+
+def schema() -> Schema:
+    """The schema, in the draft that editors of YAML understand (draft-07).
+
+    Whatever a policy is read from fits it. What it cannot say is left to `headroom policy check`:
+    cents, the longest cooldown, a key given twice, and whether the rules make sense.
+    """
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Headroom's policy",
+        "description": "What Headroom may do, to which volumes, and for how much: docs/policy.md.",
+        **_mapping(
+            {
+                "version": {"const": FORMAT, "description": "The format of this file."},
+                "defaults": {
+                    "$ref": "#/definitions/settings",
+                    "description": "What holds for every volume that no rule and no tag speaks of.",
+                },
+                "account": _mapping(
+                    {
+                        name: {
+                            **setting.schema,
+                            "default": setting.write(getattr(Policy(version=""), setting.name)),
+                            "description": setting.meaning,
+                        }
+                        for name, setting in ACCOUNT.items()
+                    }
+                ),
+                "rules": {
+                    "type": "array",
+                    "items": {"$ref": "#/definitions/rule"},
+                    "description": "A later rule goes before an earlier one.",
+                },
+            }
+        ),
+        "definitions": {"settings": _settings(), "rule": _rule()},
+    }
+
+
+def schema_text() -> str:
+    """The schema as the file policy.schema.json has it."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _settings() -> Schema:
+    settings: Schema = {}
+    for name, setting in FRIENDLY.items():
+        usual = written(name, getattr(Limits(), setting.name))
+        settings[name] = {**setting.schema, "default": usual, "description": setting.meaning}
+    settings["preset"] = {
+        "enum": list(PRESETS),
+        "description": "What a starved minute is worth: "
+        + ", ".join(f"{name} ${worth:.2f}" for name, worth in PRESETS.items())
+        + ".",
+    }
+    return {**_mapping(settings), "not": {"required": ["preset", WORTH]}}
+
+
+def _rule() -> Schema:
+    match = _mapping(
+        {
+            "kind": {"enum": list(GOVERNED), "description": "The kind of storage."},
+            "type": _one_or_more({"enum": list(EBS_TYPES)}, "The volume's present type."),
+            "tags": {
+                "type": "object",
+                "minProperties": 1,
+                "propertyNames": {"maxLength": LONGEST_KEY},
+                "additionalProperties": {"type": "string", "maxLength": LONGEST_VALUE},
+                "description": "Tags the volume must carry, all with exactly these values.",
+            },
+            "account": _one_or_more(_text(ACCOUNT_ID), "Account ids, in quotes."),
+            "region": _one_or_more(_text(REGION), "Regions."),
+        }
+    )
+    settings = {"allOf": [{"$ref": "#/definitions/settings"}, {"minProperties": 1}]}
+    return {
+        **_mapping({"match": {**match, "description": "All of it must fit."}, "set": settings}),
+        "required": ["match", "set"],
+    }
+
+
+def _mapping(properties: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _text(pattern: str) -> Schema:
+    return {"type": "string", "pattern": f"^{pattern}$"}
+
+
+def _one_or_more(one: Schema, meaning: str) -> Schema:
+    return {
+        "anyOf": [one, {"type": "array", "items": one, "minItems": 1}],
+        "description": meaning,
+    }

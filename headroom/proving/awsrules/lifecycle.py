@@ -1,0 +1,253 @@
+"""AWS's modification rules for one EBS volume, by the clock that the caller passes in.
+
+Source: EC2 API reference, ModifyVolume and DescribeVolumesModifications; EBS User Guide,
+"Request modifications to your volumes", "Requirements for Elastic Volumes" (checked 2026-10).
+The wording of refusals follows messages that users quote; AWS documents only the codes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
+from headroom.domain.catalog.rds import full_copy
+from headroom.domain.resources import Configuration, Modification, ModificationState
+from headroom.proving.awsrules import database_request as rds_targets
+from headroom.proving.awsrules.volume_request import ModificationRefused, target_of
+
+MODIFICATION_WINDOW = timedelta(hours=24)
+"""AWS counts the modifications of a volume over this rolling window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """How long after its start a modification leaves `modifying`, takes effect and completes."""
+
+    modifying: timedelta = timedelta(minutes=1)
+    effect: timedelta = timedelta(minutes=10)
+    completed: timedelta = timedelta(hours=2)
+
+    def __post_init__(self) -> None:
+        for name in ("modifying", "effect"):
+            delay = getattr(self, name)
+            if not timedelta(0) <= delay <= self.completed:
+                raise ValueError(f"Delays.{name} is {delay}; it must be 0 to {self.completed}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    start: datetime
+    origin: Configuration
+    target: Configuration
+    delays: Delays
+
+
+class VolumeLifecycle:
+    """One volume through all its modifications; every answer depends only on the instant asked.
+
+    `history` are starts of modifications from before this lifecycle: they count as slots and
+    the latest of them is what `modification` tells; they changed nothing that is still visible.
+    `copying` is how long a database's full copy takes, `delays` when None.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        created_at: datetime,
+        delays: Delays | None = None,
+        copying: Delays | None = None,
+        volume_id: str = "vol-0123456789abcdef0",
+        multi_attach: bool = False,
+        root: bool = False,
+        on_outpost: bool = False,
+        names_instant: bool = True,
+        history: Sequence[datetime] = (),
+    ) -> None:
+        self.created_at = _aware(created_at)
+        self.delays = delays or Delays()
+        self._copying = copying or self.delays
+        self.volume_id = volume_id
+        self.multi_attach = multi_attach
+        self.root = root
+        self.on_outpost = on_outpost
+        self.names_instant = names_instant
+        self._first = configuration
+        self._changes = self._past(configuration, history)
+        self._starts = [change.start for change in self._changes]
+
+    @property
+    def starts(self) -> tuple[datetime, ...]:
+        """Starts of all modifications, those of `history` included, oldest first."""
+        return tuple(self._starts)
+
+    def modify(
+        self,
+        now: datetime,
+        *,
+        volume_type: str | None = None,
+        size_gib: int | None = None,
+        iops: int | None = None,
+        throughput_mibps: int | None = None,
+    ) -> Modification:
+        """Start one modification with all its parts, or raise ModificationRefused.
+
+        A call that names what the volume already has is a modification too and uses a slot.
+        Nothing is changed by a refused call.
+        """
+        _aware(now)
+        if self._starts and now < self._starts[-1]:
+            raise ValueError(f"{now} is before the latest modification ({self._starts[-1]}).")
+        origin = self.described(now)
+        if origin.database is not None:
+            target = rds_targets.target_of(
+                origin,
+                volume_type=volume_type,
+                size_gib=size_gib,
+                iops=iops,
+                throughput_mibps=throughput_mibps,
+            )
+        else:
+            target = target_of(
+                origin,
+                volume_type=volume_type,
+                size_gib=size_gib,
+                iops=iops,
+                throughput_mibps=throughput_mibps,
+                multi_attach=self.multi_attach,
+                root=self.root,
+                on_outpost=self.on_outpost,
+            )
+        self._refuse_while_in_flight(now)
+        self._refuse_without_slot(now)
+        delays = self._copying if full_copy(origin, target) else self.delays
+        self._changes.append(_Change(start=now, origin=origin, target=target, delays=delays))
+        self._starts.append(now)
+        return self._told(self._changes[-1], now)
+
+    def remember(self, starts: Sequence[datetime]) -> None:
+        """Give storage that was never modified here modifications from before; ValueError."""
+        if self._changes:
+            raise ValueError("It has modifications already.")
+        self._changes = self._past(self._first, starts)
+        self._starts = [change.start for change in self._changes]
+
+    def modification(self, now: datetime) -> Modification | None:
+        """The latest modification that had started at `now`; None when there was none."""
+        change = self._latest(now)
+        return None if change is None else self._told(change, now)
+
+    def next_modification_at(self, now: datetime) -> datetime:
+        """The first instant at or after `now` when fewer than four starts are in the window."""
+        known = self._starts[: bisect_right(self._starts, now)]
+        if len(known) < MAX_MODIFICATIONS:
+            return now
+        return max(now, known[-MAX_MODIFICATIONS] + MODIFICATION_WINDOW)
+
+    def described(self, now: datetime) -> Configuration:
+        """What DescribeVolumes reports: the origin while a modification is `modifying`.
+
+        AWS does not say from when on it reports the target, and programs that read back at once
+        were told the origin (github.com/hashicorp/terraform-provider-aws, issue 29213).
+        """
+        change = self._latest(now)
+        if change is None:
+            return self._first
+        there = now >= change.start + change.delays.modifying
+        return change.target if there else change.origin
+
+    def billed(self, now: datetime) -> Configuration:
+        """What is paid for: the target from the start of a modification."""
+        change = self._latest(now)
+        return self._first if change is None else change.target
+
+    def effective(self, now: datetime) -> Configuration:
+        """The configuration whose performance is in force: the source until `delays.effect`.
+
+        AWS promises anything between source and target meanwhile; this is the least of it for
+        a raise. The size that can be used is another matter: see `usable_size_gib`.
+        """
+        change = self._latest(now)
+        if change is None:
+            return self._first
+        return change.target if now >= change.start + change.delays.effect else change.origin
+
+    def usable_size_gib(self, now: datetime) -> int:
+        """Size the instance sees: the target's once the modification is `optimizing`."""
+        change = self._latest(now)
+        if change is None:
+            return self._first.size_gib
+        there = now >= change.start + change.delays.modifying
+        return (change.target if there else change.origin).size_gib
+
+    def next_change(self, after: datetime) -> datetime | None:
+        """The next instant where state or performance changes by the clock; None if there is none."""
+        change = self._latest(after)
+        if change is None:
+            return None
+        delays = change.delays
+        ends = (delays.modifying, delays.effect, delays.completed)
+        return min((t for d in ends if (t := change.start + d) > after), default=None)
+
+    def _past(self, configuration: Configuration, starts: Sequence[datetime]) -> list[_Change]:
+        return [
+            _Change(
+                start=_aware(start), origin=configuration, target=configuration, delays=self.delays
+            )
+            for start in sorted(starts)
+        ]
+
+    def _latest(self, now: datetime) -> _Change | None:
+        index = bisect_right(self._starts, now)
+        return self._changes[index - 1] if index else None
+
+    def _told(self, change: _Change, now: datetime) -> Modification:
+        age, delays = now - change.start, change.delays
+        state, progress, ended = ModificationState.COMPLETED, 100, change.start + delays.completed
+        if age < delays.modifying:
+            state, progress = ModificationState.MODIFYING, 0
+        elif age < delays.completed:
+            done = (age - delays.modifying) / (delays.completed - delays.modifying)
+            state, progress = ModificationState.OPTIMIZING, int(99 * done)
+        return Modification(
+            state=state,
+            started_at=change.start,
+            ended_at=ended if state is ModificationState.COMPLETED else None,
+            origin=change.origin,
+            target=change.target,
+            progress_percent=progress,
+        )
+
+    def _refuse_while_in_flight(self, now: datetime) -> None:
+        latest = self.modification(now)
+        if latest is not None and latest.in_flight and self._first.database is not None:
+            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.OPTIMIZING)
+        if latest is not None and latest.in_flight:
+            raise ModificationRefused(
+                "IncorrectModificationState",
+                f"Volume {self.volume_id} cannot be modified in modification state "
+                f"{latest.state.value.upper()}.",
+            )
+
+    def _refuse_without_slot(self, now: datetime) -> None:
+        free_at = self.next_modification_at(now)
+        if free_at <= now:
+            return
+        if self._first.database is not None:
+            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.FOUR_USED)
+        message = "You've reached the maximum modification rate per volume limit."
+        if self.names_instant:
+            instant = free_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+            message += f" You can perform your next modification of this volume at {instant}Z."
+        else:
+            message += f" A volume can be modified {MAX_MODIFICATIONS} times in 24 hours."
+        raise ModificationRefused("VolumeModificationRateExceeded", message)
+
+
+def _aware(instant: datetime) -> datetime:
+    if instant.tzinfo is None:
+        raise ValueError(f"{instant} has no time zone; pass an aware instant.")
+    return instant

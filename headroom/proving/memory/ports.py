@@ -1,0 +1,78 @@
+"""Ports in memory beside the ledger: a fixed policy, fixed prices, open calendars, kept messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from headroom.domain.catalog import PriceTable
+from headroom.domain.decision import Decision
+from headroom.domain.policy import Policy
+from headroom.domain.state import CalendarState, Step
+from headroom.ports import Metrics, Ports, Storage
+from headroom.proving.memory.ledger import InMemoryLedger
+
+
+class StorageAndMetrics(Storage, Metrics, Protocol):
+    """A simulated account: what EC2 and CloudWatch say of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedPolicy:
+    """A policy that never changes."""
+
+    policy: Policy
+
+    def current(self) -> Policy:
+        """The policy in force."""
+        return self.policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedPrices:
+    """Prices that never change."""
+
+    prices: PriceTable
+
+    def table(self, region: str) -> PriceTable:
+        """Unit prices of the scenario's Region."""
+        return self.prices
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedMessages:
+    """A notifier that keeps the messages instead of sending them."""
+
+    messages: list[str] = field(default_factory=list)
+
+    def tell(self, decision: Decision, step: Step, summary: str) -> None:
+        """Remember one message."""
+        self.messages.append(f"{step.value}: {summary}")
+
+
+class OpenCalendars:
+    """Every calendar is open, at any time: what they would have said is not known here."""
+
+    def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:
+        """All of them open."""
+        return tuple(CalendarState(name=name, open=True) for name in names)
+
+
+def ports_in_memory(
+    world: StorageAndMetrics, ledger: InMemoryLedger, *, policy: Policy, prices: PriceTable
+) -> Ports:
+    """The application's ports on a simulated account."""
+    return Ports(
+        storage=world,
+        metrics=world,
+        ledger=ledger,
+        state_store=ledger,
+        scan=ledger,
+        archive=ledger,
+        policies=FixedPolicy(policy=policy),
+        prices=FixedPrices(prices=prices),
+        notifier=RecordedMessages(),
+        calendars=OpenCalendars(),
+    )

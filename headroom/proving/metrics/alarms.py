@@ -1,0 +1,41 @@
+"""The deployed alarms on one volume, evaluated every minute: who is woken, and only on a change.
+
+The same thresholds as the template deploys: BurstBalance below 70 %, each Exceeded check at 1,
+both in 2 of the last 3 minutes. Missing data never breaches.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headroom.proving.metrics.published import PublishedVolume
+
+LOW_BALANCE_PERCENT = 70.0
+EVALUATED_MIN, BREACHING_MIN = 3, 2
+CHECKS = ("iops_exceeded", "throughput_exceeded")
+
+
+class VolumeAlarms:
+    """State of the three alarms of one volume."""
+
+    def __init__(self) -> None:
+        self._alarmed: dict[str, bool] = {}
+
+    def raised(self, published: PublishedVolume, now: datetime) -> tuple[str, ...]:
+        """Names of the alarms that went to ALARM at `now`."""
+        return tuple(name for name, on in _breaching(published, now) if self._moves(name, on))
+
+    def _moves(self, name: str, breaching: bool) -> bool:
+        before = self._alarmed.get(name, False)
+        self._alarmed[name] = breaching
+        return breaching and not before
+
+
+def _breaching(published: PublishedVolume, now: datetime) -> list[tuple[str, bool]]:
+    balance = published.recent("burst_balance_percent", now, EVALUATED_MIN)
+    low = sum(v is not None and v < LOW_BALANCE_PERCENT for v in balance)
+    found = [("burst_balance", low >= BREACHING_MIN)]
+    for check in CHECKS:
+        values = published.recent(check, now, EVALUATED_MIN)
+        found.append((check, sum((v or 0.0) >= 1 for v in values) >= BREACHING_MIN))
+    return found

@@ -1,0 +1,110 @@
+"""What CloudWatch publishes of a database's minute, under RDS's names, units and dimensions.
+
+The figures are those of `publish`: what a simulation shows of a database is what is published here.
+Rates are operations or bytes per second, latencies seconds and absent for a direction at rest. Source:
+RDS User Guide, "Amazon CloudWatch instance-level metrics" and "dimensions for Amazon RDS" (2026-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from headroom.domain.resources import Configuration, InstanceLimits
+from headroom.proving.metrics.volume import Datapoint, Dimensions, datapoints, instance_datapoints
+from headroom.proving.physics import MinuteFacts
+
+NAMESPACE = "AWS/RDS"
+GIB = 1024**3
+MINUTE_S = 60
+_SAME = {"VolumeQueueLength": "DiskQueueDepth", "BurstBalance": "BurstBalance"}
+_PER_SECOND = {
+    "VolumeReadOps": "ReadIOPS",
+    "VolumeWriteOps": "WriteIOPS",
+    "VolumeReadBytes": "ReadThroughput",
+    "VolumeWriteBytes": "WriteThroughput",
+}
+_WAITS = {"Read": "ReadLatency", "Write": "WriteLatency"}
+_READS = ("ReadIOPS", "ReadThroughput", "ReadLatency")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DbMember:
+    """A DB instance as its metrics name it; `engine` as RDS writes it, such as `postgres`."""
+
+    identifier: str
+    instance_class: str
+    engine: str
+
+    def dimensions(self) -> tuple[Dimensions, ...]:
+        """The sets that its datapoints are published under: its own, and those of all its kind."""
+        return (
+            (("DBInstanceIdentifier", self.identifier),),
+            (("DatabaseClass", self.instance_class),),
+            (("EngineName", self.engine),),
+        )
+
+
+def database_datapoints(
+    facts: MinuteFacts,
+    *,
+    members: Sequence[DbMember],
+    configuration: Configuration,
+    limits: InstanceLimits,
+    free_gib: float | None = None,
+) -> list[Datapoint]:
+    """What is published of a database in a minute: nothing of one not fully measured.
+
+    `members` are the writer and, of a Multi-AZ DB cluster, its readers: they write what the writer
+    writes, and nobody reads from them; their balances are not told. `configuration` is what RDS reports
+    in that minute; without `free_gib` no free space is published.
+    """
+    values = _values(facts, configuration, limits)
+    if not facts.published:
+        return []
+    if free_gib is not None:
+        values["FreeStorageSpace"] = free_gib * GIB
+    points = []
+    for number, member in enumerate(members):
+        told = values if number == 0 else _of_reader(values)
+        for dimensions in member.dimensions():
+            points += [_gauge(name, dimensions, facts.start, v) for name, v in told.items()]
+    return points
+
+
+def _values(
+    facts: MinuteFacts, configuration: Configuration, limits: InstanceLimits
+) -> dict[str, float]:
+    """The writer's values by metric, told from what the physics publish by EBS's names."""
+    found = {
+        point.name: point.sum
+        for point in (
+            *datapoints(facts, volume_id="-", instance_id="-", configuration=configuration),
+            *instance_datapoints(facts, instance_id="-", limits=limits, database=True),
+        )
+    }
+    values = {ours: found[name] for name, ours in _SAME.items() if name in found}
+    values |= {ours: found[n] / MINUTE_S for n, ours in _PER_SECOND.items() if n in found}
+    for direction, ours in _WAITS.items():
+        operations = found.get(f"Volume{direction}Ops", 0.0)
+        if operations > 0:
+            values[ours] = found[f"VolumeTotal{direction}Time"] / operations
+    return values | {name: v for name, v in found.items() if name.startswith("EBS")}
+
+
+def _of_reader(values: Mapping[str, float]) -> dict[str, float]:
+    """A reader's share: all writes of the writer, none of its reads."""
+    rates = values["ReadIOPS"], values["WriteIOPS"]
+    writes = rates[1] / sum(rates) if sum(rates) else 0.0
+    told = {n: v for n, v in values.items() if not n.startswith(("EBS", "BurstBalance"))}
+    told["DiskQueueDepth"] = values["DiskQueueDepth"] * writes
+    told.pop("ReadLatency", None)
+    return told | {name: 0.0 for name in _READS if name in told}
+
+
+def _gauge(name: str, dimensions: Dimensions, at: datetime, value: float) -> Datapoint:
+    return Datapoint(
+        namespace=NAMESPACE, name=name, dimensions=dimensions, timestamp=at, sum=value, samples=1.0,
+        minimum=value, maximum=value,
+    )  # fmt: skip

@@ -1,0 +1,331 @@
+"""What has been published about one volume and its instance, as a reader of CloudWatch finds it.
+
+The same semantics as the CloudWatch adapter: rates are Sum over period, a datapoint of a minute
+is there once the minute has ended and the metric delay has passed, what was never published is
+None. Minutes are numbered from the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from headroom.domain.catalog.ebs import MIB
+from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
+from headroom.domain.workload import slowest_ms
+from headroom.ports import Glance
+from headroom.proving.metrics.volume import Datapoint
+
+ACTIVITY_MIN = 3 * 60
+HISTORY_MIN = 14 * 24 * 60
+GLANCE_MIN = 30
+SLOW_MIN = 5
+"""Period of history and of an instance's balances."""
+VOLUME_SERIES = (
+    "read_iops", "write_iops", "read_mibps", "write_mibps", "queue_length", "latency_ms",
+    "burst_balance_percent", "iops_exceeded", "throughput_exceeded",
+)  # fmt: skip
+INSTANCE_SERIES = ("iops_exceeded", "throughput_exceeded", "io_balance", "byte_balance")
+RATES = VOLUME_SERIES[:4]
+BUSIEST = ("busiest_iops", "busiest_mibps")
+"""What only periods of more than a minute have; see VolumeActivity."""
+
+FREE = "free_gib"
+
+Values = dict[str, float | None]
+
+
+def minute_number(instant: datetime) -> int:
+    """Number of the clock minute that `instant` lies in."""
+    return int(instant.timestamp() // 60)
+
+
+class MinuteValues:
+    """Columns of values on consecutive minutes; a minute that was never put is all None."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.columns: dict[str, list[float | None]] = {name: [] for name in names}
+        self.first: int | None = None
+
+    def put(self, minute: int, values: Values) -> None:
+        """Set one minute, later than all before it."""
+        if self.first is None:
+            self.first = minute
+        gap = minute - self.first - len(next(iter(self.columns.values())))
+        if gap < 0:
+            raise ValueError(f"minute {minute} was put after a later one")
+        for name, column in self.columns.items():
+            column.extend([None] * gap)
+            column.append(values.get(name))
+
+    def extend(self, minute: int, columns: Mapping[str, list[float | None]]) -> None:
+        """Set the minutes from `minute` on, right after all that were put before."""
+        if self.first is None:
+            self.first = minute
+        if minute != self.first + len(next(iter(self.columns.values()))):
+            raise ValueError(f"minute {minute} does not follow the last one that was put")
+        for name, column in self.columns.items():
+            column.extend(columns[name])
+
+    def cut(self, name: str, first: int, count: int, visible: int) -> tuple[float | None, ...]:
+        """`count` values from minute `first`; those from minute `visible` on are not there yet."""
+        if self.first is None:
+            return (None,) * count
+        column, offset = self.columns[name], self.first
+        low = min(max(first, offset), first + count)
+        high = max(low, min(first + count, visible, offset + len(column)))
+        middle = column[low - offset : high - offset]
+        return (None,) * (low - first) + tuple(middle) + (None,) * (first + count - high)
+
+
+class PublishedVolume:
+    """The datapoints of one volume and of the instance it hangs on.
+
+    `other_iops` and `other_mibps` are what the instance's other volumes publish.
+    """
+
+    def __init__(
+        self, *, delay: timedelta, other_iops: float, other_mibps: float, database: bool = False
+    ) -> None:
+        self._delay_s = delay.total_seconds()
+        self._other = (other_iops, other_mibps)
+        self._database = database
+        self._volume = MinuteValues(VOLUME_SERIES)
+        self._instance = MinuteValues(INSTANCE_SERIES)
+        self._slow = MinuteValues((*VOLUME_SERIES, *BUSIEST))
+        self._free = MinuteValues((FREE,))
+
+    def put(self, minute: int, points: Iterable[Datapoint]) -> None:
+        """Publish one minute."""
+        found = {point.name: point for point in points}
+        self._volume.put(minute, _volume_values(found))
+        self._instance.put(minute, _instance_values(found))
+        if minute % SLOW_MIN == SLOW_MIN - 1:
+            self._slow.put(minute // SLOW_MIN, self._period(minute // SLOW_MIN, minute + 1))
+
+    def put_free(self, minute: int, gib: float) -> None:
+        """Publish what is free on a database's storage at the end of one minute."""
+        self._free.put(minute, {FREE: gib})
+
+    def visible(self, now: datetime) -> int:
+        """The first minute that is not readable yet at `now`."""
+        return int((now.timestamp() - self._delay_s) // 60)
+
+    def recent(self, name: str, now: datetime, minutes: int) -> tuple[float | None, ...]:
+        """The latest readable minutes of a volume's series, oldest first."""
+        visible = self.visible(now)
+        return self._volume.cut(name, visible - minutes, minutes, visible)
+
+    def glance(self, now: datetime) -> Glance:
+        """The last half hour in a few numbers."""
+        first, visible = minute_number(now) - GLANCE_MIN, self.visible(now)
+
+        def known(name: str) -> list[float]:
+            values = self._volume.cut(name, first, GLANCE_MIN, visible)
+            return [v for v in values if v is not None]
+
+        iops, throughput = known("iops_exceeded"), known("throughput_exceeded")
+        queue = known("queue_length")
+        without_checks = not iops and not throughput and bool(queue)
+
+        def busiest(reads: str, writes: str) -> float | None:
+            if not without_checks:
+                return None
+            minutes = zip(
+                self._volume.cut(reads, first, GLANCE_MIN, visible),
+                self._volume.cut(writes, first, GLANCE_MIN, visible),
+                strict=True,
+            )
+            both = [(r, w) for r, w in minutes if r is not None or w is not None]
+            return max(((r or 0.0) + (w or 0.0) for r, w in both), default=None)
+
+        def slowest() -> float | None:
+            if not self._database:
+                return None
+            names = ("read_iops", "write_iops", "queue_length")
+            cut = (self._volume.cut(name, first, GLANCE_MIN, visible) for name in names)
+            return slowest_ms(zip(*cut, strict=True))
+
+        free = [v for v in self._free.cut(FREE, first, GLANCE_MIN, visible) if v is not None]
+        return Glance(
+            lowest_free_gib=min(free, default=None),
+            filled_gib=free[0] - free[-1] if free else None,
+            iops_exceeded_minutes=int(sum(iops)) if iops else None,
+            throughput_exceeded_minutes=int(sum(throughput)) if throughput else None,
+            lowest_burst_balance_percent=min(known("burst_balance_percent"), default=None),
+            longest_queue=max(queue, default=None),
+            peak_iops=busiest("read_iops", "write_iops"),
+            peak_mibps=busiest("read_mibps", "write_mibps"),
+            slowest_ms=slowest(),
+        )
+
+    def activity(self, now: datetime) -> tuple[VolumeActivity, InstanceActivity]:
+        """The last three hours at one-minute periods; balances at five."""
+        first, visible = minute_number(now) - ACTIVITY_MIN, self.visible(now)
+        start = _instant(first)
+        series = {
+            name: Series(
+                start=start,
+                period_s=60,
+                values=self._volume.cut(name, first, ACTIVITY_MIN, visible),
+            )
+            for name in VOLUME_SERIES
+        }
+        free = self._free_series(first, ACTIVITY_MIN, visible)
+        return (
+            VolumeActivity(**series, free_gib=free),
+            self._of_instance(series, now, first, visible),
+        )
+
+    def history(self, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published."""
+        count = HISTORY_MIN // SLOW_MIN
+        first, visible = minute_number(now) // SLOW_MIN - count, self.visible(now)
+        whole = visible // SLOW_MIN
+        growing = self._period(whole, visible)
+        place = whole - first
+        columns: dict[str, Series] = {}
+        for name in (*VOLUME_SERIES, *BUSIEST):
+            values = self._slow.cut(name, first, count, whole)
+            if 0 <= place < count and growing[name] is not None:
+                values = (*values[:place], growing[name], *values[place + 1 :])
+            columns[name] = Series(
+                start=_instant(first * SLOW_MIN), period_s=60 * SLOW_MIN, values=values
+            )
+        if not any(v is not None for v in columns["read_iops"].values):
+            return None
+        minutes = self._free_series(first * SLOW_MIN, count * SLOW_MIN, visible)
+        return VolumeActivity(**columns, free_gib=None if minutes is None else _lowest(minutes))
+
+    def _free_series(self, first: int, minutes: int, visible: int) -> Series | None:
+        """Free space by the minute; None where none was ever published."""
+        if self._free.first is None:
+            return None
+        values = self._free.cut(FREE, first, minutes, visible)
+        return Series(start=_instant(first), period_s=60, values=values)
+
+    def _of_instance(
+        self, volume: dict[str, Series], now: datetime, first: int, visible: int
+    ) -> InstanceActivity:
+        start = volume["read_iops"].start
+
+        def minutes(values: tuple[float | None, ...]) -> Series:
+            return Series(start=start, period_s=60, values=values)
+
+        slow_first = minute_number(now) // SLOW_MIN - ACTIVITY_MIN // SLOW_MIN
+
+        def balance(name: str) -> Series:
+            values = self._instance.cut(name, slow_first * SLOW_MIN, ACTIVITY_MIN, visible)
+            return Series(
+                start=_instant(slow_first * SLOW_MIN),
+                period_s=60 * SLOW_MIN,
+                values=values[::SLOW_MIN],
+            )
+
+        return InstanceActivity(
+            iops=minutes(_together(volume, "read_iops", "write_iops", self._other[0])),
+            mibps=minutes(_together(volume, "read_mibps", "write_mibps", self._other[1])),
+            iops_exceeded=minutes(
+                self._instance.cut("iops_exceeded", first, ACTIVITY_MIN, visible)
+            ),
+            throughput_exceeded=minutes(
+                self._instance.cut("throughput_exceeded", first, ACTIVITY_MIN, visible)
+            ),
+            io_balance_percent=balance("io_balance"),
+            byte_balance_percent=balance("byte_balance"),
+        )
+
+    def _period(self, number: int, visible: int) -> Values:
+        """One five-minute period from the minutes of it that are readable before `visible`."""
+        values: Values = {}
+        minutes = {
+            name: self._volume.cut(name, number * SLOW_MIN, SLOW_MIN, visible)
+            for name in VOLUME_SERIES
+        }
+        for name, column in minutes.items():
+            known = [v for v in column if v is not None]
+            if not known:
+                values[name] = None
+            elif name in RATES:
+                values[name] = sum(known) / SLOW_MIN
+            elif name == "burst_balance_percent":
+                values[name] = min(known)
+            elif name == "queue_length":
+                values[name] = sum(known) / len(known)
+            elif name != "latency_ms":
+                values[name] = sum(known)
+        values["busiest_iops"] = _busiest(minutes, "read_iops", "write_iops")
+        values["busiest_mibps"] = _busiest(minutes, "read_mibps", "write_mibps")
+        weights = zip(
+            minutes["latency_ms"], minutes["read_iops"], minutes["write_iops"], strict=True
+        )
+        waits = [(ms, (r or 0.0) + (w or 0.0)) for ms, r, w in weights if ms is not None]
+        ops = sum(weight for _, weight in waits)
+        values["latency_ms"] = sum(ms * weight for ms, weight in waits) / ops if ops else None
+        return values
+
+
+def _busiest(
+    minutes: Mapping[str, tuple[float | None, ...]], reads: str, writes: str
+) -> float | None:
+    """The busiest minute, published where the checks are."""
+    rows = zip(minutes[reads], minutes[writes], minutes["iops_exceeded"], strict=True)
+    return max(((r or 0.0) + (w or 0.0) for r, w, c in rows if c is not None), default=None)
+
+
+def _lowest(minutes: Series) -> Series:
+    """The lowest minute of every five."""
+    values = minutes.values
+    periods = (values[i : i + SLOW_MIN] for i in range(0, len(values), SLOW_MIN))
+    known = ([v for v in period if v is not None] for period in periods)
+    return Series(
+        start=minutes.start, period_s=60 * SLOW_MIN,
+        values=tuple(min(period, default=None) for period in known),
+    )  # fmt: skip
+
+
+def _volume_values(found: dict[str, Datapoint]) -> Values:
+    def total(name: str) -> float | None:
+        point = found.get(name)
+        return None if point is None else point.sum
+
+    def rate(name: str, unit: float = 1.0) -> float | None:
+        value = total(name)
+        return None if value is None else value / (60 * unit)
+
+    ops = (total("VolumeReadOps") or 0.0) + (total("VolumeWriteOps") or 0.0)
+    time = (total("VolumeTotalReadTime") or 0.0) + (total("VolumeTotalWriteTime") or 0.0)
+    timed = "VolumeTotalReadTime" in found and ops > 0
+    return {
+        "read_iops": rate("VolumeReadOps"),
+        "write_iops": rate("VolumeWriteOps"),
+        "read_mibps": rate("VolumeReadBytes", MIB),
+        "write_mibps": rate("VolumeWriteBytes", MIB),
+        "queue_length": total("VolumeQueueLength"),
+        "latency_ms": 1000 * time / ops if timed else None,
+        "burst_balance_percent": total("BurstBalance"),
+        "iops_exceeded": total("VolumeIOPSExceededCheck"),
+        "throughput_exceeded": total("VolumeThroughputExceededCheck"),
+    }
+
+
+def _instance_values(found: dict[str, Datapoint]) -> Values:
+    names = (
+        "InstanceEBSIOPSExceededCheck", "InstanceEBSThroughputExceededCheck", "EBSIOBalance%",
+        "EBSByteBalance%",
+    )  # fmt: skip
+    return {
+        column: found[name].sum if name in found else None
+        for column, name in zip(INSTANCE_SERIES, names, strict=True)
+    }
+
+
+def _together(
+    volume: dict[str, Series], reads: str, writes: str, others: float
+) -> tuple[float | None, ...]:
+    pairs = zip(volume[reads].values, volume[writes].values, strict=True)
+    return tuple(None if r is None or w is None else r + w + others for r, w in pairs)
+
+
+def _instant(minute: int) -> datetime:
+    return datetime.fromtimestamp(60 * minute, UTC)

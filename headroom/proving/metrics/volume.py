@@ -1,0 +1,175 @@
+"""What CloudWatch publishes about a minute: metrics, dimensions and when there are none.
+
+Source: EBS User Guide, "Amazon CloudWatch metrics for Amazon EBS"; EC2 User Guide, "List the
+available CloudWatch metrics for your instances" (checked 2026-10). RDS publishes the same of a database
+under names of its own (ReadIOPS, DiskQueueDepth, BurstBalance ...), and no check of any limit; what both
+say is told here by the names of EBS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from headroom.domain.catalog.ebs import capability, gp2_baseline
+from headroom.domain.resources import Configuration, InstanceLimits, VolumeType
+from headroom.proving.physics import MinuteFacts
+
+BALANCE_EVERY_MIN = 5
+"""Balances of an instance come with basic monitoring only."""
+PROVISIONED = (VolumeType.IO1, VolumeType.IO2)
+BURSTING = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
+
+Dimensions = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datapoint:
+    """One published statistic set of the minute (or five) that begins at `timestamp`."""
+
+    namespace: str
+    name: str
+    dimensions: Dimensions
+    timestamp: datetime
+    sum: float
+    samples: float
+    minimum: float
+    maximum: float
+
+
+def datapoints(
+    facts: MinuteFacts,
+    *,
+    volume_id: str,
+    instance_id: str | None,
+    configuration: Configuration,
+    nitro: bool = True,
+    multi_attach: bool = False,
+) -> list[Datapoint]:
+    """What is published about the volume: nothing while detached or not fully measured.
+
+    `configuration` is what DescribeVolumes reports in that minute.
+    """
+    if instance_id is None or not facts.published:
+        return []
+    alone: Dimensions = (("VolumeId", volume_id),)
+    pair: Dimensions = (("InstanceId", instance_id), ("VolumeId", volume_id))
+    points = [_point(name, alone, facts, v, n) for name, v, n in _of_volume(facts, multi_attach)]
+    kind = configuration.volume_type
+    if kind in PROVISIONED:
+        points.append(_gauge("VolumeConsumedReadWriteOps", alone, facts, facts.ebs_ops))
+        if not multi_attach:
+            share = 100 * facts.ebs_iops / max(1, configuration.iops or 0)
+            points.append(_gauge("VolumeThroughputPercentage", alone, facts, min(100.0, share)))
+    if _shows_balance(configuration, facts):
+        points.append(_gauge("BurstBalance", alone, facts, facts.burst_balance_percent or 0.0))
+    if nitro and kind is not VolumeType.STANDARD and configuration.database is None:
+        points += [_gauge(name, pair, facts, v) for name, v in _on_nitro(facts, multi_attach)]
+    return points
+
+
+def instance_datapoints(
+    facts: MinuteFacts, *, instance_id: str, limits: InstanceLimits, database: bool = False
+) -> list[Datapoint]:
+    """What is published about the instance: checks each minute, balances every five.
+
+    A database's instance has the balances only.
+    """
+    if not facts.published or not limits.nitro:
+        return []
+    alone: Dimensions = (("InstanceId", instance_id),)
+    named: list[tuple[str, float | None]] = []
+    if not database:
+        named += [
+            ("InstanceEBSIOPSExceededCheck", facts.instance_iops_exceeded),
+            ("InstanceEBSThroughputExceededCheck", facts.instance_throughput_exceeded),
+        ]
+    if facts.start.minute % BALANCE_EVERY_MIN == 0:
+        if limits.maximum_iops > limits.baseline_iops:
+            named.append(("EBSIOBalance%", facts.instance_io_balance_percent))
+        if limits.maximum_mibps > limits.baseline_mibps:
+            named.append(("EBSByteBalance%", facts.instance_byte_balance_percent))
+    return [
+        _gauge(name, alone, facts, value, namespace="AWS/EC2")
+        for name, value in named
+        if value is not None
+    ]
+
+
+def _of_volume(facts: MinuteFacts, multi_attach: bool) -> list[tuple[str, float, float]]:
+    """Name, sum and number of samples of what every attached volume has."""
+    ops = facts.served_ops
+    waited = facts.queue_seen_avg * 60
+    reads = facts.served_read_ops / ops if ops else 0.0
+    points = [
+        ("VolumeReadOps", facts.served_read_ops, 1.0),
+        ("VolumeWriteOps", facts.served_write_ops, 1.0),
+        ("VolumeReadBytes", facts.served_read_bytes, facts.served_read_ops),
+        ("VolumeWriteBytes", facts.served_write_bytes, facts.served_write_ops),
+        ("VolumeQueueLength", facts.queue_seen_avg, 1.0),
+    ]
+    if not multi_attach:
+        points += [
+            ("VolumeTotalReadTime", waited * reads, facts.served_read_ops),
+            ("VolumeTotalWriteTime", waited * (1 - reads), facts.served_write_ops),
+            ("VolumeIdleTime", facts.idle_s, 1.0),
+        ]
+    return points
+
+
+def _on_nitro(facts: MinuteFacts, multi_attach: bool) -> list[tuple[str, float]]:
+    ops = facts.served_ops
+    size = facts.served_read_bytes + facts.served_write_bytes
+    latency = 1000 * facts.queue_seen_avg * 60 / ops if ops else 0.0
+    points = [
+        ("VolumeAvgIOPS", ops / 60),
+        ("VolumeAvgThroughput", size / 60 / 1024),
+        ("VolumeAvgReadLatency", latency if facts.served_read_ops else 0.0),
+        ("VolumeAvgWriteLatency", latency if facts.served_write_ops else 0.0),
+        ("VolumeStalledIOCheck", 0.0),
+    ]
+    if not multi_attach:
+        points += [
+            ("VolumeIOPSExceededCheck", float(facts.iops_exceeded)),
+            ("VolumeThroughputExceededCheck", float(facts.throughput_exceeded)),
+        ]
+    return points
+
+
+def _shows_balance(configuration: Configuration, facts: MinuteFacts) -> bool:
+    """BurstBalance exists for types with a bucket, below the burst rate, while the volume works."""
+    if configuration.volume_type not in BURSTING or facts.burst_balance_percent is None:
+        return False
+    if configuration.database is not None:
+        return capability(configuration).iops_credits > 0 and facts.served_ops > 0
+    if configuration.volume_type is VolumeType.GP2 and gp2_baseline(configuration.size_gib) >= 3000:
+        return False
+    return facts.served_ops > 0
+
+
+def _gauge(
+    name: str, dimensions: Dimensions, facts: MinuteFacts, value: float, namespace: str = "AWS/EBS"
+) -> Datapoint:
+    return _point(name, dimensions, facts, value, 1.0, namespace)
+
+
+def _point(
+    name: str,
+    dimensions: Dimensions,
+    facts: MinuteFacts,
+    total: float,
+    samples: float,
+    namespace: str = "AWS/EBS",
+) -> Datapoint:
+    """A datapoint whose samples are all alike; without a sample it is one zero."""
+    count = samples if samples > 0 else 1.0
+    return Datapoint(
+        namespace=namespace,
+        name=name,
+        dimensions=dimensions,
+        timestamp=facts.start,
+        sum=total,
+        samples=count,
+        minimum=total / count,
+        maximum=total / count,
+    )

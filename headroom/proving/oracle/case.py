@@ -1,0 +1,286 @@
+"""One course, one start, one set of conditions: levels, tolls and the search put together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+import numpy as np
+
+from headroom.domain.resources import Configuration
+from headroom.proving.awsrules import MODIFICATION_WINDOW
+from headroom.proving.oracle.bound import CostBound, Move, Origin
+from headroom.proving.oracle.demand import Ints, KnownDemand, ReachableRates
+from headroom.proving.oracle.dual import SlotPrices
+from headroom.proving.oracle.levels import Cell, Choice
+from headroom.proving.oracle.queues import Clock, Level
+from headroom.proving.oracle.search import FoundSchedule, Search
+from headroom.proving.oracle.transitions import KnownTransitions, Levels
+from headroom.proving.trials import Conditions
+from headroom.proving.workloads import Bools, Floats
+
+Schedule = tuple[tuple[int, Configuration], ...]
+"""Minutes at which changes start, and what they lead to."""
+SPREADS = (14, 11, 9, 7, 6, 5, 4, 3, 2)
+"""So many lines of IOPS and of MiB/s that cells end at, at first."""
+FIRST_CELLS, MOST_CELLS, SPLIT = 20, 40, 6
+ROUNDS, AGAIN = (6, 4, 4, 4, 6), (3, 4)
+"""How often the tolls are corrected before each refinement of the levels: at first, and later on."""
+STRIDES = ((20_000, 10), (3_000, 5))
+"""Tolls of courses above so many minutes are set on a clock of so many minutes."""
+BEAM = 8
+SURE = 1e-6
+"""Share of a score by which it may exceed its bound and still count as proven."""
+AGAIN_AROUND = 2
+"""Searches around the best schedule so far."""
+REMEMBERED = 3
+"""Schedules found for a course that are tried from other starts and at other presets."""
+MOST_TURNS = 600
+"""Minutes at most at which levels begin and cease to starve that are tried as effects."""
+NEAR = (-60, -15, -5, -2, -1, 0, 1, 2, 5, 15, 60)
+"""Minutes that its changes are tried earlier and later."""
+HOPES = (1.05, 1.2)
+"""A schedule this much above the bound is hoped for before a worse one is looked for."""
+
+
+class LevelHistory:
+    """What cases of one course with the same minutes that count and the same clock share."""
+
+    def __init__(self) -> None:
+        self.cells: list[Cell] = []
+        self.tolls: Floats = np.zeros(0)
+        self.times: set[int] = set()
+        self.schedules: list[Schedule] = []
+        """What was found for them, the latest last."""
+        self._levels: dict[ReachableRates, Level] = {}
+        self._known = KnownTransitions()
+
+    def levels(
+        self, load: KnownDemand, savable: Bools, clock: Clock, cells: Sequence[Cell], stride: int
+    ) -> Levels:
+        """The queues of `cells`."""
+        before, self._levels = self._levels, {}
+        for reach in (cell.reach for cell in cells):
+            self._levels[reach] = before.get(reach) or Level(load, reach, savable, clock)
+        levels = [self._levels[cell.reach] for cell in cells]
+        return Levels(load, savable, clock, levels, stride=stride, known=self._known)
+
+
+class Case:
+    """What the oracle computes for one start under one set of conditions.
+
+    `starved` and `position` tell what the start makes of the course when nobody changes it.
+    """
+
+    def __init__(
+        self,
+        load: KnownDemand,
+        savable: Bools,
+        start: Configuration,
+        conditions: Conditions,
+        starved: Bools,
+        position: Floats,
+        past: LevelHistory,
+    ) -> None:
+        self.load, self.savable, self.start = load, savable, start
+        self.minutes = load.minutes
+        self.choice = Choice(load, savable, start, conditions)
+        self.clock = clock_of(conditions)
+        self.value = conditions.value_usd
+        self.dual = SlotPrices(self.clock, self.minutes)
+        self._starved, self._position = starved & savable, position
+        self._past = past
+
+    def solve(self, cost: float) -> tuple[float, Schedule | None]:
+        """A bound under every schedule, and a schedule that costs less than `cost` USD if one is found."""
+        cells, dual, past = self._begin(), self.dual, self._past
+        stride = self._stride()
+        turns = AGAIN if past.cells else ROUNDS
+        for turn, rounds in enumerate(turns):
+            levels = self._levels(cells, stride)
+            bounded = partial(self._bounded, cells, levels)
+            if not turn and not past.cells:
+                dual.evenly(bounded)
+            dual.climb(bounded, rounds, cost)
+            if turn + 1 < len(turns):
+                finer = self._refined(cells)
+                if finer == cells and dual.settled:
+                    break
+                cells = finer
+        past.cells, past.tolls, past.times = cells, dual.tolls, set(dual.times)
+        levels = self._levels(cells, 1) if stride > 1 else levels
+        toll = dual.toll(dual.tolls)
+        _, bound, moves = self._relaxed(cells, levels, toll)
+        bound -= self.clock.starts * float(dual.tolls.sum())
+        dual.times |= {move.minute for move in moves}
+        schedule = self._searched(cells, levels, bound, cost)
+        if schedule is not None:
+            past.schedules = [*past.schedules, schedule][-REMEMBERED:]
+        return bound, schedule
+
+    def _begin(self) -> list[Cell]:
+        """The cells of an earlier case and what this start can pay for beyond them; or a few."""
+        past = self._past
+        if not past.cells:
+            return self._few()
+        self.dual.tolls, self.dual.times = past.tolls, set(past.times)
+        return self.choice.worthwhile([*past.cells, *self.choice.beyond(past.cells)])
+
+    def _stride(self) -> int:
+        steps = (self.clock.effect, self.clock.completed, self.clock.window)
+        for above, stride in STRIDES:
+            if self.minutes > above and not any(step % stride for step in steps):
+                return stride
+        return 1
+
+    def _few(self) -> list[Cell]:
+        """As many cells as are weighed quickly."""
+        for count in SPREADS:
+            cells = self.choice.spread(count)
+            if len(cells) <= FIRST_CELLS:
+                break
+        return cells
+
+    def _levels(self, cells: Sequence[Cell], stride: int) -> Levels:
+        return self._past.levels(self.load, self.savable, self.clock, cells, stride)
+
+    def _bounded(
+        self, cells: Sequence[Cell], levels: Levels, toll: Floats
+    ) -> tuple[float, list[Move]]:
+        return self._relaxed(cells, levels, toll)[1:]
+
+    def _relaxed(
+        self, cells: Sequence[Cell], levels: Levels, toll: Floats, *, really: bool = False
+    ) -> tuple[CostBound, float, list[Move]]:
+        """The relaxation at the least prices of `cells`, or at the levels' own; `toll` per minute."""
+        real = [cell.level for cell in cells]
+        least = real if really else [cell.least for cell in cells]
+        allowed = self.choice.steps(real, least)
+        np.fill_diagonal(allowed, False)
+        prices = np.array([self.choice.price(each) for each in least])
+        relaxation = CostBound(levels, prices, self.value, allowed, toll[levels.starts])
+        origin = self._origin(self.choice.steps([self.start], least)[0])
+        return relaxation, *relaxation.from_origin(origin)
+
+    def _origin(self, allowed: Bools) -> Origin:
+        return Origin(self._starved, self._position, self.choice.price(self.start), allowed)
+
+    def _refined(self, cells: list[Cell]) -> list[Cell]:
+        """`cells` with those split that the relaxation's schedule gets furthest below their price."""
+        gaps: dict[int, float] = defaultdict(float)
+        needs: dict[int, list[tuple[float, float]]] = defaultdict(list)
+        moves = self.dual.moves
+        ends = [*(move.minute for move in moves[1:]), self.minutes] if moves else []
+        iops, mibps = self.load.needed()
+        for move, end in zip(moves, ends, strict=False):
+            cell = cells[move.level]
+            gap = self.choice.price(cell.level) - self.choice.price(cell.least)
+            gaps[move.level] += gap * (end - move.minute)
+            begin = min(move.minute + self.clock.effect, self.minutes - 1)
+            span = slice(begin, min(end + self.clock.effect, self.minutes))
+            most = _most_in(iops[span], cell.iops), _most_in(mibps[span], cell.mibps)
+            needs[move.level].append(most)
+        room = MOST_CELLS - len(cells)
+        worst = sorted((i for i in gaps if gaps[i] > 0), key=lambda i: -gaps[i])[: min(SPLIT, room)]
+        finer: list[Cell] = []
+        for index, cell in enumerate(cells):
+            asked = np.array(needs[index] or [(0.0, 0.0)])
+            cut = self.choice.split(cell, (asked[:, 0], asked[:, 1]))
+            finer += cut if index in worst else [cell]
+        origins = [self.start, *(cells[move.level].level for move in moves)]
+        for origin, move in zip(origins, moves, strict=False):
+            if len(finer) < MOST_CELLS:
+                finer = self.choice.cut_by_step(finer, origin, cells[move.level].level)
+        return self.choice.worthwhile(finer)
+
+    def best_of(
+        self, minutes: Sequence[int], targets: Sequence[Configuration]
+    ) -> tuple[float, Schedule]:
+        """The very best of all schedules that change to `targets`, at `minutes` or when AWS next lets.
+
+        Takes time and memory that grow fast with both; meant for small courses.
+        """
+        cells = [Cell.of(target) for target in targets]
+        levels = self._levels(cells, 1)
+        search = self._search(cells, levels, np.zeros(self.minutes))
+        never = self.value * float(self._starved.sum())
+        never += self.choice.price(self.start) * self.minutes
+        found = search.best(_sorted(set(minutes)), FoundSchedule(cost=never, moves=()), beam=None)
+        return found.cost, tuple((move.minute, targets[move.level]) for move in found.moves)
+
+    def _search(self, cells: Sequence[Cell], levels: Levels, tolls: Floats) -> Search:
+        real = [cell.level for cell in cells]
+        may = self.choice.really([self.start, *real], real)
+        relaxation, _, moves = self._relaxed(cells, levels, self.dual.toll(tolls), really=True)
+        self.dual.times |= {move.minute for move in moves}
+        self.dual.times |= self._turns(levels, {move.level for move in moves})
+        prices = np.array([self.choice.price(each) for each in real])
+        origin = self._origin(may[0])
+        return Search(
+            levels, relaxation, origin, self.savable, tolls, prices=prices, allowed=may[1:]
+        )
+
+    def _searched(
+        self, cells: Sequence[Cell], levels: Levels, bound: float, cost: float
+    ) -> Schedule | None:
+        search = self._search(cells, levels, self.dual.tolls)
+        times = set(self.dual.times)
+        found = FoundSchedule(cost=cost, moves=())
+        for hope in (*(share * bound for share in HOPES), np.inf):
+            found = search.best(
+                _sorted(times), FoundSchedule(cost=min(cost, hope), moves=()), beam=BEAM
+            )
+            if found.moves or hope >= cost:
+                break
+        for _ in range((1 if self._past.schedules else AGAIN_AROUND) if found.moves else 0):
+            times |= self._around(found.moves)
+            better = search.best(_sorted(times), replace(found), beam=BEAM)
+            if better.cost >= found.cost:
+                break
+            found = better
+        self._past.times |= {move.minute for move in found.moves}
+        return tuple((move.minute, cells[move.level].level) for move in found.moves) or None
+
+    def _turns(self, levels: Levels, used: set[int]) -> set[int]:
+        """Starts whose effect comes just as one of the `used` levels begins or ceases to starve."""
+        found: set[int] = set()
+        for index in sorted(used | {0}):
+            over = levels.levels[index].over[:-1]
+            turns = np.flatnonzero(np.diff(over.astype(np.int8), prepend=0)) - self.clock.effect
+            if len(found) + len(turns) > MOST_TURNS:
+                break
+            found |= set(np.maximum(0, turns).tolist())
+        return found
+
+    def _around(self, moves: Sequence[Move]) -> set[int]:
+        """Minutes close to the starts of `moves`, and those that delays and slots tie to them."""
+        tied = (0, self.clock.completed, -self.clock.completed, self.clock.window)
+        near = {move.minute + tie + shift for move in moves for tie in tied for shift in NEAR}
+        return {minute for minute in near if 0 <= minute < self.minutes}
+
+
+def _sorted(times: set[int]) -> Ints:
+    return np.array(sorted(times), dtype=np.int64)
+
+
+def clock_of(conditions: Conditions) -> Clock:
+    """AWS's delays in whole minutes, and the slots, of `conditions`."""
+    minute = timedelta(minutes=1)
+    return Clock(
+        effect=-(-conditions.delays.effect // minute),
+        completed=-(-conditions.delays.completed // minute),
+        window=MODIFICATION_WINDOW // minute,
+        starts=conditions.slots,
+    )
+
+
+def _most_in(asked: Floats, side: tuple[int, int]) -> float:
+    """The most that is asked and lies within `side`; 0 if nothing does."""
+    inside = asked[(asked > side[0]) & (asked <= side[1])]
+    return float(inside.max()) if inside.size else 0.0
+
+
+__all__ = ["SURE", "Case", "Schedule", "clock_of"]

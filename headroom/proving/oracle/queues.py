@@ -1,0 +1,156 @@
+"""What waits under each level of a course, minute by minute, in the sums that the oracle asks for.
+
+A level's queue is told by several processes: the first is the queue had the level been in force
+from the start; each next one is emptied more often, the last of them every minute. A level that
+comes into force with nothing waiting is in the first process that is empty just then, and moves
+on to an earlier one once that is empty too: what it is counted to starve is never too much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headroom.proving.oracle.demand import Ints, KnownDemand, ReachableRates
+from headroom.proving.workloads import Bools, Floats
+
+CALM = (1,)
+"""A process is emptied where a load rises above the level after so many minutes below it."""
+PHASES = len(CALM) + 2
+ALONE = PHASES - 1
+"""The phase in which a minute starves only by itself."""
+
+Phases = NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Minutes from a modification's start to its effect and completion, and the rolling window."""
+
+    effect: int = 10
+    completed: int = 120
+    window: int = 1440
+    starts: int = 3
+    """Modifications that may start within the window."""
+
+
+DEEP_S = 3 * 3600.0
+"""Seconds of waiting work that no level is handed over with: whoever has it has starved for hours."""
+
+
+class Process(NamedTuple):
+    """A queue at minute edges: minutes starved before, whether something waits, what has left.
+
+    `quiet` is the first edge from each one on where nothing waits. All but `position` and `deep`
+    go on beyond the course.
+    """
+
+    starved: NDArray[np.int32]
+    waits: Bools
+    position: Floats
+    quiet: NDArray[np.int32]
+    deep: Bools
+    """Whether so much waits that a change away from here is told as if nothing did."""
+
+
+class Level:
+    """One level's queues from the start of a course on."""
+
+    def __init__(
+        self, load: KnownDemand, reach: ReachableRates, savable: Bools, clock: Clock
+    ) -> None:
+        self.reach = reach
+        self._load, self._savable, self._pad = load, savable, clock.completed
+        minutes = load.minutes
+        run = load.stretch(reach, 0, minutes)
+        alone = load.alone(reach)
+        self.over: Bools = np.append(alone, False)
+        """Minutes that starve by themselves, and the edge after the last."""
+        first = self._process(run.starved, run.waiting, run.position)
+        self.processes = [first]
+        for calm in CALM:
+            before = self.processes[-1]
+            self.processes.append(self._emptied(before, _rises(alone, calm)))
+        self.processes.append(self._process(alone, np.zeros(minutes + 1), load.edges))
+        self.done = np.concatenate(([0.0], np.cumsum(load.work(reach) * load.step_s)))
+        """Seconds of service that have come by every step's edge."""
+        free = self.done - np.arange(len(self.done)) * load.step_s
+        self._lowest = free[1:].reshape(minutes, -1).min(axis=1)
+        self.done_at = self.done[:: load.per_minute]
+
+    @property
+    def settled(self) -> Process:
+        """The queue had the level been in force from the start."""
+        return self.processes[0]
+
+    def lowest(self) -> list[Floats]:
+        """Least work that has come less the time it had, over 1, 2, 4... minutes from each edge on."""
+        ahead = np.full(self._pad + 128, -np.inf)
+        return _minima(np.concatenate((self._lowest, ahead)), self._pad)
+
+    def walk(self, phase: int, at: Ints, until: Ints) -> tuple[Ints, Phases]:
+        """Minutes starved from `at` to `until` when the queue is in `phase` at first, and the last."""
+        process = self.processes[phase]
+        if not phase:
+            return process.starved[until] - process.starved[at], np.zeros(len(at), dtype=np.int8)
+        quiet = np.minimum(self.processes[phase - 1].quiet[at], until)
+        starved = process.starved[quiet] - process.starved[at]
+        more, last = self.walk(phase - 1, quiet, until)
+        there = self.processes[phase - 1].waits[quiet]
+        return starved + more, np.where((quiet == until) & there, phase, last).astype(np.int8)
+
+    def emptiest(self, at: Ints) -> Phases:
+        """The first process that is empty at each of the edges `at`."""
+        phase = np.full(len(at), ALONE, dtype=np.int8)
+        for index in range(ALONE - 1, -1, -1):
+            phase[~self.processes[index].waits[at]] = index
+        return phase
+
+    def _process(self, starved: Bools, waiting: Floats, position: Floats) -> Process:
+        minutes, pad = self._load.minutes, self._pad
+        waits = waiting > 0
+        waits[-1] = False
+        sums = np.concatenate(([0], np.cumsum(starved & self._savable)))
+        ends = np.where(waits, minutes, np.arange(minutes + 1))
+        quiet = np.minimum.accumulate(ends[::-1])[::-1]
+        return Process(
+            np.concatenate((sums, np.full(pad, sums[-1]))).astype(np.int32),
+            np.concatenate((waits, np.zeros(pad, dtype=bool))),
+            position,
+            np.concatenate((quiet, np.arange(minutes + 1, minutes + pad + 1))).astype(np.int32),
+            waiting > DEEP_S,
+        )
+
+    def _emptied(self, process: Process, edges: Ints) -> Process:
+        """The same queue, emptied at those of `edges` at which something waits."""
+        edges = edges[process.waits[edges]]
+        if not edges.size:
+            return process
+        run = self._load.emptied(self.reach, edges)
+        return self._process(run.starved, run.waiting, run.position)
+
+
+def _rises(alone: Bools, calm: int) -> Ints:
+    """Minutes that starve by themselves after at least `calm` that do not."""
+    over = np.flatnonzero(alone)
+    if not over.size:
+        return over
+    rises: Ints = over[np.diff(over, prepend=-calm - 1) > calm]
+    return rises
+
+
+def _minima(values: Floats, span: int) -> list[Floats]:
+    """Minima over 1, 2, 4... values from each index on, up to `span`."""
+    tables = [values]
+    while (1 << len(tables)) <= span:
+        step = 1 << (len(tables) - 1)
+        newest = tables[-1]
+        shifted = np.concatenate((newest[step:], np.full(step, -np.inf)))
+        tables.append(np.minimum(newest, shifted))
+    return tables
+
+
+__all__ = ["ALONE", "PHASES", "Clock", "Level", "Phases", "Process"]

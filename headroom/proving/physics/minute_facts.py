@@ -1,0 +1,216 @@
+"""What really happened in one clock minute, whoever was able to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from headroom.proving.physics.queue import (
+    INSTANCE_BYTES,
+    INSTANCE_IOPS,
+    VOLUME_BYTES,
+    VOLUME_IOPS,
+    Piece,
+)
+
+ENOUGH_S = 1 - 1e-6
+"""A limit that bound for this long inside a minute sets the minute's Exceeded check."""
+STARVED_SHARE = 0.01
+
+
+class Waits(NamedTuple):
+    """`ops` operations whose latencies lie evenly between two values, in milliseconds."""
+
+    ops: float
+    low_ms: float
+    high_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinuteFacts:
+    """One clock minute of a volume. Counts are totals over the minute, waits in milliseconds.
+
+    Operations are the application's; `ebs_ops` counts as EBS does (256 KiB SSD, 1 MiB HDD).
+    `*_exceeded` are 1 when the limit held the load back for at least a second; balances and
+    limits are those at the minute's end, balances None where there is no bucket.
+    """
+
+    start: datetime
+    inside_s: float
+    """Seconds of the minute between the workload's start and end."""
+    measured_s: float
+    """Seconds of them that the workload measured."""
+    offered_ops: float
+    offered_ebs_ops: float
+    offered_bytes: float
+    served_ops: float
+    served_read_ops: float
+    served_write_ops: float
+    served_read_bytes: float
+    served_write_bytes: float
+    ebs_ops: float
+    queue_seen_avg: float
+    """Mean VolumeQueueLength: the device shows at most its queue limit."""
+    backlog_end: float
+    latencies: tuple[Waits, ...]
+    iops_exceeded: int
+    throughput_exceeded: int
+    instance_iops_exceeded: int
+    instance_throughput_exceeded: int
+    idle_s: float
+    burst_balance_percent: float | None
+    instance_io_balance_percent: float | None
+    instance_byte_balance_percent: float | None
+    limit_iops: float
+    limit_mibps: float
+    due_ops: float
+    """Arrivals plus the backlog at the minute's start."""
+    delayed_ops: float
+    """Those of them that wait longer because of the volume."""
+
+    @property
+    def unknown(self) -> bool:
+        """Whether less than half of what the workload had of the minute was measured."""
+        return self.measured_s < self.inside_s / 2 or not self.inside_s
+
+    @property
+    def published(self) -> bool:
+        """Whether CloudWatch would have a whole minute to publish."""
+        return self.measured_s >= 60 - 1e-6
+
+    @property
+    def starved(self) -> bool:
+        """Whether over 1 % of the operations due waited longer because of the volume."""
+        return not self.unknown and self.delayed_ops > STARVED_SHARE * self.due_ops
+
+    @property
+    def ebs_iops(self) -> float:
+        """EBS operations per second over the minute."""
+        return self.ebs_ops / 60
+
+    @property
+    def latency_ms_avg(self) -> float | None:
+        """Mean latency of the operations served, None when there were none."""
+        ops = sum(w.ops for w in self.latencies)
+        if not ops:
+            return None
+        return sum(w.ops * (w.low_ms + w.high_ms) / 2 for w in self.latencies) / ops
+
+
+class MinuteTally:
+    """Adds up the pieces of one minute."""
+
+    def __init__(self, queue_limit: float) -> None:
+        self._queue_limit = queue_limit
+        self.offered = self.offered_ebs = self.offered_bytes = 0.0
+        self.served = self.ebs_ops = self.idle_s = 0.0
+        self.read_ops = self.write_ops = self.read_bytes = self.write_bytes = 0.0
+        self.queue_seconds = 0.0
+        self.latencies: list[Waits] = []
+        self._bound_s = dict.fromkeys(_FLAGS, 0.0)
+
+    def add(self, piece: Piece, *, hdd: bool, service_s: float) -> None:
+        """Count one piece; `service_s` is what an operation takes on a volume at rest."""
+        seconds, mix = piece.end - piece.start, piece.mix
+        served = piece.served * seconds
+        offered, asked = piece.offered * seconds, piece.load.mix
+        self.offered += offered
+        self.offered_ebs += offered * (asked.hdd_ops if hdd else asked.ssd_ops)
+        self.offered_bytes += offered * asked.bytes_per_op
+        if piece.bound:
+            for flag in _FLAGS:
+                if piece.bound & flag:
+                    self._bound_s[flag] += seconds
+        if piece.load.outstanding:
+            self.queue_seconds += min(self._queue_limit, piece.load.outstanding) * seconds
+            service_s = 0.0
+        elif served or piece.backlog_start or piece.backlog_end:
+            self.queue_seconds += self._seen(piece, piece.served * service_s) * seconds
+        if not served:
+            self.idle_s += 0.0 if piece.backlog_start or piece.backlog_end else seconds
+            return
+        reads = served * mix.read_share
+        self.served += served
+        self.read_ops += reads
+        self.write_ops += served - reads
+        self.read_bytes += reads * mix.read_bytes
+        self.write_bytes += (served - reads) * mix.write_bytes
+        self.ebs_ops += served * (mix.hdd_ops if hdd else mix.ssd_ops)
+        self._wait(
+            served, 1000 * (piece.wait_start + service_s), 1000 * (piece.wait_end + service_s)
+        )
+
+    def exceeded(self, flag: int) -> int:
+        """1 when the limit behind `flag` bound for at least a second, else 0."""
+        return int(self._bound_s[flag] >= ENOUGH_S)
+
+    def _wait(self, ops: float, first: float, last: float) -> None:
+        low, high = min(first, last), max(first, last)
+        newest = self.latencies[-1] if self.latencies else None
+        if newest is not None and newest.low_ms == newest.high_ms == low == high:
+            self.latencies[-1] = Waits(newest.ops + ops, low, high)
+        else:
+            self.latencies.append(Waits(ops, low, high))
+
+    def _seen(self, piece: Piece, in_service: float) -> float:
+        """Mean over the piece of what waits at the device: backlog and service, up to the limit."""
+        low, high = sorted((piece.backlog_start + in_service, piece.backlog_end + in_service))
+        limit = self._queue_limit
+        if high <= limit:
+            return (low + high) / 2
+        if low >= limit:
+            return limit
+        below = (limit - low) / (high - low)
+        return below * (low + limit) / 2 + (1 - below) * limit
+
+
+_FLAGS = (VOLUME_IOPS, VOLUME_BYTES, INSTANCE_IOPS, INSTANCE_BYTES)
+
+
+def delayed_by_volume(
+    real: Sequence[Piece], free: Sequence[Piece] | None, *, already: float
+) -> float:
+    """Operations due in the minute that wait longer because of the volume.
+
+    `free` is the same minute with a volume that is never the limit, None when nothing but the
+    volume ever limits; `already` is how far the real queue was behind the free one before.
+    An operation is counted once the free queue would have served it while the real one is behind.
+    """
+    if free is None:
+        return already + sum((p.end - p.start) * p.offered for p in real if p.bound)
+    total, i, j = already, 0, 0
+    while i < len(real) and j < len(free):
+        a, b = real[i], free[j]
+        start, end = max(a.start, b.start), min(a.end, b.end)
+        if end > start:
+            total += b.served * (end - start) * _share_behind(a, b, start, end)
+        if a.end <= b.end:
+            i += 1
+        if b.end <= a.end:
+            j += 1
+    return total
+
+
+def _share_behind(real: Piece, free: Piece, start: float, end: float) -> float:
+    """Share of [start, end) in which the real queue is behind the free one."""
+    if real.load.outstanding:
+        share = real.served / free.served if free.served else 1.0
+        return share if share < 1 - 1e-9 else 0.0
+    first = _backlog_at(real, start) - _backlog_at(free, start)
+    last = _backlog_at(real, end) - _backlog_at(free, end)
+    noise = 1e-6 + 1e-9 * max(real.backlog_start, real.backlog_end)
+    if first <= noise and last <= noise:
+        return 0.0
+    if first > noise > last and last < -noise:
+        return first / (first - last)
+    return 1.0
+
+
+def _backlog_at(piece: Piece, instant: float) -> float:
+    length = piece.end - piece.start
+    if length <= 0:
+        return piece.backlog_end
+    share = (instant - piece.start) / length
+    return piece.backlog_start + share * (piece.backlog_end - piece.backlog_start)

@@ -1,0 +1,226 @@
+"""The physics of one EBS volume: limits, credits, backlog and the instance, minute by minute.
+
+Source: EBS User Guide, "General Purpose SSD volumes", "HDD volumes", "I/O characteristics",
+"EBS-optimized instances" (checked 2026-10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headroom.domain.catalog.ebs import HDD_IO_BYTES, MIB, SSD_IO_BYTES
+from headroom.domain.resources import Configuration, InstanceLimits
+from headroom.proving.awsrules import VolumeLifecycle
+from headroom.proving.physics.instances import BOUNDLESS
+from headroom.proving.physics.minute_facts import MinuteFacts, MinuteTally, delayed_by_volume
+from headroom.proving.physics.queue import (
+    INSTANCE_BYTES,
+    INSTANCE_IOPS,
+    VOLUME_BYTES,
+    VOLUME_IOPS,
+    Bucket,
+    InstanceShare,
+    Piece,
+    VolumeLimits,
+    VolumeQueue,
+    volume_limits,
+)
+from headroom.proving.workloads import IDLE, Load, Workload
+
+QUEUE_LIMIT = 1024
+"""Most operations that a device shows as waiting; the rest of a backlog waits unseen."""
+SERVICE_S = {False: 0.0005, True: 0.008}
+"""Time of one operation on an SSD (False) or HDD (True) volume at rest."""
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """The instance a volume hangs on and what its other volumes take (IOPS and MiB/s)."""
+
+    limits: InstanceLimits
+    other_iops: float = 0.0
+    other_mibps: float = 0.0
+
+    def share(self) -> InstanceShare | None:
+        """What is left for this volume, from full balances on; None if it is never the limit."""
+        if self.limits == BOUNDLESS:
+            return None
+        return InstanceShare(self.limits, other_iops=self.other_iops, other_mibps=self.other_mibps)
+
+
+class VolumePhysics:
+    """One volume under one workload; carries credits, backlog and balances between minutes.
+
+    `burst_balance_percent` is the bucket's level at the start. With `idle_outside` the time
+    before and after the workload is idle; else it was not measured.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        burst_balance_percent: float = 100,
+        queue_limit: int = QUEUE_LIMIT,
+        attachment: Attachment | None = None,
+        idle_outside: bool = False,
+    ) -> None:
+        self.workload = workload
+        self.attachment = attachment
+        self._queue_limit = queue_limit
+        self._idle_outside = idle_outside
+        self._first_percent = burst_balance_percent
+        self._configuration: Configuration | None = None
+        self._limits: VolumeLimits
+        self._station = VolumeQueue(attachment.share() if attachment else None)
+        free = attachment.share() if attachment else None
+        self._free = None if free is None else VolumeQueue(free)
+
+    @property
+    def backlog(self) -> float:
+        """Operations that wait now."""
+        return self._station.backlog
+
+    def attach_to(self, attachment: Attachment) -> None:
+        """Hang the volume on another instance, whose balances are full; what waits goes on waiting."""
+        self.attachment = attachment
+        self._station.instance = attachment.share()
+        free = attachment.share()
+        if free is None:
+            self._free = None
+        elif self._free is None:
+            self._free = VolumeQueue(free)
+        else:
+            self._free.instance = free
+
+    def minute(self, start: datetime, lifecycle: VolumeLifecycle) -> MinuteFacts:
+        """Advance over the clock minute that begins at `start`; minutes come in order."""
+        tally = MinuteTally(self._queue_limit)
+        backlog = self._station.backlog
+        ahead = self._free.backlog if self._free else 0.0
+        real: list[Piece] = []
+        free: list[Piece] = []
+        inside = measured = 0.0
+        self._settle(lifecycle.effective(start))
+        for begin, end, load, configuration in self._stretches(start, lifecycle):
+            self._settle(configuration)
+            inside += end - begin
+            measured += end - begin if load is not None else 0.0
+            pieces = list(self._station.run(begin, end, load or IDLE))
+            hdd = self._limits.hdd
+            for piece in pieces:
+                tally.add(piece, hdd=hdd, service_s=SERVICE_S[hdd])
+            real += pieces
+            if self._free is not None:
+                free += self._free.run(begin, end, load or IDLE)
+        behind = max(0.0, backlog - ahead)
+        delayed = delayed_by_volume(
+            real, free if self._free else None, already=behind if behind > 1e-6 else 0.0
+        )
+        spans = inside, measured
+        return self._facts(start, tally, spans, due=backlog + tally.offered, delayed=delayed)
+
+    def _stretches(
+        self, start: datetime, lifecycle: VolumeLifecycle
+    ) -> list[tuple[float, float, Load | None, Configuration]]:
+        """The minute cut where the load or the configuration in force changes."""
+        zero = (start - self.workload.start).total_seconds()
+        loads = self._loads(zero, zero + 60)
+        configuration, change = lifecycle.effective(start), lifecycle.next_change(start)
+        cuts: list[tuple[float, float, Load | None, Configuration]] = []
+        until = zero + 60 if change is None else zero + (change - start).total_seconds()
+        for begin, end, load in loads:
+            while begin < end:
+                while change is not None and until <= begin:
+                    configuration, change = (
+                        lifecycle.effective(change),
+                        lifecycle.next_change(change),
+                    )
+                    until = zero + 60 if change is None else zero + (change - start).total_seconds()
+                stop = end if change is None else min(end, until)
+                cuts.append((begin, stop, load, configuration))
+                begin = stop
+        return cuts
+
+    def _loads(self, begin: float, end: float) -> list[tuple[float, float, Load | None]]:
+        """Stretches of load in [begin, end), None where nothing was measured.
+
+        Time outside the workload is idle, or does not exist.
+        """
+        outside = IDLE if self._idle_outside else None
+        if not self._idle_outside:
+            begin, end = max(begin, 0.0), min(end, self.workload.duration_s)
+        loads: list[tuple[float, float, Load | None]] = []
+        now = begin
+        for segment in self.workload.segments(begin, end):
+            if segment.start_s > now:
+                loads.append((now, segment.start_s, outside))
+            loads.append((segment.start_s, segment.end_s, segment.load))
+            now = segment.end_s
+        if now < end:
+            loads.append((now, end, outside))
+        return loads
+
+    def _settle(self, configuration: Configuration) -> None:
+        """Put `configuration` in force; a bucket keeps its credits while the type stays."""
+        if configuration == self._configuration:
+            return
+        limits = volume_limits(configuration)
+        old, station = self._configuration, self._station
+        if old is None:
+            level = limits.credits * self._first_percent / 100
+        elif old.volume_type is configuration.volume_type and station.credits.capacity:
+            level = station.credits.level
+        else:
+            level = limits.credits
+        station.credits = Bucket(limits.credits, level)
+        station.volume = self._limits = limits
+        self._configuration = configuration
+
+    def _facts(
+        self,
+        start: datetime,
+        tally: MinuteTally,
+        spans: tuple[float, float],
+        *,
+        due: float,
+        delayed: float,
+    ) -> MinuteFacts:
+        limits, credits, share = self._limits, self._station.credits, self._station.instance
+        units = credits.allowed(limits.base_ops, limits.burst_ops)
+        reach = limits.burst_bytes / MIB
+        if limits.credits:
+            reach = min(reach, units * (HDD_IO_BYTES if limits.hdd else SSD_IO_BYTES) / MIB)
+        return MinuteFacts(
+            start=start,
+            inside_s=spans[0],
+            measured_s=spans[1],
+            offered_ops=tally.offered,
+            offered_ebs_ops=tally.offered_ebs,
+            offered_bytes=tally.offered_bytes,
+            served_ops=tally.served,
+            served_read_ops=tally.read_ops,
+            served_write_ops=tally.write_ops,
+            served_read_bytes=tally.read_bytes,
+            served_write_bytes=tally.write_bytes,
+            ebs_ops=tally.ebs_ops,
+            queue_seen_avg=tally.queue_seconds / 60,
+            backlog_end=self._station.backlog,
+            latencies=tuple(tally.latencies),
+            iops_exceeded=tally.exceeded(VOLUME_IOPS),
+            throughput_exceeded=tally.exceeded(VOLUME_BYTES),
+            instance_iops_exceeded=tally.exceeded(INSTANCE_IOPS),
+            instance_throughput_exceeded=tally.exceeded(INSTANCE_BYTES),
+            idle_s=tally.idle_s,
+            burst_balance_percent=credits.percent if limits.credits else None,
+            instance_io_balance_percent=share.iops.percent if share else None,
+            instance_byte_balance_percent=share.bytes.percent if share else None,
+            limit_iops=units,
+            limit_mibps=reach,
+            due_ops=due,
+            delayed_ops=min(due, delayed),
+        )
+
+
+__all__ = ["QUEUE_LIMIT", "Attachment", "MinuteFacts", "VolumePhysics"]

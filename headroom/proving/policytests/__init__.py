@@ -1,0 +1,13 @@
+"""Tests of a policy: a described situation and the decision that is expected of it.
+
+May import `vectorized`, `memory`, `workloads`, `inputs`.
+Offers: load_tests, run_policy_test, Verdict."""
+
+from headroom.proving.policytests.cases import (
+    PolicyTests,
+    Verdict,
+    blocking_guardrails,
+    load_tests,
+    run_policy_test,
+)
+from headroom.proving.policytests.situation import described_volume

@@ -1,0 +1,262 @@
+"""A rebuilt load played on a volume twice: nobody changes it, and Headroom may.
+
+SSD volumes are played on arrays; HDD volumes and databases, which those do not know, minute by
+minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+
+from headroom.domain.catalog import SECONDS_PER_MONTH, PriceTable
+from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.policy import Policy
+from headroom.domain.resources import Configuration, InstanceLimits, Volume
+from headroom.proving.awsrules import Delays
+from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
+from headroom.proving.replay.demand import ReconstructedLoad
+from headroom.proving.replay.timeline import (
+    PlaybackTimeline,
+    timeline_of_result,
+    timeline_of_series,
+)
+from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
+from headroom.proving.simulation import Result, simulate
+from headroom.proving.trials import Conditions, run_engine
+from headroom.proving.vectorized import VectorizedVolume
+from headroom.proving.workloads import LoadSeries, TraceWorkload
+
+METRIC_DELAY = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedChange:
+    """A change that Headroom would have made; the price change is USD per month."""
+
+    at: datetime
+    origin: Configuration
+    target: Configuration
+    usd_change: Decimal
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaybackOutcome:
+    """What came of the past under one controller; money in USD."""
+
+    starved_minutes: int
+    storage_usd: Decimal
+    usd_per_month_end: Decimal
+    changes: tuple[ReplayedChange, ...] = ()
+    acts: int = 0
+    holds: int = 0
+    escalations: int = 0
+    aws_refusals: int = 0
+    guardrail_violations: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playback:
+    """A volume left alone, and with Headroom in charge of it; the scene of that if asked for."""
+
+    left_alone: PlaybackOutcome
+    headroom: PlaybackOutcome
+    scene: PlaybackTimeline | None = None
+
+
+def play_vectorized(
+    volume: Volume,
+    reconstructed: ReconstructedLoad,
+    policy: Policy,
+    prices: PriceTable,
+    *,
+    draw: bool = False,
+) -> Playback:
+    """An SSD volume played on arrays."""
+    load_series, since, start = (
+        reconstructed.load_series,
+        reconstructed.since_minute,
+        volume.configuration,
+    )
+    alone = VectorizedVolume(
+        load_series, start, burst_balance_percent=reconstructed.balance_percent
+    )
+    alone.run(load_series.minutes)
+    conditions = Conditions(
+        region=volume.ref.region,
+        burst_balance_percent=reconstructed.balance_percent,
+        metric_delay=METRIC_DELAY,
+        listed=prices,
+    )
+    run = run_engine(load_series, start, conditions, policy=policy, since=since, with_records=draw)
+    changes = tuple(
+        ReplayedChange(
+            at=load_series.start + timedelta(minutes=change.minute),
+            origin=change.origin,
+            target=change.target,
+            usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
+            reason=change.reason,
+        )
+        for change in run.changes
+    )
+    span = reconstructed.known.start, load_series.start + timedelta(minutes=load_series.minutes)
+    scene = None
+    if draw:
+        scene = timeline_of_series(
+            load_series, start, [(change.minute, change.target) for change in run.changes], prices,
+            since=since, balance_percent=reconstructed.balance_percent, records=run.records,
+        )  # fmt: skip
+    return Playback(
+        left_alone=_left_alone(start, int(np.sum(alone.starved[since:])), span, prices),
+        headroom=_in_charge(
+            int(np.sum(run.starved[since:])), run.decisions, changes,
+            (run.aws_refusals, run.guardrail_violations), (start, span, prices),
+        ),
+        scene=scene,
+    )  # fmt: skip
+
+
+def play_exact(
+    volume: Volume, reconstructed: ReconstructedLoad, policy: Policy, prices: PriceTable, *, draw: bool = False,
+    limits: InstanceLimits | None = None,
+) -> Playback:  # fmt: skip
+    """Any volume, or the storage of a database, played minute by minute.
+
+    `limits` are those of the instance; one without them never binds.
+    """
+    scenario = _scenario(volume, reconstructed, policy, prices, limits or BOUNDLESS)
+    start = volume.configuration
+    span = scenario.start, scenario.end
+    alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
+    return Playback(
+        left_alone=_left_alone(start, alone.starved_minutes, span, prices),
+        headroom=_in_charge(
+            run.starved_minutes, run.decisions, tuple(_changes(run, prices)),
+            (len(run.refusals), len(run.violations)), (start, span, prices),
+        ),
+        scene=timeline_of_result(run) if draw else None,
+    )  # fmt: skip
+
+
+Span = tuple[datetime, datetime]
+
+
+def _left_alone(
+    start: Configuration, starved: int, span: Span, prices: PriceTable
+) -> PlaybackOutcome:
+    return PlaybackOutcome(
+        starved_minutes=starved,
+        storage_usd=_paid(start, (), span, prices),
+        usd_per_month_end=prices.monthly(start),
+    )
+
+
+def _in_charge(
+    starved: int,
+    decisions: Sequence[Decision],
+    changes: tuple[ReplayedChange, ...],
+    wrong: tuple[int, int],
+    paid: tuple[Configuration, Span, PriceTable],
+) -> PlaybackOutcome:
+    start, span, prices = paid
+    counts = {
+        kind: sum(isinstance(decision.answer, kind) for decision in decisions)
+        for kind in (Act, Hold, Escalate)
+    }
+    return PlaybackOutcome(
+        starved_minutes=starved,
+        storage_usd=_paid(start, changes, span, prices),
+        usd_per_month_end=prices.monthly(changes[-1].target if changes else start),
+        changes=changes,
+        acts=counts[Act],
+        holds=counts[Hold],
+        escalations=counts[Escalate],
+        aws_refusals=wrong[0],
+        guardrail_violations=wrong[1],
+    )
+
+
+def _paid(
+    start: Configuration, changes: Sequence[ReplayedChange], span: Span, prices: PriceTable
+) -> Decimal:
+    """USD for storage by the second; a target is billed from the start of its modification."""
+    edges = [(span[0], start), *((c.at, c.target) for c in changes), (span[1], start)]
+    total = Decimal(0)
+    for (begin, paid), (end, _) in pairwise(edges):
+        seconds = Decimal(str((end - begin).total_seconds()))
+        total += prices.monthly(paid) * seconds / SECONDS_PER_MONTH
+    return total
+
+
+def _changes(run: Result, prices: PriceTable) -> list[ReplayedChange]:
+    return [
+        ReplayedChange(
+            at=change.at,
+            origin=change.origin,
+            target=change.target,
+            usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
+            reason=change.reason,
+        )
+        for change in run.changes
+    ]
+
+
+def _scenario(
+    volume: Volume,
+    reconstructed: ReconstructedLoad,
+    policy: Policy,
+    prices: PriceTable,
+    limits: InstanceLimits,
+) -> Scenario:
+    since, load_series = reconstructed.since_minute, reconstructed.load_series
+    workload = _workload(load_series, since, load_series.minutes)
+    known = np.flatnonzero(load_series.measured())
+    first = int(known[0]) * load_series.step_s // 60 if known.size else since
+    return Scenario(
+        name=volume.ref.resource_id,
+        start=workload.start,
+        resource=Resource(
+            configuration=volume.configuration,
+            burst_balance_percent=reconstructed.balance_percent_since,
+            tags=(),
+        ),
+        attachment_settings=AttachmentSettings(
+            attachment=Attachment(limits=limits), queue_limit=QUEUE_LIMIT
+        ),
+        workload=workload,
+        history=_workload(load_series, first, since) if first < since else None,
+        aws=AwsBehaviour(
+            region=volume.ref.region,
+            prices=prices,
+            metric_delay=METRIC_DELAY,
+            delays=Delays(),
+            modified_at=(),
+            known_to_ledger=True,
+            refusal_names_instant=True,
+        ),
+        policy=policy,
+    )
+
+
+def _workload(load_series: LoadSeries, first: int, last: int) -> TraceWorkload:
+    """Minutes `first` to `last` of a course, for the exact physics."""
+    step = load_series.step_s
+    place = slice(first * 60 // step, last * 60 // step)
+    ops, share = load_series.ops[place], load_series.read_share[place]
+    read_bytes = load_series.read_bytes[place]
+    columns = (ops * share, ops * (1 - share), read_bytes, load_series.bytes[place] - read_bytes)
+    rows = zip(*((column * step).tolist() for column in columns), strict=True)
+    return TraceWorkload(
+        [None if np.isnan(row[0]) else row for row in rows],
+        interval_s=step,
+        start=load_series.start + timedelta(minutes=first),
+    )
+
+
+__all__ = ["Playback", "PlaybackOutcome", "ReplayedChange", "play_exact", "play_vectorized"]

@@ -1,0 +1,146 @@
+"""One volume's past played again twice: left as it is, and with Headroom in charge of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from decimal import Decimal
+
+from headroom.domain.catalog import PriceTable
+from headroom.domain.policy import Mode, Policy, Rule, Selector, limits_for
+from headroom.domain.resources import EBS_TYPES, PriceUnknown, Volume, VolumeType
+from headroom.ports import StorageView
+from headroom.proving.replay.demand import HistoryCoverage, reconstruct_load
+from headroom.proving.replay.history import Parts
+from headroom.proving.replay.playback import PlaybackOutcome, play_exact, play_vectorized
+from headroom.proving.replay.timeline import PlaybackTimeline
+from headroom.proving.vectorized import SSD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """A volume whose past was played again."""
+
+    view: StorageView
+    known: HistoryCoverage
+    relief_usd_per_minute: float
+    usd_per_month: Decimal
+    left_alone: PlaybackOutcome
+    headroom: PlaybackOutcome
+    scene: PlaybackTimeline | None = None
+
+    @property
+    def avoided_minutes(self) -> int:
+        """Starved minutes that there would not have been; negative if there had been more."""
+        return self.left_alone.starved_minutes - self.headroom.starved_minutes
+
+    @property
+    def usd_change(self) -> Decimal:
+        """What would have been paid more for storage over the past."""
+        return self.headroom.storage_usd - self.left_alone.storage_usd
+
+
+class NotReplayed(Exception):
+    """A volume that cannot be replayed; the message says why, without a full stop."""
+
+
+def policy_in_auto_mode(policy: Policy, volume: Volume) -> Policy:
+    """`policy` as it is for `volume` under every type it may get, with mode auto unless it is off.
+
+    What would be asked for is done as if somebody had approved it at once. A database whose
+    storage RDS grows by itself is never grown here.
+    What its tags say, by rules for them and by themselves, is written out: nothing asks for tags.
+    """
+
+    def settings(kind: VolumeType) -> tuple[tuple[str, object], ...]:
+        then = replace(volume, configuration=replace(volume.configuration, volume_type=kind))
+        limits = limits_for(policy, then).limits
+        mode = Mode.OFF if limits.mode is Mode.OFF else Mode.AUTO
+        plain = {field.name: getattr(limits, field.name) for field in fields(limits)}
+        own = {"mode": mode, "approve_above_usd": None, "growth": limits.growth and not grown}
+        return tuple(sorted((plain | own).items()))
+
+    grown = volume.facts is not None and volume.facts.grows_by_itself
+    rules = tuple(
+        Rule(selector=Selector(kind=volume.ref.kind, volume_types=(kind,)), settings=settings(kind))
+        for kind in EBS_TYPES
+    )
+    return replace(policy, defaults=replace(policy.defaults, mode=Mode.AUTO), rules=rules)
+
+
+def why_not_replayable(view: StorageView, policy: Policy) -> str | None:
+    """Why a volume is not replayed whatever its past, None when it can be."""
+    volume = view.volume
+    effective = limits_for(policy, volume)
+    if effective.problem is not None:
+        return f"Headroom would change nothing: {effective.problem}"
+    if effective.limits.mode is Mode.OFF:
+        return "the policy or its tag says off"
+    if volume.managed_by is not None:
+        return f"it is managed by {volume.managed_by}, and Headroom leaves such volumes alone"
+    if volume.multi_attach:
+        return "it is shared by Multi-Attach, and Headroom leaves such volumes alone"
+    if volume.on_outpost:
+        return "it is on an Outpost, where other limits hold"
+    if volume.facts is not None and volume.facts.unusual is not None:
+        return f"its storage is unusual ({volume.facts.unusual}), and Headroom only observes it"
+    if volume.configuration.volume_type is VolumeType.STANDARD:
+        return "magnetic volumes have no limits that are documented well enough to play"
+    return None
+
+
+def replay_volume(
+    view: StorageView,
+    parts: Parts,
+    policy: Policy,
+    prices: PriceTable,
+    *,
+    since: datetime,
+    draw: bool = False,
+) -> Replayed:
+    """One volume from its present configuration, from `since` to the end of its past.
+
+    What was before `since` is what the engine can know of earlier days. The policy counts as if
+    the mode were auto. The scene is drawn only if asked for. Raises NotReplayed.
+    """
+    problem = why_not_replayable(view, policy)
+    if problem is not None:
+        raise NotReplayed(problem)
+    instance = view.instance
+    reconstructed = reconstruct_load(
+        parts, view.volume, view.modification, None if instance is None else instance.limits,
+        since=since,
+    )  # fmt: skip
+    if reconstructed is None:
+        raise NotReplayed("CloudWatch has nothing measured of it in this time")
+    try:
+        usd = prices.monthly(view.volume.configuration)
+    except PriceUnknown as unknown:
+        raise NotReplayed(str(unknown)) from None
+    configuration = view.volume.configuration
+    as_auto = policy_in_auto_mode(policy, view.volume)
+    if configuration.database is None and configuration.volume_type in SSD:
+        found = play_vectorized(view.volume, reconstructed, as_auto, prices, draw=draw)
+    else:  # nothing but its storage hangs on the class of a database: that limit is played
+        limits = instance.limits if configuration.database and instance is not None else None
+        found = play_exact(view.volume, reconstructed, as_auto, prices, draw=draw, limits=limits)
+    return Replayed(
+        view=view,
+        known=reconstructed.known,
+        relief_usd_per_minute=limits_for(policy, view.volume).limits.relief_value_usd_per_minute,
+        usd_per_month=usd,
+        left_alone=found.left_alone,
+        headroom=found.headroom,
+        scene=found.scene,
+    )
+
+
+def largest_configuration(replayed: Sequence[Replayed]) -> Decimal:
+    """The most that all volumes' prices together would have exceeded their present ones, USD a month."""
+    changes = sorted((c.at, c.usd_change) for each in replayed for c in each.headroom.changes)
+    most = total = Decimal(0)
+    for _, usd in changes:
+        total += usd
+        most = max(most, total)
+    return most

@@ -1,0 +1,272 @@
+"""Rules that others publish for changing EBS volumes, each as good as its publication lets it be.
+
+A rule sees what CloudWatch published and wishes for a configuration; ceilings, slots and AWS's
+own refusals are the trial's business and bind every rule alike. A rule keeps what it remembers
+in itself: one rule object runs one volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+
+import numpy as np
+
+from headroom.domain.catalog.ebs import LIMITS, capability, cheapest, max_iops
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.proving.rivals.histogram import DecayingHistogram
+from headroom.proving.trials import ControlRule, PublishedSoFar
+from headroom.proving.workloads import Floats
+
+HOUR, DAY = 60, 24 * 60
+GP3_INCLUDED = (3_000, 125)
+GP3_MOST_MIBPS = 2_000
+LEAST_IOPS: Mapping[VolumeType, int] = MappingProxyType(
+    {kind: limits.iops[0] for kind, limits in LIMITS.items() if limits.iops is not None}
+)
+
+
+class Threshold:
+    """Cloud Custodian 0.9: a `metrics` filter and the action `modify` with `iops-percent: 150`.
+
+    An hourly policy on volumes that are `modifyable`. Its documentation raises IOPS by a percentage
+    of what is there and knows no ceiling and no way down; the action has no throughput. gp2
+    under 20 % BurstBalance becomes gp3, as its gp2-to-gp3 policy does; with no values given, EBS
+    keeps the throughput the volume had. Source: cloudcustodian.io, aws.ebs, action `modify`.
+    """
+
+    name = "c7n-threshold"
+    every_min = HOUR
+    BALANCE, UTILISATION, RAISE = 20.0, 0.8, 1.5
+
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
+        """Half as many IOPS again where five minutes of the last hour used 80 % of them."""
+        current = seen.configuration
+        if seen.in_flight:
+            return None
+        if current.volume_type is VolumeType.GP2:
+            low = np.nanmin(seen.balance[-HOUR:], initial=100.0) < self.BALANCE
+            kept = capability(current).sustained_mibps
+            return _gp3(current, GP3_INCLUDED[0], kept) if low else None
+        used = _five_minutes(seen.iops[-HOUR:], np.nanmean)
+        if not used.size or used.max() < self.UTILISATION * (current.iops or 0):
+            return None
+        return _with_iops(current, self.RAISE * (current.iops or 0))
+
+
+class Gp2ToGp3:
+    """AWS's EBS migration utility: every gp2 volume becomes gp3 at 3,000 IOPS and 125 MiB/s, once.
+
+    Other types are left as they are. Source: aws-samples/amazon-ebs-migration-utility, README.
+    """
+
+    name = "gp2-to-gp3"
+    every_min = DAY
+
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
+        """gp3 as it comes, where the volume is gp2."""
+        if seen.configuration.volume_type is not VolumeType.GP2:
+            return None
+        iops, mibps = GP3_INCLUDED
+        return Configuration(
+            volume_type=VolumeType.GP3,
+            size_gib=seen.configuration.size_gib,
+            iops=iops,
+            throughput_mibps=mibps,
+        )
+
+
+class GrowGp2:
+    """Grow gp2 by a tenth, at least 10 GiB, whenever BurstBalance is under 20 %.
+
+    Metricly's "Using Lambda to automate EBS burst balance" grows on a BurstBalance alarm; the
+    step is that of RDS storage autoscaling (the larger of 10 GiB and 10 %). Five minutes is
+    what BurstBalance alarms there are evaluated on.
+    """
+
+    name = "grow-gp2"
+    every_min = 5
+    BALANCE, SHARE, LEAST_GIB = 20.0, 0.10, 10
+
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
+        """A larger gp2 volume while the bucket is low."""
+        current = seen.configuration
+        if current.volume_type is not VolumeType.GP2 or seen.in_flight:
+            return None
+        if not np.nanmin(seen.balance[-5:], initial=100.0) < self.BALANCE:
+            return None
+        step = max(self.LEAST_GIB, round(self.SHARE * current.size_gib))
+        most = LIMITS[VolumeType.GP2].size_gib[1]
+        return Configuration(
+            volume_type=VolumeType.GP2,
+            size_gib=min(most, current.size_gib + step),
+            iops=None,
+            throughput_mibps=None,
+        )
+
+
+class StepUpStepDown:
+    """Alarms that double what was exceeded, and halve what has been idle for hours.
+
+    Up: an Exceeded check (or, on gp2, an empty bucket) in 3 of the last 5 minutes doubles that
+    dimension; gp2 becomes gp3 with twice what it sustained. Down: six hours with less than 30 %
+    of both in use halve both, not below 3,000 IOPS and 125 MiB/s. Looked at every five minutes,
+    CloudWatch's default period. Source: "EBS scaling using Lambda and CloudWatch alarms" (AWS
+    samples; it adds 500 IOPS, doubling takes fewer slots), with the way down that Oracle's
+    performance-based autotuning and DynamoDB's autoscaling publish.
+    """
+
+    name = "step-up-step-down"
+    every_min = 5
+    ALARM, OF, IDLE_MIN, IDLE_SHARE = 3, 5, 6 * HOUR, 0.30
+
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
+        """Twice what was exceeded, or half of what idles."""
+        if seen.in_flight:
+            return None
+        current, can = seen.configuration, capability(seen.configuration)
+        last = slice(-self.OF, None)
+        iops = np.nansum(seen.iops_exceeded[last]) >= self.ALARM
+        mibps = np.nansum(seen.throughput_exceeded[last]) >= self.ALARM
+        if not (iops or mibps):
+            return self._down(seen, current)
+        by = (2 if iops else 1, 2 if mibps else 1)
+        if current.volume_type is VolumeType.GP2:
+            return _gp3(current, by[0] * can.sustained_iops, by[1] * can.sustained_mibps)
+        if current.volume_type is VolumeType.GP3:
+            return _gp3(current, by[0] * can.sustained_iops, by[1] * can.sustained_mibps)
+        return _with_iops(current, 2 * can.sustained_iops)
+
+    def _down(self, seen: PublishedSoFar, current: Configuration) -> Configuration | None:
+        can = capability(current)
+        if current.volume_type is VolumeType.GP2 or len(seen.iops) < self.IDLE_MIN:
+            return None
+        iops = np.nanmax(seen.iops[-self.IDLE_MIN :], initial=0.0)
+        mibps = np.nanmax(seen.mibps[-self.IDLE_MIN :], initial=0.0)
+        if iops >= self.IDLE_SHARE * can.sustained_iops:
+            return None
+        if mibps >= self.IDLE_SHARE * can.sustained_mibps:
+            return None
+        if current.volume_type is VolumeType.GP3:
+            target = _gp3(current, can.sustained_iops / 2, can.sustained_mibps / 2)
+        else:
+            target = _with_iops(current, max(GP3_INCLUDED[0], can.sustained_iops / 2))
+        return None if target == current else target
+
+
+class DailyPercentile:
+    """Compute Optimizer with Automation: once a day the cheapest gp3 for 14 days of use.
+
+    The largest minute of every five over the look-back of 14 days, of it the 99.5th percentile
+    plus 20 % (the default threshold and headroom of its rightsizing preferences), after the 30
+    hours of data it asks for. Source: Compute Optimizer User Guide, "Metrics analyzed",
+    "Rightsizing recommendation preferences", "Resource requirements".
+    """
+
+    name = "daily-percentile"
+    every_min = DAY
+    LOOKBACK, LEAST_MIN, PERCENT, MARGIN = 14 * DAY, 30 * HOUR, 99.5, 1.20
+
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
+        """What the percentile and its margin ask of gp3; nothing while a change is under way."""
+        if seen.in_flight or len(seen.iops) < self.LEAST_MIN:
+            return None
+        wanted = []
+        for series in (seen.iops, seen.mibps):
+            peaks = _five_minutes(series[-self.LOOKBACK :], np.nanmax)
+            if not peaks.size:
+                return None
+            wanted.append(self.MARGIN * float(np.percentile(peaks, self.PERCENT)))
+        target = _gp3(seen.configuration, *wanted)
+        return None if target == seen.configuration else target
+
+
+class DecayingUse:
+    """Kubernetes' Vertical Pod Autoscaler for a volume: a decaying histogram of use.
+
+    Buckets 5 % apart, half-life 24 h, 95th percentile plus 15 %, looked at every hour; acted on
+    when it is over 10 % away, downwards not within 12 h of the last change. Source:
+    kubernetes/autoscaler, recommender (`DefaultCPUHistogramDecayHalfLife`, bucket growth 0.05,
+    safety margin 0.15) and updater (`pod-update-threshold` 0.1, eviction lifetime 12 h).
+    """
+
+    name = "decaying-histogram"
+    every_min = HOUR
+    PERCENT, MARGIN, AWAY, SETTLED = 95.0, 1.15, 0.10, 12 * HOUR
+
+    def __init__(self) -> None:
+        self._iops = DecayingHistogram(first=10.0, growth=1.05, half_life_min=DAY)
+        self._mibps = DecayingHistogram(first=0.1, growth=1.05, half_life_min=DAY)
+        self._read = 0
+
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
+        """What the histograms ask of gp3, where it is far enough from what is there."""
+        new = slice(self._read, len(seen.iops))
+        self._iops.add(seen.iops[new])
+        self._mibps.add(seen.mibps[new])
+        self._read = len(seen.iops)
+        iops, mibps = (h.percentile(self.PERCENT) for h in (self._iops, self._mibps))
+        if seen.in_flight or iops is None or mibps is None:
+            return None
+        target = _gp3(seen.configuration, self.MARGIN * iops, self.MARGIN * mibps)
+        now_can, then = capability(seen.configuration), capability(target)
+        up = (
+            then.sustained_iops > (1 + self.AWAY) * now_can.sustained_iops
+            or then.sustained_mibps > (1 + self.AWAY) * now_can.sustained_mibps
+        )
+        down = (
+            then.sustained_iops < (1 - self.AWAY) * now_can.sustained_iops
+            or then.sustained_mibps < (1 - self.AWAY) * now_can.sustained_mibps
+        )
+        change = seen.modification
+        if up or (
+            down and (change is None or _minutes_since(change.started_at, now) >= self.SETTLED)
+        ):
+            return target
+        return None
+
+
+RULES: Mapping[str, Callable[[], ControlRule]] = MappingProxyType(
+    {
+        Threshold.name: Threshold,
+        Gp2ToGp3.name: Gp2ToGp3,
+        GrowGp2.name: GrowGp2,
+        StepUpStepDown.name: StepUpStepDown,
+        DailyPercentile.name: DailyPercentile,
+        DecayingUse.name: DecayingUse,
+    }
+)
+"""Every published rule by its name, in the order in which tables show them."""
+
+
+def _minutes_since(instant: datetime, now: datetime) -> float:
+    return (now - instant).total_seconds() / 60
+
+
+def _five_minutes(series: Floats, how: Callable[..., Floats]) -> Floats:
+    """`how` over every whole five minutes, the latest last; those with nothing known left out."""
+    whole = series[len(series) % 5 :].reshape(-1, 5)
+    known = whole[~np.isnan(whole).all(axis=1)]
+    return how(known, axis=1) if known.size else known.reshape(-1)
+
+
+def _gp3(current: Configuration, iops: float, mibps: float) -> Configuration:
+    """The cheapest gp3 of the same size for `iops` and `mibps`, or the most that gp3 has."""
+    most_iops = max_iops(VolumeType.GP3, current.size_gib)
+    mibps = min(mibps, GP3_MOST_MIBPS, most_iops // 4)
+    target = cheapest(VolumeType.GP3, current.size_gib, iops=min(iops, most_iops), mibps=mibps)
+    assert target is not None
+    return target
+
+
+def _with_iops(current: Configuration, iops: float) -> Configuration:
+    """The same volume with other IOPS, within what its type and size take."""
+    least = LEAST_IOPS[current.volume_type]
+    most = max_iops(current.volume_type, current.size_gib)
+    return Configuration(
+        volume_type=current.volume_type,
+        size_gib=current.size_gib,
+        iops=int(min(max(least, round(iops)), most)),
+        throughput_mibps=current.throughput_mibps,
+    )

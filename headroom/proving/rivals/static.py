@@ -1,0 +1,165 @@
+"""References that make one change at minute 0: the trace's peak, and the best in hindsight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from headroom.domain.catalog import SECONDS_PER_MONTH
+from headroom.domain.catalog.ebs import MIB, cheapest, max_iops
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.proving.trials import (
+    Conditions,
+    TrialRun,
+    UncontrolledVolume,
+    run_schedule,
+    score_usd,
+    within,
+)
+from headroom.proving.workloads import Floats
+
+QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 1.0)
+GRID = 13
+"""Levels spaced evenly in proportion between a type's least and the ceiling, both included."""
+GP3_MOST = (80_000, 2_000)
+"""The most IOPS and MiB/s that gp3 takes: as good as no limit."""
+ABOVE_PEAK = (1.1, 1.25, 1.5, 2.0)
+EFFECT_MIN = 10
+
+
+def static_peak(uncontrolled: UncontrolledVolume, conditions: Conditions) -> TrialRun:
+    """The cheapest configuration for the largest demand of any step, as far as one change goes."""
+    iops, mibps = uncontrolled.peak
+    wish = _for_demand(uncontrolled.start, iops, mibps, conditions)
+    return run_schedule(uncontrolled.load_series, uncontrolled.start, [(0, wish)], conditions)
+
+
+class BestStatic:
+    """Searches the one change at minute 0 that scores best; runs are shared by the presets.
+
+    Starvation falls with IOPS and with MiB/s, so what a level of one costs with the most of the
+    other is a lower bound for all its combinations: those that cannot win are never run.
+    """
+
+    def __init__(self, uncontrolled: UncontrolledVolume, conditions: Conditions) -> None:
+        self._ground = uncontrolled
+        self._levels = _levels(uncontrolled, conditions)
+        self._least: dict[Configuration, int] = {}
+        self._runs: dict[Configuration | None, TrialRun] = {}
+
+    def run(self, conditions: Conditions) -> TrialRun:
+        """The run of the best one at the preset of `conditions`; to stay is one of them."""
+        best = self._run(None, conditions)
+        least = score_usd(best, self._ground.unavoidable, conditions)
+        for bound, target in self._bounds(conditions):
+            if bound >= least:
+                break
+            run = self._run(target, conditions)
+            found = score_usd(run, self._ground.unavoidable, conditions)
+            if found < least:
+                best, least = run, found
+        return best
+
+    def _target(self, iops: float, mibps: float, conditions: Conditions) -> Configuration | None:
+        start = self._ground.start
+        wish = _for_demand(start, iops, mibps, conditions)
+        return within(conditions, start, conditions.monthly(start), wish)
+
+    def _bounds(self, conditions: Conditions) -> list[tuple[float, Configuration]]:
+        iops_levels, mibps_levels = self._levels
+        found: dict[Configuration, float] = {}
+        for iops in iops_levels:
+            for mibps in mibps_levels:
+                target = self._target(iops, mibps, conditions)
+                if target is None or target in found:
+                    continue
+                minutes = max(
+                    self._starved(self._most(target, iops=target.iops)),
+                    self._starved(self._most(target, mibps=target.throughput_mibps)),
+                )
+                found[target] = self._usd(target, conditions) + conditions.value_usd * minutes
+        return sorted(((b, t) for t, b in found.items()), key=lambda pair: pair[0])
+
+    def _most(
+        self, target: Configuration, *, iops: int | None = None, mibps: int | None = None
+    ) -> Configuration:
+        """A volume that only one of the two limits of `target` can hold back."""
+        if target.throughput_mibps is None:
+            return target
+        return Configuration(
+            volume_type=VolumeType.GP3,
+            size_gib=target.size_gib,
+            iops=GP3_MOST[0] if iops is None else iops,
+            throughput_mibps=GP3_MOST[1] if mibps is None else mibps,
+        )
+
+    def _starved(self, target: Configuration) -> int:
+        """Savable starved minutes under `target`, from when a change would have its effect."""
+        if target not in self._least:
+            starved = self._ground.starved_as(target) & ~self._ground.unavoidable
+            self._least[target] = int(starved[EFFECT_MIN:].sum())
+        return self._least[target]
+
+    def _usd(self, target: Configuration, conditions: Conditions) -> float:
+        return (
+            conditions.monthly(target) * self._ground.load_series.minutes * 60 / SECONDS_PER_MONTH
+        )
+
+    def _run(self, target: Configuration | None, conditions: Conditions) -> TrialRun:
+        if target not in self._runs:
+            schedule = [] if target is None else [(0, target)]
+            uncontrolled = self._ground
+            self._runs[target] = run_schedule(
+                uncontrolled.load_series, uncontrolled.start, schedule, conditions
+            )
+        return self._runs[target]
+
+
+def _levels(
+    uncontrolled: UncontrolledVolume, conditions: Conditions
+) -> tuple[list[float], list[float]]:
+    """IOPS and MiB/s worth trying: quantiles of the demand and a grid up to the ceilings."""
+    load_series, limits = uncontrolled.load_series, conditions.policy.defaults
+    known = load_series.measured()
+    demands = (
+        (load_series.ebs_ops[known], 3_000.0, float(limits.max_iops)),
+        (load_series.bytes[known] / MIB, 125.0, float(limits.max_throughput_mibps)),
+    )
+    iops, mibps = (sorted(set(_spread(*demand))) for demand in demands)
+    return iops, mibps
+
+
+def _spread(demand: Floats, least: float, most: float) -> Iterator[float]:
+    yield least
+    if not demand.size:
+        return
+    peak = min(most, max(least, float(demand.max())))
+    levels = [*np.quantile(demand, QUANTILES), *np.geomspace(least, most, GRID), peak]
+    levels += [times * peak for times in ABOVE_PEAK]
+    for level in levels:
+        if least < level <= most:
+            yield float(np.ceil(level))
+
+
+def _for_demand(
+    start: Configuration, iops: float, mibps: float, conditions: Conditions
+) -> Configuration:
+    """The cheapest of the allowed types for a demand cut to the ceilings; gp3 where none has it."""
+    limits, size = conditions.policy.defaults, start.size_gib
+    iops, mibps = min(iops, limits.max_iops), min(mibps, limits.max_throughput_mibps)
+    found = [
+        target
+        for kind in limits.types
+        if (target := cheapest(kind, size, iops=iops, mibps=mibps)) is not None
+        and (target.iops or 0) <= limits.max_iops
+    ]
+    if found:
+        return min(found, key=conditions.monthly)
+    most = max_iops(VolumeType.GP3, size)
+    return Configuration(
+        volume_type=VolumeType.GP3,
+        size_gib=size,
+        iops=min(most, limits.max_iops),
+        throughput_mibps=max(125, int(min(mibps, most // 4))),
+    )

@@ -1,0 +1,247 @@
+"""Scenario files: one volume, or the storage of one database, under one load, in the public format of docs/scenario-format.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+from headroom.domain.catalog import PriceTable, catalogue_prices, why_invalid
+from headroom.domain.policy import Policy, PolicyError
+from headroom.domain.resources import Configuration, Kind, PriceUnknown, VolumeType
+from headroom.policy import default_policy, load_policy_file, parse_policy
+from headroom.proving.awsrules import Delays
+from headroom.proving.inputs import BadInput, Block, as_quoted, load_yaml
+from headroom.proving.physics import Contents, parse_contents
+from headroom.proving.scenarios.database import DATABASE, database_attachment, storage_of
+from headroom.proving.scenarios.fallback_prices import with_fallback_prices
+from headroom.proving.scenarios.load_blocks import (
+    SOURCES,
+    AttachmentSettings,
+    parse_attachment,
+    parse_workload,
+    parse_workload_block,
+)
+from headroom.proving.workloads import Workload
+
+KINDS = ("ebs", "rds")
+LONGEST = timedelta(days=400)
+TYPES = tuple(t.value for t in VolumeType if t is not VolumeType.STANDARD)
+
+TOP = ("name", "start", "resource", "attachment", "workload", "history", "aws", "policy")
+RESOURCE = (
+    "kind", "type", "size_gib", "iops", "throughput_mibps", "burst_balance_percent", "tags",
+)  # fmt: skip
+AWS = (
+    "region", "metric_delay", "effect_delay", "completes_after", "modified_at", "known_to_ledger",
+    "refusal_names_instant",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """The volume at the start."""
+
+    configuration: Configuration
+    burst_balance_percent: float
+    tags: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsBehaviour:
+    """How AWS behaves in this scenario, and what others did to the volume."""
+
+    region: str
+    prices: PriceTable
+    metric_delay: timedelta
+    delays: Delays
+    modified_at: tuple[datetime, ...]
+    known_to_ledger: bool
+    refusal_names_instant: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One resource under one load, everything in it checked."""
+
+    name: str
+    start: datetime
+    resource: Resource
+    attachment_settings: AttachmentSettings
+    workload: Workload
+    history: Workload | None
+    aws: AwsBehaviour
+    policy: Policy
+    kind: Kind = Kind.EBS
+    notes: tuple[str, ...] = ()
+    """What a reader of the result should know of how it was set up."""
+    contents: Contents | None = None
+    """The data on a database's storage; None where nothing is said of free space."""
+    instance_class: str = ""
+
+    @property
+    def end(self) -> datetime:
+        """The instant where the workload ends."""
+        return self.start + timedelta(seconds=self.workload.duration_s)
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """The scenario in a YAML file; raises BadInput with one sentence."""
+    file = Path(path)
+    return parse_scenario(load_yaml(file), source=file.name, base=file.parent)
+
+
+def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
+    """The scenario that a document describes; file names in it are relative to `base`."""
+    if document is None:
+        raise BadInput(f"{source} is empty; give at least resource and workload.")
+    top = Block(document, source=source, path="", known=TOP)
+    top.required("resource", "workload")
+    start = top.instant("start")
+    workload = parse_workload_block(top.block("workload", SOURCES), base, start)
+    if timedelta(seconds=workload.duration_s) > LONGEST:
+        days = workload.duration_s / 86_400
+        raise top.wrong("workload", f"lasts {days:.0f} days; the most is {LONGEST.days} days")
+    kind = _kind(top)
+    block = top.block("resource", DATABASE if kind is Kind.RDS else RESOURCE)
+    resource = _resource(block, kind)
+    aws = _aws(top.block("aws", AWS))
+    prices, note = with_fallback_prices(aws.prices, resource.configuration)
+    aws = replace(aws, prices=prices)
+    _priced(top, aws, resource)
+    return Scenario(
+        name=top.text("name", source),
+        start=workload.start,
+        resource=resource,
+        attachment_settings=database_attachment(block, top.raw("attachment"))
+        if kind is Kind.RDS
+        else parse_attachment(top.raw("attachment"), source=source),
+        workload=workload,
+        history=_history(top, base, workload.start),
+        aws=aws,
+        policy=_policy(top, base),
+        kind=kind,
+        notes=(note,) if note else (),
+        contents=parse_contents(block, resource.configuration) if kind is Kind.RDS else None,
+        instance_class=str(block.raw("instance_class") or "") if kind is Kind.RDS else "",
+    )
+
+
+def _kind(top: Block) -> Kind:
+    """What the resource is; anything that is no mapping is told where its keys are read."""
+    raw = top.raw("resource")
+    given = raw.get("kind") if isinstance(raw, Mapping) else None
+    if given in (None, *KINDS):
+        return Kind(given or "ebs")
+    if given == Kind.AURORA:
+        raise top.wrong(
+            "resource.kind", "is aurora, which is a format of its own: it takes no other block than "
+            "resource, aws, history and limits (docs/aurora-scenarios.md)",
+        )  # fmt: skip
+    raise top.wrong("resource.kind", f"is {as_quoted(given)}; it must be one of {', '.join(KINDS)}")
+
+
+def _resource(block: Block, of: Kind) -> Resource:
+    configuration = storage_of(block) if of is Kind.RDS else _volume(block)
+    tags = block.raw("tags")
+    if tags is not None and not isinstance(tags, dict):
+        raise block.wrong("tags", f"is {as_quoted(tags)}; it must be a mapping of tag to value")
+    return Resource(
+        configuration=configuration,
+        burst_balance_percent=block.number("burst_balance_percent", 100, low=0, high=100),
+        tags=tuple((str(k), _tag(block, str(k), v)) for k, v in (tags or {}).items()),
+    )
+
+
+def _volume(block: Block) -> Configuration:
+    kind = VolumeType(block.choice("type", TYPES))
+    gp3 = kind is VolumeType.GP3
+    configuration = Configuration(
+        volume_type=kind,
+        size_gib=block.whole("size_gib", low=1, high=65_536),
+        iops=_optional(block, "iops", 3_000 if gp3 else None),
+        throughput_mibps=_optional(block, "throughput_mibps", 125 if gp3 else None),
+    )
+    problem = why_invalid(configuration)
+    if problem is not None:
+        raise block.wrong("", f"is no volume AWS would make: {problem}")
+    return configuration
+
+
+def _tag(block: Block, key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None or not isinstance(value, str | int | float):
+        raise block.wrong(f"tags.{key}", f"is {as_quoted(value)}; a tag's value is text")
+    return str(value)
+
+
+def _optional(block: Block, key: str, default: int | None) -> int | None:
+    return block.whole(key, low=1, high=1_000_000) if block.has(key) else default
+
+
+def _history(top: Block, base: Path, start: datetime) -> Workload | None:
+    if not top.has("history"):
+        return None
+    block = top.block("history", SOURCES)
+    length = parse_workload_block(block, base, None).duration_s
+    if timedelta(seconds=length) > LONGEST:
+        days = length / 86_400
+        raise top.wrong("history", f"lasts {days:.0f} days; the most is {LONGEST.days} days")
+    return parse_workload_block(block, base, start - timedelta(seconds=length))
+
+
+def _aws(block: Block) -> AwsBehaviour:
+    region = block.text("region", "us-east-1")
+    try:
+        prices = catalogue_prices(region)
+    except PriceUnknown as error:
+        raise block.wrong("region", f"is {region!r}: {error}") from None
+    completed = block.duration("completes_after", "2h")
+    effect = block.duration("effect_delay", "10m")
+    if effect > completed:
+        raise block.wrong("effect_delay", f"is {effect}, longer than completes_after ({completed})")
+    return AwsBehaviour(
+        region=region,
+        prices=prices,
+        metric_delay=block.duration("metric_delay", "2m"),
+        delays=Delays(
+            modifying=min(timedelta(minutes=1), completed), effect=effect, completed=completed
+        ),
+        modified_at=tuple(
+            sorted(block.as_instant("modified_at", value) for value in block.items("modified_at"))
+        ),
+        known_to_ledger=block.flag("known_to_ledger", True),
+        refusal_names_instant=block.flag("refusal_names_instant", True),
+    )
+
+
+def _priced(top: Block, aws: AwsBehaviour, resource: Resource) -> Decimal:
+    try:
+        return aws.prices.monthly(resource.configuration)
+    except PriceUnknown as error:
+        raise top.wrong("resource", f"has no price: {error}") from None
+
+
+def _policy(top: Block, base: Path) -> Policy:
+    given = top.raw("policy")
+    if given is None:
+        return default_policy()
+    try:
+        if isinstance(given, str):
+            return load_policy_file(base / given)
+        return parse_policy(given, source=f"{top.source}: policy")
+    except PolicyError as error:
+        raise BadInput(str(error)) from None
+
+
+__all__ = [
+    "AttachmentSettings",
+    "Scenario",
+    "load_scenario",
+    "parse_attachment",
+    "parse_scenario",
+    "parse_workload",
+]

@@ -1,0 +1,299 @@
+"""Controllers side by side on the same courses, starts and presets, on every core at hand."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from headroom.domain.policy import PRESETS
+from headroom.domain.resources import Configuration
+from headroom.proving.inputs import BadInput
+from headroom.proving.oracle import Foresight
+from headroom.proving.rivals import RULES, BestStatic, static_peak
+from headroom.proving.scoring.measures import measures_of
+from headroom.proving.scoring.reuse import OURS, Case, joined
+from headroom.proving.scoring.rows import ComparisonRow, ControllerKind, half_of
+from headroom.proving.trials import (
+    STARTS,
+    Conditions,
+    StaticStarvation,
+    TrialRun,
+    UncontrolledVolume,
+    run_engine,
+    run_rule,
+    run_schedule,
+)
+from headroom.proving.workloads import (
+    LEAST_DAYS,
+    SAMPLES,
+    LoadSeries,
+    auto_scale,
+    read_load_series,
+    sample_load_series,
+)
+
+SCALES = ("1", "auto")
+CONTROLLERS: Mapping[str, ControllerKind] = {
+    "none": "none",
+    **dict.fromkeys(RULES, "published"),
+    "headroom": "headroom",
+    "static-peak": "reference",
+    "best-static": "reference",
+    "oracle": "reference",
+}
+"""Everybody who is compared, in the order in which tables show them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One course under the scale labels that give it, with every start and preset asked for."""
+
+    load_series: LoadSeries
+    file_name: str
+    scales: tuple[str, ...]
+    starts: tuple[str, ...]
+    presets: tuple[str, ...]
+    earlier: Mapping[Case, tuple[ComparisonRow, ...]] = field(default_factory=dict)
+    """Runs of an earlier comparison that need not be made again."""
+
+    @property
+    def weight(self) -> int:
+        """Minutes to be simulated, for progress and for beginning with the longest."""
+        return self.load_series.minutes * len(self.starts)
+
+    @property
+    def said(self) -> str:
+        """The load with its scales and starts, for progress."""
+        scales, starts = " and ".join(self.scales), ", ".join(self.starts)
+        return f"{self.load_series.name}, scale {scales}, from {starts}"
+
+
+def load_series_in(directory: Path) -> list[tuple[str, LoadSeries]]:
+    """File name and course of every trace in a directory; raises BadInput in one sentence."""
+    if not directory.is_dir():
+        raise BadInput(f"{directory} is no directory; give one that holds traces (*.csv).")
+    paths = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
+    if not paths:
+        raise BadInput(f"{directory} holds no trace: no file in it ends in .csv.")
+    stems = Counter(path.stem for path in paths)
+    double = next((stem for stem, count in stems.items() if count > 1), None)
+    if double is not None:
+        raise BadInput(f"{directory} holds two traces named {double}; rename one of them.")
+    return [(path.name, read_load_series(path, scale="1")) for path in paths]
+
+
+def sample_load_series_list() -> list[tuple[str, LoadSeries]]:
+    """The made-up loads, for when there are no traces."""
+    return [(f"{name}.csv", sample_load_series(name)) for name in SAMPLES]
+
+
+def comparison_jobs(
+    courses: Sequence[tuple[str, LoadSeries]],
+    *,
+    scales: Sequence[str] = SCALES,
+    starts: Sequence[str] = tuple(STARTS),
+    presets: Sequence[str] = ("balanced",),
+    workers: int = 1,
+) -> list[Job]:
+    """What there is to do, the longest first; split by start where the courses are few."""
+    found = []
+    for file_name, load_series in courses:
+        by_factor: dict[float, list[str]] = {}
+        for scale in scales:
+            factor = 1.0 if scale == "1" else auto_scale(load_series)
+            by_factor.setdefault(factor, []).append(scale)
+        for factor, labels in by_factor.items():
+            found.append(
+                Job(
+                    load_series=load_series if factor == 1.0 else load_series.scaled(factor),
+                    file_name=file_name,
+                    scales=tuple(labels),
+                    starts=tuple(starts),
+                    presets=tuple(presets),
+                )
+            )
+    if len(found) < 3 * workers:
+        found = [replace(job, starts=(start,)) for job in found for start in job.starts]
+    return sorted(found, key=lambda job: -job.weight)
+
+
+def compare(
+    work: Sequence[Job], *, workers: int = 1, on_done: Callable[[Job], None] | None = None
+) -> list[ComparisonRow]:
+    """The rows of all jobs, by trace, scale, start and preset; `on_done` is told of each job."""
+    rows = [row for done in _played(work, workers, on_done) for row in done]
+    order = {name: place for place, name in enumerate(CONTROLLERS)}
+    places = {name: place for place, name in enumerate((*SCALES, *STARTS, *PRESETS))}
+    return sorted(
+        rows,
+        key=lambda row: (
+            row.trace, places[row.scale], places[row.start], places[row.preset],
+            order[row.controller],
+        ),
+    )  # fmt: skip
+
+
+def usable_cores() -> int:
+    """How many processes may run at once."""
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
+               else os.cpu_count() or 1)  # fmt: skip
+
+
+def _played(
+    work: Sequence[Job], workers: int, on_done: Callable[[Job], None] | None
+) -> Iterator[list[ComparisonRow]]:
+    if workers <= 1:
+        for job in work:
+            yield run_controller(job)
+            if on_done is not None:
+                on_done(job)
+        return
+    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_uninterrupted) as pool:
+        waiting: dict[Future[list[ComparisonRow]], Job] = {
+            pool.submit(run_controller, job): job for job in work
+        }
+        try:
+            while waiting:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    job = waiting.pop(future)
+                    yield future.result()
+                    if on_done is not None:
+                        on_done(job)
+        except BaseException:  # whoever stops the comparison stops its processes too
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+            raise
+
+
+def _uninterrupted() -> None:
+    """Leave Ctrl-C to the process that shows the progress: it ends this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run_controller(job: Job) -> list[ComparisonRow]:
+    """Every controller on one job's course: from every start, at every preset."""
+    starved_as, foresight = StaticStarvation(job.load_series), Foresight(job.load_series)
+    rows: list[ComparisonRow] = []
+    for name in job.starts:
+        known = _known(job, name)
+        uncontrolled = UncontrolledVolume(starved_as, STARTS[name], Conditions())
+        made = (
+            _from_start(job, uncontrolled, foresight)
+            if known is None
+            else _again(job, uncontrolled, known)
+        )
+        rows += [replace(row, start=name, scale=scale) for row in made for scale in job.scales]
+    return rows
+
+
+def _known(job: Job, start: str) -> dict[str, tuple[ComparisonRow, ...]] | None:
+    """What is known of a start at every preset; None unless everybody else's runs are there."""
+    cases = {p: (job.load_series.name, job.scales[0], start, p) for p in job.presets}
+    known = {preset: job.earlier.get(case, ()) for preset, case in cases.items()}
+    wanted = set(CONTROLLERS) - {OURS}
+    same = (
+        {row.controller for row in rows} == wanted
+        and all(abs(row.scale_factor - job.load_series.scale) < 1e-3 for row in rows)
+        for rows in known.values()
+    )
+    return known if all(same) else None
+
+
+def _again(
+    job: Job, uncontrolled: UncontrolledVolume, known: Mapping[str, tuple[ComparisonRow, ...]]
+) -> Iterator[ComparisonRow]:
+    """Headroom's runs anew, beside everybody else's earlier ones."""
+    for preset, others in known.items():
+        conditions = Conditions(preset=preset)
+        run = run_engine(uncontrolled.load_series, uncontrolled.start, conditions)
+        own = _row(job, uncontrolled, conditions, OURS, run)
+        yield from joined(others, own)
+
+
+def _from_start(
+    job: Job, uncontrolled: UncontrolledVolume, foresight: Foresight
+) -> Iterator[ComparisonRow]:
+    load_series, start, first = (
+        uncontrolled.load_series,
+        uncontrolled.start,
+        Conditions(preset=job.presets[0]),
+    )
+    best = BestStatic(uncontrolled, first)
+    shared = {"none": run_schedule(load_series, start, [], first)}
+    shared |= {name: run_rule(load_series, start, rule(), first) for name, rule in RULES.items()}
+    shared["static-peak"] = static_peak(uncontrolled, first)
+    for preset in job.presets:
+        conditions = Conditions(preset=preset)
+        runs = dict(shared)
+        runs[OURS] = run_engine(load_series, start, conditions)
+        runs["best-static"] = best.run(conditions)
+        schedules = [_schedule(run) for run in runs.values() if not run.guardrail_violations]
+        found = foresight.oracle(start, conditions, schedules)
+        runs["oracle"] = found.run
+        for name in CONTROLLERS:
+            row = _row(job, uncontrolled, conditions, name, runs[name])
+            yield replace(
+                row, regret=row.score - found.score, oracle_bound=found.bound,
+                oracle_exact=found.exact,
+            )  # fmt: skip
+
+
+def _row(
+    job: Job, uncontrolled: UncontrolledVolume, conditions: Conditions, name: str, run: TrialRun
+) -> ComparisonRow:
+    """The row of one run, its regret not yet known."""
+    load_series, kind = uncontrolled.load_series, CONTROLLERS[name]
+    starved = int(np.count_nonzero(run.starved & ~uncontrolled.unavoidable))
+    return ComparisonRow(
+        trace=load_series.name, scale="", start="", preset=conditions.preset, controller=name,
+        kind=kind, score=run.storage_usd + conditions.value_usd * starved, regret=0.0,
+        storage_usd=run.storage_usd, starved_minutes=starved,
+        modifications=len(run.changes), aws_refusals=run.aws_refusals,
+        guardrail_violations=run.guardrail_violations,
+        unsavable_minutes=int(np.count_nonzero(run.starved & uncontrolled.unavoidable)),
+        held=run.held, scale_factor=load_series.scale, days=load_series.minutes / 1_440,
+        trace_days=load_series.trace_days, half=half_of(job.file_name),
+        value_usd=conditions.value_usd, oracle_bound=0.0, oracle_exact=False,
+        measures=measures_of(run, uncontrolled, whole=kind == "headroom"),
+    )  # fmt: skip
+
+
+def _schedule(run: TrialRun) -> tuple[tuple[int, Configuration], ...]:
+    return tuple((change.minute, change.target) for change in run.changes)
+
+
+def conditions_json(work: Sequence[Job]) -> dict[str, object]:
+    """The standard conditions under which the rows were made, for people and programs."""
+    one, presets = Conditions(), work[0].presets if work else ()
+    limits = one.policy.defaults
+    return {
+        "prices": f"{one.region}, {one.prices.source} of {one.prices.as_of}",
+        "starts": {name: str(STARTS[name]) for job in work[:1] for name in STARTS},
+        "burst_balance_percent": one.burst_balance_percent,
+        "instance": "never binds",
+        "metric_delay_min": int(one.metric_delay.total_seconds() // 60),
+        "effect_after_min": int(one.delays.effect.total_seconds() // 60),
+        "completed_after_min": int(one.delays.completed.total_seconds() // 60),
+        "presets_usd_per_starved_minute": {name: PRESETS[name] for name in presets},
+        "scales": sorted({scale for job in work for scale in job.scales}),
+        "traces_repeated_to_days": LEAST_DAYS,
+        "kib_per_operation_where_unknown": 16,
+        "policy": {
+            "mode": limits.mode.value, "types": [kind.value for kind in limits.types],
+            "max_iops": limits.max_iops, "max_throughput_mibps": limits.max_throughput_mibps,
+            "growth": limits.growth, "largest_step": limits.largest_step,
+            "price_increase_usd": float(limits.price_increase_usd),
+            "modifications_per_24h": one.slots,
+        },
+    }  # fmt: skip

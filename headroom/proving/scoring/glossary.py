@@ -1,0 +1,69 @@
+"""What the words of a comparison mean, as its page and its documentation print them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import cleandoc
+from types import MappingProxyType
+
+from headroom.proving.rivals import RULES
+from headroom.proving.scoring.measures import DEFINITIONS
+from headroom.proving.scoring.rows import HALVES
+
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "starved minute": (
+            "A UTC clock minute in which more than 1 % of the operations due, backlog included, "
+            "wait longer because of the volume's IOPS, throughput or credits. Minutes that are "
+            "starved even with the most the guardrails allow from the first minute on are counted "
+            "apart and are in no score."
+        ),
+        "score": "Storage dollars, by the second, plus the preset's value of every starved minute.",
+        "regret": "Score above the oracle's on the same trace, scale, start and preset.",
+        "Pareto front": (
+            "Controllers that no other beats: none has at most as many starved minutes and at most "
+            "as many dollars, and fewer of one. References are left out."
+        ),
+        "worst on a trace": (
+            "Its score, summed over the starts of one trace at one scale, is above that of every "
+            "other controller by more than half a cent."
+        ),
+        "tolerable run": (
+            "Its score is at most 1.1 times the better of none and static-peak on the same run, "
+            "plus one unforeseeable reaction: 15 starved minutes, or $0.30 if that is more."
+        ),
+        **DEFINITIONS,
+        "invalid plan": (
+            "A configuration that was planned or asked for and breaks one of AWS's limits or "
+            "couplings."
+        ),
+        "halves": HALVES,
+        "short and long": (
+            "Traces shorter than seven days are repeated to seven; they are also summed apart, "
+            "since how fast one reacts the first time dominates them."
+        ),
+    }
+)
+
+CONTROLLERS_SAID: Mapping[str, str] = MappingProxyType(
+    {
+        "none": "Nobody changes anything.",
+        **{name: " ".join(cleandoc(rule.__doc__ or "").split()) for name, rule in RULES.items()},
+        "headroom": (
+            "Headroom as deployed: woken by its alarms, by events and by the scan every 15 minutes, "
+            "with the default policy in mode auto at the preset."
+        ),
+        "static-peak": (
+            "A reference: the cheapest configuration for the largest demand of any step of the "
+            "trace, cut to the ceilings; one change at minute 0."
+        ),
+        "best-static": (
+            "A reference: the one configuration that scores best in hindsight, of a grid of IOPS "
+            "and MiB/s and of staying at the start; one change at minute 0."
+        ),
+        "oracle": (
+            "A reference: the cheapest schedule found with perfect foresight under the same rules, "
+            "delays, slots and guardrails; nobody scores less than its bound."
+        ),
+    }
+)

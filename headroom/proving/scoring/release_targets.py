@@ -1,0 +1,246 @@
+"""The targets a release is held to, each measured on the rows of one preset."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from headroom.proving.scoring.rows import ComparisonRow
+
+OURS = "headroom"
+REGRET_RATIO: Mapping[str, float] = MappingProxyType(
+    {"performance": 0.20, "balanced": 0.50, "thrift": 0.75}
+)
+SCORE_RATIO: Mapping[str, float] = MappingProxyType(
+    {"performance": 1.20, "balanced": 1.05, "thrift": 1.00}
+)
+TOLERANCE, REACTION_MIN, REACTION_USD = 1.10, 15, 0.30
+"""A run may cost a tenth more than the better of `none` and `static-peak`, and one reaction."""
+CENT = 0.005
+NAMED = 12
+"""So many of the worst runs are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseTarget:
+    """One target; `figure` is None where there was nothing to measure it on."""
+
+    key: str
+    about: str
+    """What is measured, in one sentence."""
+    limit: float
+    at_most: bool
+    figure: float | None
+    tuning: float | None
+    unseen: float | None
+    met: bool | None
+    detail: str
+
+
+class _Found(NamedTuple):
+    figure: float | None
+    detail: str = ""
+
+
+Measure = Callable[[Sequence[ComparisonRow]], _Found]
+
+
+def release_targets(rows: Sequence[ComparisonRow]) -> tuple[ReleaseTarget, ...]:
+    """Every target, measured on `rows` of one preset: on all runs and on either half."""
+    preset = rows[0].preset if rows else "balanced"
+    return tuple(
+        _target(rows, key, about, limit, at_most, measure)
+        for key, about, limit, at_most, measure in (
+            (
+                "regret_ratio", "total regret over that of the best published rule, chosen in "
+                "hindsight (for a half: of that half)", REGRET_RATIO.get(preset, 1.0), True, _regret_ratio,
+            ),
+            (
+                "score_ratio", "total score over that of best-static",
+                SCORE_RATIO.get(preset, 1.0), True, _score_ratio,
+            ),
+            (
+                "worst_on", "traces (by scale) on which it scores worst of all controllers",
+                0.0, True, _worst_on,
+            ),
+            (
+                "tolerable_share", "share of runs no worse than the better of none and "
+                "static-peak, plus 10 %, plus 15 starved minutes or $0.30 if that is more",
+                0.95, False, _tolerable,
+            ),
+            (
+                "foreseen_share", "share of foreseeable gp2 depletions acted on before their "
+                "first starved minute", 0.90, False, _foreseen,
+            ),
+            (
+                "left_alone_share", "share of the volume-days that would not have starved on "
+                "which nothing raised the price or added performance", 0.98, False, _left_alone,
+            ),
+            (
+                "raises_per_episode", "price-raising modifications per starvation episode",
+                1.5, True, _raises,
+            ),
+            (
+                "runs_out_of_slots", "runs with a starved minute in which the policy's slots of "
+                "24 hours were all used", 0.0, True, _slotless,
+            ),
+            (
+                "violations", "changes outside the owner's limits", 0.0, True,
+                lambda own: _Found(float(sum(r.guardrail_violations for r in _ours(own)))),
+            ),
+            (
+                "invalid_plans", "plans that AWS would refuse as invalid", 0.0, True,
+                lambda own: _Found(float(sum(r.measures.invalid_plans for r in _ours(own)))),
+            ),
+        )
+    )  # fmt: skip
+
+
+def _target(
+    rows: Sequence[ComparisonRow],
+    key: str,
+    about: str,
+    limit: float,
+    at_most: bool,
+    measure: Measure,
+) -> ReleaseTarget:
+    if not _ours(rows):
+        return ReleaseTarget(key=key, about=about, limit=limit, at_most=at_most, figure=None, tuning=None,
+                      unseen=None, met=None, detail="headroom did not run")  # fmt: skip
+    found = measure(rows)
+    figure = found.figure
+    met = None if figure is None else figure <= limit if at_most else figure >= limit
+    parts = ([r for r in rows if r.half == half] for half in ("tuning", "unseen"))
+    halves = (measure(part).figure if _ours(part) else None for part in parts)
+    tuning, unseen = (None if value is None else round(value, 4) for value in halves)
+    return ReleaseTarget(
+        key=key, about=about, limit=limit, at_most=at_most,
+        figure=None if figure is None else round(figure, 4),
+        tuning=tuning, unseen=unseen, met=met, detail=found.detail,
+    )  # fmt: skip
+
+
+def _ours(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    return [row for row in rows if row.controller == OURS]
+
+
+def _sums(rows: Sequence[ComparisonRow], of: Callable[[ComparisonRow], float]) -> dict[str, float]:
+    found: dict[str, float] = defaultdict(float)
+    for row in rows:
+        found[row.controller] += of(row)
+    return found
+
+
+def _named(trace: str, scale: str) -> str:
+    return trace if scale == "1" else f"{trace} at scale {scale}"
+
+
+def _ratio(above: float, below: float) -> float | None:
+    if below > CENT:
+        return above / below
+    return 1.0 if above <= CENT else None
+
+
+def _regret_ratio(rows: Sequence[ComparisonRow]) -> _Found:
+    published = _sums([r for r in rows if r.kind == "published"], lambda r: r.regret)
+    if not published:
+        return _Found(None, "no published rule ran")
+    best = min(published, key=lambda name: published[name])
+    own = sum(row.regret for row in _ours(rows))
+    return _Found(
+        _ratio(own, published[best]),
+        f"${own:,.2f} against ${published[best]:,.2f} of {best}",
+    )
+
+
+def _score_ratio(rows: Sequence[ComparisonRow]) -> _Found:
+    scores = _sums(rows, lambda r: r.score)
+    if "best-static" not in scores:
+        return _Found(None, "best-static did not run")
+    detail = f"${scores[OURS]:,.2f} against ${scores['best-static']:,.2f}"
+    if scores.get("oracle"):
+        detail += f"; oracle {scores['oracle'] / scores['best-static']:.2f}"
+    return _Found(_ratio(scores[OURS], scores["best-static"]), detail)
+
+
+def _worst_on(rows: Sequence[ComparisonRow]) -> _Found:
+    by_trace: dict[tuple[str, str], list[ComparisonRow]] = defaultdict(list)
+    for row in rows:
+        if row.kind != "reference":
+            by_trace[row.trace, row.scale].append(row)
+    worst = []
+    for (trace, scale), own in by_trace.items():
+        scores = _sums(own, lambda r: r.score)
+        mine = scores.pop(OURS, None)
+        if mine is not None and scores and mine > max(scores.values()) + CENT:
+            worst.append(
+                f"{_named(trace, scale)} (${mine - max(scores.values()):,.2f} above the next)"
+            )
+    return _Found(float(len(worst)), ", ".join(worst))
+
+
+def _tolerable(rows: Sequence[ComparisonRow]) -> _Found:
+    scores = {(row.case, row.controller): row.score for row in rows}
+    outside, count = [], 0
+    for row in _ours(rows):
+        better = [scores.get((row.case, name)) for name in ("none", "static-peak")]
+        if None in better:
+            continue
+        count += 1
+        reaction = max(REACTION_USD, REACTION_MIN * row.value_usd)
+        over = row.score - TOLERANCE * min(b for b in better if b is not None) - reaction
+        if over > 0:
+            outside.append(
+                (over, f"{_named(row.trace, row.scale)} {row.start} (${over:,.2f} over)")
+            )
+    named = [text for _, text in sorted(outside, reverse=True)]
+    more = f", and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    said = ", ".join(named[:NAMED]) + more
+    return _Found(1 - len(outside) / count if count else None, said)
+
+
+def _foreseen(rows: Sequence[ComparisonRow]) -> _Found:
+    return _share(
+        sum(r.measures.foreseen for r in _ours(rows)),
+        sum(r.measures.foreseeable for r in _ours(rows)),
+        "foreseeable depletions",
+    )
+
+
+def _left_alone(rows: Sequence[ComparisonRow]) -> _Found:
+    days = sum(r.measures.calm_days for r in _ours(rows))
+    disturbed = sum(r.measures.sped_up_days for r in _ours(rows))
+    found = _share(days - disturbed, days, "volume-days")
+    if not days:
+        return found
+    mild = 1 - sum(r.measures.disturbed_days for r in _ours(rows)) / days
+    return _Found(
+        found.figure, f"{found.detail}; {mild:.1%} if what adds performance and lowers the price "
+        "(gp2 to gp3) counts as leaving alone",
+    )  # fmt: skip
+
+
+def _share(part: int, whole: int, of: str) -> _Found:
+    return _Found(part / whole if whole else None, f"{part:,} of {whole:,} {of}")
+
+
+def _raises(rows: Sequence[ComparisonRow]) -> _Found:
+    raises = sum(r.measures.price_raising for r in _ours(rows))
+    episodes = sum(r.measures.episodes for r in _ours(rows))
+    ratio = raises / episodes if episodes else 0.0 if not raises else None
+    return _Found(ratio, f"{raises:,} for {episodes:,} episodes")
+
+
+def _slotless(rows: Sequence[ComparisonRow]) -> _Found:
+    own = _ours(rows)
+    found = [r for r in own if r.measures.slotless_minutes]
+    said = ", ".join(
+        f"{_named(r.trace, r.scale)} {r.start} ({r.measures.slotless_minutes} min)" for r in found
+    )
+    most = max((r.measures.most_in_24h for r in own), default=0)
+    times = sum(r.measures.most_in_24h == most for r in own)
+    used = f"at most {most} modifications in 24 h, in {times:,} of {len(own):,} runs"
+    return _Found(float(len(found)), used + (f"; {said}" if said else ""))

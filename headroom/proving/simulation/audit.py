@@ -1,0 +1,140 @@
+"""Checks afterwards that nothing was done outside the owner's limits, by its own arithmetic.
+
+It shares nothing with the engine's guardrails but the policy and AWS's catalogue, so that a
+mistake in one shows in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from headroom.domain.catalog import included, why_invalid
+from headroom.domain.catalog.ebs import LIMITS, MAX_MODIFICATIONS, capability
+from headroom.domain.catalog.rds import full_copy
+from headroom.domain.policy import Limits, Mode, Policy
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.proving.scenarios import Scenario
+from headroom.proving.simulation.result import Change
+
+DAY = timedelta(hours=24)
+ROUNDING = 1 + 1e-5
+
+
+def violations(
+    scenario: Scenario, changes: Sequence[Change], starts: Sequence[datetime]
+) -> tuple[str, ...]:
+    """One sentence for every limit that a change broke; `starts` are all modifications."""
+    limits = _limits(scenario)
+    found: list[str] = []
+    for number, change in enumerate(changes):
+        before = changes[number - 1].at if number else None
+        base = _price_base(scenario, changes[:number], change.at)
+        for what in (
+            *_of_mode(limits),
+            *_of_target(limits, change.origin, change.target),
+            *_of_step(limits, change.origin, change.target),
+            *_of_price(scenario, limits, base, change.target),
+            *_of_time(scenario, limits, change.at, before, starts),
+        ):
+            found.append(f"{change.at.isoformat()}: {change.target}: {what}")
+    return tuple(found)
+
+
+def _limits(scenario: Scenario) -> Limits:
+    """The owner's limits for this volume: defaults, then rules, then the tag."""
+    policy: Policy = scenario.policy
+    values = {name: getattr(policy.defaults, name) for name in Limits.__dataclass_fields__}
+    tags = dict(scenario.resource.tags)
+    kind = scenario.resource.configuration.volume_type
+    for rule in policy.rules:
+        chosen = rule.selector
+        if chosen.volume_types and kind not in chosen.volume_types:
+            continue
+        if all(tags.get(key) == value for key, value in chosen.tags):
+            values.update(dict(rule.settings))
+    if "headroom" in tags:
+        word = tags["headroom"].strip().lower()
+        values["mode"] = Mode(word) if word in list(Mode) else Mode.OBSERVE
+    return Limits(**values)
+
+
+def _of_mode(limits: Limits) -> Iterator[str]:
+    if limits.mode is not Mode.AUTO:
+        yield f"the mode is {limits.mode.value}, only auto may act"
+
+
+def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> Iterator[str]:
+    problem = why_invalid(target)
+    if problem is not None:
+        yield problem
+    stays = target.volume_type is origin.volume_type and target.size_gib == origin.size_gib
+    if target.volume_type not in limits.types and not stays:
+        yield f"{target.volume_type.value} is not allowed"
+    if target.volume_type in (VolumeType.ST1, VolumeType.SC1, VolumeType.STANDARD):
+        yield f"{target.volume_type.value} is never a target"
+    if target.size_gib < origin.size_gib:
+        yield "the size shrank"
+    for_space = limits.grow_space and target.database is not None
+    if target.size_gib > origin.size_gib and not (limits.growth or for_space):
+        yield "the size grew, which is not allowed"
+    if full_copy(origin, target) and not limits.full_copy:
+        yield "all data of the database was copied"
+    if target.size_gib > max(limits.max_size_gib, origin.size_gib):
+        yield f"the size is above {limits.max_size_gib} GiB"
+    if capability(target).sustained_iops > limits.max_iops:
+        yield f"IOPS are above {limits.max_iops}"
+    if (target.throughput_mibps or 0) > limits.max_throughput_mibps:
+        yield f"MiB/s are above {limits.max_throughput_mibps}"
+    if target == origin:
+        yield "the change changes nothing"
+
+
+def _of_step(limits: Limits, origin: Configuration, target: Configuration) -> Iterator[str]:
+    now, then, ranges = capability(origin), capability(target), LIMITS[target.volume_type]
+    least_iops, least_mibps = float(ranges.iops[0] if ranges.iops else 3_000), 125.0
+    if target.database is not None:
+        least_iops, least_mibps = included(target)
+    allowed = limits.largest_step * max(now.burst_iops, least_iops)
+    if then.sustained_iops > allowed * ROUNDING:
+        yield f"IOPS grow to {then.sustained_iops:g}, more than {limits.largest_step:g}-fold"
+    if target.throughput_mibps is not None:
+        allowed = limits.largest_step * max(now.burst_mibps, least_mibps)
+        if target.throughput_mibps > allowed * ROUNDING:
+            yield f"MiB/s grow to {target.throughput_mibps}, over {limits.largest_step:g}-fold"
+
+
+def _price_base(scenario: Scenario, earlier: Sequence[Change], at: datetime) -> Decimal:
+    """Monthly price at enrolment, or at the owner's own last change before `at`."""
+    prices, base = scenario.aws.prices, scenario.resource.configuration
+    own = max((t for t in scenario.aws.modified_at if scenario.start <= t <= at), default=None)
+    if own is not None:
+        base = next((c.target for c in reversed(earlier) if c.at <= own), base)
+    return prices.monthly(base)
+
+
+def _of_price(
+    scenario: Scenario, limits: Limits, base: Decimal, target: Configuration
+) -> Iterator[str]:
+    increase = scenario.aws.prices.monthly(target) - base
+    if increase > limits.price_increase_usd:
+        yield f"${increase} a month above the price at enrolment, over ${limits.price_increase_usd}"
+    if increase > scenario.policy.account_increase_usd:
+        yield f"${increase} a month, over the account's ${scenario.policy.account_increase_usd}"
+
+
+def _of_time(
+    scenario: Scenario,
+    limits: Limits,
+    at: datetime,
+    before: datetime | None,
+    starts: Sequence[datetime],
+) -> Iterator[str]:
+    aws = scenario.aws
+    hidden = () if aws.known_to_ledger else [t for t in aws.modified_at if t < scenario.start]
+    known = [t for t in starts if at - DAY < t <= at and t not in hidden]
+    if len(known) > MAX_MODIFICATIONS - limits.slots_reserve:
+        yield f"{len(known)} modifications in 24 h, {limits.slots_reserve} slots are in reserve"
+    if before is not None and at - before < timedelta(minutes=limits.cooldown_minutes):
+        yield f"{at - before} after the last change, cooldown is {limits.cooldown_minutes} min"

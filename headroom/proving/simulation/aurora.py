@@ -1,0 +1,282 @@
+"""Runs an Aurora scenario day by day: what is billed, what is published, and who changes the mode.
+
+AWS's rules are those of ModifyDBCluster: to I/O-Optimized once in 30 days, back at any time, refused
+with StorageTypeNotAvailableFault. Headroom looks once a day; its decisions are those of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from headroom.domain.aurora import AuroraAct, AuroraDecision, decide_storage_mode
+from headroom.domain.catalog.aurora import HOURS_PER_MONTH, Bills, bills
+from headroom.domain.resources import (
+    GATE,
+    AuroraActivity,
+    AuroraCluster,
+    AuroraObservation,
+    Kind,
+    ResourceRef,
+    Series,
+    StorageMode,
+)
+from headroom.domain.workload import GIB, LOOKBACK_WINDOW
+from headroom.proving.scenarios import AuroraScenario, cluster_usage
+from headroom.proving.workloads import PERIOD, READ_SHARE, traced_ios
+
+PER_DAY = 288
+ACCOUNT = "123456789012"
+LOOKS_AT = timedelta(hours=1)
+"""When in a day Headroom looks: yesterday's last metrics are there."""
+
+Json = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeChange:
+    """A change of storage mode that Headroom made."""
+
+    at: datetime
+    origin: StorageMode
+    target: StorageMode
+    reason: str
+    decision_id: str
+    price_change_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuroraResult:
+    """One controller on one scenario; USD over the simulated days, by mode in force."""
+
+    scenario: AuroraScenario
+    controller: str
+    first: Bills
+    """The month on both sides with the mean load of all simulated days."""
+    end_mode: StorageMode
+    paid_usd: Decimal
+    paid_in_standard_usd: Decimal
+    paid_in_optimized_usd: Decimal
+    changes: tuple[ModeChange, ...]
+    decisions: tuple[AuroraDecision, ...]
+    refusals: int
+    unknown_periods: int
+
+    @property
+    def news(self) -> tuple[AuroraDecision, ...]:
+        """The decisions that say something else than the one before."""
+        found: list[AuroraDecision] = []
+        for decision in self.decisions:
+            if not found or found[-1].signature != decision.signature:
+                found.append(decision)
+        return tuple(found)
+
+    def to_json(self) -> Json:
+        """The object that `headroom simulate --json` prints for a cluster."""
+        counts = {"act": 0, "hold": 0, "escalate": 0}
+        for decision in self.decisions:
+            counts[type(decision.answer).__name__.removeprefix("Aurora").lower()] += 1
+        return {
+            "scenario": self.scenario.name,
+            "controller": self.controller,
+            "kind": "aurora",
+            "simulated_days": self.scenario.days,
+            "unknown_periods": self.unknown_periods,
+            "storage_type_start": self.scenario.mode.value,
+            "storage_type_end": self.end_mode.value,
+            "usd_per_month": {
+                mode.name.lower(): {
+                    "instances": _money(bill.instances_usd),
+                    "serverless": _money(bill.serverless_usd),
+                    "storage": _money(bill.storage_usd),
+                    "io": _money(bill.io_usd),
+                    "total": _money(bill.total_usd),
+                }
+                for mode, bill in ((m, self.first.of(m)) for m in StorageMode)
+            },
+            "io_share_percent": round(100 * self.first.standard.io_share, 2),
+            "break_even_io_millions_per_month": round(self.first.break_even_ios / 1e6, 3),
+            "reserved_covers_percent": [round(one, 1) for one in self.first.covered_percent],
+            "paid_usd": _money(self.paid_usd),
+            "paid_in_standard_usd": _money(self.paid_in_standard_usd),
+            "paid_in_io_optimized_usd": _money(self.paid_in_optimized_usd),
+            "modifications": [
+                {
+                    "at": _instant(change.at), "from": change.origin.value,
+                    "to": change.target.value, "reason": change.reason,
+                    "decision_id": change.decision_id,
+                    "price_change_usd_per_month": _money(change.price_change_usd),
+                }
+                for change in self.changes
+            ],
+            "decisions": counts,
+            "said": [
+                {"at": _instant(d.at), "reason": d.answer.reason.value, "summary": d.summary}
+                for d in self.news
+            ],
+            "aws_refusals": self.refusals,
+        }  # fmt: skip
+
+
+def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> AuroraResult:
+    """Run `scenario` under `headroom`, or under `none`, which only pays."""
+    cluster = _Cluster(scenario)
+    decisions: list[AuroraDecision] = []
+    changes: list[ModeChange] = []
+    paid = {mode: Decimal(0) for mode in StorageMode}
+    spent = Decimal(0)
+    for day in range(scenario.days):
+        if controller == "headroom":
+            at = scenario.start + timedelta(days=day) + LOOKS_AT
+            decision = decide_storage_mode(
+                cluster.observed(at), limits=scenario.limits, prices=scenario.prices
+            )
+            decisions.append(decision)
+            if isinstance(decision.answer, AuroraAct):
+                changes += cluster.change(at, decision, decision.answer)
+        month = bills(
+            cluster_usage(scenario, cluster.ios_of(day) * HOURS_PER_MONTH / 24), scenario.prices
+        )
+        share = Decimal(24) / HOURS_PER_MONTH
+        for mode in StorageMode:
+            paid[mode] += month.of(mode).total_usd * share
+        spent += month.of(cluster.mode).total_usd * share
+    return AuroraResult(
+        scenario=scenario,
+        controller=controller,
+        first=bills(cluster_usage(scenario, cluster.mean_ios_a_month()), scenario.prices),
+        end_mode=cluster.mode,
+        paid_usd=spent,
+        paid_in_standard_usd=paid[StorageMode.STANDARD],
+        paid_in_optimized_usd=paid[StorageMode.IO_OPTIMIZED],
+        changes=tuple(changes),
+        decisions=tuple(decisions),
+        refusals=cluster.refusals,
+        unknown_periods=sum(one is None for one in cluster.counts),
+    )
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """The cluster while time passes: its mode, the gate, and what is published of it."""
+
+    scenario: AuroraScenario
+    mode: StorageMode = field(init=False)
+    since: datetime | None = None
+    opens: datetime | None = field(init=False)
+    refusals: int = 0
+    counts: list[float | None] = field(init=False)
+    """Billed I/O of every five minutes from the start; None where nobody measured."""
+    log: list[tuple[datetime, StorageMode]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        scenario = self.scenario
+        self.mode, self.opens = scenario.mode, scenario.next_allowed_at
+        if self.mode is StorageMode.IO_OPTIMIZED:
+            gone = None if self.opens is None else self.opens - GATE
+            self.since = scenario.start - LOOKBACK_WINDOW if gone is None else gone
+        self.counts = list(_counts(scenario))
+        self.log = [(datetime.min.replace(tzinfo=UTC), self.mode)]
+
+    def ios_of(self, day: int) -> float:
+        """Billed I/O of one simulated day; what nobody measured is like the rest of the day."""
+        known = [n for n in self.counts[day * PER_DAY : (day + 1) * PER_DAY] if n is not None]
+        return sum(known) / len(known) * PER_DAY if known else 0.0
+
+    def mean_ios_a_month(self) -> float:
+        """A month like the mean of all that was measured."""
+        known = [n for n in self.counts if n is not None]
+        return sum(known) / len(known) * 12 * HOURS_PER_MONTH if known else 0.0
+
+    def observed(self, at: datetime) -> AuroraObservation:
+        """What Headroom reads at `at`: the cluster, and the last 16 days as they were published."""
+        scenario = self.scenario
+        first = -(LOOKBACK_WINDOW // PERIOD) + (at - scenario.start) // PERIOD
+        last = (at - scenario.start) // PERIOD
+        start = scenario.start + first * PERIOD
+        ios = self._published(first, last)
+        there = [None if n is None else 1.0 for n in ios]
+        halves = {
+            name: [None if n is None else n * share for n in ios]
+            for name, share in (("reads", READ_SHARE), ("writes", 1 - READ_SHARE))
+        }
+        every = [1.0] * len(ios) if scenario.trace is None else there
+
+        def series(values: Sequence[float | None]) -> Series:
+            return Series(start=start, period_s=300, values=tuple(values))
+
+        def flat(value: float | None) -> Series:
+            return series([None if value is None or n is None else value for n in every])
+
+        return AuroraObservation(
+            at=at,
+            cluster=self._described(),
+            activity=AuroraActivity(
+                read_ios=series(halves["reads"]),
+                write_ios=series(halves["writes"]),
+                bytes_used=series([scenario.storage_gib * GIB] * len(ios)),
+                acus=flat(scenario.acus),
+                commit_latency_ms=flat(scenario.commit_latency_ms),
+            ),
+        )
+
+    def change(self, at: datetime, decision: AuroraDecision, act: AuroraAct) -> list[ModeChange]:
+        """ModifyDBCluster: the change it makes, or none where AWS refuses."""
+        target = act.plan.target
+        if target is StorageMode.IO_OPTIMIZED and self.opens is not None and self.opens > at:
+            self.refusals += 1
+            return []
+        made = ModeChange(
+            at=at, origin=self.mode, target=target, reason=act.reason.value,
+            decision_id=decision.decision_id, price_change_usd=act.plan.price_change_usd,
+        )  # fmt: skip
+        if target is StorageMode.IO_OPTIMIZED:
+            self.opens = at + GATE
+        self.mode, self.since = target, at
+        self.log.append((at, target))
+        return [made]
+
+    def _described(self) -> AuroraCluster:
+        scenario = self.scenario
+        return AuroraCluster(
+            ref=ResourceRef(
+                kind=Kind.AURORA, account_id=ACCOUNT, region=scenario.region,
+                resource_id="cluster-1",
+            ),
+            engine=scenario.engine, engine_version=scenario.engine_version, status="available",
+            mode=self.mode, mode_since=self.since, pending_storage_mode=None, next_allowed_at=self.opens,
+            members=scenario.members, reserved=scenario.reserved,
+            parallel_query=scenario.parallel_query, tags=(),
+        )  # fmt: skip
+
+    def _published(self, first: int, last: int) -> list[float | None]:
+        """Billed I/O of the periods [first, last) from the start, as CloudWatch has it."""
+        before: list[float | None] = [self.scenario.steady_ios] * max(0, min(last, 0) - first)
+        found = before + self.counts[max(0, first) : max(0, last)]
+        if self.scenario.published_when_optimized:
+            return found
+        start = self.scenario.start
+        for number in range(len(found)):
+            at = start + (first + number) * PERIOD
+            mode = next(mode for since, mode in reversed(self.log) if since <= at)
+            if mode is StorageMode.IO_OPTIMIZED:
+                found[number] = None
+        return found
+
+
+def _counts(scenario: AuroraScenario) -> Iterator[float | None]:
+    if scenario.trace is None:
+        yield from [scenario.steady_ios] * (scenario.days * PER_DAY)
+        return
+    for number in range(scenario.days * PER_DAY):
+        yield traced_ios(scenario.trace, number * PERIOD.total_seconds())
+
+
+def _money(value: Decimal) -> float:
+    return float(round(value, 6))
+
+
+def _instant(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")

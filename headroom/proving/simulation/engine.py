@@ -1,0 +1,68 @@
+"""Headroom itself as a controller: the application over ports that are all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from headroom.application import remediate, sweep
+from headroom.domain.decision import Decision, Reason
+from headroom.domain.resources import ResourceRef, Signal
+from headroom.domain.state import KnownModification, Step
+from headroom.proving.memory import InMemoryLedger, ports_in_memory
+from headroom.proving.metrics import GLANCE_MIN
+from headroom.proving.scenarios import Scenario
+from headroom.proving.simulation.controller import ControllerLog, SimulationController
+from headroom.proving.simulation.world import MINUTE, World
+
+SCAN_EVERY_S = 15 * 60
+
+
+class EngineController(SimulationController):
+    """Alarms wake it, and its sweep runs every minute, as deployed."""
+
+    def __init__(self, scenario: Scenario, world: World, ref: ResourceRef) -> None:
+        self._since = world.now
+        self._metric_delay = scenario.aws.metric_delay
+        self._ledger = InMemoryLedger(account_id=ref.account_id, region=ref.region)
+        self._errors: list[str] = []
+        self._ports = ports_in_memory(
+            world, self._ledger, policy=scenario.policy, prices=scenario.aws.prices
+        )
+        past = [at for at in scenario.aws.modified_at if at < scenario.start]
+        if scenario.aws.known_to_ledger and past:
+            known = [KnownModification(started_at=at, by="other") for at in past]
+            self._ledger.save_modifications(ref, known, now=world.now)
+
+    def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
+        """Follow the minute's signals, then sweep."""
+        for signal in signals:
+            remediate(self._ports, signal, now)
+        report = sweep(self._ports, now, scan_every_s=SCAN_EVERY_S)
+        self._errors.extend(f"{now.isoformat()}: {error}" for error in report.errors)
+        self._now = now
+
+    def log(self) -> ControllerLog:
+        """Everything it recorded, oldest first."""
+        records = sorted(
+            self._ledger.by_time(since=self._since, until=self._now + MINUTE),
+            key=lambda record: (record.at, record.decision_id, record.sequence),
+        )
+        decisions = tuple(
+            self._ledger.decision(record.decision_id)
+            for record in records
+            if record.step is Step.DECIDED
+        )
+        errors = tuple(f"The sweep failed at {error}." for error in self._errors[:5])
+        notes = (*errors, *self._blind(decisions))
+        return ControllerLog(decisions=decisions, records=tuple(records), notes=notes)
+
+    def _blind(self, decisions: tuple[Decision, ...]) -> Iterator[str]:
+        """The sentence that says that nothing could be judged, if so."""
+        reasons = {decision.answer.reason for decision in decisions}
+        late = self._metric_delay >= timedelta(minutes=GLANCE_MIN)
+        if reasons == {Reason.NOT_ENOUGH_DATA} or (late and not reasons):
+            yield (
+                "The engine never had enough metrics to judge the volume by; a minute's could be read "
+                f"{self._metric_delay} (metric_delay) after its end."
+            )

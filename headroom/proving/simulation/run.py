@@ -1,0 +1,211 @@
+"""Runs one scenario minute by minute: the physics, what is published, and the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Literal
+
+from headroom.domain.catalog import SECONDS_PER_MONTH
+from headroom.domain.resources import Kind, Modification, ResourceRef
+from headroom.domain.state import Step
+from headroom.proving.awsrules import FULL_COPY_DELAYS, VolumeLifecycle
+from headroom.proving.metrics import PublishedVolume, datapoints, instance_datapoints, minute_number
+from headroom.proving.physics import (
+    Disk,
+    LatencyHistogram,
+    MinuteFacts,
+    VolumePhysics,
+    free_space_history,
+)
+from headroom.proving.scenarios import Scenario
+from headroom.proving.simulation.audit import violations
+from headroom.proving.simulation.controller import ControllerLog, SimulationController
+from headroom.proving.simulation.engine import EngineController
+from headroom.proving.simulation.result import Change, Result, SimulatedMinute
+from headroom.proving.simulation.world import MINUTE, SimulatedVolume, World
+from headroom.proving.workloads import minute_floor
+
+ACCOUNT = "123456789012"
+VOLUME_ID = "vol-0123456789abcdef0"
+DATABASE_ID = "database-1"
+INSTANCE_ID = "i-0a1b2c3d4e5f60718"
+AGE = timedelta(days=365)
+"""How long before its start the volume was made."""
+KEPT = timedelta(days=15)
+"""History older than this is not read by anybody."""
+
+Controller = Literal["headroom", "none"]
+
+
+def simulate(
+    scenario: Scenario,
+    controller: Controller = "headroom",
+    *,
+    on_minute: Callable[[MinuteFacts], None] | None = None,
+) -> Result:
+    """Run `scenario` under `controller`; `on_minute` is told every minute as it passes."""
+    start = minute_floor(scenario.start)
+    name = DATABASE_ID if scenario.kind is Kind.RDS else VOLUME_ID
+    ref = ResourceRef(
+        kind=scenario.kind, account_id=ACCOUNT, region=scenario.aws.region, resource_id=name
+    )
+    volume = _volume(scenario, ref, start)
+    world = World([volume], now=start)
+    hands = _controller_for(controller, scenario, world, ref)
+    minutes: list[SimulatedMinute] = []
+    latencies = LatencyHistogram()
+    prices, seen, price = scenario.aws.prices, volume.lifecycle.billed(start), Decimal(0)
+    price = prices.monthly(seen)
+    while world.now < scenario.end:
+        if volume.lifecycle.billed(world.now) != seen:
+            seen = volume.lifecycle.billed(world.now)
+            price = prices.monthly(seen)
+        facts = world.advance()[name]
+        latencies.add(facts.latencies)
+        minutes.append(SimulatedMinute(facts=facts, configuration=seen, usd_per_month=price))
+        hands.minute(world.now, world.signals())
+        if on_minute is not None:
+            on_minute(facts)
+    log = hands.log()
+    changes = tuple(_changes(world.applied, log))
+    return Result(
+        scenario=scenario.name,
+        controller=controller,
+        minutes=tuple(minutes),
+        latencies=latencies,
+        storage_usd=_paid(volume.lifecycle, scenario),
+        usd_per_month_end=prices.monthly(volume.lifecycle.billed(world.now)),
+        changes=changes,
+        external_changes=tuple(_others(volume.lifecycle, changes, scenario.start)),
+        decisions=log.decisions,
+        records=log.records,
+        refusals=tuple(world.refusals),
+        violations=violations(scenario, changes, volume.lifecycle.starts),
+        notes=(*scenario.notes, *scenario.workload.notes, *world.notes, *log.notes),
+        space=None if volume.disk is None else volume.disk.result(),
+    )
+
+
+def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedVolume:
+    aws, attachment = scenario.aws, scenario.attachment_settings.attachment
+    lifecycle = VolumeLifecycle(
+        scenario.resource.configuration,
+        created_at=start - AGE,
+        delays=aws.delays,
+        copying=FULL_COPY_DELAYS,
+        volume_id=ref.resource_id,
+        names_instant=aws.refusal_names_instant,
+        history=[at for at in aws.modified_at if at < scenario.start],
+    )
+    published = PublishedVolume(
+        delay=aws.metric_delay,
+        other_iops=attachment.other_iops,
+        other_mibps=attachment.other_mibps,
+        database=ref.kind is Kind.RDS,
+    )
+    _play_history(scenario, published, start, ref.resource_id)
+    change = lifecycle.modification(start)
+    return SimulatedVolume(
+        ref=ref,
+        lifecycle=lifecycle,
+        physics=VolumePhysics(
+            scenario.workload,
+            burst_balance_percent=scenario.resource.burst_balance_percent,
+            queue_limit=scenario.attachment_settings.queue_limit,
+            attachment=attachment,
+        ),
+        attachment=attachment,
+        tags=scenario.resource.tags,
+        published=published,
+        instance_id=INSTANCE_ID,
+        others=tuple(at for at in aws.modified_at if at >= scenario.start),
+        told=None if change is None else (change.started_at, change.state),
+        disk=None
+        if scenario.contents is None
+        else Disk.of(scenario.contents, scenario.resource.configuration.size_gib, start),
+        instance_class=scenario.instance_class,
+    )
+
+
+def _play_history(
+    scenario: Scenario, published: PublishedVolume, start: datetime, name: str
+) -> None:
+    """Publish what the volume, as it is, did under the load from before the start."""
+    if scenario.history is None:
+        return
+    attachment = scenario.attachment_settings.attachment
+    physics = VolumePhysics(
+        scenario.history,
+        queue_limit=scenario.attachment_settings.queue_limit,
+        attachment=attachment,
+    )
+    configuration = scenario.resource.configuration
+    still = VolumeLifecycle(configuration, created_at=start - AGE)
+    now = max(minute_floor(scenario.history.start), start - KEPT)
+    if scenario.contents is not None:
+        count = int((start - now) / MINUTE)
+        free = free_space_history(scenario.contents, configuration.size_gib, count)
+        for place, gib in enumerate(free):
+            published.put_free(minute_number(now) + place, gib)
+    while now < start:
+        facts = physics.minute(now, still)
+        points = datapoints(
+            facts,
+            volume_id=name,
+            instance_id=INSTANCE_ID,
+            configuration=configuration,
+            nitro=attachment.limits.nitro,
+        )
+        points += instance_datapoints(
+            facts, instance_id=INSTANCE_ID, limits=attachment.limits,
+            database=scenario.kind is Kind.RDS,
+        )  # fmt: skip
+        published.put(minute_number(now), points)
+        now += MINUTE
+
+
+def _controller_for(
+    controller: Controller, scenario: Scenario, world: World, ref: ResourceRef
+) -> SimulationController:
+    if controller == "none":
+        return SimulationController()
+    return EngineController(scenario, world, ref)
+
+
+def _changes(made: Sequence[Modification], log: ControllerLog) -> Iterator[Change]:
+    decisions = {decision.decision_id: decision for decision in log.decisions}
+    applied = {r.at: r.decision_id for r in log.records if r.step is Step.APPLIED}
+    for change in made:
+        decision_id = applied.get(change.started_at, "")
+        decision = decisions.get(decision_id)
+        yield Change(
+            at=change.started_at,
+            origin=change.origin,
+            target=change.target,
+            decision_id=decision_id,
+            reason="" if decision is None else decision.answer.reason.value,
+        )
+
+
+def _others(
+    lifecycle: VolumeLifecycle, changes: tuple[Change, ...], since: datetime
+) -> Iterator[datetime]:
+    ours = {change.at for change in changes}
+    return (start for start in lifecycle.starts if start >= since and start not in ours)
+
+
+def _paid(lifecycle: VolumeLifecycle, scenario: Scenario) -> Decimal:
+    """USD for the volume over the workload, by the second."""
+    inside = [at for at in lifecycle.starts if scenario.start < at < scenario.end]
+    edges = [scenario.start, *inside, scenario.end]
+    total = Decimal(0)
+    for begin, end in pairwise(edges):
+        monthly = scenario.aws.prices.monthly(lifecycle.billed(begin))
+        total += monthly * Decimal(str((end - begin).total_seconds())) / SECONDS_PER_MONTH
+    return total
+
+
+__all__ = ["ACCOUNT", "VOLUME_ID", "Controller", "Result", "simulate"]

@@ -1,0 +1,17 @@
+"""One controller on one load series: what it changed, what that cost, which minutes starved.
+
+May import `vectorized`, `simulation`, `memory`, `scenarios`, `physics`, `awsrules`, `workloads`.
+Offers: run_engine, run_rule, run_schedule, Conditions, TrialRun, score_usd."""
+
+from headroom.proving.trials.baseline import StaticStarvation, UncontrolledVolume
+from headroom.proving.trials.conditions import STARTS, Conditions, ceiling, within
+from headroom.proving.trials.engine import run_engine
+from headroom.proving.trials.trial import (
+    ControlRule,
+    PublishedSoFar,
+    TrialChange,
+    TrialRun,
+    run_rule,
+    run_schedule,
+    score_usd,
+)

@@ -1,0 +1,70 @@
+"""One volume under one course as every controller finds it: what starves if nothing is done."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.proving.trials.conditions import Conditions, ceiling
+from headroom.proving.vectorized import VectorizedVolume, starved_if_static
+from headroom.proving.workloads import Bools, LoadSeries
+
+
+class StaticStarvation:
+    """Starved minutes of a course under configurations that are never changed, each run once."""
+
+    def __init__(self, load_series: LoadSeries) -> None:
+        self.load_series = load_series
+        self._found: dict[Configuration, Bools] = {}
+
+    def __call__(self, configuration: Configuration) -> Bools:
+        """Whether each minute is starved with `configuration` in force from minute 0."""
+        if configuration not in self._found:
+            self._found[configuration] = starved_if_static(self.load_series, configuration)
+        return self._found[configuration]
+
+
+class UncontrolledVolume:
+    """A course and a start; what is computed on them is shared by controllers and presets.
+
+    The guardrails of `conditions` count, its preset does not.
+    """
+
+    def __init__(
+        self, starved_as: StaticStarvation, start: Configuration, conditions: Conditions
+    ) -> None:
+        self.load_series: LoadSeries = starved_as.load_series
+        self.start = start
+        self.starved_as = starved_as
+        self.plain = Configuration(
+            volume_type=VolumeType.GP3, size_gib=start.size_gib, iops=3_000, throughput_mibps=125
+        )
+        self.slots = conditions.slots
+        self._conditions = conditions
+
+    @cached_property
+    def alone(self) -> VectorizedVolume:
+        """The volume when nobody changes it, run to the end."""
+        volume = VectorizedVolume(
+            self.load_series,
+            self.start,
+            burst_balance_percent=self._conditions.burst_balance_percent,
+        )
+        volume.run(self.load_series.minutes)
+        return volume
+
+    @cached_property
+    def unavoidable(self) -> Bools:
+        """Minutes starved even with the most that the guardrails allow, from minute 0 on."""
+        return self.starved_as(ceiling(self._conditions, self.start))
+
+    @cached_property
+    def peak(self) -> tuple[float, float]:
+        """The largest demand of any step: EBS operations/s and MiB/s."""
+        known = self.load_series.measured()
+        if not known.any():
+            return 0.0, 0.0
+        ops, size = self.load_series.ebs_ops[known], self.load_series.bytes[known]
+        return float(np.max(ops)), float(np.max(size)) / 1024**2

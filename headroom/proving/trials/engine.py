@@ -1,0 +1,135 @@
+"""Headroom itself on a course: the application over ports in memory, woken only when it would be.
+
+Minutes at which no alarm goes off, no modification moves on, nothing is due and no scan of the
+fleet falls are passed over: the deployed functions would do nothing in them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headroom.application import remediate, sweep
+from headroom.domain.decision import Act, Decision
+from headroom.domain.policy import Policy
+from headroom.domain.resources import Configuration, Kind, ResourceRef
+from headroom.domain.state import Record
+from headroom.proving.memory import InMemoryLedger, ports_in_memory
+from headroom.proving.metrics import minute_number
+from headroom.proving.simulation import ACCOUNT, SCAN_EVERY_S, VOLUME_ID
+from headroom.proving.trials.conditions import Conditions
+from headroom.proving.trials.trial import Trial, TrialChange, TrialRun
+from headroom.proving.vectorized import VectorizedWorld
+from headroom.proving.workloads import LoadSeries
+from headroom.serialization import stored
+
+SCAN_MIN = SCAN_EVERY_S // 60
+
+
+class RecordingLedger(InMemoryLedger):
+    """A ledger that keeps decisions as they are stored, in the order they were made."""
+
+    def __init__(self, account_id: str, region: str) -> None:
+        super().__init__(account_id, region)
+        self.decisions: list[Decision] = []
+
+    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+        """Record a decision; False if that id is already there."""
+        kept = stored(decision)
+        new = super().decided(kept, due_at=due_at)
+        if new:
+            self.decisions.append(kept)
+        return new
+
+
+class EngineTrialRun:
+    """Headroom as the controller of a trial."""
+
+    def __init__(self, trial: Trial, conditions: Conditions, policy: Policy) -> None:
+        self._trial = trial
+        self._volume = trial.volume
+        self._ref = ResourceRef(
+            kind=Kind.EBS, account_id=ACCOUNT, region=conditions.region, resource_id=VOLUME_ID
+        )
+        self.world = VectorizedWorld(self._volume, self._ref, metric_delay=conditions.metric_delay)
+        self.ledger = RecordingLedger(ACCOUNT, conditions.region)
+        self._monthly = conditions.monthly
+        self._first = minute_number(self._volume.load_series.start)
+        self._begin = 0
+        self._ports = ports_in_memory(
+            self.world, self.ledger, policy=policy, prices=conditions.prices
+        )
+
+    def run(self, since: int = 0) -> None:
+        """Follow the course from minute `since` on, what was published before being its past.
+
+        Raises RuntimeError if the engine fails on the way.
+        """
+        last, minute = self._volume.load_series.minutes, since
+        self._begin = since
+        self._volume.run(since)
+        while minute < last:
+            minute = self._next(minute, last)
+            self._volume.run(minute)
+            self._wake()
+
+    def changes(self) -> list[TrialChange]:
+        """The modifications it made."""
+        reasons = {d.at: d.answer.reason.value for d in self.ledger.decisions if _acts(d)}
+        return [
+            TrialChange(
+                minute=minute,
+                origin=origin,
+                target=target,
+                usd_change=self._monthly(target) - self._monthly(origin),
+                reason=reasons.get(self._instant(minute), ""),
+            )
+            for minute, origin, target in self.world.applied
+        ]
+
+    def _next(self, minute: int, last: int) -> int:
+        """The next minute at which a deployed function would do anything."""
+        scan = (self._first + minute) // SCAN_MIN * SCAN_MIN + SCAN_MIN - self._first
+        until = min(last, scan if minute > self._begin else minute + 1)
+        due = self.ledger.next_due()
+        if due is not None:
+            seconds = (due - self._volume.load_series.start).total_seconds()
+            until = min(until, max(minute + 1, -int(-seconds // 60)))
+        return self.world.next_event(until)
+
+    def _wake(self) -> None:
+        now = self._volume.now
+        for signal in self.world.signals():
+            remediate(self._ports, signal, now)
+        report = sweep(self._ports, now, scan_every_s=SCAN_EVERY_S)
+        if report.errors:
+            raise RuntimeError(f"The engine failed at {now.isoformat()}: {report.errors[0]}")
+
+    def _instant(self, minute: int) -> datetime:
+        return self._volume.load_series.start + timedelta(minutes=minute)
+
+
+def run_engine(
+    load_series: LoadSeries, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
+    with_records: bool = False, since: int = 0,
+) -> TrialRun:  # fmt: skip
+    """Headroom on `course` from minute `since` on, under `policy` or the conditions' own.
+
+    Records are written out only `with_records`: that takes longer than everything else.
+    """
+    trial = Trial(load_series, start, conditions)
+    engine = EngineTrialRun(trial, conditions, policy or conditions.policy)
+    engine.run(since)
+    trial.changes.extend(engine.changes())
+    trial.aws_refusals = engine.world.refusals
+    decisions = tuple(engine.ledger.decisions)
+    records: tuple[Record, ...] = ()
+    if with_records:
+        records = tuple(record for d in decisions for record in engine.ledger.chain(d.decision_id))
+    return trial.finished(decisions, records, policy=policy)
+
+
+def _acts(decision: Decision) -> bool:
+    return isinstance(decision.answer, Act)
+
+
+__all__ = ["EngineTrialRun", "run_engine"]

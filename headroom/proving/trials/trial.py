@@ -1,0 +1,292 @@
+"""One controller on one course: what it did, what that cost and which minutes starved all the same.
+
+Guardrails bind every controller alike: wishes are cut to the owner's ceilings and a slot stays in
+reserve; AWS's own rules refuse the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from headroom.domain.catalog import SECONDS_PER_MONTH
+from headroom.domain.decision import Decision
+from headroom.domain.policy import Policy
+from headroom.domain.resources import Configuration, Modification
+from headroom.domain.state import Record
+from headroom.proving.awsrules import MODIFICATION_WINDOW, ModificationRefused
+from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
+from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
+from headroom.proving.simulation import Change, violations
+from headroom.proving.trials.conditions import Conditions, within
+from headroom.proving.vectorized import VectorizedVolume
+from headroom.proving.workloads import Bools, Floats, LoadSeries, Steps
+
+MAY_GROW = frozenset({"grow-gp2"})
+"""Rules that are nothing without growth: they may, and each growth counts as a violation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialChange:
+    """A modification that a controller started at a minute of the course."""
+
+    minute: int
+    origin: Configuration
+    target: Configuration
+    usd_change: float
+    """Difference of the monthly price."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrialRun:
+    """What one controller made of one course; `starved` has a value per minute.
+
+    `held` are wishes that the guardrails left nothing of or that found no slot.
+    """
+
+    starved: Bools
+    changes: tuple[TrialChange, ...]
+    storage_usd: float
+    aws_refusals: int
+    guardrail_violations: int
+    held: int
+    decisions: tuple[Decision, ...] = ()
+    records: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedSoFar:
+    """What is published by now, one value per minute from the start of the course on.
+
+    Operations/s are the application's, throughput in MiB/s, the balance in percent; NaN where
+    nothing was published.
+    """
+
+    configuration: Configuration
+    """As DescribeVolumes tells it."""
+    modification: Modification | None
+    """The latest one."""
+    read_iops: Floats
+    write_iops: Floats
+    read_mibps: Floats
+    write_mibps: Floats
+    queue: Floats
+    balance: Floats
+    iops_exceeded: Floats
+    throughput_exceeded: Floats
+    iops: Floats
+    """Reads and writes together."""
+    mibps: Floats
+    """Read and written together."""
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether AWS would refuse a change because of the latest one."""
+        return self.modification is not None and self.modification.in_flight
+
+
+class ControlRule(Protocol):
+    """A controller that is asked every so many minutes and answers with a wish."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+
+    @property
+    def every_min(self) -> int:
+        """Minutes from one question to the next; the first is asked at minute 0."""
+
+    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
+        """The configuration it would have now; None to leave the volume alone."""
+
+
+class Trial:
+    """A volume under one controller, with the guardrails around it."""
+
+    def __init__(
+        self, load_series: LoadSeries, start: Configuration, conditions: Conditions
+    ) -> None:
+        self.volume = VectorizedVolume(
+            load_series,
+            start,
+            delays=conditions.delays,
+            burst_balance_percent=conditions.burst_balance_percent,
+        )
+        self.changes: list[TrialChange] = []
+        self.aws_refusals = self.held = 0
+        self._conditions = conditions
+        self._start = start
+        self._start_usd = conditions.monthly(start)
+        self._late = -int(-conditions.metric_delay.total_seconds() // 60)
+
+    def ask(self, wish: Configuration, reason: str, *, may_grow: bool = False) -> bool:
+        """Change the volume to `wish` as far as guardrails and AWS let; whether it was changed."""
+        volume, now = self.volume, self.volume.now
+        origin = volume.lifecycle.described(now)
+        if wish == origin:
+            return False
+        target = within(self._conditions, origin, self._start_usd, wish, may_grow=may_grow)
+        recent = sum(now - MODIFICATION_WINDOW < at for at in volume.lifecycle.starts)
+        if target is None or recent >= self._conditions.slots:
+            self.held += 1
+            return False
+        try:
+            volume.modify(target)
+        except ModificationRefused:
+            self.aws_refusals += 1
+            return False
+        monthly = self._conditions.monthly
+        self.changes.append(
+            TrialChange(
+                minute=volume.minute,
+                origin=origin,
+                target=target,
+                usd_change=monthly(target) - monthly(origin),
+                reason=reason,
+            )
+        )
+        return True
+
+    def seen(self) -> PublishedSoFar:
+        """What is published at the present instant."""
+        volume, now = self.volume, self.volume.now
+        last = max(0, volume.minute - self._late)
+        return PublishedSoFar(
+            volume.lifecycle.described(now),
+            volume.lifecycle.modification(now),
+            *(array[:last] for array in volume.published_series()),
+        )
+
+    def finished(
+        self,
+        decisions: tuple[Decision, ...] = (),
+        records: tuple[Record, ...] = (),
+        *,
+        policy: Policy | None = None,
+    ) -> TrialRun:
+        """Let the rest of the course pass and tell what came of it, judged by `policy`."""
+        volume = self.volume
+        volume.run(volume.load_series.minutes)
+        policy = policy or self._conditions.policy
+        return TrialRun(
+            starved=volume.starved,
+            changes=tuple(self.changes),
+            storage_usd=storage_usd(
+                self._start,
+                [(change.minute, change.target) for change in self.changes],
+                volume.load_series.minutes,
+                self._conditions,
+            ),
+            aws_refusals=self.aws_refusals,
+            guardrail_violations=self._violations(policy),
+            held=self.held,
+            decisions=decisions,
+            records=records,
+        )
+
+    def _violations(self, policy: Policy) -> int:
+        """How many changes broke a limit of `policy`, by arithmetic of its own (audit.py)."""
+        conditions, start = self._conditions, self.volume.load_series.start
+        scenario = Scenario(
+            name=self.volume.load_series.name,
+            start=start,
+            resource=Resource(
+                configuration=self._start,
+                burst_balance_percent=conditions.burst_balance_percent,
+                tags=(),
+            ),
+            attachment_settings=AttachmentSettings(
+                attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT
+            ),
+            workload=Steps(start, ()),
+            history=None,
+            aws=AwsBehaviour(
+                region=conditions.region,
+                prices=conditions.prices,
+                metric_delay=conditions.metric_delay,
+                delays=conditions.delays,
+                modified_at=(),
+                known_to_ledger=True,
+                refusal_names_instant=True,
+            ),
+            policy=policy,
+        )
+        changes = [
+            Change(
+                at=start + timedelta(minutes=change.minute),
+                origin=change.origin,
+                target=change.target,
+                decision_id="",
+                reason=change.reason,
+            )
+            for change in self.changes
+        ]
+        found = violations(scenario, changes, self.volume.lifecycle.starts)
+        return len({sentence.split(": ", 1)[0] for sentence in found})
+
+
+def run_schedule(
+    load_series: LoadSeries,
+    start: Configuration,
+    schedule: Sequence[tuple[int, Configuration]],
+    conditions: Conditions,
+) -> TrialRun:
+    """Make the changes of `schedule` (minute, target) in their order; those beyond the end never."""
+    trial = Trial(load_series, start, conditions)
+    for minute, target in sorted(schedule, key=lambda each: each[0]):
+        if minute < load_series.minutes:
+            trial.volume.run(minute)
+            trial.ask(target, "scheduled")
+    return trial.finished()
+
+
+def run_rule(
+    load_series: LoadSeries, start: Configuration, rule: ControlRule, conditions: Conditions
+) -> TrialRun:
+    """Ask `rule` every `every_min` minutes what it wishes, and do that."""
+    trial = Trial(load_series, start, conditions)
+    grows = rule.name in MAY_GROW
+    for minute in range(0, load_series.minutes, rule.every_min):
+        trial.volume.run(minute)
+        wish = rule.wish(trial.seen(), trial.volume.now)
+        if wish is not None:
+            trial.ask(wish, rule.name, may_grow=grows)
+    return trial.finished()
+
+
+def storage_usd(
+    start: Configuration,
+    changes: Sequence[tuple[int, Configuration]],
+    minutes: int,
+    conditions: Conditions,
+) -> float:
+    """USD for the volume over `minutes`; a target is billed from the start of its modification."""
+    edges = [(0, start), *changes, (minutes, start)]
+    total = 0.0
+    for (begin, paid), (end, _) in pairwise(edges):
+        total += conditions.monthly(paid) * (end - begin) * 60 / SECONDS_PER_MONTH
+    return total
+
+
+def score_usd(run: TrialRun, unavoidable: Bools, conditions: Conditions) -> float:
+    """Storage dollars and what the starved minutes cost that could have been saved."""
+    return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unavoidable))
+
+
+__all__ = [
+    "ControlRule",
+    "PublishedSoFar",
+    "Trial",
+    "TrialChange",
+    "TrialRun",
+    "run_rule",
+    "run_schedule",
+    "score_usd",
+    "storage_usd",
+]  # fmt: skip

@@ -1,0 +1,347 @@
+"""Domain values as canonical JSON and back: one text for one value, byte for byte.
+
+Keys are sorted, nothing is padded, NaN and infinity are refused, Decimals are strings (exact),
+instants ISO 8601 in UTC with a Z, durations ISO 8601 in seconds. A member of a union carries its
+class under `is`: `{"is":"already_there"}`. Floats always have a point, so 3000 IOPS and 3000.0
+are told apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import abc
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from cattrs import Converter
+from cattrs.errors import StructureHandlerNotFoundError
+from cattrs.gen import make_dict_unstructure_fn, override
+
+from headroom.domain.aurora import (
+    AuroraAct,
+    AuroraAction,
+    AuroraEscalate,
+    AuroraHold,
+    ModeDiverged,
+    ModeIneffective,
+    ModePending,
+    ModeRelieved,
+    ModeVerification,
+)
+from headroom.domain.decision import (
+    Act,
+    Action,
+    Decision,
+    Diverged,
+    Escalate,
+    FailedAtAws,
+    Hold,
+    Ineffective,
+    Pending,
+    ReducedTooFar,
+    ReductionConfirmed,
+    Relieved,
+    RollbackConfirmed,
+    Verification,
+)
+from headroom.domain.guardrails import Quantity
+from headroom.domain.planning import Plan
+from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
+from headroom.domain.resources import Configuration, Observation, Volume, VolumeActivity
+from headroom.domain.state import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
+
+T = TypeVar("T")
+
+TAG = "is"
+UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
+    (Action, (Act, Hold, Escalate)),
+    (AuroraAction, (AuroraAct, AuroraHold, AuroraEscalate)),
+    (ModeVerification, (ModePending, ModeRelieved, ModeIneffective, ModeDiverged)),
+    (Outcome, (Applied, AlreadyThere, Stale, Refused, Unknown)),
+    (
+        Verification,
+        (
+            Relieved,
+            ReductionConfirmed,
+            Pending,
+            Ineffective,
+            ReducedTooFar,
+            Diverged,
+            FailedAtAws,
+            RollbackConfirmed,
+        ),
+    ),
+    (Policy | PolicyUnreadable, (Policy, PolicyUnreadable)),
+)
+"""Unions whose members are told apart by `is`."""
+TAGGED = frozenset(member for _, members in UNIONS for member in members)
+GROWN = frozenset((Configuration, Volume, VolumeActivity, Observation, Plan, Decision))
+"""Classes with fields marked `later`, which are left out at their default."""
+
+LARGEST_BODY = 300_000
+"""Bytes a stored decision may have: an item takes 400 KB with its keys, its other attributes and
+their names (DynamoDB Developer Guide, "Service quotas", checked 2026-10)."""
+
+
+class Unreadable(ValueError):
+    """The text is not JSON, or not JSON of the value that was asked for."""
+
+
+def to_json(value: object) -> str:
+    """Canonical JSON of any domain value, or of mappings and sequences of them.
+
+    Raises ValueError for NaN, infinity and instants without a time zone.
+    """
+    return json.dumps(
+        _converter().unstructure(value), sort_keys=True, separators=(",", ":"), allow_nan=False
+    )
+
+
+def from_json(text: str, kind: type[T] | Any) -> T:
+    """The value of type `kind` (a class, union or container) that `text` stands for.
+
+    Raises Unreadable.
+    """
+    try:
+        plain = json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise Unreadable(f"not JSON: {problem}") from None
+    value: T = from_plain(plain, kind)
+    return value
+
+
+def to_plain(value: object) -> Any:
+    """The value as JSON's own types, before it is text."""
+    return _converter().unstructure(value)
+
+
+def from_plain(plain: Any, kind: type[T] | Any) -> T:
+    """The value of type `kind` from JSON's own types; raises Unreadable."""
+    try:
+        result: T = _converter().structure(plain, kind)
+    except StructureHandlerNotFoundError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation) as problem:
+        name = getattr(kind, "__name__", str(kind))
+        raise Unreadable(f"not a {name}: {type(problem).__name__}: {problem}") from None
+    return result
+
+
+def stored(decision: Decision) -> Decision:
+    """The decision as the ledger keeps it: without the 14 days of history, 30 to 150 KB of JSON.
+
+    Nine series of 4,032 five-minute values are about 400 KB by themselves; CloudWatch keeps them
+    for 63 days, and what was concluded from them is in the demand. Should the rest still exceed
+    LARGEST_BODY, the plans furthest from being taken go first. The id is not touched by either.
+    """
+    observation = replace(decision.observation, history=None)
+    return replace(decision, observation=observation)
+
+
+def decision_to_json(decision: Decision) -> str:
+    """Canonical JSON of `stored(decision)`, at most LARGEST_BODY bytes (it is ASCII)."""
+    kept = stored(decision)
+    text = to_json(kept)
+    while len(text) > LARGEST_BODY and kept.judgements:
+        kept = _with_fewer_plans(kept)
+        text = to_json(kept)
+    return text
+
+
+def _with_fewer_plans(decision: Decision) -> Decision:
+    answer = decision.answer
+    plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
+    half = len(decision.judgements) // 2
+    chosen = tuple(j for j in decision.judgements[half:] if j.plan == plan)
+    fewer = decision.judgements[:half] + chosen[:1]
+    return replace(decision, judgements=fewer if len(fewer) < len(decision.judgements) else ())
+
+
+def decision_from_json(text: str) -> Decision:
+    """The decision as it was stored; raises Unreadable.
+
+    A chain may outlive the release that began it, and its end is found from the stored decision:
+    so a field added to anything in a decision needs a default, which stands in where a stored text
+    has no such field; and a field that was taken out is passed over in texts that have it.
+    """
+    return from_json(text, Decision)
+
+
+def instant_text(at: datetime) -> str:
+    """ISO 8601 in UTC with a Z; microseconds only when there are some."""
+    if at.tzinfo is None:
+        raise ValueError(f"{at!r} has no time zone; pass an aware instant.")
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _instant(text: object, _: object = None) -> datetime:
+    at = datetime.fromisoformat(_text(text))
+    if at.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return at.astimezone(UTC)
+
+
+_DURATION = re.compile(r"(-?)PT(\d+)(?:\.(\d{6}))?S")
+
+
+def _duration_text(value: timedelta) -> str:
+    micro = value // timedelta(microseconds=1)
+    whole, rest = divmod(abs(micro), 1_000_000)
+    return f"{'-' if micro < 0 else ''}PT{whole}{f'.{rest:06}' if rest else ''}S"
+
+
+def _duration(text: object, _: object) -> timedelta:
+    found = _DURATION.fullmatch(_text(text))
+    if found is None:
+        raise ValueError(f"{text!r} is not a duration in seconds")
+    sign, whole, rest = found.groups()
+    value = timedelta(seconds=int(whole), microseconds=int(rest or 0))
+    return -value if sign else value
+
+
+def _text(value: object, _: object = None) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value
+
+
+def _integer(value: object, _: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def _float(value: object, _: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _boolean(value: object, _: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is not true or false")
+    return value
+
+
+def _quantity_out(value: Any) -> Any:
+    """A Decimal beside strings needs a mark to come back as one."""
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    return [*value] if isinstance(value, tuple) else value
+
+
+def _quantity_in(plain: Any, _: object) -> Any:
+    if isinstance(plain, dict):
+        return Decimal(_text(plain["decimal"]))
+    return tuple(_text(part) for part in plain) if isinstance(plain, list) else plain
+
+
+def _tag(member: type) -> str:
+    return re.sub(r"(?<=.)([A-Z])", r"_\1", member.__name__).lower()
+
+
+def _by_tag(converter: Converter, members: tuple[type, ...]) -> Callable[[Any, Any], Any]:
+    classes = {_tag(member): member for member in members}
+
+    def structure(plain: Any, _: object) -> Any:
+        return converter.structure(plain, classes[plain[TAG]])
+
+    return structure
+
+
+def _tagged(converter: Converter, member: type) -> Callable[[Any], dict[str, Any]]:
+    written, tag = _without_later(converter, member), _tag(member)
+
+    def unstructure(value: Any) -> dict[str, Any]:
+        return {TAG: tag, **written(value)}
+
+    return unstructure
+
+
+def _without_later(converter: Converter, kind: type) -> Callable[[Any], dict[str, Any]]:
+    """Fields marked `later` are not written at their default: the text of before stays the text."""
+    later: dict[str, Any] = {
+        field.name: override(omit_if_default=True)
+        for field in fields(kind)
+        if field.metadata.get("later")
+    }
+    written: Callable[[Any], dict[str, Any]] = make_dict_unstructure_fn(kind, converter, **later)
+    return written
+
+
+def _rule_out(converter: Converter, rule: Rule) -> dict[str, Any]:
+    return {
+        "selector": converter.unstructure(rule.selector),
+        "settings": [[name, converter.unstructure(value)] for name, value in rule.settings],
+    }
+
+
+def _rule_in(converter: Converter) -> Callable[[Any, Any], Rule]:
+    """A rule's settings take the types of the limits that they set."""
+    kinds = get_type_hints(Limits)
+
+    def structure(plain: Any, _: object) -> Rule:
+        settings = tuple((k, converter.structure(v, kinds[k])) for k, v in plain["settings"])
+        return Rule(selector=converter.structure(plain["selector"], Selector), settings=settings)
+
+    return structure
+
+
+def _is_mapping(kind: Any) -> bool:
+    return get_origin(kind) is abc.Mapping
+
+
+def _mapping(converter: Converter, kind: Any) -> Callable[[Any, Any], Mapping[Any, Any]]:
+    key, value = get_args(kind)
+
+    def structure(plain: Any, _: object) -> Mapping[Any, Any]:
+        pairs = {
+            converter.structure(k, key): converter.structure(v, value) for k, v in plain.items()
+        }
+        return MappingProxyType(pairs)
+
+    return structure
+
+
+@cache
+def _converter() -> Converter:
+    """All hooks, assembled at first use; a class captures those there when it is first used."""
+    converter = Converter(detailed_validation=False)
+    converter.register_unstructure_hook(datetime, instant_text)
+    converter.register_structure_hook(datetime, _instant)
+    converter.register_unstructure_hook(date, date.isoformat)
+    converter.register_structure_hook(date, lambda text, _: date.fromisoformat(_text(text)))
+    converter.register_unstructure_hook(timedelta, _duration_text)
+    converter.register_structure_hook(timedelta, _duration)
+    converter.register_unstructure_hook(Decimal, str)
+    converter.register_structure_hook(Decimal, lambda text, _: Decimal(_text(text)))
+    converter.register_unstructure_hook(float, float)
+    converter.register_structure_hook(float, _float)
+    converter.register_structure_hook(int, _integer)
+    converter.register_structure_hook(str, _text)
+    # Nearer than str in the order of resolution, or members would stay bare text.
+    converter.register_structure_hook(StrEnum, lambda text, kind: kind(_text(text)))
+    converter.register_structure_hook(bool, _boolean)
+    for quantity in (Quantity, Quantity | tuple[str, ...]):
+        converter.register_unstructure_hook(quantity, _quantity_out)
+        converter.register_structure_hook(quantity, _quantity_in)
+    converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
+    converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
+    converter.register_structure_hook(Rule, _rule_in(converter))
+    # Factories: a hook is made when its class is first written, and who only reads makes none.
+    converter.register_unstructure_hook_factory(
+        GROWN.__contains__, lambda kind: _without_later(converter, kind)
+    )
+    converter.register_unstructure_hook_factory(
+        TAGGED.__contains__, lambda kind: _tagged(converter, kind)
+    )
+    for union, members in UNIONS:
+        converter.register_structure_hook(union, _by_tag(converter, members))
+    return converter

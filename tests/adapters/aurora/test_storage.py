@@ -1,0 +1,323 @@
+"""Aurora's adapter on a small RDS: what is read, remembered and sent."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headroom.adapters.aurora import AuroraClusterStorage
+from headroom.adapters.cloudwatch import activity_of, queries
+from headroom.adapters.cloudwatch.metric_data import Query, Window
+from headroom.adapters.dispatch import StorageByKind
+from headroom.domain.aurora import configuration_of
+from headroom.domain.resources import (
+    AuroraCluster,
+    Kind,
+    Member,
+    ModificationState,
+    ResourceRef,
+    Series,
+)
+from headroom.domain.state import AlreadyThere, Applied, Refusal, Refused, Stale, Unknown
+from headroom.ports import ReadFailed, ResourceGone
+from headroom.proving.memory import InMemoryLedger
+from tests.adapters.aurora.service import GATE_SHUT, AuroraService, Days, member, orders
+from tests.adapters.rds.service import refusal
+from tests.builders import ACCOUNT, NOW, REGION
+from tests.domain.clusters import IO_OPTIMIZED, STANDARD, cluster
+
+ORDERS = ResourceRef(kind=Kind.AURORA, account_id=ACCOUNT, region=REGION, resource_id="orders")
+TO, FROM = configuration_of(IO_OPTIMIZED), configuration_of(STANDARD)
+
+
+class Place:
+    """The adapter with one clock over one cluster."""
+
+    def __init__(self, service: AuroraService | None = None, **changes: Any) -> None:
+        self.now = NOW
+        self.service = service or AuroraService(cluster=orders(**changes))
+        self.notes = InMemoryLedger(ACCOUNT, REGION)
+        self.storage = AuroraClusterStorage(
+            self.service, metrics=Days(), prices=Days(), notes=self.notes,
+            clock=lambda: self.now, account_id=ACCOUNT, region=REGION,
+        )  # fmt: skip
+
+    def seen(self) -> AuroraCluster:
+        found = self.storage.view(ORDERS).cluster
+        assert found is not None
+        return found
+
+    def apply(self, *, seen: datetime | None = None) -> Any:
+        return self.storage.apply(ORDERS, expected=FROM, seen=seen, target=TO)
+
+
+def test_a_cluster_is_seen_with_its_members_writer_reservations_and_what_is_pending() -> None:
+    place = Place(PendingModifiedValues={"EngineVersion": "16.6"})
+    place.service.reserved = [
+        {"State": "active", "ProductDescription": "aurora postgresql",
+         "DBInstanceClass": "db.r7g.large", "DBInstanceCount": 2},
+    ]  # fmt: skip
+    view = place.storage.view(ORDERS)
+    assert view.volume.ref == ORDERS
+    assert view.volume.configuration == FROM
+    assert view.volume.facts is not None
+    assert view.volume.facts.members == ("orders-1", "orders-2")
+    assert view.volume.facts.pending == ("EngineVersion",)
+    found = view.cluster
+    assert found is not None
+    assert found.members == (Member(instance_class="db.r7g.xlarge", count=2),)
+    assert found.writer == "orders-1"
+    assert found.reserved == (Member(instance_class="db.r7g.large", count=2),)
+    assert found.parallel_query is None  # MySQL's alone
+    (listed,) = place.storage.fleet()
+    assert listed.volume.tags == view.volume.tags
+
+
+@pytest.mark.parametrize(
+    ("parameters", "on"),
+    [
+        ([], False),
+        ([{"ParameterName": "aurora_parallel_query", "ParameterValue": "ON"}], True),
+        ([{"ParameterName": "aurora_parallel_query", "ParameterValue": "1"}], True),
+        ([{"ParameterName": "aurora_parallel_query", "ParameterValue": "OFF"}], False),
+        (None, None),
+    ],
+)
+def test_parallel_query_is_what_mysqls_parameters_say(
+    parameters: list[dict[str, str]] | None, on: bool | None
+) -> None:
+    place = Place(Engine="aurora-mysql", EngineVersion="8.0.mysql_aurora.3.08.0")
+    if parameters is None:
+        place.service.denied.add("describe_db_cluster_parameters")
+    else:
+        place.service.parameters = parameters
+    assert place.seen().parallel_query is on
+
+
+def test_reservations_that_may_not_be_read_are_unknown_and_other_failures_are_failures() -> None:
+    place = Place()
+    place.service.denied.add("describe_reserved_db_instances")
+    assert place.seen().reserved is None
+    place.service.denied.add("describe_db_instances")
+    with pytest.raises(ReadFailed):
+        place.seen()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"Engine": "neptune"}, {"Engine": "docdb"}, {"Engine": "postgres"},
+        {"EngineMode": "serverless"}, {"ClusterScalabilityType": "limitless"},
+        {"Status": "deleting"},
+    ],
+)  # fmt: skip
+def test_what_has_no_mode_to_choose_is_passed_over(changes: dict[str, Any]) -> None:
+    place = Place(**changes)
+    assert list(place.storage.fleet()) == []
+    with pytest.raises(ResourceGone):
+        place.storage.view(ORDERS)
+    assert place.apply().refusal is Refusal.GONE
+
+
+def test_a_mode_that_nobody_knows_is_not_understood_and_not_taken_for_standard() -> None:
+    place = Place(StorageType="aurora-next")
+    assert list(place.storage.fleet()) == []
+    with pytest.raises(ReadFailed):
+        place.storage.view(ORDERS)
+    assert isinstance(place.apply(), Refused)
+    assert place.service.changes == []
+
+
+def test_the_arn_of_a_cluster_finds_it_whichever_kind_it_was_asked_for_as() -> None:
+    place = Place()
+    every = StorageByKind({Kind.AURORA: place.storage})
+    asked = ResourceRef(
+        kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="cluster:orders"
+    )
+    assert asked.arn == ORDERS.arn
+    assert every.view(asked).volume.ref == ORDERS
+    with pytest.raises(ResourceGone):
+        every.view(ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="x"))
+
+
+def test_a_change_is_one_call_and_its_course_is_remembered() -> None:
+    place = Place()
+    outcome = place.apply()
+    assert outcome == Applied(started_at=NOW)
+    place.now += timedelta(minutes=3)
+    during = place.storage.view(ORDERS).modification
+    assert during is not None
+    assert (during.state, during.started_at) == (ModificationState.MODIFYING, NOW)
+    place.service.lands()
+    place.now += timedelta(minutes=9)
+    after = place.storage.view(ORDERS).modification
+    assert after is not None
+    assert (after.state, after.started_at, after.target) == (
+        ModificationState.COMPLETED, NOW, TO,
+    )  # fmt: skip
+    assert place.seen().mode_since == NOW
+    assert place.apply(seen=NOW) == AlreadyThere()
+    assert len(place.service.changes) == 1
+
+
+def test_since_when_a_mode_is_in_force_the_gate_tells_better_than_our_first_look() -> None:
+    opened = NOW - timedelta(days=20)
+    told = Place(StorageType="aurora-iopt1", IOOptimizedNextAllowedModificationTime=opened)
+    assert told.seen().mode_since == opened - timedelta(days=30)
+    untold = Place(StorageType="aurora-iopt1")
+    assert untold.seen().mode_since == NOW
+    assert Place().seen().mode_since is None
+
+
+def test_a_lost_answer_is_told_from_what_rds_shows_and_by_whom() -> None:
+    place = Place()
+    place.service.times_out = True
+    assert isinstance(place.apply(), Unknown)
+    place.now += timedelta(minutes=5)
+    found = place.storage.view(ORDERS).modification
+    assert found is not None
+    assert found.started_at == NOW  # when we called, not when it was seen
+    other = Place()
+    other.storage.view(ORDERS)
+    other.now += timedelta(hours=4)
+    other.service.cluster["StorageType"] = "aurora-iopt1"
+    theirs = other.storage.view(ORDERS).modification
+    assert theirs is not None
+    assert theirs.started_at == other.now
+
+
+def test_what_somebody_left_for_the_window_is_no_change_yet() -> None:
+    place = Place()
+    place.storage.view(ORDERS)
+    place.service.cluster["PendingModifiedValues"] = {"StorageType": "aurora-iopt1"}
+    view = place.storage.view(ORDERS)
+    assert view.modification is None
+    assert view.volume.facts is not None
+    assert view.volume.facts.pending == ("StorageType",)
+    assert place.apply().refusal is Refusal.OTHER
+    assert place.service.changes == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"Status": "modifying"}, Refused),
+        ({"PendingModifiedValues": {"EngineVersion": "16.6"}}, Refused),
+        ({"StorageType": "aurora-iopt1"}, AlreadyThere),
+    ],
+)
+def test_it_looks_again_before_it_calls(changes: dict[str, Any], kind: type) -> None:
+    place = Place(**changes)
+    assert isinstance(place.apply(), kind)
+    assert place.service.changes == []
+
+
+def test_another_change_since_the_decision_is_stale() -> None:
+    assert isinstance(Place().apply(seen=NOW - timedelta(days=1)), Stale)
+
+
+def test_a_member_that_is_being_changed_keeps_the_cluster_from_being_called() -> None:
+    place = Place()
+    place.service.members[1]["DBInstanceStatus"] = "modifying"
+    assert place.apply().refusal is Refusal.IN_FLIGHT
+    place.service.members[1] = member(
+        "orders-2", PendingModifiedValues={"DBInstanceClass": "db.r7g.large"}
+    )
+    said = place.apply()
+    assert "DBInstanceClass of orders-2" in said.message
+    assert place.service.changes == []
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (refusal("StorageTypeNotAvailableFault", GATE_SHUT), Refusal.GATE),
+        (refusal("StorageTypeNotAvailableFault", "not in this Region"), Refusal.UNSUPPORTED),
+        (refusal("InvalidDBClusterStateFault"), Refusal.IN_FLIGHT),
+        (refusal("DBClusterNotFoundFault", status=404), Refusal.GONE),
+        (refusal("Throttling"), Refusal.THROTTLED),
+    ],
+)
+def test_what_rds_refuses_is_read_for_its_meaning(error: Exception, meaning: Refusal) -> None:
+    place = Place()
+    place.service.fails_with = error
+    outcome = place.apply()
+    assert isinstance(outcome, Refused)
+    assert outcome.refusal is meaning
+
+
+def test_nothing_is_sent_that_could_not_be_noted_before() -> None:
+    place = Place()
+    place.storage.view(ORDERS)
+    real, calls = place.notes.amend, []
+
+    def amend(name: str, change: Any) -> Any:
+        calls.append(name)
+        if len(calls) > 1:
+            raise ReadFailed("the note did not answer")
+        return real(name, change)
+
+    place.notes.amend = amend  # type: ignore[method-assign, assignment]
+    outcome = place.apply()
+    assert isinstance(outcome, Refused)
+    assert "could not note the change first" in outcome.message
+    assert place.service.changes == []
+
+
+def test_another_cluster_of_an_old_name_is_seen_anew() -> None:
+    place = Place()
+    place.apply()
+    place.service.lands()
+    place.now += timedelta(days=1)
+    place.storage.view(ORDERS)
+    place.service.cluster["DbClusterResourceId"] = "cluster-ANOTHER"
+    with pytest.raises(ResourceGone, match="another cluster of that name"):
+        place.storage.view(ORDERS)  # what was known of the other one is let go of first
+    assert place.storage.view(ORDERS).modification is None
+
+
+def test_one_call_asks_for_all_that_is_published_of_a_cluster() -> None:
+    of = cluster(writer="orders-1", serverless_members=("orders-2", "orders-3"))
+    asked = queries(of)
+    assert [(q.metric, q.statistic, q.dimensions[0][0]) for q in asked] == [
+        ("VolumeReadIOPs", "Sum", "DBClusterIdentifier"),
+        ("VolumeWriteIOPs", "Sum", "DBClusterIdentifier"),
+        ("VolumeBytesUsed", "Average", "DBClusterIdentifier"),
+        ("CommitLatency", "Average", "DBInstanceIdentifier"),
+        ("ServerlessDatabaseCapacity", "Average", "DBInstanceIdentifier"),
+        ("ServerlessDatabaseCapacity", "Average", "DBInstanceIdentifier"),
+    ]
+
+
+def test_capacity_is_known_where_every_serverless_member_told_it() -> None:
+    of = cluster(writer=None, serverless_members=("a", "b"))
+    span = Window(start=NOW, period_s=300, periods=3)
+
+    def series(query: Query) -> Series:
+        first = dict(query.dimensions).get("DBInstanceIdentifier") == "a"
+        values = (1.0, 2.0, None) if first else (3.0, None, 5.0)
+        return Series(start=NOW, period_s=300, values=values)
+
+    found = {q: series(q) for q in queries(of) if q.metric == "ServerlessDatabaseCapacity"}
+    told = activity_of(of, found, span)
+    assert told.acus.values == (4.0, None, None)
+    assert told.read_ios.values == (None, None, None)
+    assert activity_of(cluster(), {}, span).acus.values == ()
+
+
+def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_own() -> None:
+    place = Place()
+    assert place.seen().mode_allowed_from == NOW - timedelta(days=90)
+    place.now += timedelta(days=1)
+    restored = place.now - timedelta(days=2)  # and renamed to the old one's name today
+    place.service.cluster |= {
+        "DbClusterResourceId": "cluster-GREEN", "ClusterCreateTime": restored,
+    }  # fmt: skip
+    with pytest.raises(ResourceGone):
+        place.storage.view(ORDERS)
+    place.now += timedelta(hours=1)
+    assert place.seen().mode_allowed_from == place.now - timedelta(hours=1)
+    other = Place(ClusterCreateTime=restored)  # deleted and restored while nobody looked
+    assert other.seen().mode_allowed_from == restored

@@ -1,0 +1,257 @@
+"""What CloudWatch's metrics of RDS become, and under which names they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headroom.adapters.cloudwatch import CloudWatchRdsMetrics
+from headroom.adapters.cloudwatch.rds_metrics import glance_queries, storage_queries
+from headroom.application.sweep import needs_attention
+from headroom.domain.resources import Configuration, DatabaseFacts, Kind, ResourceRef, VolumeType
+from headroom.ports import ReadFailed, StorageView
+from tests.builders import ACCOUNT, NOW, REGION, instance, volume
+from tests.domain.databases import rds
+
+MIB = 1024 * 1024
+Values = Mapping[tuple[str, str], float | Sequence[float | None]]
+
+
+class Published:
+    """A CloudWatch that publishes constant values, or one per period, by (instance, metric)."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.asked: list[dict[str, Any]] = []
+
+    def get_metric_data(self, **asked: Any) -> dict[str, Any]:
+        return {"MetricDataResults": [self._result(q, asked) for q in asked["MetricDataQueries"]]}
+
+    def _result(self, query: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(query)
+        stat = query["MetricStat"]
+        metric, period = stat["Metric"], timedelta(seconds=stat["Period"])
+        (dimension,) = metric["Dimensions"]
+        assert (metric["Namespace"], dimension["Name"]) == ("AWS/RDS", "DBInstanceIdentifier")
+        name = metric["MetricName"] + (" max" if stat["Stat"] == "Maximum" else "")
+        value = self.values.get((dimension["Value"], name))
+        times = []
+        at = asked["StartTime"]
+        while at < asked["EndTime"]:
+            times.append(at)
+            at += period
+        if value is None:
+            points = []
+        elif isinstance(value, int | float):
+            points = [(t, float(value)) for t in times]
+        else:
+            newest = list(zip(reversed(times), reversed(value), strict=False))
+            points = [(t, v) for t, v in newest if v is not None]
+        return {
+            "Id": query["Id"], "StatusCode": "Complete",
+            "Timestamps": [t for t, _ in points], "Values": [v for _, v in points],
+        }  # fmt: skip
+
+
+def view(
+    configuration: Configuration | None = None, members: tuple[str, ...] = ("orders",)
+) -> StorageView:
+    facts = DatabaseFacts(instance_class="db.r6g.2xlarge", status="available", members=members)
+    name = ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="orders")
+    of = volume(configuration or rds(VolumeType.GP2, 500), ref=name, facts=facts)
+    return StorageView(volume=of, modification=None, instance=instance())
+
+
+LOAD: Values = {
+    ("orders", "ReadIOPS"): 900.0, ("orders", "WriteIOPS"): 300.0,
+    ("orders", "ReadThroughput"): 30.0 * MIB, ("orders", "WriteThroughput"): 10.0 * MIB,
+    ("orders", "ReadLatency"): 0.002, ("orders", "WriteLatency"): 0.006,
+    ("orders", "DiskQueueDepth"): 4.5, ("orders", "BurstBalance"): 63.0,
+    ("orders", "EBSIOBalance%"): 88.0, ("orders", "EBSByteBalance%"): 97.0,
+}  # fmt: skip
+
+
+def metrics(values: Values) -> tuple[CloudWatchRdsMetrics, Published]:
+    published = Published(values)
+    return CloudWatchRdsMetrics(published), published  # type: ignore[arg-type]
+
+
+def test_rates_are_averages_and_not_sums_over_the_period() -> None:
+    told, published = metrics(LOAD)
+    seen, machine = told.activity(view(), NOW)
+    assert (seen.read_iops.last(), seen.write_iops.last()) == (900.0, 300.0)
+    assert (seen.read_mibps.last(), seen.write_mibps.last()) == (30.0, 10.0)
+    assert seen.queue_length.last() == 4.5
+    assert seen.latency_ms.last() == pytest.approx((900 * 2 + 300 * 6) / 1200)
+    assert seen.burst_balance_percent.last() == 63.0
+    assert (seen.read_iops.period_s, len(seen.read_iops.values)) == (60, 180)
+    assert {q["MetricStat"]["Stat"] for q in published.asked} == {"Average", "Minimum"}
+    assert machine is not None
+    assert (machine.iops.last(), machine.mibps.last()) == (1200.0, 40.0)
+    assert (machine.io_balance_percent.last(), machine.byte_balance_percent.last()) == (88.0, 97.0)
+    assert machine.io_balance_percent.period_s == 300
+
+
+def test_that_a_limit_was_exceeded_is_never_known() -> None:
+    told, _ = metrics(LOAD)
+    seen, machine = told.activity(view(), NOW)
+    assert machine is not None
+    for check in (seen.iops_exceeded, seen.throughput_exceeded, machine.iops_exceeded):
+        assert check.known() == ()
+
+
+def test_what_was_not_published_is_no_zero() -> None:
+    told, _ = metrics({("orders", "ReadIOPS"): [900.0, None, 0.0]})
+    seen, _ = told.activity(view(), NOW)
+    assert seen.read_iops.values[-3:] == (900.0, None, 0.0)
+    assert seen.write_iops.known() == ()
+    assert seen.latency_ms.known() == ()  # RDS tells no latency of an idle minute
+    assert told.history(view(rds(VolumeType.GP3, 500, 12_000, 500), ("other",)), NOW) is None
+
+
+def test_only_gp2_is_asked_for_its_credits() -> None:
+    gp3 = view(rds(VolumeType.GP3, 500, 12_000, 500)).volume
+    assert "BurstBalance" not in {q.metric for q in storage_queries(gp3)}
+    assert "BurstBalance" in {q.metric for q in storage_queries(view().volume)}
+    assert (len(glance_queries(gp3)), len(glance_queries(view().volume))) == (6, 7)
+
+
+def test_a_class_that_never_bursts_is_not_asked_for_a_balance() -> None:
+    seen = view()
+    assert seen.instance is not None
+    assert seen.instance.limits is not None
+    limits = seen.instance.limits
+    steady = replace(limits, maximum_iops=limits.baseline_iops, maximum_mibps=limits.baseline_mibps)
+    told, published = metrics(LOAD)
+    told.activity(replace(seen, instance=replace(seen.instance, limits=steady)), NOW)
+    asked = {q["MetricStat"]["Metric"]["MetricName"] for q in published.asked}
+    assert not asked & {"EBSIOBalance%", "EBSByteBalance%"}
+
+
+def test_history_keeps_the_busiest_minute_of_each_five() -> None:
+    told, _ = metrics({**LOAD, ("orders", "ReadIOPS max"): 2_000.0,
+                       ("orders", "WriteIOPS max"): 2_500.0})  # fmt: skip
+    seen = told.history(view(), NOW)
+    assert seen is not None
+    assert seen.read_iops.period_s == 300
+    assert seen.busiest_iops is not None
+    # The two busiest minutes may be two minutes: one of them and the other's average is sure.
+    assert seen.busiest_iops.last() == 900.0 + 2_500.0
+    assert seen.busiest_mibps is not None
+    assert seen.busiest_mibps.last() == 40.0
+
+
+def test_a_clusters_load_is_that_of_its_busiest_member_and_never_the_sum() -> None:
+    told, _ = metrics({
+        ("a", "ReadIOPS"): [100.0, 800.0], ("a", "WriteIOPS"): 300.0,
+        ("b", "ReadIOPS"): [700.0, 100.0], ("b", "WriteIOPS"): 300.0,
+        ("c", "WriteIOPS"): 300.0, ("a", "DiskQueueDepth"): 1.0, ("b", "DiskQueueDepth"): 9.0,
+    })  # fmt: skip
+    seen, _ = told.activity(view(members=("a", "b", "c")), NOW)
+    assert seen.read_iops.values[-2:] == (700.0, 800.0)
+    assert seen.write_iops.values[-2:] == (300.0, 300.0)
+    assert seen.queue_length.values[-2:] == (9.0, 1.0)
+
+
+def test_a_glance_wakes_a_look_at_the_limit_of_the_storage() -> None:
+    striped = rds(VolumeType.GP3, 500, 12_000, 500)
+    busy: Values = {("orders", "ReadIOPS"): [9_000.0, 11_800.0], ("orders", "WriteIOPS"): 100.0}
+    calm: Values = {("orders", "ReadIOPS"): 9_000.0, ("orders", "WriteIOPS"): 100.0}
+    for load, expected in ((busy, True), (calm, False), ({}, False)):
+        told, _ = metrics(load)
+        seen = view(striped)
+        glance = told.glance([seen], NOW)["orders"]
+        assert glance.iops_exceeded_minutes is None
+        assert needs_attention(seen, glance, NOW, timedelta(hours=1)) is expected
+
+
+@pytest.mark.parametrize(
+    ("operations", "queue", "slowest", "suspected"),
+    [
+        (500.0, 30.0, 60.0, True),
+        (500.0, 20.0, 40.0, False),
+        ([500.0, None], [30.0, 500.0], 60.0, True),  # a minute without operations tells nothing
+        (8.0, 5.0, None, False),  # too few operations to tell
+        (500.0, None, None, False),
+        (None, 30.0, None, False),
+    ],
+)
+def test_a_scan_looks_closer_at_operations_that_take_long(
+    operations: Any, queue: Any, slowest: float | None, suspected: bool
+) -> None:
+    load = {("orders", "ReadIOPS"): operations, ("orders", "DiskQueueDepth"): queue}
+    told, _ = metrics({name: value for name, value in load.items() if value is not None})
+    seen = view(rds(VolumeType.GP3, 500, 12_000, 500))
+    glance = told.glance([seen], NOW)["orders"]
+    assert glance.slowest_ms == slowest
+    assert needs_attention(seen, glance, NOW, timedelta(hours=1)) is suspected
+
+
+def test_a_database_without_a_member_is_not_measured_and_not_guessed() -> None:
+    told, _ = metrics({})
+    with pytest.raises(ReadFailed):
+        told.activity(view(members=()), NOW)
+
+
+GIB = 1024**3
+
+
+def test_free_space_is_told_in_gib_and_never_zero_where_nothing_was_published() -> None:
+    cloudwatch, published = metrics({**LOAD, ("orders", "FreeStorageSpace"): 25.5 * GIB})
+    own, _ = cloudwatch.activity(view(), NOW)
+    assert own.free_gib is not None
+    assert set(own.free_gib.known()) == {25.5}
+    past = cloudwatch.history(view(), NOW)
+    assert past is not None
+    assert past.free_gib is not None
+    assert set(past.free_gib.known()) == {25.5}
+    asked = [q["MetricStat"] for q in published.asked]
+    assert {s["Stat"] for s in asked if s["Metric"]["MetricName"] == "FreeStorageSpace"} == {
+        "Minimum"
+    }
+    nothing, _ = metrics(LOAD)[0].activity(view(), NOW)
+    assert nothing.free_gib is not None
+    assert nothing.free_gib.known() == ()
+
+
+def test_a_glance_tells_the_least_that_is_free_and_how_much_was_filled() -> None:
+    falling = [(30.0 - 0.1 * i) * GIB for i in range(30)]
+    glance = metrics({("orders", "FreeStorageSpace"): falling})[0].glance([view()], NOW)["orders"]
+    assert glance.lowest_free_gib == pytest.approx(27.1)
+    assert glance.filled_gib == pytest.approx(2.9)
+    nothing = metrics(LOAD)[0].glance([view()], NOW)["orders"]
+    assert (nothing.lowest_free_gib, nothing.filled_gib) == (None, None)
+
+
+def test_a_cluster_is_as_full_as_its_fullest_member() -> None:
+    of = view(members=("a", "b"))
+    found = metrics(
+        {
+            ("a", "ReadIOPS"): 900.0, ("b", "ReadIOPS"): 100.0,
+            ("a", "FreeStorageSpace"): 40.0 * GIB, ("b", "FreeStorageSpace"): 30.0 * GIB,
+        }
+    )[0]  # fmt: skip
+    own, _ = found.activity(of, NOW)
+    assert own.free_gib is not None
+    assert set(own.free_gib.known()) == {30.0}
+    assert found.glance([of], NOW)["orders"].lowest_free_gib == 30.0
+
+
+def test_nothing_from_before_a_database_had_its_name_is_its_own() -> None:
+    told, _ = metrics(LOAD)
+    seen = view()
+    begun = NOW - timedelta(minutes=30)
+    young = replace(seen, volume=replace(seen.volume, created_at=begun))
+    activity, machine = told.activity(young, NOW)
+    past = told.history(young, NOW)
+    assert past is not None
+    assert machine is not None
+    for series in (activity.read_iops, past.read_iops, machine.io_balance_percent):
+        assert series.known()
+        assert all(at >= begun for at, _ in series.points())
+    assert len(activity.read_iops.values) == 180  # the grid stays, what is not its own is missing
+    assert told.history(replace(seen, volume=replace(seen.volume, created_at=NOW)), NOW) is None

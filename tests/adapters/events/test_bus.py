@@ -1,0 +1,246 @@
+"""Events that others can build on: every one fits its published schema."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import ANY, Stubber
+from jsonschema import Draft7Validator
+
+from headroom.adapters.events import EventBus
+from headroom.adapters.events.bus import (
+    BATCH_LIMIT,
+    BUS,
+    DETAIL_TYPES,
+    LARGEST,
+    LONGEST,
+    SOURCE,
+    detail,
+    detail_type,
+    entry,
+)
+from headroom.adapters.events.schemas import file_name, schema, schema_text
+from headroom.domain.aurora import decide_cluster
+from headroom.domain.decision import Act
+from headroom.domain.ledger import (
+    breaker_closed_record,
+    breaker_opened_record,
+    first_record,
+    next_record,
+    pause_record,
+)
+from headroom.domain.policy import Mode
+from headroom.domain.state import INDEFINITE, Breaker, Record, Step
+from headroom.ports import Delivery, Recorded
+from headroom.serialization import decision_to_json, to_json
+from tests import ROOT
+from tests.adapters.notifications.test_topic import acting, escalating, holding
+from tests.builders import ACCOUNT, NOW, REGION, policy, ref
+from tests.domain.clusters import cluster_evidence
+
+FILES = ROOT / "docs" / "events"
+PLACE = f"account#{ACCOUNT}#{REGION}"
+
+
+def decided(decision: Any) -> Recorded:
+    return Recorded(record=first_record(decision, decision_to_json(decision)), decision=None)
+
+
+def later(step: Step, summary: str = "so it is", body: str = "{}") -> Recorded:
+    decision = acting()
+    first = decided(decision).record
+    return Recorded(
+        record=next_record(first, step, at=NOW, summary=summary, body=body), decision=decision
+    )
+
+
+def stopped() -> list[Recorded]:
+    who = to_json({"who": "arn:aws:iam::1:user/ann", "reason": "migration", "until": INDEFINITE})
+    breaker = Breaker(resource=ref("vol-1").arn, opened_at=NOW, failures=5, why="denied")
+    failed = to_json({"decision_id": "d5", "failures": 5})
+    return [
+        Recorded(record=record, decision=None)
+        for record in (
+            pause_record(PLACE, INDEFINITE, at=NOW, who="ann", body=who, reason="migration"),
+            pause_record(
+                PLACE, None, at=NOW, who="ann", body=to_json({"who": "ann", "until": None})
+            ),
+            breaker_opened_record(breaker, decision_id="d5", body=failed),
+            breaker_closed_record(
+                PLACE, at=NOW, who="ann", reason="", body=to_json({"who": "ann"})
+            ),
+        )
+    ]
+
+
+EVERY = [
+    *map(decided, (acting(), holding(), escalating())),
+    *(later(step) for step in Step if step not in {Step.DECIDED, Step.REJECTED_SIGNAL}),
+    *stopped(),
+]
+
+
+def as_received(put: Any) -> dict[str, Any]:
+    """The event that a rule's target gets for an entry of PutEvents."""
+    return {
+        "version": "0", "id": "5f0c6c1e-8a51-4c53-9d55-2f9d3c0c7a11",
+        "detail-type": put["DetailType"], "source": put["Source"], "account": ACCOUNT,
+        "time": f"{put['Time']:%Y-%m-%dT%H:%M:%SZ}", "region": REGION,
+        "resources": put["Resources"], "detail": json.loads(put["Detail"]),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("recorded", EVERY, ids=lambda r: r.record.step.value)
+def test_every_event_fits_its_schema_and_has_no_field_that_is_not_in_it(recorded: Recorded) -> None:
+    event = as_received(entry(recorded))
+    kind = schema(event["detail-type"])
+    Draft7Validator(kind).validate(event)
+    known: Any = kind["properties"]
+    assert set(event) == set(known)
+    assert set(event["detail"]) == set(known["detail"]["properties"])
+
+
+def test_a_decision_about_a_cluster_fits_the_schema_too() -> None:
+    decision = decide_cluster(cluster_evidence(policy(mode=Mode.AUTO)))
+    event = as_received(entry(decided(decision)))
+    Draft7Validator(schema(event["detail-type"])).validate(event)
+    told = event["detail"]
+    assert (told["binding"], told["reason"]) == ("storage_mode", "cheaper")
+    assert told["plan"]["to"]["volume_type"] == "aurora-iopt1"
+    assert told["resource"].endswith(":cluster:orders")
+
+
+@pytest.mark.parametrize("kind", DETAIL_TYPES)
+def test_the_published_schema_is_the_one_the_events_fit(kind: str) -> None:
+    Draft7Validator.check_schema(schema(kind))
+    written = (FILES / file_name(kind)).read_text(encoding="utf-8")
+    assert written == schema_text(kind), (
+        "run `python -m headroom.adapters.events.schemas docs/events`"
+    )
+
+
+def test_an_act_tells_its_plan_with_numbers_to_compare() -> None:
+    decision = acting()
+    assert isinstance(decision.answer, Act)
+    plan = decision.answer.plan
+    told = detail(decided(decision))
+    assert told["record_hash"] == decided(decision).record.hash
+    assert told["plan"]["price_change_usd"] == float(plan.price_change_usd)
+    assert told["plan"]["to"]["iops"] == plan.target.iops
+    assert (told["answer"], told["blocking"]) == ("act", [])
+    assert detail(later(Step.APPLIED))["plan"] == told["plan"]
+
+
+def test_a_hold_tells_what_stood_in_the_way() -> None:
+    decision = holding()
+    judged = replace(decision.judgements[0], plan=decision.answer.proposed_plan)  # type: ignore[union-attr]
+    no = replace(judged.verdicts[0], value=False, limit=True)
+    told = detail(decided(replace(decision, judgements=(replace(judged, verdicts=(no,)),))))
+    assert told["blocking"] == [no.guardrail.value]
+
+
+def test_a_stop_tells_who_and_until_when() -> None:
+    pause, _, breaker, _ = (detail(one) for one in stopped())
+    assert (pause["who"], pause["because"]) == ("arn:aws:iam::1:user/ann", "migration")
+    assert (pause["account"], pause["region"], pause["until"][:4]) == (ACCOUNT, REGION, "9999")
+    assert (breaker["failures"], breaker["last_decision_id"]) == (5, "d5")
+    assert entry(stopped()[0])["Resources"] == []
+    assert entry(stopped()[2])["Resources"] == [ref("vol-1").arn]
+
+
+def test_every_step_is_an_event_of_one_of_few_kinds() -> None:
+    assert {detail_type(step) for step in Step} <= set(DETAIL_TYPES)
+
+
+def test_a_decision_nobody_can_read_is_told_without_its_plan() -> None:
+    broken = decided(acting())
+    record = replace(broken.record, body='{"of":"a later release"}')
+    told = detail(Recorded(record=record, decision=None))
+    assert (told["plan"], told["answer"], told["blocking"]) == (None, None, [])
+    assert told["record_hash"] == broken.record.hash
+
+
+class FakeBus:
+    """Answers each call with what `outcomes` says of its entries: an error code or None."""
+
+    def __init__(self, *outcomes: Any):
+        self.outcomes = list(outcomes)
+        self.calls: list[list[Any]] = []
+
+    def put_events(self, *, Entries: list[Any]) -> Any:
+        self.calls.append(Entries)
+        outcome = self.outcomes.pop(0) if self.outcomes else None
+        if isinstance(outcome, Exception):
+            raise outcome
+        codes = outcome or [None] * len(Entries)
+        told = [{"EventId": "e"} if code is None else {"ErrorCode": code} for code in codes]
+        return {"FailedEntryCount": sum(c is not None for c in codes), "Entries": told}
+
+
+def published(bus: FakeBus, recorded: list[Recorded]) -> tuple[Delivery, ...]:
+    client: Any = bus
+    return EventBus(lambda: client).publish(recorded)
+
+
+def test_a_call_has_at_most_ten_entries_for_the_default_bus() -> None:
+    bus = FakeBus()
+    assert published(bus, EVERY[:3] * 9) == (Delivery.ACCEPTED,) * 27
+    assert [len(call) for call in bus.calls] == [10, 10, 7]
+    assert {(e["Source"], e["EventBusName"]) for call in bus.calls for e in call} == {(SOURCE, BUS)}
+
+
+def test_a_call_is_never_larger_than_eventbridge_takes() -> None:
+    huge = later(Step.REFUSED, summary="é" * 200_000)
+    bus = FakeBus()
+    published(bus, [huge] * 25)
+    for call in bus.calls:
+        assert len(call) <= BATCH_LIMIT
+        assert len(json.dumps(call, default=str, ensure_ascii=False).encode()) <= LARGEST
+        assert len(json.loads(call[0]["Detail"])["summary"]) == LONGEST
+
+
+def test_entries_that_failed_are_told_apart() -> None:
+    bus = FakeBus([None, "ThrottlingException", None])
+    assert published(bus, EVERY[:3]) == (Delivery.ACCEPTED, Delivery.REFUSED, Delivery.ACCEPTED)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("down"), KeyError("Entries"), TimeoutError()])
+def test_a_bus_that_fails_stops_nothing_and_what_it_took_before_is_known(error: Exception) -> None:
+    bus = FakeBus(None, error)
+    told = published(bus, EVERY[:1] * 15)
+    assert told == (Delivery.ACCEPTED,) * 10 + (Delivery.UNSENT,) * 5
+
+
+def test_a_client_that_cannot_be_made_stops_nothing() -> None:
+    def fail() -> Any:
+        raise ValueError("Unknown service: 'events'")
+
+    assert EventBus(fail).publish(EVERY[:2]) == (Delivery.UNSENT,) * 2
+
+
+def test_a_record_no_event_can_be_made_of_does_not_stop_the_others() -> None:
+    bad = replace(EVERY[3], record=replace(EVERY[3].record, summary=None))  # type: ignore[arg-type]
+    told = published(FakeBus(), [EVERY[0], bad, EVERY[1]])
+    assert told == (Delivery.ACCEPTED, Delivery.REFUSED, Delivery.ACCEPTED)
+
+
+def test_the_call_has_the_shape_botocore_knows() -> None:
+    client = boto3.client(
+        "events", region_name=REGION, aws_access_key_id="testing", aws_secret_access_key="testing"
+    )
+    with Stubber(client) as stub:
+        answer: Any = {"FailedEntryCount": 0, "Entries": [{"EventId": "e-1"}]}
+        stub.add_response("put_events", answer, {"Entries": ANY})
+        assert EventBus(lambda: client).publish(EVERY[:1]) == (Delivery.ACCEPTED,)
+        stub.assert_no_pending_responses()
+
+
+def test_an_event_has_the_instant_of_its_record() -> None:
+    record: Record = later(Step.RELIEVED).record
+    assert entry(later(Step.RELIEVED))["Time"] == record.at
+    assert record.at - NOW < timedelta(seconds=1)

@@ -1,0 +1,165 @@
+"""Several kinds of storage behind one port: each asked about its own, none hiding another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headroom.adapters.dispatch import MetricsByKind, StorageByKind
+from headroom.application import sweep
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.state import Applied, Refused
+from headroom.ports import Glance, ReadFailed, ResourceGone, StorageView
+from tests.application.harness import Stage
+from tests.builders import ACCOUNT, NOW, REGION, gp3, volume
+
+
+def ref(kind: Kind, name: str) -> ResourceRef:
+    return ResourceRef(kind=kind, account_id=ACCOUNT, region=REGION, resource_id=name)
+
+
+class One:
+    """Storage and metrics of one kind, that fail on request."""
+
+    def __init__(
+        self, kind: Kind, *names: str, fails: bool = False, blind: bool = False,
+        error: type[Exception] = ReadFailed,
+    ) -> None:  # fmt: skip
+        self.kind, self.names, self.fails, self.blind = kind, names, fails, blind
+        self.error = error
+        self.glanced: list[str] = []
+
+    def fleet(self) -> Iterator[StorageView]:
+        for name in self.names:
+            yield self.view(ref(self.kind, name))
+        if self.fails:
+            raise self.error(f"{self.kind.value} did not answer")
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        return StorageView(volume=volume(ref=ref), modification=None, instance=None)
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        return tuple(self.fleet())
+
+    def apply(self, ref: ResourceRef, **_: Any) -> Applied:
+        return Applied(started_at=NOW)
+
+    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        if self.blind:
+            raise self.error("no metrics")
+        self.glanced += [view.volume.ref.resource_id for view in views]
+        return {}
+
+    def activity(self, view: StorageView, now: datetime) -> Any:
+        return self.kind
+
+    def history(self, view: StorageView, now: datetime) -> Any:
+        return self.kind
+
+    def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
+        return (ref(Kind.EBS, "vol-1"), ref(Kind.RDS, "orders"), ref(Kind.AURORA, "ledger"))
+
+
+def test_each_is_asked_about_its_own_kind() -> None:
+    ebs, rds = One(Kind.EBS, "vol-1"), One(Kind.RDS, "orders")
+    storage = StorageByKind({Kind.EBS: ebs, Kind.RDS: rds})
+    metrics = MetricsByKind(ebs, {Kind.RDS: rds})
+    assert [v.volume.ref.resource_id for v in storage.fleet()] == ["vol-1", "orders"]
+    assert [v.volume.ref.resource_id for v in storage.attached("i-1")] == ["vol-1"]
+    for kind in (Kind.EBS, Kind.RDS):
+        view = storage.view(ref(kind, "same-name"))
+        assert view.volume.ref.kind is kind
+        assert metrics.activity(view, NOW) == metrics.history(view, NOW) == kind  # type: ignore[comparison-overlap]
+    assert [r.kind for r in metrics.contributors("a")] == [Kind.EBS, Kind.RDS]
+
+
+def test_a_kind_that_is_not_looked_after_is_gone_and_never_changed() -> None:
+    storage = StorageByKind({Kind.EBS: One(Kind.EBS)})
+    with pytest.raises(ResourceGone):
+        storage.view(ref(Kind.RDS, "vol-1"))
+    outcome = storage.apply(ref(Kind.RDS, "vol-1"), expected=gp3(), seen=None, target=gp3())
+    assert isinstance(outcome, Refused)
+    assert outcome.code == "NotSent"
+
+
+def test_a_glance_at_two_kinds_at_once_is_refused_since_names_may_be_the_same() -> None:
+    ebs, rds = One(Kind.EBS, "x"), One(Kind.RDS, "x")
+    metrics = MetricsByKind(ebs, {Kind.RDS: rds})
+    assert metrics.glance([], NOW) == {}
+    with pytest.raises(ValueError, match="one kind"):
+        metrics.glance([*ebs.fleet(), *rds.fleet()], NOW)
+
+
+@pytest.mark.parametrize("error", [ReadFailed, ValueError])
+@pytest.mark.parametrize("broken", [{"fails": True}, {"blind": True}])
+def test_a_kind_that_does_not_answer_never_hides_the_others(
+    broken: dict[str, bool], error: type[Exception]
+) -> None:
+    ebs, rds = One(Kind.EBS, "vol-1", error=error, **broken), One(Kind.RDS, "orders")
+    stage = Stage()
+    ports = replace(
+        stage.ports,
+        storage=StorageByKind({Kind.EBS: ebs, Kind.RDS: rds}),
+        metrics=MetricsByKind(ebs, {Kind.RDS: rds}),
+    )
+    report = sweep(ports, NOW)
+    assert rds.glanced == ["orders"]
+    assert report.failed >= 1
+    assert report.scan_ran
+    assert not report.scan_complete
+
+
+def test_a_fault_in_what_is_read_of_databases_keeps_no_starving_volume_from_being_looked_at() -> (
+    None
+):
+    stage = Stage()
+    one = stage.add(volume())
+    stage.pressed.add(one.resource_id)
+    rds = One(Kind.RDS, "orders", fails=True, blind=True, error=ZeroDivisionError)
+    ports = replace(
+        stage.ports,
+        storage=StorageByKind({Kind.EBS: stage, Kind.RDS: rds}),
+        metrics=MetricsByKind(stage, {Kind.RDS: rds}),
+    )
+    report = sweep(ports, NOW)
+    assert (report.reconciled, report.scan_complete) == (1, False)
+
+
+def test_what_was_read_before_the_last_kind_failed_is_glanced_at() -> None:
+    ebs, rds = One(Kind.EBS, "vol-1"), One(Kind.RDS, "orders", fails=True)
+    stage = Stage()
+    ports = replace(
+        stage.ports,
+        storage=StorageByKind({Kind.EBS: ebs, Kind.RDS: rds}),
+        metrics=MetricsByKind(ebs, {Kind.RDS: rds}),
+    )
+    assert not sweep(ports, NOW).scan_complete
+    assert (ebs.glanced, rds.glanced) == (["vol-1"], ["orders"])
+
+
+def test_databases_that_fail_slowly_do_not_take_the_time_that_volumes_want() -> None:
+    left, asked = [200.0], []
+
+    class Hanging(One):
+        def view(self, ref: ResourceRef) -> StorageView:
+            asked.append(ref.resource_id)
+            left[0] -= 40.0
+            raise ReadFailed("RDS does not answer")
+
+    stage = Stage()
+    starved = stage.add(volume())
+    names = [f"orders-{number}" for number in range(8)]
+    for minute, one in enumerate([*(ref(Kind.RDS, name) for name in names), starved]):
+        due = NOW - timedelta(minutes=30 - minute)
+        stage.ledger.reconciled(one, at=due, due_at=due)
+    storage = StorageByKind({Kind.EBS: stage, Kind.RDS: Hanging(Kind.RDS)})
+    report = sweep(replace(stage.ports, storage=storage), NOW, time_left=lambda: left[0])
+    assert asked == names[:2]
+    assert (report.reconciled, report.failed) == (1, 8)
+    assert report.scan_complete
+    soon = stage.ledger.due(NOW + timedelta(minutes=6), 20)
+    assert {one.ref.resource_id for one in soon} >= set(names)  # none is forgotten

@@ -1,0 +1,309 @@
+"""The one message a day: once, of all that matters, however large the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from headroom.application import digest as application_day
+from headroom.application import send_digest
+from headroom.application.digest import LISTED, MOST_READ, NOTE
+from headroom.domain.decision import Hold, Reason
+from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
+from headroom.domain.policy.time_of_day import time_of_day
+from headroom.domain.reports import (
+    DailyDigest,
+    DigestCursor,
+    Priority,
+    admit_message,
+    parse_rate_window,
+)
+from headroom.domain.reports import text_of as ration_text
+from headroom.domain.reports.daily_digest import LEASE, SETTLING, parse_digest_cursor, text_of
+from headroom.domain.state import QueueEntry, Record, Step
+from headroom.ports import Delivery, Recorded, Reporting
+from headroom.proving.memory import InMemoryLedger
+from tests.builders import ACCOUNT, REGION, policy, ref
+from tests.contracts.decisions import act, append, broken, escalate, hold, intended
+
+SEVEN = datetime(2026, 1, 6, 7, tzinfo=UTC)
+BEFORE = SEVEN - timedelta(hours=5)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class People:
+    """Hears days, or cannot be told."""
+
+    days: list[DailyDigest] = field(default_factory=list)
+    error: Exception | None = None
+
+    def announce(self, record: Record) -> None:
+        raise AssertionError
+
+    def report(self, day: DailyDigest) -> None:
+        if self.error is not None:
+            raise self.error
+        self.days.append(day)
+
+
+class NoBus:
+    def publish(self, recorded: Sequence[Recorded]) -> tuple[Delivery, ...]:
+        raise AssertionError
+
+
+@dataclass
+class Rules:
+    policy: Policy | PolicyUnreadable = field(default_factory=policy)
+
+    def current(self) -> Policy | PolicyUnreadable:
+        return self.policy
+
+
+class Scene:
+    def __init__(self, ledger: Any = None, at: str | None = "07:00") -> None:
+        self.ledger = ledger or InMemoryLedger(ACCOUNT, REGION)
+        self.people = People()
+        due = None if at is None else time_of_day(at)
+        self.rules = Rules(replace(policy(), digest=due))
+        self.ledger.amend(
+            NOTE, lambda _: (text_of(DigestCursor(told=SEVEN - timedelta(days=1))), None)
+        )
+
+    def tell(self, now: datetime) -> DailyDigest | None:
+        ledger = self.ledger
+        telling = Reporting(
+            notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
+            policies=self.rules, events=NoBus(), announcer=self.people,
+        )  # fmt: skip
+        return send_digest(telling, now, account_id=ACCOUNT, region=REGION)
+
+    def day(self) -> DailyDigest:
+        """The day as it is told a few minutes after seven."""
+        self.tell(SEVEN + SETTLING)
+        (day,) = self.people.days
+        return day
+
+    def changed(self, name: str, *ended: Step, at: datetime = BEFORE) -> None:
+        decision = act(name, f"vol-{name}", at=at)
+        intent = intended(self.ledger, decision, at, lease_until=at + 20 * MINUTE)
+        append(self.ledger, decision, Step.APPLIED, at=at, intent=intent)
+        for step in ended:
+            append(self.ledger, decision, step, at=at + 20 * MINUTE, intent=intent)
+
+
+def observing(name: str, at: datetime = BEFORE) -> Any:
+    base = act(name, f"vol-{name}", at=at)
+    plan = base.answer.plan  # type: ignore[union-attr]
+    answer = Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
+    return replace(base, answer=answer, summary=f"held (observe only); would take {plan.target}")
+
+
+def test_a_day_tells_changes_with_their_price_and_whether_they_helped() -> None:
+    scene = Scene()
+    scene.changed("a", Step.RELIEVED)
+    scene.changed("b", Step.INEFFECTIVE)
+    scene.changed("c")
+    day = scene.day()
+    assert day.changed.count == 3
+    assert {c.resource: c.ended for c in day.changes} == {
+        "vol-a": Step.RELIEVED, "vol-b": Step.INEFFECTIVE, "vol-c": None,
+    }  # fmt: skip
+    assert dict(day.ended) == {"relieved": 1, "ineffective": 1}
+    assert [g.step for g in day.unsuccessful.shown] == [Step.INEFFECTIVE]
+    assert day.increase_usd == Decimal(150)
+    assert day.limit_usd == Decimal(2_000)
+
+
+def test_a_day_tells_what_would_have_been_done_grouped_with_prices() -> None:
+    scene = Scene()
+    for number in range(7):
+        scene.ledger.decided(observing(f"o{number}"), due_at=None)
+    scene.ledger.decided(observing("again", at=BEFORE + MINUTE), due_at=None)
+    scene.ledger.decided(hold("h", "vol-h", at=BEFORE), due_at=None)
+    day = scene.day()
+    (group,) = day.observed
+    price = observing("x").answer.proposed_plan.price_change_usd
+    assert (group.kind, group.volumes) == ("gp3 raised", 8)
+    assert group.price_change_usd == 8 * price
+    assert day.held == 8
+
+
+def test_a_day_tells_what_is_stopped_what_needs_somebody_and_what_was_withheld() -> None:
+    scene = Scene()
+    scene.ledger.decided(escalate("e", "max_iops", at=BEFORE), due_at=None)
+    broken(scene.ledger, "vol-b", at=BEFORE)
+    scene.ledger.pause(None, at=BEFORE, who="ann")
+
+    def withheld(text: str) -> tuple[str, None]:
+        rate_window, _ = admit_message(
+            parse_rate_window(text), "applied", Priority.ROUTINE, now=BEFORE, most=1
+        )
+        return ration_text(rate_window), None
+
+    scene.ledger.amend("messages", withheld)
+    day = scene.day()
+    assert day.stuck
+    assert day.pause is not None
+    assert [b.resource.rsplit("/", 1)[-1] for b in day.breakers] == ["vol-b"]
+    assert day.escalated.count == 1
+    assert day.unsuccessful.count == 5
+    assert day.withheld == (("applied", 1),)
+    assert parse_rate_window(scene.ledger.note("messages")).of_day == (), "told once"
+
+
+def test_an_empty_day_is_not_told_and_neither_is_it_later() -> None:
+    scene = Scene()
+    for minute in range(0, 60 * 20, 7):
+        assert scene.tell(SEVEN + minute * MINUTE) is None
+    assert scene.people.days == []
+
+
+def test_a_day_without_anything_new_is_told_while_something_is_stuck() -> None:
+    scene = Scene()
+    scene.ledger.pause(None, at=SEVEN - timedelta(days=5), who="ann")
+    assert scene.day().pause is not None
+
+
+def test_an_unreadable_policy_is_told_each_day() -> None:
+    scene = Scene()
+    scene.rules.policy = PolicyUnreadable(reason="SSM parameter /headroom/policy: gone")
+    assert scene.day().policy_unreadable == "SSM parameter /headroom/policy: gone"
+
+
+def test_off_tells_no_day() -> None:
+    scene = Scene(at=None)
+    scene.changed("a")
+    assert scene.tell(SEVEN + timedelta(hours=20)) is None
+
+
+def test_one_message_a_day_though_the_sweep_runs_every_minute() -> None:
+    scene = Scene()
+    scene.ledger.pause(None, at=BEFORE, who="ann")
+    for minute in range(0, 3 * 24 * 60, 3):
+        scene.tell(SEVEN - MINUTE + minute * MINUTE)
+    assert [d.until for d in scene.people.days] == [SEVEN + timedelta(days=n) for n in range(3)]
+    assert [d.since for d in scene.people.days] == [SEVEN + timedelta(days=n) for n in range(-1, 2)]
+
+
+def test_every_record_is_in_exactly_one_day_also_one_at_the_very_instant() -> None:
+    scene = Scene()
+    for name, at in (("a", SEVEN), ("b", SEVEN + timedelta(microseconds=1))):
+        scene.changed(name, at=at)
+    scene.tell(SEVEN + SETTLING)
+    scene.tell(SEVEN + timedelta(days=1) + SETTLING)
+    told = [[c.decision_id for c in day.changes] for day in scene.people.days]
+    assert told == [["a"], ["b"]]
+
+
+def test_days_on_which_nothing_could_be_sent_are_told_with_the_next_up_to_a_week() -> None:
+    scene = Scene()
+    scene.changed("a")
+    scene.people.error = RuntimeError("down")
+    for minute in range(3):
+        with pytest.raises(RuntimeError):
+            scene.tell(SEVEN + SETTLING + minute * MINUTE)
+    scene.people.error = None
+    scene.tell(SEVEN + timedelta(days=3, minutes=5))
+    (day,) = scene.people.days
+    assert (day.since, day.until) == (SEVEN - timedelta(days=1), SEVEN + timedelta(days=3))
+    assert day.changed.count == 1
+    scene.changed("b", at=SEVEN + timedelta(days=29))
+    scene.tell(SEVEN + timedelta(days=30, minutes=5))
+    assert scene.people.days[-1].since == SEVEN + timedelta(days=23)
+
+
+def test_a_function_that_died_while_telling_is_followed_by_another() -> None:
+    scene = Scene()
+    scene.changed("a")
+    now = SEVEN + SETTLING
+    held = DigestCursor(told=SEVEN - timedelta(days=1), lease_until=now + LEASE)
+    scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
+    assert scene.tell(now) is None
+    assert scene.tell(now + LEASE) is not None
+    assert scene.tell(now + LEASE + MINUTE) is None
+
+
+def test_a_new_deployment_begins_with_its_next_day() -> None:
+    scene = Scene()
+    scene.ledger.amend(NOTE, lambda _: ("", None))
+    scene.changed("a")
+    assert scene.tell(SEVEN + timedelta(hours=3)) is None
+    scene.changed("b", at=SEVEN + timedelta(hours=4))
+    day = scene.tell(SEVEN + timedelta(days=1, minutes=2))
+    assert day is not None
+    assert [c.decision_id for c in day.changes] == ["b"]
+
+
+def test_another_time_of_day_neither_repeats_a_day_nor_loses_one() -> None:
+    scene = Scene()
+    scene.changed("a")
+    scene.tell(SEVEN + SETTLING)
+    scene.changed("b", at=SEVEN + timedelta(hours=2))
+    scene.rules.policy = replace(policy(), digest=TimeOfDay(hour=18, minute=0))
+    for minute in range(3, 24 * 60, 5):
+        scene.tell(SEVEN + minute * MINUTE)
+    assert [[c.decision_id for c in d.changes] for d in scene.people.days] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize(("night", "hours"), [("2026-03-28", 23), ("2026-10-24", 25)])
+def test_a_day_of_the_clocks_may_have_23_or_25_hours(night: str, hours: int) -> None:
+    scene = Scene(at="07:00 Europe/Berlin")
+    start = datetime.fromisoformat(f"{night}T12:00").replace(tzinfo=UTC)
+    scene.ledger.amend(NOTE, lambda _: ("", None))
+    scene.ledger.pause(None, at=start, who="ann")
+    for minute in range(0, 48 * 60, 5):
+        scene.tell(start - timedelta(days=1) + minute * MINUTE)
+    spans = [day.until - day.since for day in scene.people.days]
+    assert spans == [timedelta(hours=24), timedelta(hours=hours)]
+
+
+def test_a_large_fleet_is_counted_and_read_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application_day, "MOST_COUNTED", 300)
+    scene = Scene()
+    for number in range(350):
+        scene.ledger.decided(observing(f"o{number}"), due_at=None)
+    read: list[str] = []
+    decision = scene.ledger.decision
+
+    def counting(decision_id: str) -> Any:
+        read.append(decision_id)
+        return decision(decision_id)
+
+    scene.ledger.decision = counting
+    day = scene.day()
+    assert len(read) == MOST_READ
+    assert (day.observed_read, day.held, day.held_more) == (MOST_READ, 300, True)
+
+
+def test_what_waits_for_a_person_is_told_until_somebody_answered() -> None:
+    scene = Scene()
+    expires = SEVEN + timedelta(hours=6)
+    for name in ("w1", "w2"):
+        decision = act(name, f"vol-{name}", at=BEFORE)
+        answer = replace(decision.answer, approval="the mode is approve", expires=expires)
+        scene.ledger.decided(replace(decision, answer=answer), due_at=None)
+        append(scene.ledger, decision, Step.AWAITING, at=BEFORE)
+    append(scene.ledger, act("w2", "vol-w2", at=BEFORE), Step.WITHDRAWN, at=BEFORE + MINUTE)
+    day = scene.day()
+    assert [(a.decision_id, a.expires) for a in day.awaiting] == [("w1", expires)]
+    assert day.awaiting_count == 1
+    assert len(day.awaiting) <= LISTED
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"told":"2026-01-01T07:00","lease_until":null}'])
+def test_what_is_no_mark_begins_anew(text: str) -> None:
+    assert parse_digest_cursor(text) == DigestCursor()
+
+
+def test_what_waits_in_the_queue_is_counted() -> None:
+    scene = Scene()
+    for name in ("q1", "q2"):
+        waiting = QueueEntry(since=BEFORE, starved_minutes=3)
+        scene.ledger.reconciled(ref(f"vol-{name}"), at=BEFORE, due_at=None, waiting=waiting)
+    assert scene.day().queued == 2

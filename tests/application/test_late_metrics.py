@@ -1,0 +1,80 @@
+"""What happens at the wrong moment, or is seen late, is not forgotten and costs nobody money."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from headroom.application import sweep
+from headroom.application.reconcile import look
+from headroom.domain.resources import PriceUnknown
+from headroom.domain.state import Step
+from tests.application.harness import Stage, calm
+from tests.builders import gp3, volume
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+def test_a_rollback_asked_for_meanwhile_is_taken_up_a_minute_after_a_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    vol = stage.add(volume())
+    decision = look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    assert decision is not None
+    stage.loads["vol-1"] = calm()
+    stage.ledger.request_rollback(decision.decision_id, at=stage.now, who="alice")
+    append = stage.ledger.append
+
+    def and_crash(decision_id: str, step: Step, **named: object) -> object:
+        append(decision_id, step, **named)  # type: ignore[arg-type]
+        raise Crash
+
+    stage.later(hours=3)
+    monkeypatch.setattr(stage.ledger, "append", and_crash)
+    with pytest.raises(Crash):
+        sweep(stage.ports, stage.now)
+    monkeypatch.undo()
+    assert stage.ledger.resource_state(vol, stage.now).open_chain is None
+    sweep(stage.ports, stage.later(minutes=1))
+    assert "rolled" in stage.told[-1][2] or stage.steps(vol)[-1] == "applied"
+    assert stage.ledger.resource_state(vol, stage.now + timedelta(minutes=1)).rollback is None
+
+
+@pytest.mark.parametrize("hours", [3, 30, 24 * 9])
+def test_a_change_by_its_owner_counts_anew_however_late_anybody_looks(hours: int) -> None:
+    """Events lost, scans down: what it cost before the owner made it cheaper counts no more."""
+    stage = Stage()
+    vol = stage.add(volume(gp3(400, 12_000, 500)), load=calm())
+    look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    dear = stage.ledger.resource_state(vol, stage.now).enrolment_usd
+    stage.later(hours=2)
+    stage.change(vol, gp3(400, 3_000, 125))
+    look(stage.ports, vol, stage.later(hours=hours), trigger="due")
+    cheap = stage.ledger.resource_state(vol, stage.now).enrolment_usd
+    assert dear is not None
+    assert cheap == Decimal(32)
+    assert cheap < dear
+
+
+def test_a_change_by_its_owner_that_no_price_is_known_for_yet_counts_anew_once_one_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    vol = stage.add(volume(gp3(400, 12_000, 500)), load=calm())
+    look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    stage.later(hours=2)
+    stage.change(vol, gp3(400, 3_000, 125))
+    with monkeypatch.context() as without:
+        without.setattr(stage, "table", _unknown)
+        look(stage.ports, vol, stage.later(minutes=5), trigger="due")
+    look(stage.ports, vol, stage.later(hours=3), trigger="due")
+    assert stage.ledger.resource_state(vol, stage.now).enrolment_usd == Decimal(32)
+
+
+def _unknown(_: str) -> object:
+    raise PriceUnknown("the list did not answer")

@@ -1,0 +1,199 @@
+"""When a volume is looked at again, and that every volume of a fleet has its turn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from headroom.application import remediate, sweep
+from headroom.application.reconcile import AHEAD, CLOSE_TO_LIMIT, DAILY, next_reconcile_at
+from headroom.domain.decision import Act, Decision, Hold, Reason, decide
+from headroom.domain.resources import Claim, InstanceActivity, Signal, Volume, VolumeActivity
+from headroom.domain.state import Step
+from headroom.ports import StorageView
+from tests.application.harness import Stage, calm, starving
+from tests.builders import (
+    NOW,
+    USD,
+    activity,
+    decision_input,
+    gp3,
+    observation,
+    ref,
+    resource_state,
+    volume,
+)
+from tests.domain.earlier import history
+
+HIGH, LOW = gp3(400, 12_000, 500), gp3(400, 3_000, 125)
+
+
+def quiet(vol: Volume | None = None, **state_store: object) -> Decision:
+    """Nothing binds, and nothing is known of earlier days."""
+    seen = observation(vol=vol or volume(LOW))
+    return decide(decision_input(seen, stand=resource_state(**state_store), trigger="sweep"))
+
+
+# --- when the best schedule of the day changes something
+
+
+@pytest.mark.parametrize(
+    ("ahead", "looked_at"),
+    [
+        (timedelta(hours=5), timedelta(hours=5) - AHEAD),
+        (timedelta(minutes=60), timedelta(minutes=60) - AHEAD),
+        (timedelta(minutes=2), CLOSE_TO_LIMIT),
+    ],
+)
+def test_a_volume_is_looked_at_shortly_before_its_best_schedule_changes_something(
+    ahead: timedelta, looked_at: timedelta
+) -> None:
+    decision = replace(quiet(), next_change_at=NOW + ahead)
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.NO_PRESSURE
+    assert next_reconcile_at(decision) == NOW + looked_at
+
+
+def test_without_such_a_change_a_quiet_volume_waits_for_the_scans_of_the_fleet() -> None:
+    assert next_reconcile_at(quiet()) is None
+
+
+def test_a_volume_that_may_not_be_changed_is_not_looked_at_for_what_it_might_have_done() -> None:
+    watched = replace(quiet(volume(LOW, tags=())), next_change_at=NOW + timedelta(hours=5))
+    assert next_reconcile_at(watched) is None
+
+
+def test_the_earlier_of_two_reasons_to_look_again_counts() -> None:
+    dearer = replace(quiet(resource_increase_usd=USD(5)), next_change_at=NOW + timedelta(hours=30))
+    assert next_reconcile_at(dearer) == NOW + DAILY
+    assert next_reconcile_at(replace(dearer, next_change_at=NOW + timedelta(hours=2))) == (
+        NOW + timedelta(hours=2) - AHEAD
+    )
+
+
+# --- a give-back from decision to proof, on the stage
+
+
+class Remembering(Stage):
+    """A stage that tells of earlier days as well."""
+
+    earlier: VolumeActivity | None = None
+
+    def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
+        return self.earlier
+
+
+def idle_stage() -> Remembering:
+    stage = Remembering()
+    stage.add(volume(HIGH), load=activity([300.0] * 180))
+    stage.earlier = history(lambda _: 300.0, days=5.2)
+    return stage
+
+
+def test_a_volume_with_too_much_is_found_without_any_alarm_and_lowered_once() -> None:
+    stage = idle_stage()
+    vol = stage.volumes["vol-1"].ref
+    for _ in range(24):
+        sweep(stage.ports, stage.now)
+        stage.later(minutes=15)
+    # The last one says that nothing is left to be done.
+    assert stage.steps(vol) == ["act", "intended", "applied", "relieved", "hold"]
+    assert stage.lifecycles["vol-1"].described(stage.now) == LOW
+    (chain,) = [
+        stage.ledger.chain(r.decision_id)
+        for r in stage.ledger.by_resource(vol.arn, since=NOW, until=NOW + timedelta(days=1))
+        if r.step is Step.RELIEVED
+    ]
+    assert chain[-1].summary.startswith("landed, and nothing is missed: ")
+
+
+def test_what_was_given_back_too_much_is_raised_again_as_soon_as_aws_lets() -> None:
+    stage = idle_stage()
+    vol = stage.volumes["vol-1"].ref
+    sweep(stage.ports, stage.now)
+    assert stage.steps(vol) == ["act", "intended", "applied"]
+    stage.loads["vol-1"] = starving()
+    while len(stage.lifecycles["vol-1"].starts) < 2 and stage.now < NOW + timedelta(days=1):
+        stage.later(minutes=1)
+        sweep(stage.ports, stage.now)
+    began, raised = stage.lifecycles["vol-1"].starts
+    change = stage.lifecycles["vol-1"].modification(stage.now)
+    assert change is not None
+    assert (change.target.iops or 0) > 3_000
+    steps = stage.steps(vol)
+    assert steps[3] == "ineffective"
+    assert steps[-3:] == ["act", "intended", "applied"]
+    told = [summary for _, step, summary in stage.told if step is Step.INEFFECTIVE]
+    assert told == [told[0]]
+    assert told[0].startswith("gave back too much: ")
+    assert "minutes at the limit of 3000 IOPS, lowered from 12000" in told[0]
+    # AWS takes no other change before the first is completed; five minutes later it is made.
+    completed = stage.lifecycles["vol-1"].delays.completed
+    assert raised - began <= completed + CLOSE_TO_LIMIT + timedelta(minutes=1)
+
+
+def test_pressure_during_a_give_back_is_on_record_before_aws_is_done_with_it() -> None:
+    stage = idle_stage()
+    vol = stage.volumes["vol-1"].ref
+    sweep(stage.ports, stage.now)
+    stage.loads["vol-1"] = starving()
+    stage.later(minutes=15)
+    pressed = Signal(
+        event_id="e-1", claim=Claim.PRESSURE, ref=vol, alarm_name="headroom-iops",
+        claimed_at=stage.now, muted=False, detail="",
+    )  # fmt: skip
+    (decision,) = remediate(stage.ports, pressed, stage.now)
+    assert stage.steps(vol)[3] == "ineffective"
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
+    assert next_reconcile_at(decision) == stage.now + CLOSE_TO_LIMIT
+
+
+# --- every volume has its turn
+
+
+class Counting(Stage):
+    """A stage that knows whose activity was read: every look reads it once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: Counter[str] = Counter()
+
+    def activity(
+        self, view: StorageView, now: datetime
+    ) -> tuple[VolumeActivity, InstanceActivity | None]:
+        self.read[view.volume.ref.resource_id] += 1
+        return super().activity(view, now)
+
+
+@pytest.mark.parametrize("every_s", [900, 300, 3_600])
+def test_every_volume_is_looked_at_once_a_day_whatever_it_does(every_s: int) -> None:
+    stage = Counting()
+    for n in range(30):
+        stage.add(volume(LOW, ref=ref(f"vol-{n}"), tags=()), load=calm())
+    sweep(stage.ports, stage.now, scan_every_s=every_s)  # the first scan looks at all of them
+    stage.read.clear()
+    per_scan = []
+    for _ in range(86_400 // every_s):
+        stage.later(seconds=every_s)
+        per_scan.append(sweep(stage.ports, stage.now, scan_every_s=every_s).reconciled)
+    assert stage.read == Counter({f"vol-{n}": 1 for n in range(30)})
+    assert max(per_scan) < 10  # spread over the day, not all at midnight
+
+
+def test_the_first_scan_looks_at_every_volume() -> None:
+    stage = Stage()
+    for n in range(7):
+        stage.add(volume(LOW, ref=ref(f"vol-{n}")), load=calm())
+    assert sweep(stage.ports, stage.now).reconciled == 7
+    stage.later(minutes=15)
+    assert sweep(stage.ports, stage.now).reconciled <= 2
+
+
+def test_an_act_is_looked_at_again_though_its_outcome_is_lost() -> None:
+    decision = decide(decision_input())
+    assert isinstance(decision.answer, Act)
+    assert next_reconcile_at(decision) == NOW + CLOSE_TO_LIMIT

@@ -1,0 +1,286 @@
+"""Every record is told to others, at least once, whoever wrote it and whatever fails between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.application import PublishedRecords, publish_records
+from headroom.application.publishing import BATCH_LIMIT, GIVE_UP, NOTE
+from headroom.domain.ledger import PublishingCursor, parse_publishing_cursor, settled, text_of
+from headroom.domain.ledger.publishing import LEASE, MOST_KEPT, OVERLAP
+from headroom.domain.policy import Policy
+from headroom.domain.reports import DailyDigest
+from headroom.domain.state import Record, Step
+from headroom.ports import Delivery, ReadFailed, Recorded, Reporting
+from headroom.proving.memory import InMemoryLedger
+from tests.builders import ACCOUNT, NOW, REGION, policy
+from tests.contracts.decisions import act, append, hold, intended
+
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Bus:
+    """Keeps what is published; what `answers` says becomes of the next batches."""
+
+    got: list[Recorded] = field(default_factory=list)
+    answers: list[Delivery] = field(default_factory=list)
+
+    def publish(self, recorded: Sequence[Recorded]) -> tuple[Delivery, ...]:
+        answer = self.answers.pop(0) if self.answers else Delivery.ACCEPTED
+        if answer is Delivery.ACCEPTED:
+            self.got += recorded
+        return (answer,) * len(recorded)
+
+    @property
+    def told(self) -> list[str]:
+        return [f"{r.record.decision_id}/{r.record.sequence}" for r in self.got]
+
+
+class Rules:
+    def current(self) -> Policy:
+        return policy()
+
+
+@dataclass
+class Announcer:
+    heard: list[Record] = field(default_factory=list)
+
+    def report(self, day: DailyDigest) -> None:
+        raise AssertionError
+
+    def announce(self, record: Record) -> None:
+        self.heard.append(record)
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.ledger = InMemoryLedger(ACCOUNT, REGION)
+        self.bus, self.people = Bus(), Announcer()
+
+    def tell(self, now: datetime, **how: Any) -> PublishedRecords:
+        ledger = self.ledger
+        telling = Reporting(
+            notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
+            policies=Rules(), events=self.bus, announcer=self.people,
+        )  # fmt: skip
+        return publish_records(telling, now, **how)
+
+    def acted(self, decision_id: str = "d1", at: datetime = NOW) -> None:
+        decision = act(decision_id, f"vol-{decision_id}", at=at)
+        intent = intended(self.ledger, decision, at, lease_until=at + 20 * MINUTE)
+        append(self.ledger, decision, Step.APPLIED, at=at, intent=intent)
+
+
+def test_every_record_of_a_chain_is_told_in_order_once_with_its_decision() -> None:
+    scene = Scene()
+    scene.acted()
+    told = scene.tell(NOW)
+    assert (told.published, told.refused) == (3, 0)
+    assert scene.bus.told == ["d1/0", "d1/1", "d1/2"]
+    decisions = [r.decision and r.decision.decision_id for r in scene.bus.got]
+    assert decisions == [None, "d1", "d1"], "the first record has it in its body"
+    for minute in range(1, 60):
+        assert scene.tell(NOW + minute * MINUTE).published == 0
+    assert len(scene.bus.told) == 3
+
+
+def test_a_record_that_comes_late_into_the_index_is_told_all_the_same() -> None:
+    scene = Scene()
+    scene.acted("d1")
+    scene.tell(NOW)
+    scene.ledger.decided(hold("late", "vol-9", at=NOW - 10 * MINUTE), due_at=None)
+    scene.tell(NOW + MINUTE)
+    assert scene.bus.told == ["d1/0", "d1/1", "d1/2", "late/0"]
+
+
+def test_what_a_person_switched_is_told_to_people_once_and_to_the_bus() -> None:
+    scene = Scene()
+    scene.ledger.pause(None, at=NOW, who="ann", reason="migration")
+    assert scene.tell(NOW).announced == 1
+    scene.ledger.resume(at=NOW + MINUTE, who="bob")
+    scene.tell(NOW + MINUTE)
+    scene.tell(NOW + 2 * MINUTE)
+    assert [r.step for r in scene.people.heard] == [Step.PAUSED, Step.RESUMED]
+    assert [r.record.step for r in scene.bus.got] == [Step.PAUSED, Step.RESUMED]
+
+
+def test_people_hear_of_a_pause_once_however_long_the_bus_is_out() -> None:
+    scene = Scene()
+    scene.ledger.pause(None, at=NOW, who="ann")
+    for minute in range(30):
+        scene.bus.answers = [Delivery.UNSENT]
+        told = scene.tell(NOW + minute * MINUTE)
+        assert told.refused == 1
+    assert len(scene.people.heard) == 1
+    scene.bus.answers = []
+    assert scene.tell(NOW + 30 * MINUTE).published == 1
+    assert scene.tell(NOW + 31 * MINUTE).published == 0
+
+
+def test_while_the_bus_is_out_nothing_is_lost_and_one_call_a_run_is_tried() -> None:
+    scene = Scene()
+    for number in range(8):
+        scene.acted(f"d{number}", at=NOW + number * MINUTE)
+    scene.bus.answers = [Delivery.UNSENT] * 200
+    for minute in range(8, 60 * 26, 30):
+        left = len(scene.bus.answers)
+        scene.tell(NOW + minute * MINUTE)
+        assert len(scene.bus.answers) == left - 1
+    scene.bus.answers = []
+    scene.tell(NOW + timedelta(hours=27))
+    assert len(set(scene.bus.told)) == 24
+
+
+def test_a_record_the_bus_keeps_refusing_is_left_out_after_hours_and_holds_nothing_up() -> None:
+    scene = Scene()
+    scene.ledger.decided(hold("bad", "vol-1", at=NOW), due_at=None)
+    scene.bus.answers = [Delivery.REFUSED] * 10
+    assert scene.tell(NOW).refused == 1
+    scene.bus.answers = [Delivery.REFUSED]
+    last = scene.tell(NOW + GIVE_UP + MINUTE)
+    assert (last.refused, last.abandoned) == (0, 1)
+    scene.bus.answers = []
+    scene.acted("d1", at=NOW + GIVE_UP + 2 * MINUTE)
+    scene.tell(NOW + GIVE_UP + 2 * MINUTE)
+    assert scene.bus.told == ["d1/0", "d1/1", "d1/2"]
+
+
+def test_only_one_function_tells_at_a_time_and_a_dead_ones_place_is_taken() -> None:
+    scene = Scene()
+    scene.acted()
+    held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + LEASE)
+    scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
+    assert scene.tell(NOW).published == 0
+    assert scene.tell(NOW + LEASE).published == 3
+
+
+def test_a_lease_from_a_clock_far_ahead_holds_nobody_up() -> None:
+    scene = Scene()
+    scene.acted()
+    held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + timedelta(days=3))
+    scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
+    assert scene.tell(NOW).published == 3
+
+
+def test_a_run_without_time_left_leaves_the_rest_to_the_next() -> None:
+    scene = Scene()
+    for number in range(8):
+        scene.acted(f"d{number}", at=NOW)
+    left = iter([100.0, 5.0])
+    assert scene.tell(NOW, time_left=lambda: next(left)).published == 10
+    assert scene.tell(NOW + MINUTE).published == 14
+    assert len(set(scene.bus.told)) == 24
+
+
+def test_a_large_day_is_told_in_parts() -> None:
+    scene = Scene()
+    for number in range(BATCH_LIMIT + 40):
+        at = NOW - timedelta(seconds=BATCH_LIMIT + 40 - number)
+        scene.ledger.decided(hold(f"h{number}", f"vol-{number}", at=at), due_at=None)
+    assert scene.tell(NOW).published == BATCH_LIMIT
+    assert scene.tell(NOW + MINUTE).published == 40
+    assert scene.tell(NOW + 2 * MINUTE).published == 0
+
+
+def test_more_records_at_once_than_keys_are_kept_hold_nothing_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headroom.domain.ledger.publishing.MOST_KEPT", 50)
+    monkeypatch.setattr("headroom.application.publishing.BATCH_LIMIT", 10)
+    scene = Scene()
+    scene.tell(NOW)
+    for number in range(120):
+        at = NOW + timedelta(seconds=3 * number)
+        scene.ledger.decided(hold(f"h{number}", f"vol-{number}", at=at), due_at=None)
+    scene.ledger.pause(None, at=NOW + 7 * MINUTE, who="ann")
+    for minute in range(8, 22):
+        scene.tell(NOW + minute * MINUTE)
+    assert len(scene.bus.told) == len(set(scene.bus.told)) == 121
+    assert [r.step for r in scene.people.heard] == [Step.PAUSED]
+    assert scene.tell(NOW + 22 * MINUTE).published == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_whatever_fails_and_whoever_dies_every_record_is_told(data: st.DataObject) -> None:
+    scene = Scene()
+    fails = st.sampled_from([Delivery.ACCEPTED, Delivery.REFUSED, Delivery.UNSENT])
+    written, now = 0, NOW
+    scene.tell(now)
+    for _ in range(data.draw(st.integers(1, 12))):
+        now += data.draw(st.integers(1, 40)) * MINUTE
+        for _ in range(data.draw(st.integers(0, 4))):
+            scene.ledger.decided(hold(f"h{written}", f"vol-{written}", at=now), due_at=None)
+            written += 1
+        scene.bus.answers = data.draw(st.lists(fails, max_size=3))
+        if data.draw(st.booleans()):
+            dying(scene, now, data.draw(st.integers(0, 2)))
+        else:
+            scene.tell(now)
+    scene.bus.answers = []
+    for _ in range(3):
+        now += LEASE + MINUTE
+        scene.tell(now)
+    assert set(scene.bus.told) == {f"h{number}/0" for number in range(written)}
+
+
+class Died(Exception):
+    """The function was killed."""
+
+
+def dying(scene: Scene, now: datetime, after: int) -> None:
+    """A run that is killed at its amend number `after`."""
+    amend, count = scene.ledger.amend, [0]
+
+    def killed(name: str, change: Any) -> Any:
+        count[0] += 1
+        if count[0] > after:
+            raise Died
+        return amend(name, change)
+
+    scene.ledger.amend = killed  # type: ignore[method-assign]
+    try:
+        scene.tell(now)
+    except Died:
+        pass
+    finally:
+        scene.ledger.amend = amend  # type: ignore[method-assign]
+
+
+def test_a_ledger_that_does_not_answer_is_told_and_loses_nothing() -> None:
+    scene = Scene()
+    scene.acted()
+    records = scene.ledger.records
+
+    def silent(keys: Any) -> Any:
+        raise ReadFailed("BatchGetItem")
+
+    scene.ledger.records = silent  # type: ignore[method-assign]
+    with pytest.raises(ReadFailed):
+        scene.tell(NOW)
+    scene.ledger.records = records  # type: ignore[method-assign]
+    assert scene.tell(NOW + MINUTE).published == 3
+
+
+def test_what_is_kept_is_bounded_and_comes_back_as_it_was() -> None:
+    many = [(NOW, f"key-{number}") for number in range(MOST_KEPT + 10)]
+    tail = settled(
+        PublishingCursor(cursor=NOW), published=many, announced=["a"], undone=None, now=NOW
+    )
+    assert len(tail.published) == MOST_KEPT
+    assert parse_publishing_cursor(text_of(tail)) == tail
+    later = settled(tail, published=[], announced=[], undone=None, now=NOW + OVERLAP + MINUTE)
+    assert later.published == ()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"cursor":"2026-01-01"}', "null"])
+def test_what_is_no_tail_begins_anew(text: str) -> None:
+    assert parse_publishing_cursor(text) == PublishingCursor()

@@ -1,0 +1,562 @@
+"""Aurora clusters through the same look, with RDS's adapter on a small RDS and days that are said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from headroom.adapters.aurora import AuroraClusterStorage
+from headroom.adapters.dispatch import StorageByKind
+from headroom.application import remediate, sweep
+from headroom.application.reconcile import look
+from headroom.domain.aurora import configuration_of
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.policy import Freeze, Mode, Policy, Rule, Selector, parse_window
+from headroom.domain.resources import Claim, Configuration, Goal, Kind, ResourceRef, Signal
+from headroom.domain.state import Outcome, Record, Refused, Step
+from headroom.ports import Glance, Ports, StorageView
+from headroom.serialization import decision_from_json, decision_to_json
+from tests.adapters.aurora.service import GATE_SHUT, AuroraService, Days, member, orders
+from tests.adapters.rds.service import refusal
+from tests.application.harness import Stage
+from tests.builders import ACCOUNT, NOW, REGION, policy
+from tests.domain.clusters import IO_OPTIMIZED, STANDARD
+
+ORDERS = ResourceRef(kind=Kind.AURORA, account_id=ACCOUNT, region=REGION, resource_id="orders")
+BUSY, QUIET = [100e6] * 16, [5e6] * 16
+
+
+class Clusters(Stage):
+    """The stage with Aurora behind its storage."""
+
+    service: AuroraService
+    days: Days
+    aurora: AuroraClusterStorage
+
+    @classmethod
+    def of(cls, *, ios: list[float | None] | None = None, **changes: Any) -> Clusters:
+        made = cls(rules=policy())
+        made.service = AuroraService(cluster=orders(**changes))
+        made.days = Days(ios_a_day=list(BUSY if ios is None else ios))
+        made.aurora = AuroraClusterStorage(
+            made.service, metrics=made.days, prices=made.days, notes=made.ledger,
+            clock=lambda: made.now, account_id=ACCOUNT, region=REGION,
+        )  # fmt: skip
+        return made
+
+    @property
+    def ports(self) -> Ports:
+        return replace(super().ports, clusters=self.aurora)
+
+    def fleet(self) -> Iterator[StorageView]:
+        return self.aurora.fleet()
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        return StorageByKind({Kind.AURORA: self.aurora}).view(ref)
+
+    def glance(self, views: Any, now: datetime) -> dict[str, Glance]:
+        return {}
+
+    def apply(
+        self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
+        target: Configuration,
+    ) -> Outcome:  # fmt: skip
+        return self.aurora.apply(ref, expected=expected, seen=seen, target=target)
+
+    def look(self, trigger: str = "due") -> Decision | None:
+        return look(self.ports, ORDERS, self.now, trigger=trigger)
+
+    def decided(self) -> Decision:
+        decision = self.look()
+        assert decision is not None
+        return decision
+
+
+def blocking(decision: Decision) -> set[Guardrail]:
+    return {v.guardrail for judged in decision.judgements for v in judged.blocking}
+
+
+def test_a_cluster_whose_io_is_most_of_its_bill_is_switched_once_and_seen_in_its_new_mode() -> None:
+    stage = Clusters.of()
+    decision = stage.decided()
+    assert isinstance(decision.answer, Act), decision.summary
+    assert decision.answer.reason is Reason.CHEAPER
+    assert decision.answer.plan.target == configuration_of(IO_OPTIMIZED)
+    assert stage.service.changes == [
+        {"DBClusterIdentifier": "orders", "StorageType": "aurora-iopt1", "ApplyImmediately": True}
+    ]
+    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
+    stage.later(minutes=11)
+    stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+    stage.look()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+    assert len(stage.service.changes) == 1
+    assert [(step, "is in force" in said) for _, step, said in stage.told] == [
+        (Step.APPLIED, False), (Step.RELIEVED, True),
+    ]  # fmt: skip
+    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
+    assert [(m.by, m.target) for m in known] == [("headroom", configuration_of(IO_OPTIMIZED))]
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "tags"),
+    [
+        ("silence", policy(), []),
+        ("defaults that say auto", policy(mode=Mode.AUTO), []),
+        ("its tag", policy(), [{"Key": "headroom", "Value": "observe"}]),
+        ("a pause of the policy", policy(mode=Mode.OFF), []),
+    ],
+)
+def test_without_a_word_about_it_a_cluster_is_only_observed(
+    name: str, rules: Policy, tags: list[dict[str, str]]
+) -> None:
+    stage = Clusters.of(TagList=tags)
+    stage.rules = rules
+    decision = stage.look()
+    assert stage.service.changes == []
+    assert decision is None or decision.answer.reason is Reason.OBSERVE_ONLY
+    assert stage.told == []
+
+
+def test_a_rule_that_names_the_kind_enrols_a_cluster() -> None:
+    stage = Clusters.of(TagList=[])
+    rule = Rule(selector=Selector(kind=Kind.AURORA), settings=(("mode", Mode.AUTO),))
+    stage.rules = replace(policy(), rules=(rule,))
+    assert isinstance(stage.decided().answer, Act)
+    assert len(stage.service.changes) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "guardrail"),
+    [
+        ({"PendingModifiedValues": {"EngineVersion": "16.6"}}, Guardrail.PENDING_CHANGES),
+        ({"PendingModifiedValues": {"StorageType": "aurora-iopt1"}}, Guardrail.PENDING_CHANGES),
+        ({"Status": "backing-up"}, Guardrail.DATABASE_STATE),
+        ({"EngineVersion": "13.9"}, Guardrail.ENGINE_VERSION),
+        ({"IOOptimizedNextAllowedModificationTime": NOW + timedelta(days=3)}, Guardrail.MODE_CHANGE_INTERVAL),
+        ({"TagList": [{"Key": "headroom", "Value": "auto"},
+                      {"Key": "headroom:group", "Value": "data"}]}, Guardrail.GROUP),
+        ({"TagList": [{"Key": "headroom", "Value": "auto"},
+                      {"Key": "headroom:cooldowns", "Value": "1h"}]}, Guardrail.POLICY),
+    ],
+)  # fmt: skip
+def test_what_stands_in_the_way_of_a_cluster_is_said_and_nothing_is_sent(
+    changes: dict[str, Any], guardrail: Guardrail
+) -> None:
+    stage = Clusters.of(**changes)
+    decision = stage.decided()
+    assert guardrail in blocking(decision), decision.summary
+    assert isinstance(decision.answer, Hold | Escalate)
+    assert stage.service.changes == []
+
+
+@pytest.mark.parametrize(
+    ("what", "guardrail"),
+    [
+        ("reservations nobody may read", Guardrail.RESERVATIONS),
+        ("a member that restarts", Guardrail.RESTART),
+        ("a class that a member waits for", Guardrail.PENDING_CHANGES),
+    ],
+)
+def test_members_and_reservations_hold_a_change_too(what: str, guardrail: Guardrail) -> None:
+    stage = Clusters.of()
+    if guardrail is Guardrail.RESERVATIONS:
+        stage.service.denied.add("describe_reserved_db_instances")
+    elif guardrail is Guardrail.RESTART:
+        stage.days.table = replace(
+            stage.days.aurora(REGION, ""), hour={"db.r6gd.large": (Decimal("0.3"), Decimal("0.39"))}
+        )
+        stage.service.members = [
+            member(name, DBInstanceClass="db.r6gd.large") for name in ("orders-1", "orders-2")
+        ]
+    else:
+        stage.service.members[0]["PendingModifiedValues"] = {"DBInstanceClass": "db.r7g.2xlarge"}
+    decision = stage.decided()
+    assert guardrail in blocking(decision), decision.summary
+    assert isinstance(decision.answer, Escalate)
+    assert [whom for whom, _, _ in stage.told] == ["orders"]
+    stage.later(hours=25)
+    stage.look()
+    assert len(stage.told) == 1  # once per episode
+    assert stage.service.changes == []
+
+
+def test_the_pause_a_freeze_and_a_full_account_hold_for_clusters() -> None:
+    for hold, guardrail in (
+        ("pause", Guardrail.PAUSE), ("freeze", Guardrail.FREEZE),
+        ("window", Guardrail.CHANGE_WINDOW),
+    ):  # fmt: skip
+        stage = Clusters.of()
+        if hold == "pause":
+            stage.ledger.pause(NOW + timedelta(days=1), at=NOW, who="alice")
+        elif hold == "freeze":
+            freeze = Freeze(begins=NOW - timedelta(days=1), until=NOW + timedelta(days=1))
+            stage.rules = replace(policy(), freezes=(freeze,))
+        else:
+            stage.rules = policy(change_windows=(parse_window("Sat 00:00-24:00 UTC"),))
+        decision = stage.decided()
+        assert guardrail in blocking(decision), decision.summary
+        assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
+        assert stage.service.changes == []
+
+
+def test_a_lost_answer_is_resolved_from_the_mode_that_rds_shows() -> None:
+    stage = Clusters.of()
+    stage.service.times_out = True
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
+    for _ in range(6):
+        stage.later(minutes=3)
+        stage.look()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "applied"]
+    assert len(stage.service.changes) == 1
+    stage.service.lands()
+    stage.later(minutes=15)
+    stage.look()
+    assert "relieved" in stage.steps(ORDERS)
+
+
+def test_a_call_that_never_arrived_ends_the_chain() -> None:
+    stage = Clusters.of()
+    stage.service.fails_with = TimeoutError("connect timed out")
+    stage.look()
+    stage.days.ios_a_day = list(QUIET)
+    for _ in range(8):
+        stage.later(minutes=5)
+        stage.look()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
+    assert stage.service.changes == []
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "failures"),
+    [
+        ("StorageTypeNotAvailableFault", GATE_SHUT, 0),
+        ("StorageTypeNotAvailableFault", "The storage type is not available here.", 1),
+        ("InvalidDBClusterStateFault", "not available", 0),
+        ("AccessDenied", "no", 1),
+    ],
+)
+def test_a_refusal_is_taken_for_what_it_means_and_waited_after(
+    code: str, message: str, failures: int
+) -> None:
+    stage = Clusters.of()
+    stage.service.fails_with = refusal(code, message)
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "intended", "refused"]
+    resource_state = stage.ledger.resource_state(ORDERS, stage.now)
+    assert resource_state.failures_in_a_row == failures
+    assert resource_state.retry_not_before is not None
+    stage.later(minutes=5)
+    decision = stage.decided()
+    assert blocking(decision) == {Guardrail.RETRY_BACKOFF}
+    assert stage.service.changes == []
+
+
+def test_what_changed_between_the_look_and_the_call_is_not_acted_on() -> None:
+    stage = Clusters.of()
+    seen = stage.view(ORDERS)
+    stage.service.cluster["PendingModifiedValues"] = {"EngineVersion": "16.6"}
+    outcome = stage.aurora.apply(
+        ORDERS, expected=seen.volume.configuration, seen=None,
+        target=configuration_of(IO_OPTIMIZED),
+    )  # fmt: skip
+    assert isinstance(outcome, Refused)
+    assert "EngineVersion" in outcome.message
+    assert stage.service.changes == []
+
+
+def approved(stage: Clusters) -> Decision:
+    """A change that is asked for and approved an hour later."""
+    decision = stage.decided()
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.approval == "the mode is approve"
+    assert stage.steps(ORDERS) == ["act", "awaiting"]
+    stage.later(hours=1)
+    given = stage.ledger.answer(decision.decision_id, Step.APPROVED, at=stage.now, who="alice")
+    assert isinstance(given, Record), given
+    return decision
+
+
+APPROVE = [{"Key": "headroom", "Value": "approve"}]
+
+
+def test_what_a_person_approved_is_done_once_and_what_they_undo_is_undone() -> None:
+    stage = Clusters.of(TagList=APPROVE)
+    decision = approved(stage)
+    stage.look()
+    assert stage.steps(ORDERS) == ["act", "awaiting", "approved", "intended", "applied"]
+    stage.later(minutes=15)
+    stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+    stage.look()
+    asked = stage.ledger.request_rollback(
+        decision.decision_id, at=stage.now, who="alice", reason="we measure"
+    )
+    assert isinstance(asked, Record), asked
+    stage.later(minutes=1)
+    back = stage.decided()
+    assert isinstance(back.answer, Act), back.summary
+    assert back.rollback_of == decision.decision_id
+    assert "I/O-Optimized again only from 2026" in back.summary
+    assert back.answer.plan.target == configuration_of(STANDARD)
+    assert [c["StorageType"] for c in stage.service.changes] == ["aurora-iopt1", "aurora"]
+    stage.later(minutes=15)
+    stage.service.lands(StorageType="aurora")
+    stage.look()
+    assert "returned" in stage.steps(ORDERS)
+    stage.later(hours=12)
+    stage.look()
+    assert len(stage.service.changes) == 2  # whoever asked for it meant it
+
+
+def test_an_approved_change_is_not_done_for_a_load_that_is_gone() -> None:
+    stage = Clusters.of(TagList=APPROVE)
+    approved(stage)
+    stage.days.ios_a_day = list(QUIET)
+    stage.look()
+    assert "withdrawn" in stage.steps(ORDERS)
+    assert stage.service.changes == []
+
+
+def test_what_somebody_put_back_is_theirs_and_not_done_again_at_once() -> None:
+    stage = Clusters.of()
+    stage.look()
+    stage.later(minutes=15)
+    stage.service.lands()
+    stage.look()
+    stage.later(days=2)
+    stage.service.cluster["StorageType"] = "aurora"  # by hand, and AWS tells of no gate
+    for _ in range(11):
+        stage.look()
+        stage.later(days=1)
+    assert len(stage.service.changes) == 1
+    assert [m.by for m in stage.ledger.resource_state(ORDERS, stage.now).modifications] == [
+        "headroom", "other",
+    ]  # fmt: skip
+
+
+def test_a_nightly_backup_does_not_stand_in_the_way_of_every_look() -> None:
+    stage = Clusters.of(Status="backing-up")
+    stage.look()
+    due = stage.ledger.due(stage.now + timedelta(hours=2), 10)
+    assert [one.ref.arn for one in due] == [ORDERS.arn]
+
+
+def test_a_week_after_a_switch_its_bill_is_told_beside_the_forecast_once() -> None:
+    stage = Clusters.of()
+    first = stage.decided()
+    stage.later(minutes=15)
+    stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+    stage.look()
+    told = len(stage.told)
+    for _ in range(12):
+        stage.later(days=1)
+        stage.look()
+    said = [text for _, step, text in stage.told[told:] if step is Step.DECIDED]
+    assert len(said) == 1
+    assert "7 whole days after the change to aurora-iopt1 the bill is $1,072" in said[0]
+    checks = [
+        d.cluster.check
+        for d in decisions(stage)
+        if d.cluster is not None and d.cluster.check is not None
+    ]
+    assert [c.switch.decision_id for c in checks] == [first.decision_id]
+    assert abs(checks[0].deviation_percent) < 1
+
+
+def decisions(stage: Clusters) -> list[Decision]:
+    found = stage.ledger.by_resource(
+        ORDERS.arn, since=NOW - timedelta(days=1), until=stage.now + timedelta(days=1)
+    )
+    return [stage.ledger.decision(r.decision_id) for r in found if r.step is Step.DECIDED]
+
+
+def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its_owner_is_told() -> (
+    None
+):
+    stage = Clusters.of()
+    stage.look()
+    stage.later(minutes=15)
+    stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+    stage.look()
+    stage.days.ios_a_day = [None] * 16
+    for _ in range(6):
+        stage.later(days=1)
+        stage.look()
+    last = decisions(stage)[0]
+    assert last.answer.reason is Reason.NO_BILLED_IO
+    assert isinstance(last.answer, Hold)
+    assert last.cluster is not None
+    noted = last.cluster.noted
+    assert len(noted) >= 14  # the days before the change, kept by ourselves
+    assert {day.mode for day in noted} == {STANDARD}
+    said = [text for _, _, text in stage.told if "nothing is published" in text]
+    assert len(said) == 1
+    assert len(stage.service.changes) == 1
+
+
+def test_back_to_standard_only_on_days_under_io_optimized_and_with_the_way_open() -> None:
+    for opens, acts in ((timedelta(days=-20), True), (timedelta(days=9), False)):
+        stage = Clusters.of(
+            ios=list(QUIET), StorageType="aurora-iopt1",
+            IOOptimizedNextAllowedModificationTime=NOW + opens,
+        )  # fmt: skip
+        decision = stage.decided()
+        assert decision.answer.reason is (Reason.CHEAPER if acts else Reason.BLOCKED_TEMPORARILY)
+        assert [c["StorageType"] for c in stage.service.changes] == ["aurora"] * acts
+        if isinstance(decision.answer, Hold):
+            assert blocking(decision) == {Guardrail.MODE_REVERSIBLE}
+            assert decision.answer.until == NOW + opens
+    unknown = Clusters.of(ios=list(QUIET), StorageType="aurora-iopt1")  # since when is not told
+    for _ in range(14):
+        assert unknown.decided().answer.reason is Reason.NOT_ENOUGH_DATA
+        unknown.later(days=1)
+    assert unknown.service.changes == []
+    for _ in range(16):  # AWS names no gate: it counts as shut for thirty days since it was seen
+        assert unknown.service.changes == []
+        unknown.look()
+        unknown.later(days=1)
+    unknown.look()
+    assert [c["StorageType"] for c in unknown.service.changes] == ["aurora"]
+
+
+def test_a_call_that_cloudtrail_tells_of_is_a_reason_to_look_whatever_kind_it_is_told_as() -> None:
+    stage = Clusters.of()
+    asked_as = ResourceRef(
+        kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="cluster:orders"
+    )
+    told = Signal(
+        event_id="e-1", claim=Claim.MODIFICATION, ref=asked_as, alarm_name=None, claimed_at=NOW,
+        muted=False, detail="ModifyDBCluster called",
+    )  # fmt: skip
+    (decision,) = remediate(stage.ports, told, stage.now)
+    assert decision.observation.volume.ref == ORDERS
+    assert decision.trigger == "event"
+    assert remediate(stage.ports, told, stage.now) == ()  # its own change is under way
+    assert len(stage.service.changes) == 1
+
+
+def test_the_sweep_looks_at_a_cluster_once_a_day_and_asks_for_no_metrics_between() -> None:
+    stage = Clusters.of(ios=list(QUIET))
+    stage.days.asked = 0
+    for _ in range(2 * 96):
+        report = sweep(stage.ports, stage.now)
+        assert report.errors == ()
+        stage.later(minutes=15)
+    assert 2 <= stage.days.asked <= 5
+
+
+def test_a_cluster_that_is_gone_lets_go_of_what_was_open() -> None:
+    stage = Clusters.of()
+    stage.look()
+    stage.service.gone = True
+    stage.later(minutes=15)
+    assert stage.look() is None
+    assert stage.steps(ORDERS)[-1] == "gone"
+    assert stage.ledger.resource_state(ORDERS, stage.now).open_chain is None
+
+
+def test_for_speed_it_costs_no_more_than_its_owner_allows_and_that_is_reserved() -> None:
+    slow = {"commit_ms": 30.0}
+    for allowed, acts in ((20, False), (400, True)):
+        stage = Clusters.of(ios=list(QUIET))
+        stage.days.kept = dict(slow)
+        stage.rules = replace(
+            policy(),
+            rules=(
+                Rule(
+                    selector=Selector(kind=Kind.AURORA),
+                    settings=(
+                        ("mode", Mode.AUTO), ("aurora_goal", Goal.PERFORMANCE),
+                        ("price_increase_usd", Decimal(allowed)),
+                    ),
+                ),
+            ),
+        )  # fmt: skip
+        decision = stage.decided()
+        assert isinstance(decision.answer, Act) is acts, decision.summary
+        own = stage.ledger.resource_state(ORDERS, stage.now).resource_increase_usd
+        if isinstance(decision.answer, Act):
+            assert decision.answer.reason is Reason.SLOW_COMMITS
+            assert own == decision.answer.plan.price_change_usd > 0
+        else:
+            assert own == 0
+
+
+def test_a_decision_about_a_cluster_reads_back_as_it_was_written() -> None:
+    for ios in (BUSY, QUIET, [None] * 16):
+        decision = Clusters.of(ios=list(ios)).decided()
+        again = decision_from_json(decision_to_json(decision))
+        assert again == decision
+
+
+def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call() -> None:
+    for change, words in (
+        ({"PendingModifiedValues": {"EngineVersion": "16.6"}}, "left pending too: EngineVersion"),
+        ({"Status": "backing-up"}, "backing-up"),
+        ({"TagList": [{"Key": "headroom", "Value": "off"}]}, "its tags changed"),
+    ):
+        stage = Clusters.of()
+        remembered = stage.aurora.memory
+
+        def noted(
+            *asked: Any, stage: Clusters = stage, change: dict[str, Any] = change,
+            remembered: Any = remembered,
+        ) -> Any:  # fmt: skip
+            after = remembered(*asked)
+            if after is not None and after.attempt is not None:
+                stage.service.cluster.update(change)
+            return after
+
+        stage.aurora.memory = noted  # type: ignore[method-assign]
+        stage.decided()
+        assert stage.service.changes == []
+        assert stage.steps(ORDERS)[-1] in ("refused", "stale")
+        assert any(words in r.summary for r in stage.ledger.by_resource(
+            ORDERS.arn, since=NOW - timedelta(days=1), until=NOW + timedelta(days=1)
+        ))  # fmt: skip
+
+
+def test_another_cluster_under_an_old_name_begins_anew() -> None:
+    stage = Clusters.of()
+    stage.decided()
+    stage.service.lands(DbClusterResourceId="cluster-NEW", StorageType="aurora")
+    stage.later(minutes=11)
+    before = stage.ledger.resource_state(ORDERS, stage.now)
+    assert before.enrolment_usd is not None
+    stage.days.ios_a_day = list(QUIET)
+    stage.look()
+    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "gone"]
+    after = stage.ledger.resource_state(ORDERS, stage.now)
+    assert after.enrolment_usd != before.enrolment_usd
+    assert after.modifications == ()
+
+
+@pytest.mark.parametrize("names", [(), ("orders-1", "orders-2")])
+def test_a_cluster_in_which_nobody_writes_is_left_as_it_is_and_told_once(
+    names: tuple[str, ...],
+) -> None:
+    # Without members its days are of another time, and what is replicated to a secondary of a
+    # Global Database is billed alike in both modes.
+    members = [{"DBInstanceIdentifier": name, "IsClusterWriter": False} for name in names]
+    stage = Clusters.of(DBClusterMembers=members)
+    if not names:
+        stage.service.members = []
+    decision = stage.decided()
+    assert Guardrail.DATABASE_STATE in blocking(decision), decision.summary
+    assert isinstance(decision.answer, Escalate)
+    stage.later(hours=25)
+    stage.look()
+    assert len(stage.told) == 1
+    seen = stage.aurora.apply(
+        ORDERS, expected=configuration_of(STANDARD), seen=None,
+        target=configuration_of(IO_OPTIMIZED),
+    )  # fmt: skip
+    assert isinstance(seen, Refused)
+    assert stage.service.changes == []

@@ -1,0 +1,129 @@
+"""`headroom audit` and `headroom explain` on the tables of an account."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from headroom.adapters.ledger import RECORDS, STATE, DynamoLedger
+from headroom.adapters.ledger.schema import create_table
+from headroom.cli.main import run
+from headroom.domain.decision import decide
+from tests.builders import ACCOUNT, NOW, REGION, decision_input, starved_gp3, volume
+
+STACK = {
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+    "Outputs": {"RecordsTable": {"Value": "records"}},
+}
+DECISION = decide(decision_input())
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An account with both tables and one decision in them."""
+    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name=REGION)
+        client.create_table(**create_table(RECORDS, "records"))
+        client.create_table(**create_table(STATE, "state"))
+        book = DynamoLedger(
+            client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
+        )
+        assert book.decided(DECISION, due_at=None)
+        yield boto3.client("cloudformation", region_name=REGION)
+
+
+def since() -> list[str]:
+    return ["--since", NOW.isoformat()]
+
+
+def test_the_table_is_found_by_the_stack_that_holds_it(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
+    assert run(["audit", "--region", REGION, "--json", *since()]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [r["decision_id"] for r in found] == [DECISION.decision_id]
+
+
+@pytest.mark.parametrize("words", [["--resource", "vol-1"], ["--outcome", "act"]])
+def test_a_named_table_answers_by_volume_and_by_outcome(
+    account: Any, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    place = ["--records-table", "records", "--region", REGION]
+    assert run(["audit", *place, *words, "--json", *since()]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+    assert run(["audit", *place, "--resource", "vol-2", "--json", *since()]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_a_decision_is_explained_from_the_table(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--records-table", "records", "--region", REGION]
+    assert run(["explain", DECISION.decision_id, *place]) == 0
+    assert "ACT vol-1 at 2026-01-05 12:00Z" in capsys.readouterr().out
+
+
+def test_an_account_without_a_deployment_gets_one_sentence(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "--region", REGION]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("headroom: The records table cannot be found")
+    assert "HeadroomState" in said
+    assert said.count("\n") == 1
+
+
+def test_an_explanation_tells_limits_that_are_the_volumes_own_and_where_from(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tags = (("headroom", "auto"), ("headroom:max-iops", "8000"), ("headroom:growth", "true"))
+    own = decide(decision_input(starved_gp3(vol=volume(tags=tags))))
+    client = boto3.client("dynamodb", region_name=REGION)
+    book = DynamoLedger(
+        client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
+    )
+    assert book.decided(own, due_at=None)
+    assert run(["explain", own.decision_id, "--records-table", "records", "--region", REGION]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "mode auto (from tag)" in told
+    assert "max_iops 8000 (from tag headroom:max-iops)" in told
+    assert "tag headroom:growth asks for true where the policy allows false" in told
+
+
+@pytest.fixture
+def at_home(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local endpoint an hour after the decision, and nothing else that names an account."""
+    account.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(f"AWS_{name}")
+    found = (None, NOW + timedelta(hours=1))  # None: whatever AWS is in this process
+    monkeypatch.setattr("headroom.cli.sources.account.running", lambda: found)
+
+
+def test_the_local_endpoint_is_asked_by_its_own_clock(
+    at_home: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "--local", "--since", "2h", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+    assert run(["audit", "--local", "--since", "30m", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert run(["explain", DECISION.decision_id, "--local"]) == 0
+
+
+def test_the_local_endpoint_is_no_profile_and_no_file(
+    at_home: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "--local", "--profile", "x"]) == 2
+    assert run(["audit", "--local", "--file", "records.json"]) == 2

@@ -1,0 +1,96 @@
+"""What `explain` tells of a decision about a database: what a DBA asks first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headroom.cli.main import run
+from headroom.domain.resources import Deployment
+from tests.application.test_databases import Databases, at_the_limit, spending
+from tests.application.test_space import Filling
+from tests.cli.sources.chains import acted, chain, written
+from tests.domain.filling import steadily
+
+
+def told(capsys: pytest.CaptureFixture[str], folder: Path, stage: Databases) -> tuple[str, Any]:
+    """What `explain` says of what the stage decides, to people and to programs."""
+    records = chain(stage.look())
+    path = str(written(folder / "records.jsonl", records))
+    assert run(["explain", records[0].decision_id, "--file", path]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert run(["explain", records[0].decision_id, "--file", path, "--json"]) == 0
+    return text, json.loads(capsys.readouterr().out)["database"]
+
+
+def test_engine_copies_stripes_class_and_what_stands_in_the_way_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = Databases.of(
+        spending(), MultiAZ=True, MaxAllocatedStorage=1_000, ReadReplicaSourceDBInstanceIdentifier="a",
+        PendingModifiedValues={"DBInstanceClass": "db.m6gd.2xlarge"},
+    )  # fmt: skip
+    text, database = told(capsys, tmp_path, stage)
+    for words in (
+        "db:orders at 2026-01-05 12:00Z",
+        "It was gp2 500 GiB, storage of postgres, in us-east-1a.",
+        "postgres, Multi-AZ, two copies paid for; each copy on 4 volumes",
+        "class db.r6g.2xlarge: sustains 20,000 IOPS and 566 MiB/s",
+        "status available",
+        "pending: DBInstanceClass",
+        "storage autoscaling up to 1,000 GiB: RDS owns the size",
+        "read replica of a: its storage is its own",
+        "prices from catalogue, 2026-07-28",
+    ):
+        assert words in text, words
+    assert database["deployment"] == Deployment.MULTI_AZ.value
+    assert (database["copies_paid_for"], database["stripes"]) == (2, 4)
+    assert (database["pending"], database["class_iops"]) == (["DBInstanceClass"], 20_000)
+
+
+def test_a_full_copy_is_named_and_comes_before_a_dear_change_that_is_not_allowed_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """$23 a month and hours of copying, beside $497 for io2: its owner is told of the first."""
+    stage = Databases.of(
+        at_the_limit(3_000.0), AllocatedStorage=200, StorageType="gp3", Iops=3_000,
+        StorageThroughput=125,
+    )  # fmt: skip
+    text, _ = told(capsys, tmp_path, stage)
+    assert "RDS copies all data for hours and never back; blocked by growth, full_copy" in text
+    assert "a person may make it gp3 400 GiB 12000 IOPS 500 MiB/s for $23.00 a month more" in text
+
+
+def test_a_class_without_known_limits_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = Databases.of(spending(), DBInstanceClass="db.unheard.of")
+    text, database = told(capsys, tmp_path, stage)
+    assert "class db.unheard.of: its EBS limits are not known, so nothing is spent" in text
+    assert database["class_iops"] is None
+
+
+def test_a_volume_has_nothing_of_the_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = acted()
+    path = str(written(tmp_path / "records.jsonl", records))
+    assert run(["explain", records[0].decision_id, "--file", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["database"] is None
+
+
+def test_what_was_expected_of_free_space_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = chain(Filling.at(steadily(51.0, 5.0)).look())
+    path = str(written(tmp_path / "records.jsonl", records))
+    assert run(["explain", records[0].decision_id, "--file", path]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Free space 51.0 of 500 GiB are free; 5.0 GiB more expected within a day" in text
+    assert "least expected within a day: 46.0 GiB; it fills by 5.0 GiB a day" in text
+    assert run(["explain", records[0].decision_id, "--file", path, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["free_space"]
+    assert (told["short"], told["needed_gib"]) == (True, 577)

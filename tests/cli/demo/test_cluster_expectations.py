@@ -1,0 +1,179 @@
+"""An ending of a cluster's story is judged by what is on record and what RDS told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from headroom.cli.demo.expectations.clusters import ending
+from headroom.cli.demo.results.clusters import of_cluster
+from headroom.cli.demo.script.clusters import PlayedCluster, Seen
+from headroom.cli.demo.stories.clusters import CLUSTER_STORIES
+from headroom.cli.views import brief
+from headroom.cli.views import decision as telling
+from headroom.cli.views.decision import DecisionStory, told
+from headroom.domain.aurora import (
+    ClusterDecisionInput,
+    configuration_of,
+    decide_cluster,
+    empty_activity,
+)
+from headroom.domain.catalog.aurora import HOURS_PER_MONTH, aurora_prices
+from headroom.domain.decision import Decision
+from headroom.domain.resources import GATE, AuroraCluster, DatabaseFacts, StorageMode
+from headroom.domain.state import Step
+from tests.builders import NOW, REGION, decision_input, observation, volume
+from tests.cli.sources.chains import chain
+from tests.domain.clusters import cluster, seen
+
+BY_KEY = {story.key: story for story in CLUSTER_STORIES}
+STANDARD, IO_OPTIMIZED = StorageMode
+OPENS = NOW + timedelta(hours=5)
+DONE = ((Step.INTENDED, "Intended.", 0), (Step.APPLIED, "Accepted.", 0),
+        (Step.RELIEVED, "The mode is in force.", 10))  # fmt: skip
+
+
+def decided(key: str, of: AuroraCluster | None = None, at: datetime = NOW) -> Decision:
+    """A decision of the core itself about the story's load."""
+    daily = BY_KEY[key].io_millions * 1e6 * 24 / HOURS_PER_MONTH
+    own = of or cluster()
+    found = replace(seen(daily, own), at=at)
+    told_of = volume(
+        configuration=configuration_of(own.mode), ref=own.ref, tags=own.tags,
+        facts=DatabaseFacts(instance_class="db.r7g.xlarge", status="available", members=("a", "b")),
+    )  # fmt: skip
+    whole = observation(
+        empty_activity(found), told_of, at=at, instance=None, instance_activity=None
+    )
+    return decide_cluster(
+        ClusterDecisionInput(
+            decision_input=decision_input(whole), seen=found, prices=aurora_prices(REGION)
+        )
+    )
+
+
+def played(
+    key: str, *stories: DecisionStory, mode: StorageMode = STANDARD, opens: datetime | None = None,
+    first_opens: datetime | None = None, messages: int = 0,
+) -> PlayedCluster:  # fmt: skip
+    return PlayedCluster(
+        story=BY_KEY[key], name="orders", told=stories, messages=messages,
+        seen=(Seen(at=NOW, mode=STANDARD, opens=first_opens),
+              Seen(at=NOW + timedelta(hours=6), mode=mode, opens=opens)),
+        billed_ios=tuple((NOW + timedelta(hours=n), 3.75e6) for n in range(7)),
+    )  # fmt: skip
+
+
+def switched() -> DecisionStory:
+    return told(chain(decided("aurora-40"), DONE))
+
+
+def gated() -> tuple[DecisionStory, DecisionStory]:
+    """Held on the gate, and done in the minute it opened."""
+    shut = decided("aurora-gate", cluster(next_allowed_at=OPENS))
+    opened = decided("aurora-gate", cluster(next_allowed_at=OPENS), at=OPENS)
+    return told(chain(shut)), told(chain(opened, DONE))
+
+
+def test_a_switched_cluster_ended_as_told() -> None:
+    end = ending(played("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    assert end.ok, end.amiss
+    assert end.line == (
+        "Switched to I/O-Optimized at 12:00Z for $293.14 a month less: $1,365.38 a month "
+        "in Standard, 40 % of it I/O, $1,072.24 in I/O-Optimized; verified."
+    )
+
+
+def test_what_rds_does_not_show_did_not_happen() -> None:
+    end = ending(played("aurora-40", switched(), mode=STANDARD))
+    assert set(end.amiss) == {
+        "RDS shows I/O-Optimized at the end", "RDS shows that the way there is shut for 30 days",
+    }  # fmt: skip
+
+
+def test_a_change_that_was_never_verified_is_not_the_ending_that_was_told() -> None:
+    unverified = told(chain(decided("aurora-40"), DONE[:2]))
+    end = ending(played("aurora-40", unverified, mode=IO_OPTIMIZED, opens=NOW + GATE))
+    assert end.amiss == ("the change was verified",)
+    assert "not verified" in end.line
+
+
+def test_a_second_change_is_not_the_ending_that_was_told() -> None:
+    end = ending(played("aurora-40", switched(), switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    assert end.amiss == ("it was changed once",)
+
+
+def test_a_cluster_with_little_io_is_left_alone_and_the_record_says_why() -> None:
+    quiet = told(chain(decided("aurora-15")))
+    end = ending(played("aurora-15", quiet))
+    assert end.ok, end.amiss
+    assert "15 % of it I/O" in end.line
+    assert ending(played("aurora-15", quiet, messages=1)).amiss == ("nobody was notified",)
+    moved = played("aurora-15", quiet, mode=IO_OPTIMIZED)
+    assert ending(moved).amiss == ("RDS shows Standard throughout",)
+
+
+def test_a_gated_cluster_is_held_until_the_instant_that_aws_names() -> None:
+    shut, opened = gated()
+    story = played(
+        "aurora-gate", shut, opened, mode=IO_OPTIMIZED, opens=OPENS + GATE, first_opens=OPENS
+    )
+    end = ending(story)
+    assert end.ok, end.amiss
+    assert end.line.startswith("Held until 17:00Z, the instant that AWS names; switched")
+
+
+@pytest.mark.parametrize(
+    ("late", "held", "amiss"),
+    [
+        (10, True, "it was done when the gate opened"),
+        (-10, True, "it was done when the gate opened"),
+        (0, False, "it was held on the gate first, until the instant that AWS names"),
+    ],
+)
+def test_a_gate_that_was_not_kept_to_the_minute_is_not_as_told(
+    late: int, held: bool, amiss: str
+) -> None:
+    shut, opened = gated()
+    moved = decided("aurora-gate", cluster(next_allowed_at=OPENS - timedelta(hours=1)), at=OPENS)
+    opened = told(chain(moved, [(s, t, m + late) for s, t, m in DONE]))
+    stories = (shut, opened) if held else (opened,)
+    end = ending(
+        played("aurora-gate", *stories, mode=IO_OPTIMIZED, opens=OPENS + timedelta(minutes=late) + GATE,
+               first_opens=OPENS)
+    )  # fmt: skip
+    assert end.amiss == (amiss,)
+
+
+@pytest.mark.parametrize("key", sorted(BY_KEY))
+def test_a_story_in_which_nothing_happened_did_not_end_as_told(key: str) -> None:
+    assert not ending(played(key, first_opens=OPENS)).ok
+
+
+def test_the_page_draws_the_bill_in_force_beside_the_other_one() -> None:
+    shown = of_cluster(played("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    io, price = shown.section.timeline.plots
+    assert io.lines[0].values == (3.75,) * 7
+    assert price.lines[0].values == (*[1365.38] * 6, 1072.24)
+    assert price.lines[1].values == (*[1072.24] * 6, 1365.38)
+    assert (shown.changes, round(shown.price_change, 2)) == (1, round(shown.price_change, 2))
+    assert round(float(shown.price_change), 2) == -293.14
+    assert shown.to_json()["cluster"] == "orders"
+
+
+def test_a_decision_about_a_cluster_is_told_by_its_bills() -> None:
+    act = switched()
+    row = telling.row(act)
+    assert row.seen == (
+        "$1,365.38 a month in Standard, I/O 40.1 % of it, $1,072.24 in I/O-Optimized, by 14 whole "
+        "days."
+    )
+    assert (row.change, row.price_change) == ("aurora -> aurora-iopt1", "-$293.14")
+    assert brief.seen(act.decision) == "I/O 40 % of $1,365.38"
+    assert brief.change(act.decision) == "aurora -> aurora-iopt1"
+    side = act.decision.cluster
+    assert side is not None
+    unknown = replace(side, bills=None, demand=replace(side.demand, days=()))
+    assert brief.seen(replace(act.decision, cluster=unknown)) == "0 of 14 whole days"

@@ -1,0 +1,148 @@
+"""The table of commands: it says what the commands say, starts fast, and completes in a shell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from inspect import getdoc
+from pathlib import Path
+
+import pytest
+import typer
+
+from headroom.cli.loading import imported
+from headroom.cli.main import app, run
+from headroom.cli.verbs import COMMANDS, Group, Verb
+from tests.cli.sources.chains import acted, written
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("boto3", "botocore", "moto", "numpy", "jinja2", "jsonschema", "aws_cdk")
+FROM_BELOW = (
+    "headroom.domain", "headroom.ports", "headroom.application", "headroom.adapters",
+    "headroom.proving", "headroom.localaws", "headroom.wiring", "headroom.serialization.canonical",
+)  # fmt: skip
+IMPORTED = """
+import sys
+from headroom.cli.main import run
+code = run(sys.argv[1:])
+sys.stderr.write("\\nIMPORTED " + " ".join(sys.modules))
+sys.exit(code)
+"""
+
+
+def verbs(entries: Iterable[Verb | Group] = COMMANDS, path: str = "") -> Iterator[object]:
+    for each in entries:
+        name = f"{path} {each.name}".strip()
+        if isinstance(each, Group):
+            yield from verbs(each.verbs, name)
+        else:
+            yield pytest.param(name, each, id=name)
+
+
+@pytest.mark.parametrize(("path", "verb"), verbs())
+def test_a_summary_is_the_first_sentence_of_the_function(path: str, verb: Verb) -> None:
+    assert (getdoc(imported(verb.target)) or "").splitlines()[0] == verb.summary
+
+
+@pytest.mark.parametrize(("path", "verb"), verbs())
+def test_help_of_a_command_is_whole(
+    path: str, verb: Verb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*path.split(), "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Usage: headroom {path} [OPTIONS]" in said
+    assert verb.summary in said
+
+
+def test_commands_are_listed_in_the_order_of_the_table() -> None:
+    root = typer.main.get_command(app)
+    assert [*root.commands] == [each.name for each in COMMANDS]  # type: ignore[attr-defined]
+
+
+def headroom(*words: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    everything = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(
+        [sys.executable, *words], cwd=cwd, env=everything, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+def modules(*words: str) -> set[str]:
+    """Every module that a command imports in a process of its own."""
+    done = headroom("-c", IMPORTED, *words)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.rpartition("IMPORTED ")[2].split())
+
+
+def within(found: set[str], packages: Iterable[str]) -> set[str]:
+    return {name for name in found for top in packages if name == top or name.startswith(f"{top}.")}
+
+
+@pytest.mark.parametrize("words", ["--help", "policy --help", "breaker --help", "local --help"])
+def test_help_imports_nothing_that_only_a_command_needs(words: str) -> None:
+    assert within(modules(*words.split()), (*HEAVY, "rich", *FROM_BELOW)) == set()
+
+
+def test_the_list_of_commands_does_without_pydantic() -> None:
+    """Typer imports it as soon as it reads a parameter's value."""
+    assert within(modules("--help"), ["pydantic"]) == set()
+
+
+def test_a_policy_is_checked_without_aws_and_the_proving_ground() -> None:
+    below = [name for name in FROM_BELOW if name != "headroom.domain"]
+    assert within(modules("policy", "check"), (*HEAVY, *below)) == set()
+
+
+@pytest.mark.parametrize("verb", ["audit", "explain"])
+def test_a_file_of_records_is_read_without_aws_and_the_proving_ground(
+    verb: str, tmp_path: Path
+) -> None:
+    chain = acted()
+    name = [chain[0].decision_id] if verb == "explain" else []
+    records = written(tmp_path / "records.jsonl", chain)
+    below = [
+        n for n in FROM_BELOW if n not in ("headroom.domain", "headroom.serialization.canonical")
+    ]
+    found = modules(verb, *name, "--file", str(records))
+    assert within(found, (*HEAVY, *below)) == set()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("headroom po", ["policy"]),
+        ("headroom re", ["replay", "resume", "reject"]),
+        ("headroom policy ch", ["check"]),
+        ("headroom explain --rec", ["--records-table"]),
+        ("headroom local up --clock l", ["lockstep"]),
+    ],
+)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_options_and_values(
+    shell: str, typed: str, offered: list[str]
+) -> None:
+    told = {
+        "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": typed},
+        "fish": {"_TYPER_COMPLETE_ARGS": typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    done = headroom("-m", "headroom.cli.main", _HEADROOM_COMPLETE=f"complete_{shell}", **told)
+    assert done.returncode == 0, done.stderr
+    if shell == "zsh":
+        assert all(f'"{each}"' in done.stdout for each in offered)
+    else:
+        assert [line.split("\t")[0] for line in done.stdout.splitlines()] == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])
+def test_completion_is_shown_and_installed(shell: str, option: str, tmp_path: Path) -> None:
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "HOME": str(tmp_path)}
+    done = headroom("-m", "headroom.cli.main", option, shell, **named)
+    assert done.returncode == 0, done.stderr
+    files = [each.read_text() for each in tmp_path.rglob("*") if each.is_file()]
+    scripts = [done.stdout] if option == "--show-completion" else files
+    assert any(f"complete_{shell}" in text for text in scripts)
+    assert bool(files) == (option == "--install-completion")

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from headroom.cli.views import decision as telling
+from headroom.domain.decision import decide
+from headroom.domain.policy import Mode
+from headroom.domain.state import Step
+from tests.builders import NOW, decision_input, policy, starved_gp3, volume
+from tests.cli.sources.chains import acted, chain
+
+
+def test_a_row_says_what_was_seen_considered_and_done() -> None:
+    row = telling.row(telling.told(acted()))
+    assert row.kind == "act"
+    assert row.seen.startswith("3,000 IOPS wanted (served 3,000, held back by a limit)")
+    assert "Binding: the volume's IOPS." in row.seen
+    assert row.considered[0].startswith(
+        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), worth +$"
+    )
+    assert row.considered[0].endswith(" a day; allowed; taken")
+    assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 6601 IOPS 125 MiB/s"
+    assert row.price_change == "+$18.00"
+    assert row.result == "relieved 2026-01-05 12:25Z: No pressure for 10 minutes."
+
+
+def test_every_guardrail_speaks_and_those_that_block_speak_first() -> None:
+    watched = decide(
+        decision_input(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE))
+    )
+    said = telling.guardrails(watched)
+    every = len(watched.judgements[0].verdicts)
+    assert said[0] == f"blocked by mode; {every - 1} of {every} allow"
+    assert said[1] == "mode: observe is none of auto, approve (from defaults)"
+    assert len(said) == 1 + every
+
+
+def test_a_verdict_is_told_with_its_numbers() -> None:
+    said = telling.guardrails(telling.told(acted()).decision)
+    assert "max_iops: 6,601 is at most 16,000 IOPS" in said
+    assert "price_per_resource: 18.00 is at most 250.00 USD/month" in said
+
+
+def test_a_hold_says_what_it_would_have_taken_and_changes_nothing() -> None:
+    watched = decide(
+        decision_input(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE))
+    )
+    row = telling.row(telling.told(chain(watched)))
+    assert row.change.startswith("none (would take gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
+    assert row.price_change == "(+$18.00)"
+
+
+def test_marks_are_the_decision_and_what_came_of_it() -> None:
+    story = telling.told(acted())
+    marks = telling.marks(story)
+    assert [mark.label for mark in marks] == ["Act", "applied", "relieved"]
+    assert marks[-1].at == NOW + timedelta(minutes=25)
+    assert telling.ended_at(story, Step.RELIEVED) == marks[-1].at
+    assert telling.ended_at(story, Step.REFUSED) is None

@@ -1,0 +1,32 @@
+"""The day on every ledger: the same, and told by one of many sweeps."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+from headroom.domain.reports.daily_digest import SETTLING
+from headroom.domain.state import Step
+from tests.application.test_digest import BEFORE, SEVEN, Scene, observing
+from tests.contracts.decisions import escalate
+
+
+def test_of_24_sweeps_at_once_one_tells_the_day(raced: Any) -> None:
+    scene = Scene(raced)
+    scene.changed("a")
+    with ThreadPoolExecutor(24) as pool:
+        told = list(pool.map(scene.tell, [SEVEN + SETTLING] * 24))
+    assert len(scene.people.days) == 1
+    assert sum(day is not None for day in told) == 1
+
+
+def test_every_ledger_tells_the_same_day(ledger: Any) -> None:
+    scene = Scene(ledger)
+    scene.changed("a", Step.RELIEVED)
+    ledger.decided(observing("o"), due_at=None)
+    ledger.decided(escalate("e", "max_iops", at=BEFORE), due_at=None)
+    day = scene.day()
+    assert (day.changed.count, day.escalated.count, day.held) == (1, 1, 1)
+    assert [c.ended for c in day.changes] == [Step.RELIEVED]
+    assert day.increase_usd == Decimal(50)

@@ -1,0 +1,127 @@
+"""docs/operate/notifications.md shows messages as they are sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from headroom.adapters.notifications.digest import LISTED, digest_message
+from headroom.adapters.notifications.messages import Message, decision_message, switch_message
+from headroom.adapters.notifications.text import subject, text_of_message
+from headroom.adapters.notifications.topic import NEVER_RATE_LIMITED, document, with_withheld
+from headroom.application.digest import MOST_COUNTED, MOST_READ
+from headroom.domain.decision import Act, Decision, Escalate, Reason
+from headroom.domain.ledger import breaker_closed_record, pause_record
+from headroom.domain.policy import Policy
+from headroom.domain.reports import Priority, RateDecision
+from headroom.domain.reports.daily_digest import LEASE, SETTLING
+from headroom.domain.reports.message_rate import share
+from headroom.domain.state import INDEFINITE, Step
+from tests.adapters.notifications.test_digest import BUSY
+from tests.adapters.notifications.test_topic import acting
+from tests.builders import ACCOUNT, NOW, REGION, ref
+
+PAGE = Path(__file__).parents[2] / "docs" / "operate" / "notifications.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+PLAIN = " ".join(TEXT.split())
+CHAIN = "4f2a91c07be35d68a1c4"
+PLACE = f"account#{ACCOUNT}#{REGION}"
+ANN = f"arn:aws:iam::{ACCOUNT}:user/ann"
+
+
+def acted(**answer: object) -> Decision:
+    decision = replace(acting(), decision_id=CHAIN)
+    assert isinstance(decision.answer, Act)
+    return replace(decision, answer=replace(decision.answer, **answer))  # type: ignore[arg-type]
+
+
+def escalated() -> Decision:
+    decision = acted()
+    assert isinstance(decision.answer, Act)
+    answer = Escalate(
+        reason=Reason.BLOCKED_PERMANENTLY, cause="max_iops",
+        remedy="the owner could change: max_iops", proposed_plan=decision.answer.plan,
+    )  # fmt: skip
+    return replace(decision, answer=answer)
+
+
+def examples() -> list[tuple[str, Message]]:
+    withheld = RateDecision(
+        allowed=True, withheld=(("applied", 7),), since=NOW - timedelta(minutes=9)
+    )
+    asked = acted(approval="the mode is approve", expires=NOW + timedelta(hours=8))
+    refused = "AWS refused (UnauthorizedOperation): You are not authorized."
+    opened = (
+        "5 changes of vol-1 in a row failed; it is left alone until somebody has found out why and "
+        "runs `headroom breaker close vol-1 --region us-east-1`"
+    )
+    pause = pause_record(PLACE, INDEFINITE, at=NOW, who=ANN, body="{}", reason="migration")
+    close = breaker_closed_record(
+        ref("vol-1").arn, at=NOW, who=ANN, reason="the role is mended", body="{}"
+    )
+    return [
+        ("A change is made", decision_message(acted(), Step.APPLIED, "AWS accepted the change")),
+        ("It helped", decision_message(acted(), Step.RELIEVED, "relieved: no minute of pressure in 10")),
+        (
+            "It did not help, and others were withheld before",
+            with_withheld(
+                decision_message(acted(), Step.INEFFECTIVE,
+                            "the change landed but did not help: the instance is the limit"),
+                withheld,
+            ),
+        ),
+        ("A change waits for you", decision_message(asked, Step.AWAITING, asked.summary)),
+        ("Something only you can change", decision_message(escalated(), Step.DECIDED, acted().summary)),
+        ("AWS said no", decision_message(acted(), Step.REFUSED, refused)),
+        ("A breaker opened", decision_message(acted(), Step.BREAKER_OPENED, opened)),
+        ("Somebody closed one", switch_message(close)),
+        ("Somebody paused", switch_message(pause)),
+        ("Once a day", digest_message(BUSY)),
+    ]  # fmt: skip
+
+
+def shown() -> str:
+    parts = ["<!-- examples -->"]
+    for title, message in examples():
+        text = f"Subject: {subject(message)}\n\n{text_of_message(message)}"
+        parts += [f"### {title}", "", "```text", text, "```", ""]
+    machine = json.dumps(json.loads(document(examples()[3][1])), indent=2, ensure_ascii=False)
+    parts += [
+        "### For machines", "",
+        "The change that waits for you once more, as subscribers by HTTPS, SQS and Lambda get it:",
+        "", "```json", machine, "```", "<!-- end of examples -->",
+    ]  # fmt: skip
+    return "\n".join(parts)
+
+
+def test_every_message_shown_is_one_that_is_sent() -> None:
+    found = re.search(r"<!-- examples -->.*<!-- end of examples -->", TEXT, re.DOTALL)
+    assert found, "no examples"
+    assert found[0] == shown(), "run `python -m tests.docs.test_notifications`"
+
+
+def test_the_rate_told_is_the_one_in_force() -> None:
+    most = Policy(version="").messages_per_hour
+    assert f"`account.messages_per_hour` ({most} unless" in PLAIN
+    assert share(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of the limit"
+    assert share(Priority.NEEDS_YOU, most) == most - 1, "all but the last message"
+    assert share(Priority.STOPPED, most) == most
+    assert NEVER_RATE_LIMITED == 5
+    assert "at most five messages of the second and third kind" in PLAIN
+
+
+def test_the_bounds_of_a_day_are_the_real_ones() -> None:
+    assert f"at most {MOST_COUNTED:,} records are counted" in PLAIN
+    assert f"at most {MOST_READ} changes and {MOST_READ} plans" in PLAIN
+    assert f"and {LISTED} lines of each kind" in PLAIN
+    assert f"another follows after {LEASE.total_seconds() / 60:.0f} minutes" in PLAIN
+    assert timedelta(minutes=2) == SETTLING
+    assert "about two minutes after its time" in PLAIN
+
+
+if __name__ == "__main__":  # write the page anew
+    part = r"<!-- examples -->.*<!-- end of examples -->"
+    PAGE.write_text(re.sub(part, lambda _: shown(), TEXT, flags=re.DOTALL), encoding="utf-8")

@@ -1,0 +1,122 @@
+"""docs/policy.md says what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from headroom.domain.policy import FRIENDLY, PRESETS, Limits, Mode, PolicyError
+from headroom.domain.policy.tags import BY_TAG, key_of, said
+from headroom.policy import check, default_policy, parse_policy
+from headroom.proving.policytests import load_tests, run_policy_test
+from headroom.proving.policytests.cases import ANSWERS, EXPECT, LEDGER, LOAD, TO, VOLUME, WORDS
+from tests import ROOT
+
+TEXT = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+ROWS = {
+    row[1]: [cell.strip() for cell in row[0].strip("|").split("|")]
+    for row in re.finditer(r"^\| `([a-z_]+)` \|.*$", TEXT, re.MULTILINE)
+}
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def test_every_setting_is_in_the_table_and_nothing_else_is() -> None:
+    assert set(ROWS) == {*FRIENDLY, "preset"}
+
+
+@pytest.mark.parametrize("name", FRIENDLY)
+def test_the_table_tells_the_real_default(name: str) -> None:
+    written = ROWS[name][2].strip("`").replace(",", "") if name != "types" else "[gp3, io2]"
+    document = {"defaults": {name: yaml.safe_load(written)}}
+    field = FRIENDLY[name].name
+    told = getattr(parse_policy(document, source="docs/policy.md").defaults, field)
+    assert told == getattr(Limits(), field)
+
+
+def test_the_table_names_all_modes_and_presets() -> None:
+    assert all(f"`{mode}`" in ROWS["mode"][1] for mode in Mode)
+    assert all(f"`{preset}`" in ROWS["preset"][1] for preset in PRESETS)
+
+
+def test_the_example_reads_without_a_warning() -> None:
+    example, _ = [text for language, text in BLOCKS if language == "yaml"]
+    policy = parse_policy(yaml.safe_load(example), source="docs/policy.md")
+    assert (check(policy).problems, check(policy).remarks) == ((), ())
+    assert policy.defaults == default_policy().defaults
+    assert dict(policy.rules[0].settings)["cooldown_minutes"] == 60
+
+
+def test_every_setting_has_its_tag_in_the_docs_with_a_value_it_takes() -> None:
+    rows = dict(re.findall(r"^\| (`headroom.*?`) \| `([^`]*)`", TEXT, re.MULTILINE))
+    shown = {key: text for keys, text in rows.items() for key in re.findall(r"`([^`]+)`", keys)}
+    assert set(shown) == {"headroom", "headroom:preset", *map(key_of, BY_TAG)}
+    for key, text in shown.items():
+        (one,) = said(((key, text),))
+        assert one.tag == key
+
+
+CHECKED = {
+    "problems": [
+        [({"type": "gp2"}, {"mode": "auto"}), ({"type": "gp2"}, {"mode": "off"})],
+        [({"tags": {"": "b"}}, {"mode": "auto"})],
+        [
+            ({"type": "gp2"}, {"max_iops": 4000, "growth": True}),
+            ({"type": "gp2"}, {"max_iops": 8000}),
+        ],
+        [({"type": "gp2"}, {"slots_reserve": 4})],
+    ],
+    "remarks": [
+        [({}, {"max_iops": 8000})],
+        [({"type": "gp2"}, {"max_iops": 16000})],
+        [({"tags": {"headroom": "auto"}}, {"mode": "auto"})],
+        [({"type": "gp2"}, {"max_size_gib": 500})],
+        [({"type": "gp2"}, {"mode": "auto"})],
+        [
+            ({"type": "gp2"}, {"max_iops": 32000}),
+            ({"kind": "rds", "tags": {"environment": "test"}}, {"mode": "auto"}),
+        ],
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rules"), [(kind, rules) for kind, many in CHECKED.items() for rules in many]
+)
+def test_what_a_check_is_shown_to_say_is_what_it_says(
+    kind: str, rules: list[tuple[object, object]]
+) -> None:
+    document = {"rules": [{"match": match, "set": settings} for match, settings in rules]}
+    (said,) = getattr(check(parse_policy(document, source="policy.yaml")), kind)
+    assert said in TEXT
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"defaults": {"max_iop": 1}},
+        {"defaults": {"growth": "false"}},
+        {"defaults": {"types": ["st1"]}},
+        {"rules": [{"set": {"mode": "auto"}}]},
+    ],
+)
+def test_the_refusals_shown_are_the_refusals_made(document: object) -> None:
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(document, source="policy.yaml")
+    assert str(refusal.value) in TEXT
+
+
+def test_the_tests_shown_pass_on_the_policy_shown(tmp_path: Path) -> None:
+    policy, tests = [text for language, text in BLOCKS if language == "yaml"]
+    (tmp_path / "policy.yaml").write_text(policy)
+    (tmp_path / "policy.tests.yaml").write_text(tests)
+    verdicts = list(run_policy_test(load_tests(tmp_path / "policy.tests.yaml")))
+    assert [verdict.differences for verdict in verdicts] == [(), ()]
+
+
+def test_every_word_of_a_test_file_is_in_the_docs() -> None:
+    section = TEXT.split("## Test it")[1].split("## Publication")[0]
+    for word in {*VOLUME, *LOAD, *LEDGER, *EXPECT, *TO, *WORDS, *ANSWERS}:
+        assert re.search(rf"\b{word}\b", section), word

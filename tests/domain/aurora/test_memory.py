@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroom.domain.aurora import (
+    ClusterMemory,
+    ClusterModeChange,
+    ObservedMode,
+    remember,
+    with_days,
+)
+from headroom.domain.aurora.memory import KEPT_DAYS
+from headroom.domain.resources import StorageMode
+from headroom.domain.workload import UsageDay
+from headroom.serialization import from_json, to_json
+from tests.builders import NOW
+from tests.domain.clusters import IO_OPTIMIZED, STANDARD
+
+
+def shown(mode: StorageMode = STANDARD, **changes: object) -> ObservedMode:
+    asked: dict[str, object] = {"identity": "c-1", "pending": None, "applying": False}
+    return ObservedMode(mode=mode, **(asked | changes))  # type: ignore[arg-type]
+
+
+def known(mode: StorageMode = STANDARD, **changes: object) -> ClusterMemory:
+    return ClusterMemory(identity="c-1", mode=mode, watched_from=NOW, **changes)  # type: ignore[arg-type]
+
+
+def test_standard_that_nobody_saw_begin_counts_from_ever_and_io_optimized_from_when_it_was_seen() -> (
+    None
+):
+    assert remember(None, shown(), NOW).first_seen_in_mode is None
+    assert remember(None, shown(IO_OPTIMIZED), NOW).first_seen_in_mode == NOW
+
+
+def test_a_change_begins_when_we_called_for_it_or_when_it_was_first_seen() -> None:
+    later = NOW + timedelta(minutes=5)
+    called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+    ours = remember(known(attempt=called), shown(IO_OPTIMIZED), later)
+    assert ours.changed == called
+    assert ours.attempt is None
+    theirs = remember(known(), shown(IO_OPTIMIZED), later)
+    assert theirs.changed == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
+
+
+def test_a_call_of_long_ago_is_not_taken_for_what_somebody_does_today() -> None:
+    called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+    at = NOW + timedelta(days=2)
+    found = remember(known(attempt=called), shown(IO_OPTIMIZED), at)
+    assert found.changed is not None
+    assert found.changed.at == at
+
+
+def test_what_waits_for_a_window_is_no_change_and_what_is_applied_is_one() -> None:
+    waits = remember(known(), shown(pending=IO_OPTIMIZED), NOW)
+    assert waits.changed is None
+    applied = remember(known(), shown(pending=IO_OPTIMIZED, applying=True), NOW)
+    assert applied.mode is IO_OPTIMIZED
+    still = remember(applied, shown(pending=IO_OPTIMIZED), NOW + timedelta(hours=1))
+    assert still == applied
+    withdrawn = remember(applied, shown(), NOW + timedelta(hours=1))
+    assert withdrawn.mode is STANDARD
+
+
+@given(st.sampled_from(StorageMode), st.sampled_from([None, *StorageMode]), st.booleans())
+def test_the_same_look_again_changes_nothing_and_reads_back(
+    mode: StorageMode, pending: StorageMode | None, applying: bool
+) -> None:
+    seen = shown(mode, pending=pending, applying=applying)
+    first = remember(known(), seen, NOW)
+    assert remember(first, seen, NOW + timedelta(hours=1)) == first
+    assert from_json(to_json(first), ClusterMemory) == first
+
+
+def test_another_cluster_of_that_name_begins_anew() -> None:
+    before = known(
+        IO_OPTIMIZED, changed=ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+    )
+    assert remember(before, shown(identity="c-2"), NOW).changed is None
+
+
+def day(ago: int, ios: float = 1e6) -> UsageDay:
+    start = NOW.replace(hour=0) - timedelta(days=ago)
+    return UsageDay(start=start, ios=ios, acus=None, slow_hours=0.0, commits_known=False)
+
+
+def test_days_are_noted_once_under_the_mode_they_were_measured_in() -> None:
+    noted = with_days(known(), [day(3), day(2)], STANDARD)
+    assert with_days(noted, [day(3), day(2)], STANDARD) is noted
+    moved = with_days(noted, [day(2, 5.0), day(1)], IO_OPTIMIZED)
+    assert [(d.mode, d.ios) for d in moved.days] == [
+        (STANDARD, 1e6), (STANDARD, 1e6), (IO_OPTIMIZED, 1e6),
+    ]  # fmt: skip
+    full = with_days(known(), [day(ago) for ago in range(100, 0, -1)], STANDARD)
+    assert len(full.days) == KEPT_DAYS
+    assert full.days[-1].start == day(1).start

@@ -1,0 +1,225 @@
+"""When a person must agree, what is alike, how long a no lasts, and which answers count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroom.domain.decision import (
+    Act,
+    Hold,
+    InvalidAnswer,
+    Reason,
+    after_answer,
+    after_rejection,
+    decide,
+    unapproved,
+    why_approval,
+)
+from headroom.domain.decision.approval import alike, quiet_until
+from headroom.domain.planning import Plan
+from headroom.domain.policy import Limits, Mode
+from headroom.domain.state import (
+    DAY,
+    MAX_UNANSWERED,
+    NEXT,
+    ApprovalRequest,
+    Declined,
+    Step,
+    StoredState,
+)
+from tests.builders import NOW, decision_input, gp3, io, policy, resource_state
+
+HOURS = st.floats(0, 48).map(lambda h: timedelta(hours=h))
+MONEY = st.decimals(-100, 100, places=2)
+
+
+def raised() -> Plan:
+    answer = decide(decision_input()).answer
+    assert isinstance(answer, Act)
+    return answer.plan
+
+
+PLAN = raised()
+
+
+def costing(usd: str | Decimal, **changes: object) -> Plan:
+    return replace(PLAN, price_change_usd=Decimal(usd), **changes)  # type: ignore[arg-type]
+
+
+def declined(usd: str | Decimal = "20", at: datetime = NOW, **changes: object) -> Declined:
+    base = Declined(
+        decision_id="d0", at=at, until=at + DAY, target=gp3(100, 9000, 125),
+        price_change_usd=Decimal(usd), rejected=True,
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("mode", "above", "usd", "asks"),
+    [
+        (Mode.APPROVE, None, "10", True),
+        (Mode.APPROVE, None, "-10", True),
+        (Mode.AUTO, None, "1000", False),
+        (Mode.AUTO, "10", "10", False),
+        (Mode.AUTO, "10", "10.01", True),
+        (Mode.AUTO, "0", "0", False),
+        (Mode.AUTO, "0", "-5", False),
+        (Mode.AUTO, "0", "0.01", True),
+    ],
+)
+def test_who_is_asked_for_what(mode: Mode, above: str | None, usd: str, asks: bool) -> None:
+    limits = Limits(mode=mode, approve_above_usd=None if above is None else Decimal(above))
+    assert (why_approval(limits, costing(usd)) is not None) is asks
+
+
+@given(MONEY, st.decimals(0, 100, places=2), st.decimals(0, 100, places=2))
+def test_a_lower_price_limit_never_asks_less(usd: Decimal, one: Decimal, other: Decimal) -> None:
+    less, more = sorted((one, other))
+
+    def asks(above: Decimal) -> bool:
+        return (
+            why_approval(Limits(mode=Mode.AUTO, approve_above_usd=above), costing(usd)) is not None
+        )
+
+    assert asks(less) or not asks(more)
+
+
+@pytest.mark.parametrize(
+    ("plan", "like"),
+    [
+        (costing("20", target=gp3(100, 8000, 125)), True),
+        (costing("39", target=gp3(100, 12000, 125)), True),
+        (costing("40", target=gp3(100, 12500, 125)), False),
+        (costing("10.01", target=gp3(100, 5000, 125)), True),
+        (costing("10", target=gp3(100, 5000, 125)), False),
+        (costing("-20", target=gp3(100, 3000, 125)), False),
+        (costing("20", target=io()), False),
+        (costing("99", target=gp3(100, 9000, 125)), True),
+    ],
+)
+def test_alike_is_the_same_type_and_direction_at_about_the_price(plan: Plan, like: bool) -> None:
+    assert alike(plan, declined("20")) is like
+
+
+def test_cents_are_all_alike() -> None:
+    assert alike(costing("0.30", target=gp3(100, 3100, 125)), declined("0.05"))
+
+
+def test_something_clearly_different_may_be_asked_for_but_not_a_fourth_time_a_day() -> None:
+    other = costing("90", target=gp3(100, 16000, 500))
+    ago = [declined("20", at=NOW - timedelta(hours=h), until=NOW - timedelta(hours=h) + DAY)
+           for h in (20, 10, 1)]  # fmt: skip
+    assert quiet_until(ago[:2], other, NOW) is None
+    assert quiet_until(ago, other, NOW) == NOW + timedelta(hours=4)
+    assert quiet_until(ago, other, NOW + timedelta(hours=4)) is None
+    assert len(ago) == MAX_UNANSWERED
+
+
+@given(st.lists(st.tuples(HOURS, HOURS), max_size=8), HOURS)
+def test_a_quiet_time_ends_and_is_then_over(
+    spans: list[tuple[timedelta, timedelta]], later: timedelta
+) -> None:
+    made = [declined(at=NOW - ago, until=NOW - ago + min(span, DAY)) for ago, span in spans]
+    until = quiet_until(made, PLAN, NOW + later)
+    assert until is None or NOW + later < until <= NOW + later + DAY
+    if until is not None:
+        assert quiet_until(made, PLAN, max(until, NOW + 2 * DAY)) is None
+
+
+def waiting(**changes: object) -> StoredState:
+    asked = ApprovalRequest(
+        decision_id="d1", requested_at=NOW, expires=NOW + timedelta(hours=8), origin=PLAN.origin,
+        target=PLAN.target, price_change_usd=PLAN.price_change_usd,
+    )  # fmt: skip
+    return StoredState(approval_request=replace(asked, **changes), due_at=NOW + timedelta(hours=8))  # type: ignore[arg-type]
+
+
+def give(state: StoredState, step: Step, at: datetime, last: Step | None = Step.AWAITING) -> object:
+    return after_answer(state, "d1", step, last=last, at=at, who="alice")
+
+
+@pytest.mark.parametrize("step", [Step.APPROVED, Step.REJECTED])
+def test_an_answer_makes_the_volume_due_at_once(step: Step) -> None:
+    moved = give(waiting(), step, NOW + timedelta(minutes=3))
+    assert isinstance(moved, StoredState)
+    assert moved.due_at == moved.last_request_at == NOW + timedelta(minutes=3)
+    assert (moved.approval_request is None) is (step is Step.REJECTED)
+
+
+@pytest.mark.parametrize("last", [None, *Step])
+@pytest.mark.parametrize("step", [Step.APPROVED, Step.REJECTED])
+def test_only_a_request_that_waits_can_be_answered(last: Step | None, step: Step) -> None:
+    moved = give(waiting(), step, NOW, last)
+    assert isinstance(moved, StoredState) is (last is Step.AWAITING)
+    if last is not None and isinstance(moved, StoredState):
+        assert step in NEXT[last]
+    if last is None:
+        assert isinstance(moved, InvalidAnswer)
+        assert moved.why == "unknown"
+
+
+@given(HOURS)
+def test_an_answer_counts_only_before_the_request_expires(after: timedelta) -> None:
+    moved = give(waiting(), Step.APPROVED, NOW + after)
+    assert isinstance(moved, StoredState) is (after < timedelta(hours=8))
+
+
+@given(st.integers(1, 7 * 24 * 60))
+def test_quiet_after_no_answer_is_as_long_as_the_request_waited_and_a_day_at_most(
+    minutes: int,
+) -> None:
+    expires = NOW + timedelta(minutes=minutes)
+    moved = after_rejection(waiting(expires=expires), Step.EXPIRED, expires)
+    (made,) = moved.declined
+    assert made.until == expires + min(DAY, timedelta(minutes=minutes))
+    assert not made.rejected
+    assert moved.approval_request is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "at", "problem"),
+    [
+        (PLAN, timedelta(0), None),
+        (costing(PLAN.price_change_usd - 1), timedelta(0), None),
+        (costing(PLAN.price_change_usd + Decimal("0.01")), timedelta(0), "costs more"),
+        (replace(PLAN, target=gp3(100, 16000, 1000)), timedelta(0), "not the change"),
+        (replace(PLAN, origin=gp3(100, 3500, 125)), timedelta(0), "not the change"),
+        (PLAN, timedelta(hours=8), "expired"),
+    ],
+)
+def test_the_ledger_takes_what_was_approved_and_nothing_else(
+    plan: Plan, at: timedelta, problem: str | None
+) -> None:
+    state = waiting(approved_at=NOW, approved_by="alice")
+    said = unapproved(state, plan, "d1", NOW + at)
+    assert (said is None) if problem is None else (problem in (said or ""))
+    assert unapproved(waiting(), plan, "d1", NOW) == "nobody approved it"
+    assert unapproved(state, plan, "d2", NOW) == "nobody approved it"
+
+
+@pytest.mark.parametrize(
+    ("was", "rejected", "hours", "done"),
+    [
+        ("20", True, 0, False),
+        ("20", True, 23, False),
+        ("20", True, 24, True),
+        ("20", False, 0, True),  # nobody said no: it would have been done without asking
+        ("60", True, 0, True),  # clearly something else
+        ("-20", True, 0, True),
+    ],
+)
+def test_a_no_holds_for_what_is_like_it_and_just_cheap_enough_to_be_done_unasked(
+    was: str, rejected: bool, hours: int, done: bool
+) -> None:
+    said = declined(was, at=NOW - timedelta(hours=hours), rejected=rejected)
+    rules = policy(mode=Mode.AUTO, approve_above_usd=PLAN.price_change_usd)
+    answer = decide(decision_input(rules=rules, stand=resource_state(declined=(said,)))).answer
+    assert isinstance(answer, Act) is done
+    if isinstance(answer, Hold):
+        assert (answer.reason, answer.until) == (Reason.DECLINED, said.until)

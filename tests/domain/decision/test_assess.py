@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from headroom.domain.decision import (
+    Act,
+    Diverged,
+    FailedAtAws,
+    Ineffective,
+    Pending,
+    Relieved,
+    assess,
+    decide,
+)
+from headroom.domain.planning import Plan
+from headroom.domain.resources import Modification, ModificationState, Observation
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp3,
+    instance,
+    modification,
+    observation,
+    volume,
+)
+
+APPLIED = NOW - timedelta(hours=2)
+
+
+def plan() -> Plan:
+    answer = decide(decision_input()).answer
+    assert isinstance(answer, Act)
+    return answer.plan
+
+
+TARGET = plan().target
+LIMIT = float(TARGET.iops or 0)
+
+
+def change(state: ModificationState = ModificationState.COMPLETED) -> Modification:
+    return modification(TARGET, state=state, started_at=APPLIED)
+
+
+def seen(
+    iops: float = 4000.0, check: float = 0.0, minutes: int = 110, **changes: object
+) -> Observation:
+    load = activity([iops] * minutes, iops_check=check, queue=5.0)
+    base: dict[str, object] = {"modification": change(), **changes}
+    return observation(load, volume(TARGET), **base)
+
+
+def test_relief_needs_measured_minutes_without_pressure() -> None:
+    assert isinstance(assess(seen(), plan(), APPLIED), Relieved)
+
+
+def test_silence_is_not_relief() -> None:
+    quiet = observation(activity([None] * 110), volume(TARGET), modification=change())
+    assert isinstance(assess(quiet, plan(), APPLIED), Pending)
+
+
+def test_silence_for_more_than_a_day_is_reported_as_unproven() -> None:
+    long_ago = NOW - timedelta(hours=31)
+    quiet = observation(
+        activity([None] * 110), volume(TARGET),
+        modification=modification(TARGET, started_at=long_ago),
+    )  # fmt: skip
+    told = assess(quiet, plan(), long_ago)
+    assert isinstance(told, Ineffective)
+    assert "no proof" in told.cause
+
+
+def test_a_load_that_uses_up_the_new_limit_too_is_told_as_such() -> None:
+    told = assess(seen(LIMIT, check=1.0, instance=instance(baseline_iops=40_000)), plan(), APPLIED)
+    assert isinstance(told, Ineffective)
+    assert "natural demand" in told.cause
+
+
+def test_an_instance_that_turns_out_to_be_the_limit_is_named() -> None:
+    told = assess(seen(3900.0, check=1.0, instance=instance(baseline_iops=4000)), plan(), APPLIED)
+    assert isinstance(told, Ineffective)
+    assert told.cause.startswith("the instance is the limit")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"modification": change(ModificationState.FAILED)}, FailedAtAws),
+        ({"volume": volume(gp3())}, Diverged),
+        ({"volume": volume(gp3(100, 16_000, 1000))}, Diverged),
+        ({"modification": change(ModificationState.MODIFYING)}, Pending),
+    ],
+)
+def test_what_aws_shows_comes_before_what_metrics_say(
+    changes: dict[str, object], expected: type
+) -> None:
+    assert isinstance(assess(replace(seen(), **changes), plan(), APPLIED), expected)  # type: ignore[arg-type]
+
+
+def test_pressure_while_aws_still_optimizes_is_no_verdict_yet() -> None:
+    busy = seen(3000.0, check=1.0, modification=change(ModificationState.OPTIMIZING))
+    told = assess(busy, plan(), APPLIED)
+    assert isinstance(told, Pending)
+    assert told.next_reconcile_at > NOW
+
+
+def test_a_modification_aws_no_longer_lists_is_judged_by_the_pressure_alone() -> None:
+    assert isinstance(assess(seen(modification=None), plan(), APPLIED), Relieved)
+
+
+def test_a_volume_still_described_as_it_was_while_modifying_has_not_diverged() -> None:
+    modifying = change(ModificationState.MODIFYING)
+    told = assess(replace(seen(modification=modifying), volume=volume(gp3())), plan(), APPLIED)
+    assert isinstance(told, Pending)
+
+
+def test_before_completion_an_idle_volume_proves_nothing() -> None:
+    optimizing = change(ModificationState.OPTIMIZING)
+    assert isinstance(assess(seen(0.0, modification=optimizing), plan(), APPLIED), Pending)
+    assert isinstance(assess(seen(0.0), plan(), APPLIED), Relieved)
+
+
+@pytest.mark.parametrize(("served", "expected"), [(3000.0, Pending), (3400.0, Relieved)])
+def test_before_completion_an_unchecked_volume_must_serve_more_than_the_old_limit(
+    served: float, expected: type
+) -> None:
+    load = activity([served] * 110, iops_check=None, mibps_check=None, queue=900.0)
+    optimizing = change(ModificationState.OPTIMIZING)
+    unchecked = observation(load, volume(TARGET), modification=optimizing)
+    assert isinstance(assess(unchecked, plan(), APPLIED), expected)
+
+
+def test_a_change_that_never_leaves_modifying_is_given_up_after_a_day() -> None:
+    long_ago = NOW - timedelta(hours=31)
+    stuck = modification(TARGET, state=ModificationState.MODIFYING, started_at=long_ago)
+    assert isinstance(assess(seen(modification=stuck), plan(), long_ago), Ineffective)

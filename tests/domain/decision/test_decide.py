@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.domain.catalog import catalogue_prices, why_invalid
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import Act, Escalate, Hold, Reason, decide
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.policy import Mode, PolicyUnreadable
+from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
+from headroom.domain.state import KnownModification
+from headroom.domain.workload import Binding, Shape
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    instance,
+    instance_activity,
+    modification,
+    observation,
+    policy,
+    resource_state,
+    starved_gp3,
+    volume,
+)
+
+
+def draining_gp2(*, minutes_in: int = 40, **changes: object) -> Observation:
+    """400 GiB of gp2 at 2,500 IOPS: 1,300 credits a second more than it earns."""
+    start = 100 - minutes_in * 60 * 1300 / 54_000
+    load = activity(
+        [200.0] * 30 + [2500.0] * minutes_in,
+        balance=[100.0] * 30 + [100 - i * 60 * 1300 / 54_000 for i in range(1, minutes_in + 1)],
+    )
+    assert start > 0
+    return observation(load, volume(gp2(400)), **changes)
+
+
+def test_a_starved_gp3_volume_gets_more_iops_within_the_largest_step() -> None:
+    decision = decide(decision_input())
+    assert isinstance(decision.answer, Act)
+    assert decision.diagnosis.binding is Binding.VOLUME_IOPS
+    target = decision.answer.plan.target
+    assert target.volume_type is VolumeType.GP3
+    assert 4500 <= (target.iops or 0) <= 12_000
+
+
+def test_a_draining_gp2_volume_is_remedied_before_its_credits_run_out() -> None:
+    decision = decide(decision_input(draining_gp2()))
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.reason is Reason.DEPLETION_FORESEEN
+    assert decision.demand.pressed_minutes == 0
+    assert decision.answer.plan.target == gp3(400, 3000, 250)
+
+
+def test_every_price_and_every_refused_plan_stand_in_the_record() -> None:
+    rules = policy(types=(VolumeType.GP2,), growth=True)
+    decision = decide(decision_input(draining_gp2(), rules=rules))
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.plan.target.volume_type is VolumeType.GP2
+    assert capability(decision.answer.plan.target).sustained_iops >= 2500
+    assert not decision.answer.plan.reversible
+    refused = [j for j in decision.judgements if j.plan.target.volume_type is VolumeType.GP3]
+    assert refused
+    assert refused[0].blocking[0].guardrail is Guardrail.TYPES
+    assert refused[0].plan.monthly_usd == Decimal("37.00")
+
+
+def test_a_nightly_burst_that_ends_with_credits_to_spare_is_left_alone() -> None:
+    night = ([200.0] * 12 * 20 + [2500.0] * 6 + [200.0] * 42) * 7
+    seen = draining_gp2(minutes_in=15)
+    past = activity(night, end=NOW - timedelta(minutes=15), period_s=300)
+    seen = replace(seen, history=past)
+    decision = decide(decision_input(seen, rules=policy(types=(VolumeType.GP2,), growth=True)))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.NO_PRESSURE
+    cheaper = decide(decision_input(seen))
+    assert isinstance(cheaper.answer, Act)
+    assert cheaper.answer.plan.price_change_usd < 0
+
+
+def test_no_money_is_spent_when_the_instance_is_the_limit() -> None:
+    seen = starved_gp3(instance=instance(baseline_iops=3000))
+    decision = decide(decision_input(seen))
+    assert isinstance(decision.answer, Escalate)
+    assert decision.answer.reason is Reason.INSTANCE_LIMITED
+    assert "larger instance" in decision.answer.remedy
+
+
+def test_what_other_volumes_take_counts_against_the_instance() -> None:
+    others = instance_activity([11_500.0] * 60, [120.0] * 60)
+    seen = starved_gp3(
+        instance_activity=others, instance=instance(baseline_iops=11_600, volumes=("vol-2",))
+    )
+    decision = decide(decision_input(seen))
+    assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
+
+
+def test_the_instances_own_check_is_believed_when_the_volumes_is_clear() -> None:
+    load = activity([2000.0] * 60)
+    checked = instance_activity([2000.0] * 60, [30.0] * 60, mibps_check=1)
+    decision = decide(decision_input(observation(load, instance_activity=checked)))
+    assert decision.diagnosis.binding is Binding.INSTANCE_THROUGHPUT
+    assert isinstance(decision.answer, Escalate)
+
+
+def test_a_plan_never_buys_more_than_the_instance_can_take() -> None:
+    decision = decide(decision_input(starved_gp3(instance=instance(baseline_iops=5000))))
+    assert isinstance(decision.answer, Act)
+    assert (decision.answer.plan.target.iops or 0) <= 5500
+
+
+def test_a_throughput_limit_raises_throughput_and_iops_only_as_far_as_coupled() -> None:
+    load = activity(
+        [500.0] * 60, io_kib=256, queue=[1.0] * 30 + [60.0 + 20 * i for i in range(30)],
+        latency_ms=[1.0] * 30 + [60.0 + 20 * i for i in range(30)],
+        mibps_check=[0.0] * 30 + [1.0] * 30,
+    )  # fmt: skip
+    decision = decide(decision_input(observation(load)))
+    assert decision.diagnosis.binding is Binding.VOLUME_THROUGHPUT
+    assert isinstance(decision.answer, Act)
+    target = decision.answer.plan.target
+    assert (target.throughput_mibps or 0) > 125
+    assert target.iops == max(3000, 4 * (target.throughput_mibps or 0))
+
+
+@pytest.mark.parametrize("tags", [(), (("headroom", "observe"),)])
+def test_a_volume_nobody_enrolled_is_held_with_the_plan_it_would_have_taken(
+    tags: tuple[tuple[str, str], ...],
+) -> None:
+    decision = decide(decision_input(starved_gp3(vol=volume(tags=tags))))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.OBSERVE_ONLY
+    would = decision.answer.proposed_plan
+    assert would is not None
+    assert would == decide(decision_input()).answer.plan  # type: ignore[union-attr]
+
+
+def test_a_tag_nobody_understands_never_acts() -> None:
+    decision = decide(decision_input(starved_gp3(vol=volume(tags=(("headroom", "yes please"),)))))
+    assert not isinstance(decision.answer, Act)
+
+
+def test_an_unreadable_policy_never_acts_even_on_an_enrolled_volume() -> None:
+    decision = decide(decision_input(rules=PolicyUnreadable(reason="parameter is gone")))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.POLICY_UNREADABLE
+
+
+def test_without_a_price_nothing_is_bought() -> None:
+    decision = decide(replace(decision_input(), prices=None))
+    assert isinstance(decision.answer, Escalate)
+    assert decision.answer.reason is Reason.PRICE_UNKNOWN
+
+
+def test_missing_metrics_are_not_zero_and_not_pressure() -> None:
+    decision = decide(decision_input(observation(activity([None] * 180))))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
+
+
+def test_held_on_slots_until_used_plus_reserve_leaves_room() -> None:
+    starts = [NOW - timedelta(hours=h) for h in (20, 15, 10, 5)]
+    known = tuple(KnownModification(started_at=s, by="other") for s in starts)
+    decision = decide(decision_input(stand=resource_state(modifications=known)))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.until == starts[1] + timedelta(hours=24)
+
+
+def test_what_a_refusal_taught_holds_until_the_instant_it_named() -> None:
+    until = NOW + timedelta(hours=7)
+    taught = resource_state(slots_full_until=until, last_refusal_at=NOW - timedelta(minutes=5))
+    decision = decide(decision_input(stand=taught))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.until == until
+
+
+def test_nothing_is_decided_over_a_change_in_flight() -> None:
+    busy = modification(gp3(100, 3000, 125), state=ModificationState.OPTIMIZING)
+    decision = decide(decision_input(starved_gp3(modification=busy)))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
+
+
+def test_a_closed_loop_at_its_ceiling_escalates_once_and_says_it_has_no_natural_demand() -> None:
+    load = activity([3000.0] * 60, io_kib=4, queue=256.0, iops_check=1)
+    rules = policy(max_iops=3000, max_throughput_mibps=125, types=(VolumeType.GP3,))
+    decision = decide(decision_input(observation(load), rules=rules))
+    assert decision.demand.shape is Shape.CLOSED_LOOP
+    assert isinstance(decision.answer, Escalate)
+    assert "no natural demand" in decision.answer.remedy
+    again = decide(
+        decision_input(
+            observation(load), rules=rules,
+            stand=resource_state(escalated_causes=(decision.answer.cause,)),
+        )
+    )  # fmt: skip
+    assert isinstance(again.answer, Hold)
+
+
+def test_a_ceiling_caps_the_plan_and_names_the_one_it_came_from() -> None:
+    decision = decide(decision_input(rules=policy(max_iops=5000)))
+    assert isinstance(decision.answer, Act)
+    plan = decision.answer.plan
+    assert (plan.target.iops or 0) <= 5000
+    assert any(j.plan.capped_from is not None for j in decision.judgements)
+
+
+def test_the_price_limit_counts_from_enrolment_not_from_the_last_change() -> None:
+    already = resource_state(enrolment_usd=Decimal(0), resource_increase_usd=Decimal(8))
+    decision = decide(decision_input(stand=already, rules=policy(price_increase_usd=Decimal(10))))
+    assert not isinstance(decision.answer, Act) or decision.answer.plan.monthly_usd <= 10
+
+
+def test_a_single_blip_is_not_worth_a_change() -> None:
+    load = activity([800.0] * 59 + [3000.0], iops_check=[0.0] * 59 + [1.0])
+    decision = decide(decision_input(observation(load)))
+    assert isinstance(decision.answer, Hold)
+
+
+def test_the_same_evidence_gives_the_same_decision_and_the_same_id() -> None:
+    first, second = decide(decision_input()), decide(decision_input())
+    assert first == second
+    other = decide(decision_input(starved_gp3(at=NOW + timedelta(minutes=1))))
+    assert other.decision_id != first.decision_id
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    served=st.floats(1, 90_000),
+    io_kib=st.sampled_from([4.0, 16.0, 64.0, 256.0]),
+    ceiling=st.integers(3000, 80_000),
+    mibps_ceiling=st.integers(125, 2000),
+    money=st.decimals(0, 5000, places=2),
+    account=st.decimals(0, 5000, places=2),
+    step=st.floats(1.01, 20),
+    growth=st.booleans(),
+    current=st.sampled_from(
+        [gp3(100), gp2(400), gp2(50), gp3(20, 3000, 400), gp3(2000, 9000, 500)]
+    ),
+    mode=st.sampled_from(list(Mode)),
+)
+def test_no_act_ever_exceeds_a_limit(
+    served: float, io_kib: float, ceiling: int, mibps_ceiling: int, money: Decimal,
+    account: Decimal, step: float, growth: bool, current: Configuration, mode: Mode,
+) -> None:  # fmt: skip
+    load = activity([served] * 60, io_kib=io_kib, iops_check=1, mibps_check=1, balance=0.0)
+    rules = replace(
+        policy(
+            max_iops=ceiling, max_throughput_mibps=mibps_ceiling, price_increase_usd=money,
+            largest_step=step, growth=growth, mode=mode,
+            types=(VolumeType.GP3, VolumeType.IO2, VolumeType.GP2),
+        ),
+        account_increase_usd=account,
+    )  # fmt: skip
+    seen = observation(load, volume(current, tags=()))
+    decision = decide(decision_input(seen, rules=rules))
+    answer = decision.answer
+    if not isinstance(answer, Act):
+        return
+    assert mode is Mode.AUTO or (mode is Mode.APPROVE and answer.approval is not None)
+    target, prices = answer.plan.target, catalogue_prices("us-east-1")
+    assert why_invalid(target) is None
+    assert target.size_gib >= current.size_gib
+    assert growth or target.size_gib == current.size_gib
+    assert target != current
+    assert capability(target).sustained_iops <= ceiling
+    assert (target.throughput_mibps or 0) <= mibps_ceiling
+    increase = prices.monthly(target) - prices.monthly(current)
+    assert increase <= money
+    assert increase <= account
+
+
+@settings(max_examples=60, deadline=None)
+@given(low=st.floats(100, 10_000), factor=st.floats(1, 4))
+def test_more_load_never_gives_a_smaller_plan(low: float, factor: float) -> None:
+    def plan_for(load: float) -> float:
+        drained = activity([min(load, 3_000.0)] * 60, balance=5.0)
+        decision = decide(decision_input(observation(drained, volume(gp2(900)))))
+        answer = decision.answer
+        plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
+        return 0.0 if plan is None else plan.capability.sustained_iops
+
+    assert plan_for(low * factor) >= plan_for(low)
+
+
+def test_five_clear_minutes_end_an_episode_and_four_do_not() -> None:
+    def load(clear: int) -> Observation:
+        return observation(
+            activity(
+                [1500.0] * 60 + [3000.0] * 20 + [2000.0] * clear,
+                iops_check=[0.0] * 60 + [1.0] * 20 + [0.0] * clear,
+            )
+        )
+
+    assert decide(decision_input(load(4))).diagnosis.binding is Binding.VOLUME_IOPS
+    assert decide(decision_input(load(5))).diagnosis.binding is Binding.NOTHING
+
+
+def test_a_useful_plan_at_a_ceiling_is_told_even_beside_a_worthless_one_that_fits() -> None:
+    current = gp3(500, 4000, 1000)
+    load = activity(
+        [4000.0] * 60, io_kib=256, queue=[4.0] * 20 + [60.0 + 20 * i for i in range(40)],
+        latency_ms=[1.0] * 20 + [15.0 + 5 * i for i in range(40)],
+        mibps_check=[0.0] * 20 + [1.0] * 40,
+    )  # fmt: skip
+    decision = decide(
+        decision_input(observation(load, volume(current), instance=instance(baseline_mibps=4000)))
+    )
+    assert isinstance(decision.answer, Escalate)
+    assert "max_throughput" in decision.answer.cause
+
+
+@pytest.mark.parametrize(("size", "least_mibps"), [(300, 250), (171, 250), (100, 128), (400, 250)])
+def test_leaving_gp2_keeps_the_throughput_it_bursts_to(size: int, least_mibps: int) -> None:
+    load = activity([1000.0] * 60 + [2600.0] * 30, balance=30.0)
+    decision = decide(decision_input(observation(load, volume(gp2(size)))))
+    for judgement in decision.judgements:
+        assert judgement.plan.capability.sustained_mibps >= least_mibps or (
+            judgement.plan.target.volume_type is VolumeType.GP2
+        )
+
+
+def test_leaving_a_bucket_keeps_the_iops_that_were_used_of_its_burst() -> None:
+    load = activity([2900.0] * 20 + [400.0] * 120 + [800.0] * 40, balance=4.0)
+    decision = decide(decision_input(observation(load, volume(gp2(100)))))
+    others = [j for j in decision.judgements if j.plan.target.volume_type is not VolumeType.GP2]
+    assert others
+    assert all(j.plan.capability.sustained_iops >= 2900 for j in others)
+
+
+def test_what_other_volumes_take_is_unknown_rather_than_zero_when_nobody_measured_it() -> None:
+    blind = instance_activity([None] * 60, [None] * 60)
+    shared = instance(baseline_iops=11_600, volumes=("vol-2",))
+    decision = decide(decision_input(starved_gp3(instance_activity=None, instance=shared)))
+    assert decision.diagnosis.instance_iops_left is None
+    assert not isinstance(decision.answer, Act)
+    checked = decide(decision_input(starved_gp3(instance_activity=blind, instance=shared)))
+    assert isinstance(checked.answer, Act)  # its own check reads 0: it is not the limit
+
+
+def test_an_instance_of_unknown_limits_whose_own_check_is_set_is_the_limit() -> None:
+    unknown = replace(instance(), limits=None)
+    pressed = instance_activity([3000.0] * 60, [50.0] * 60, iops_check=1)
+    decision = decide(decision_input(starved_gp3(instance=unknown, instance_activity=pressed)))
+    assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
+
+
+def test_after_a_refusal_nobody_asks_again_before_its_time() -> None:
+    later = NOW + timedelta(hours=1)
+    decision = decide(decision_input(stand=resource_state(retry_not_before=later)))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.until == later
+
+
+def test_minutes_short_of_iops_and_minutes_short_of_throughput_are_weighed_by_kind() -> None:
+    """Large reads touch the instance's throughput, small ones the volume's IOPS: raise the IOPS."""
+    kinds = [i % 2 for i in range(40)]
+    load = activity(
+        [900.0] * 60 + [2900.0] * 40, io_kib=16, queue=[1.0] * 60 + [300.0] * 40,
+        latency_ms=[1.0] * 60 + [100.0] * 40,
+        iops_check=[0.0] * 60 + [float(k) for k in kinds],
+        mibps_check=[0.0] * 60 + [float(1 - k) for k in kinds],
+    )  # fmt: skip
+    bound = instance(baseline_iops=12_000, baseline_mibps=125.0)
+    decision = decide(decision_input(observation(load, instance=bound)))
+    assert decision.diagnosis.binding is Binding.VOLUME_IOPS
+    assert isinstance(decision.answer, Act)
+    target = decision.answer.plan.target
+    assert target.volume_type is VolumeType.GP3
+    assert (target.iops or 0) > 3000
+    assert (target.throughput_mibps or 0) <= 138
+
+
+def test_nothing_is_bought_that_leaves_the_binding_limit_where_it_is() -> None:
+    decision = decide(decision_input())
+    assert decision.diagnosis.binding is Binding.VOLUME_IOPS
+    assert all(j.plan.capability.sustained_iops > 3000 for j in decision.judgements)

@@ -1,0 +1,335 @@
+"""Whole decisions about what is not there yet: raised before it comes, given back when it is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import Act, Decision, Hold, Reason, decide
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.planning import Plan
+from headroom.domain.policy import Mode
+from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
+from headroom.domain.state import KnownModification
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    io,
+    observation,
+    policy,
+    resource_state,
+    starved_gp3,
+    volume,
+)
+from tests.domain.earlier import Load, changed, history, nightly
+
+LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
+MIDNIGHT = NOW.replace(hour=0)
+
+
+def at(hour: int, minute: int = 0) -> datetime:
+    """An instant of the day under test; `nightly` comes at two o'clock."""
+    return MIDNIGHT + timedelta(hours=hour, minutes=minute)
+
+
+def decided(
+    now: datetime,
+    configuration: Configuration,
+    *,
+    load: Load = nightly,
+    days: float = 5.2,
+    recent: VolumeActivity | None = None,
+    known: tuple[KnownModification, ...] = (),
+    told: VolumeActivity | None = None,
+    **limits: object,
+) -> Decision:
+    """What is decided at `now`, with `load` seen free over so many days before."""
+    activity_now = recent or activity([load(now) or 0.0] * 180, end=now)
+    seen = observation(
+        activity_now, volume(configuration), at=now,
+        history=told or (history(load, days=days, end=now) if days else None),
+    )  # fmt: skip
+    return decide(
+        decision_input(
+            seen, stand=resource_state(modifications=known), rules=policy(**limits), trigger="due"
+        )
+    )
+
+
+def taken(decision: Decision) -> Plan:
+    assert isinstance(decision.answer, Act), decision.summary
+    return decision.answer.plan
+
+
+def lowered_at(when: datetime) -> tuple[KnownModification, ...]:
+    return (changed(when, HIGH, LOW),)
+
+
+# --- a nightly batch
+
+
+def test_a_batch_seen_on_five_nights_is_raised_for_before_it_comes() -> None:
+    decision = decided(at(1, 40), LOW, known=lowered_at(at(-8)))
+    plan = taken(decision)
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.reason is Reason.RECURRENCE_EXPECTED
+    assert plan.capability.sustained_iops >= 9_000
+    assert plan.price_change_usd > 0
+    assert decision.demand.pressed_minutes == 0
+
+
+def test_hours_before_the_batch_nothing_is_done_and_the_hour_of_the_change_is_known() -> None:
+    decision = decided(at(-6), LOW, known=lowered_at(at(-8)))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.NO_PRESSURE
+    assert decision.next_change_at is not None
+    assert at(0) <= decision.next_change_at <= at(2)
+
+
+def test_what_the_batch_needed_is_given_back_when_it_is_over() -> None:
+    for value in (0.01, 0.1):
+        decision = decided(at(7), HIGH, relief_value_usd_per_minute=value)
+        plan = taken(decision)
+        assert isinstance(decision.answer, Act)
+        assert decision.answer.reason is Reason.SCALING_DOWN
+        assert plan.price_change_usd < 0
+        assert plan.value_usd_per_day > 0
+    assert taken(decided(at(7), HIGH, relief_value_usd_per_minute=0.01)).target == LOW
+
+
+def test_nothing_that_the_batch_needs_is_given_back_shortly_before_it_comes() -> None:
+    decision = decided(at(1, 20), HIGH)
+    for judgement in decision.judgements:
+        if judgement.allowed:
+            assert judgement.plan.capability.sustained_iops >= 9_000
+
+
+def test_a_batch_that_missed_no_night_is_met_where_it_is_worth_it_and_not_where_it_is_not() -> None:
+    known = lowered_at(at(-8))
+    for value, acts in ((1.0, True), (0.1, True), (0.0001, False)):
+        decision = decided(at(1, 40), LOW, known=known, relief_value_usd_per_minute=value)
+        assert isinstance(decision.answer, Act) == acts
+
+
+def test_load_of_one_day_of_five_is_not_raised_for_as_for_one_of_every_day() -> None:
+    once = decided(
+        at(1, 40), LOW, known=lowered_at(at(-8)),
+        load=lambda i: nightly(i) if i < at(-80) else 300.0, relief_value_usd_per_minute=0.01,
+    )  # fmt: skip
+    assert not isinstance(once.answer, Act)
+
+
+# --- what keeps performance where it is
+
+
+def idle(_: datetime) -> float:
+    return 300.0
+
+
+def test_what_is_not_needed_is_given_back() -> None:
+    plan = taken(decided(NOW, HIGH, load=idle))
+    assert plan.target == LOW
+    assert plan.price_change_usd == Decimal("-60.00")
+
+
+def test_a_saving_too_small_for_a_slot_is_left_where_it_is() -> None:
+    decision = decided(NOW, gp3(400, 3_050, 126), load=idle)
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.NO_PRESSURE
+    assert decision.next_change_at is None
+
+
+@pytest.mark.parametrize(("days", "least"), [(0.5, 1.0), (0.9, 1.0), (5.2, 7.0)])
+def test_nothing_is_lowered_before_enough_days_were_seen(days: float, least: float) -> None:
+    decision = decided(NOW, HIGH, load=idle, days=days, give_back_after_days=least)
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
+    would = decision.answer.proposed_plan
+    assert would is not None
+    assert would.lowers
+    assert decision.answer.until is not None
+    missing = timedelta(days=least - days)
+    assert abs(decision.answer.until - (NOW + missing)) < timedelta(minutes=10)
+
+
+def test_nothing_is_lowered_where_the_owner_says_so() -> None:
+    decision = decided(NOW, HIGH, load=idle, give_back=False)
+    assert isinstance(decision.answer, Hold)
+    for judgement in decision.judgements:
+        assert not judgement.allowed or not judgement.plan.lowers
+
+
+@pytest.mark.parametrize(("clear", "lowers"), [(6, False), (29, False), (30, True), (120, True)])
+def test_nothing_is_lowered_within_half_an_hour_of_touching_a_limit(
+    clear: int, lowers: bool
+) -> None:
+    recent = activity(
+        [300.0] * 180, iops_check=[0.0] * (179 - clear) + [1.0] + [0.0] * clear
+    )  # fmt: skip
+    decision = decided(NOW, HIGH, load=idle, recent=recent)
+    assert isinstance(decision.answer, Act) == lowers
+
+
+@pytest.mark.parametrize(
+    ("hours_ago", "reserve", "lowers"),
+    [((), 1, True), ((5,), 1, True), ((5, 10), 1, False), ((5, 10), 0, True),
+     ((5, 10, 20), 0, False), ((5, 25), 1, True)],
+)  # fmt: skip
+def test_nothing_is_lowered_with_the_last_slot(
+    hours_ago: tuple[int, ...], reserve: int, lowers: bool
+) -> None:
+    known = tuple(
+        KnownModification(started_at=NOW - timedelta(hours=h), by="headroom") for h in hours_ago
+    )
+    decision = decided(NOW, HIGH, load=idle, known=known, slots_reserve=reserve)
+    assert isinstance(decision.answer, Act) == lowers
+    if not lowers:
+        assert isinstance(decision.answer, Hold)
+        assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
+        oldest = min(k.started_at for k in known)
+        assert decision.answer.until == oldest + timedelta(hours=24)
+
+
+@settings(max_examples=15, deadline=None)
+@given(load=st.floats(0, 11_000), value=st.sampled_from([0.01, 0.1, 1.0]))
+def test_nothing_is_lowered_below_what_is_served_now(load: float, value: float) -> None:
+    recent = activity([load] * 180)
+    decision = decided(NOW, HIGH, load=idle, recent=recent, relief_value_usd_per_minute=value)
+    if isinstance(decision.answer, Act):
+        assert decision.answer.plan.capability.sustained_iops >= load
+
+
+def test_in_observe_mode_it_is_said_what_would_be_given_back() -> None:
+    decision = decided(NOW, HIGH, load=idle, mode=Mode.OBSERVE)
+    seen = replace(decision.observation, volume=volume(HIGH, tags=()))
+    watched = decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE)))
+    assert isinstance(watched.answer, Hold)
+    assert watched.answer.reason is Reason.OBSERVE_ONLY
+    assert watched.answer.proposed_plan is not None
+    assert watched.answer.proposed_plan.target == LOW
+
+
+# --- the same for less
+
+
+def test_another_type_that_does_the_same_for_less_needs_no_days_of_data() -> None:
+    decision = decided(NOW, gp2(1_000), load=idle, days=0)
+    plan = taken(decision)
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.reason is Reason.CHEAPER_EQUIVALENT
+    assert plan.target == gp3(1_000, 3_000, 250)
+    assert plan.price_change_usd < 0
+    assert not plan.lowers
+
+
+@pytest.mark.parametrize(("minutes", "moves"), [(4, False), (9, True), (29, True)])
+def test_what_takes_nothing_away_for_less_waits_for_few_minutes(minutes: int, moves: bool) -> None:
+    recent = activity([500.0] * minutes)
+    decision = decided(NOW, gp2(1_000), load=idle, days=0, recent=recent)
+    assert isinstance(decision.answer, Act) is moves
+    if moves:
+        assert not taken(decision).lowers
+
+
+@pytest.mark.parametrize("pressed", [1, 3])
+def test_nothing_is_saved_in_the_minutes_after_a_limit_was_touched(pressed: int) -> None:
+    checks = [0.0] * 6 + [1.0] * pressed
+    recent = activity([3_000.0] * len(checks), iops_check=checks)
+    decision = decided(NOW, gp2(1_000), load=idle, days=0, recent=recent)
+    if isinstance(decision.answer, Act):
+        assert decision.answer.reason is not Reason.CHEAPER_EQUIVALENT
+
+
+def test_with_days_of_data_the_other_type_gets_no_more_than_is_needed() -> None:
+    decision = decided(NOW, gp2(1_000), load=idle)
+    plan = taken(decision)
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.reason is Reason.SCALING_DOWN
+    assert plan.target == gp3(1_000, 3_000, 125)
+
+
+def test_io1_moves_to_a_type_that_asks_less_for_what_is_needed() -> None:
+    plan = taken(decided(NOW, io(VolumeType.IO1, 400, 16_000), load=lambda _: 6_000.0))
+    assert plan.target.volume_type is VolumeType.GP3
+    assert 6_000 <= (plan.target.iops or 0) < 16_000
+
+
+def test_durability_is_never_lowered_to_save() -> None:
+    decision = decided(NOW, io(VolumeType.IO2, 400, 16_000), load=lambda _: 6_000.0)
+    plan = taken(decision)
+    assert plan.target.volume_type is VolumeType.IO2
+    assert 6_000 <= (plan.target.iops or 0) < 16_000
+    for judgement in decision.judgements:
+        if judgement.plan.target.volume_type is not VolumeType.IO2:
+            assert Guardrail.DURABILITY in {v.guardrail for v in judgement.blocking}
+
+
+# --- what stands in the list of plans
+
+
+@pytest.mark.parametrize("iops", [300.0, 2_900.0])
+def test_no_price_is_raised_where_nothing_would_starve(iops: float) -> None:
+    """However near a limit the load goes, and whatever a minute is worth."""
+    for configuration in (LOW, HIGH, gp2(1_000), io(VolumeType.IO1, 400, 3_000)):
+        decision = decided(
+            NOW, configuration, load=lambda _: iops, relief_value_usd_per_minute=1_000.0
+        )
+        assert all(j.plan.price_change_usd <= 0 for j in decision.judgements)
+
+
+def test_no_step_without_a_way_back_is_taken_where_there_is_one_with() -> None:
+    """io2 keeps data better and can never be left for gp3 again."""
+    for decision in (decided(at(1, 40), LOW, known=lowered_at(at(-8))), decide(decision_input())):
+        first = next(j.plan for j in decision.judgements if j.allowed)
+        assert first.target.volume_type is VolumeType.GP3
+        assert first.target.size_gib == first.origin.size_gib
+
+
+def _changes(plan: Plan) -> int:
+    names = ("volume_type", "size_gib", "iops", "throughput_mibps")
+    return sum(getattr(plan.origin, n) != getattr(plan.target, n) for n in names)
+
+
+@pytest.mark.parametrize("configuration", [LOW, HIGH, gp2(1_000), io(VolumeType.IO1, 400, 9_000)])
+@pytest.mark.parametrize("hour", [1, 5, 12])
+def test_plans_stand_in_the_order_of_their_worth_and_alike_ones_by_how_little_they_change(
+    configuration: Configuration, hour: int
+) -> None:
+    plans = [j.plan for j in decided(at(hour), configuration).judgements]
+    keys = [
+        (-round(p.value_usd_per_day, 2), _changes(p), not p.reversible, p.monthly_usd)
+        for p in plans
+    ]
+    assert keys == sorted(keys)
+    assert len({p.target for p in plans}) == len(plans)
+    for plan in plans:
+        assert plan.capability == capability(plan.target)
+        assert plan.target != plan.origin
+        assert plan.target.size_gib >= plan.origin.size_gib
+
+
+def test_under_pressure_nothing_is_given_back() -> None:
+    seen = replace(starved_gp3(), history=history(idle, days=5.2))
+    for configuration in (gp3(), gp3(100, 3_000, 500)):
+        moved = replace(seen, volume=volume(configuration))
+        decision = decide(decision_input(moved))
+        assert not any(j.plan.lowers and j.allowed for j in decision.judgements)
+
+
+def test_levels_nearly_alike_are_weighed_once() -> None:
+    targets = [
+        j.plan.target for j in decided(NOW, HIGH, load=lambda i: 4_000.0 + i.minute).judgements
+    ]
+    iops = sorted({t.iops or 0 for t in targets if t.volume_type is VolumeType.GP3})
+    settable = [n for n in iops if n > 3_100]
+    assert all(b / a > 1.02 for a, b in pairwise(settable))

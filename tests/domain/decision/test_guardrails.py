@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from headroom.domain.decision import Act, decide
+from headroom.domain.guardrails import (
+    CLUSTER_GUARDRAILS,
+    GUARDRAILS,
+    Case,
+    Guardrail,
+    Relation,
+    Verdict,
+    judge,
+)
+from headroom.domain.guardrails import registry as guardrails
+from headroom.domain.planning import Plan
+from headroom.domain.policy import Mode, limits_for
+from headroom.domain.resources import ModificationState, VolumeType
+from headroom.domain.state import QUIET_AFTER_ROLLBACK, KnownModification, RolledBack
+from headroom.domain.workload import Binding
+from tests.builders import (
+    NOW,
+    decision_input,
+    gp2,
+    gp3,
+    io,
+    modification,
+    policy,
+    resource_state,
+    starved_gp3,
+    volume,
+)
+
+
+def case(**changes: object) -> Case:
+    made = decision_input()
+    decision = decide(made)
+    plan = next(j.plan for j in decision.judgements if j.allowed)
+    base = Case(
+        plan=plan,
+        observation=made.observation,
+        demand=decision.demand,
+        diagnosis=decision.diagnosis,
+        resource_state=made.resource_state,
+        policy=policy(),
+        effective=decision.effective,
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def with_plan(**changes: object) -> Case:
+    base = case()
+    return replace(base, plan=replace(base.plan, **changes))  # type: ignore[arg-type]
+
+
+def with_limits(**limits: object) -> Case:
+    rules = policy(**{"mode": Mode.AUTO, **limits})
+    return case(policy=rules, effective=limits_for(rules, volume()))
+
+
+def verdict(of: Case, guardrail: Guardrail) -> Verdict:
+    return next(v for v in judge(of).verdicts if v.guardrail is guardrail)
+
+
+def starts(*hours: float) -> tuple[KnownModification, ...]:
+    return tuple(KnownModification(started_at=NOW - timedelta(hours=h), by="other") for h in hours)
+
+
+def undone(ago: timedelta) -> RolledBack:
+    at = NOW - ago
+    return RolledBack(decision_id="d0", at=at, until=at + QUIET_AFTER_ROLLBACK)
+
+
+def test_a_plan_within_every_limit_is_allowed() -> None:
+    assert judge(case()).allowed
+
+
+def test_every_guardrail_there_is_answers_on_every_plan() -> None:
+    assert [v.guardrail for v in judge(case()).verdicts] == [g for g, _ in GUARDRAILS]
+    assert {g for g, _ in (*GUARDRAILS, *CLUSTER_GUARDRAILS)} == set(Guardrail)
+
+
+@pytest.mark.parametrize(
+    ("blocked", "guardrail"),
+    [
+        (case(effective=limits_for(policy(), volume(tags=(("headroom", "on"),)))), Guardrail.POLICY),
+        (case(resource_state=resource_state(paused_until=NOW + timedelta(hours=1))), Guardrail.PAUSE),
+        (case(effective=limits_for(policy(), volume(tags=()))), Guardrail.MODE),
+        (case(effective=limits_for(policy(), volume(tags=(("headroom", "approve"),)))), None),
+        (case(resource_state=resource_state(rolled_back=undone(ago=timedelta(hours=23)))),
+         Guardrail.ROLLED_BACK),
+        (case(resource_state=resource_state(rolled_back=undone(ago=timedelta(hours=24)))), None),
+        (case(approved_usd=Decimal("0.01")), Guardrail.APPROVAL),
+        (with_limits(types=(VolumeType.IO2,)), None),
+        (with_plan(target=gp2(400)), Guardrail.TYPES),
+        (with_plan(target=gp3(100, 3000, 900)), Guardrail.VALID),
+        (with_plan(target=gp3(99, 6000, 250)), Guardrail.NEVER_SHRINK),
+        (with_plan(target=gp3(101, 6000, 250)), Guardrail.GROWTH),
+        (with_limits(max_iops=4000), Guardrail.MAX_IOPS),
+        (replace(with_plan(target=gp3(100, 6000, 250)),
+                 effective=with_limits(max_throughput_mibps=125).effective),
+         Guardrail.MAX_THROUGHPUT),
+        (with_limits(largest_step=1.1), Guardrail.LARGEST_STEP),
+        (with_limits(price_increase_usd=Decimal("0.01")), Guardrail.PRICE_PER_RESOURCE),
+        (case(policy=replace(policy(), account_increase_usd=Decimal("0.01"))),
+         Guardrail.PRICE_PER_ACCOUNT),
+        (case(resource_state=resource_state(account_increase_usd=Decimal("1999.99"))),
+         Guardrail.PRICE_PER_ACCOUNT),
+        (case(resource_state=resource_state(modifications=starts(1, 2, 3))), Guardrail.SLOTS),
+        (with_limits(slots_reserve=4), Guardrail.SLOTS),
+        (with_limits(cooldown_minutes=60), None),
+        (replace(with_limits(cooldown_minutes=60),
+                 resource_state=resource_state(last_act_at=NOW - timedelta(minutes=59))), Guardrail.COOLDOWN),
+        (case(resource_state=resource_state(failures_in_a_row=5, last_refusal_at=NOW)), Guardrail.FAILURES),
+        (with_plan(value_usd_per_day=-0.01), Guardrail.COST_BENEFIT),
+    ],
+)  # fmt: skip
+def test_each_limit_blocks_by_itself(blocked: Case, guardrail: Guardrail | None) -> None:
+    blocking = {v.guardrail for v in judge(blocked).blocking}
+    assert (guardrail in blocking) if guardrail else not blocking
+
+
+@pytest.mark.parametrize(
+    ("changes", "guardrail"),
+    [
+        ({"managed_by": "eks.amazonaws.com"}, Guardrail.MANAGED_ELSEWHERE),
+        ({"on_outpost": True}, Guardrail.MANAGED_ELSEWHERE),
+        ({"multi_attach": True}, Guardrail.MULTI_ATTACH),
+        ({"instance_ids": ("i-1", "i-2")}, Guardrail.MULTI_ATTACH),
+    ],
+)
+def test_a_volume_that_is_not_only_ours_is_left_alone(
+    changes: dict[str, object], guardrail: Guardrail
+) -> None:
+    base = case()
+    other = replace(base, observation=replace(base.observation, volume=volume(**changes)))
+    assert guardrail in {v.guardrail for v in judge(other).blocking}
+
+
+@pytest.mark.parametrize("state", [ModificationState.MODIFYING, ModificationState.OPTIMIZING])
+def test_a_change_in_flight_blocks(state: ModificationState) -> None:
+    base = case()
+    busy = replace(base.observation, modification=modification(gp3(), state=state))
+    assert not verdict(replace(base, observation=busy), Guardrail.IN_FLIGHT).allows
+
+
+@pytest.mark.parametrize(
+    ("hours", "reserve", "clears_in_hours"),
+    [((20, 15, 10, 5), 1, 9), ((20, 15, 10), 1, 4), ((20, 15, 10, 5), 0, 4), ((3, 2), 2, 21)],
+)
+def test_slots_clear_when_used_plus_reserve_leaves_room(
+    hours: tuple[float, ...], reserve: int, clears_in_hours: float
+) -> None:
+    held = replace(
+        with_limits(slots_reserve=reserve),
+        resource_state=resource_state(modifications=starts(*hours)),
+    )
+    told = verdict(held, Guardrail.SLOTS)
+    assert not told.allows
+    assert told.clears_at == NOW + timedelta(hours=clears_in_hours)
+    later = replace(held, observation=replace(held.observation, at=told.clears_at))
+    assert verdict(later, Guardrail.SLOTS).allows
+
+
+def test_modifications_older_than_a_day_use_no_slot() -> None:
+    assert verdict(
+        case(resource_state=resource_state(modifications=starts(25, 30, 40, 24))), Guardrail.SLOTS
+    ).allows
+
+
+def test_data_never_moves_to_a_less_durable_type() -> None:
+    starved = starved_gp3(vol=volume(io(VolumeType.IO2, 100, 3000)))
+    decision = decide(decision_input(starved, rules=policy(relief_value_usd_per_minute=1.0)))
+    to_gp3 = [j for j in decision.judgements if j.plan.target.volume_type is VolumeType.GP3]
+    assert to_gp3
+    assert all(Guardrail.DURABILITY in {v.guardrail for v in j.blocking} for j in to_gp3)
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.plan.target.volume_type is VolumeType.IO2
+
+
+def test_a_rule_that_raises_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Case) -> Verdict:
+        raise ZeroDivisionError("no limit")
+
+    sound = case()
+    monkeypatch.setattr(guardrails, "GUARDRAILS", ((Guardrail.MAX_IOPS, broken),))
+    told = judge(sound)
+    assert not told.allowed
+    assert told.verdicts[0].relation is Relation.FAILED
+    assert "ZeroDivisionError" in told.verdicts[0].detail
+
+
+def test_numbers_that_cannot_be_compared_block() -> None:
+    told = verdict(with_limits(max_iops="many"), Guardrail.MAX_IOPS)
+    assert told.relation is Relation.FAILED
+    assert not told.allows
+
+
+def test_giving_money_back_is_never_blocked_by_money() -> None:
+    over = resource_state(
+        enrolment_usd=Decimal(100),
+        resource_increase_usd=Decimal(50),
+        account_increase_usd=Decimal(9999),
+    )
+    base = case(resource_state=over)
+    cheaper: Plan = replace(base.plan, monthly_usd=Decimal(90), price_change_usd=Decimal(-60))
+    told = judge(replace(base, plan=cheaper))
+    assert Guardrail.PRICE_PER_ACCOUNT not in {v.guardrail for v in told.blocking}
+
+
+@pytest.mark.parametrize(
+    ("in_force", "then", "allows"),
+    [(200, 150, True), (200, 200, True), (200, 201, False), (0, 101, False), (0, 100, True)],
+)
+def test_a_limit_that_was_lowered_since_takes_no_way_down_away(
+    in_force: int, then: int, allows: bool
+) -> None:
+    """What is in force may come down in steps, each above the new limit; never up again."""
+    over = resource_state(enrolment_usd=Decimal(100), resource_increase_usd=Decimal(in_force))
+    base = replace(with_limits(price_increase_usd=Decimal(100)), resource_state=over)
+    plan = replace(base.plan, monthly_usd=Decimal(100 + then))
+    assert verdict(replace(base, plan=plan), Guardrail.PRICE_PER_RESOURCE).allows is allows
+
+
+def test_the_instance_as_the_limit_blocks_every_plan() -> None:
+    base = case()
+    bound = replace(base, diagnosis=replace(base.diagnosis, binding=Binding.INSTANCE_IOPS))
+    assert Guardrail.INSTANCE_LIMIT in {v.guardrail for v in judge(bound).blocking}

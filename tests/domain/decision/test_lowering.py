@@ -1,0 +1,176 @@
+"""What the guardrails of giving back say, and when what they hold clears."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from headroom.domain.decision import Decision, Reason, decide
+from headroom.domain.guardrails import Case, Guardrail, Verdict, judge
+from headroom.domain.planning import CALM_MINUTES
+from headroom.domain.resources import Configuration
+from headroom.domain.state import WINDOW, KnownModification
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    observation,
+    policy,
+    resource_state,
+    starved_gp3,
+    volume,
+)
+from tests.domain.earlier import history
+
+LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
+FOUR = (
+    Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_STABILIZATION,
+    Guardrail.GIVE_BACK_SLOT,
+)  # fmt: skip
+
+
+def idle(configuration: Configuration = HIGH, *, days: float = 5.2, starts: tuple[float, ...] = (),
+         balance: float | None = None, **limits: object) -> Decision:  # fmt: skip
+    """A volume that does next to nothing; `starts` are hours since its modifications."""
+    seen = observation(
+        activity([300.0] * 180, balance=balance), volume(configuration),
+        history=history(lambda _: 300.0, days=days) if days else None,
+    )  # fmt: skip
+    known = tuple(
+        KnownModification(started_at=NOW - timedelta(hours=h), by="other")
+        for h in sorted(starts, reverse=True)
+    )
+    return decide(
+        decision_input(seen, stand=resource_state(modifications=known), rules=policy(**limits))
+    )
+
+
+def said(decision: Decision, target: Configuration = LOW) -> dict[Guardrail, Verdict]:
+    judged = next(j for j in decision.judgements if j.plan.target == target)
+    return {v.guardrail: v for v in judged.verdicts}
+
+
+def test_each_says_with_its_numbers_why_a_lowering_may_be() -> None:
+    verdicts = said(idle())
+    assert [verdicts[name].allows for name in FOUR] == [True] * 4
+    assert verdicts[Guardrail.GIVE_BACK_DATA].value == pytest.approx(5.2, abs=0.01)
+    assert verdicts[Guardrail.GIVE_BACK_STABILIZATION].value == 180
+    assert verdicts[Guardrail.GIVE_BACK_SLOT].value == 2
+    assert {verdicts[name].clears_at for name in FOUR} == {None}
+
+
+def test_a_plan_that_lowers_nothing_is_let_through_by_all_of_them() -> None:
+    """However little is known, whatever was touched, whoever used the slots."""
+    decision = decide(decision_input(starved_gp3(), rules=policy(give_back=False)))
+    for judged in decision.judgements:
+        assert not judged.plan.lowers
+        blocking = {v.guardrail for v in judged.blocking}
+        assert not blocking & set(FOUR)
+
+
+def test_what_a_burst_reaches_counts_as_performance_only_while_it_is_not_about_to_end() -> None:
+    """gp2 of 200 GiB: 600 IOPS sustained, 3,000 in a burst; 128 MiB/s sustained, 250 in a burst."""
+    calm = idle(gp2(200), balance=100.0, give_back=False)
+    for judged in calm.judgements:
+        assert judged.plan.gives_back(draining=False) == (
+            judged.plan.capability.burst_mibps < 250 or judged.plan.capability.burst_iops < 3_000
+        )
+        assert not (judged.allowed and judged.plan.lowers)
+    load = activity([2_500.0] * 60, balance=[60.0 - 0.2 * i for i in range(60)])
+    draining = decide(
+        decision_input(observation(load, volume(gp2(200))), rules=policy(give_back=False))
+    )
+    gp3_plans = [j for j in draining.judgements if not j.plan.gives_back(draining=True)]
+    assert any(j.allowed for j in gp3_plans)
+
+
+@pytest.mark.parametrize(
+    ("starts", "reserve", "left", "clears_with"),
+    [
+        ((), 1, 2, None),
+        ((3,), 1, 1, None),
+        ((3, 9), 1, 0, 9),
+        ((3, 9, 20), 1, -1, 9),  # the oldest alone would still leave none
+        ((3, 9, 20, 22), 1, -2, 9),
+        ((3, 9, 20), 0, 0, 20),
+        ((3, 9, 26), 1, 0, 9),  # a day old: it counts no more
+        ((3,), 2, 0, 3),
+    ],
+)
+def test_a_slot_for_the_next_raise_clears_when_enough_of_the_oldest_are_a_day_old(
+    starts: tuple[float, ...], reserve: int, left: int, clears_with: float | None
+) -> None:
+    verdict = said(idle(starts=starts, slots_reserve=reserve))[Guardrail.GIVE_BACK_SLOT]
+    assert verdict.value == left
+    assert verdict.allows == (left >= 1)
+    if clears_with is None:
+        assert verdict.clears_at is None
+        return
+    assert verdict.clears_at == NOW - timedelta(hours=clears_with) + WINDOW
+    later = [s for s in starts if s < clears_with]
+    assert said(idle(starts=tuple(later), slots_reserve=reserve))[Guardrail.GIVE_BACK_SLOT].allows
+
+
+def test_with_three_slots_kept_for_people_nothing_is_ever_lowered() -> None:
+    verdict = said(idle(slots_reserve=3))[Guardrail.GIVE_BACK_SLOT]
+    assert not verdict.allows
+    assert not verdict.temporary
+    assert verdict.clears_at is None
+
+
+@pytest.mark.parametrize(("days", "least"), [(0.3, 1.0), (5.2, 7.0), (1.0, 1.0), (5.2, 0.0)])
+def test_days_that_are_missing_tell_when_they_will_have_been_seen(
+    days: float, least: float
+) -> None:
+    verdict = said(idle(days=days, give_back_after_days=least))[Guardrail.GIVE_BACK_DATA]
+    assert verdict.allows == (days >= least)
+    if verdict.allows:
+        assert verdict.clears_at is None
+    else:
+        assert verdict.clears_at is not None
+        missing = verdict.clears_at - NOW
+        assert missing == pytest.approx(timedelta(days=least - days), abs=timedelta(minutes=10))
+
+
+def test_days_count_only_as_far_as_they_were_measured() -> None:
+    seen = observation(activity([300.0] * 180), volume(HIGH))
+    half = history(lambda at: 300.0 if at.hour < 12 else None, days=4)
+    verdict = said(decide(decision_input(replace(seen, history=half))))[Guardrail.GIVE_BACK_DATA]
+    assert verdict.value == pytest.approx(2.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("decision", "reason", "words"),
+    [
+        (idle(), Reason.SCALING_DOWN, "less is enough for the coming day: gp3 400 GiB 12000 IOPS"),
+        (
+            idle(gp2(1_000), days=0),
+            Reason.CHEAPER_EQUIVALENT,
+            "another type does the same for less",
+        ),
+    ],
+)
+def test_the_summary_says_why_something_is_changed_that_nothing_presses(
+    decision: Decision, reason: Reason, words: str
+) -> None:
+    assert decision.answer.reason is reason
+    assert words in decision.summary
+
+
+@pytest.mark.parametrize("clear", [0, 29, 30, 31])
+def test_a_lowering_is_judged_by_how_long_no_limit_was_touched(clear: int) -> None:
+    """The planner has none of them ready so soon; the guardrail would hold it all the same."""
+    decision = idle()
+    (plan,) = (j.plan for j in decision.judgements if j.plan.target == LOW)
+    case = Case(
+        plan=plan, observation=decision.observation,
+        demand=replace(decision.demand, clear_minutes=clear), diagnosis=decision.diagnosis,
+        resource_state=decision.resource_state, policy=policy(), effective=decision.effective, known_days=5.0,
+    )  # fmt: skip
+    calm = next(v for v in judge(case).verdicts if v.guardrail is Guardrail.GIVE_BACK_STABILIZATION)
+    assert (calm.value, calm.limit) == (clear, CALM_MINUTES)
+    assert calm.allows == (clear >= CALM_MINUTES)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.ledger import after_decided
+from headroom.domain.planning import reverted
+from headroom.domain.policy import CodeOwned
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.state import KnownModification, StoredState
+from headroom.serialization import decision_from_json, decision_to_json
+from tests.builders import (
+    AUTO,
+    NOW,
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    io,
+    observation,
+    policy,
+    resource_state,
+    starved_gp3,
+    volume,
+)
+
+LOW, MID, HIGH = gp3(100, 3000, 125), gp3(100, 4500, 125), gp3(100, 6000, 250)
+
+
+def changed(
+    by: str, origin: Configuration | None, target: Configuration | None, *, hours: float
+) -> KnownModification:
+    return KnownModification(
+        started_at=NOW - timedelta(hours=hours), by=by, origin=origin, target=target
+    )
+
+
+OURS = changed("headroom", LOW, HIGH, hours=48)
+
+
+@pytest.mark.parametrize(
+    ("after", "undone"),
+    [
+        ([], False),
+        ([changed("other", HIGH, LOW, hours=24)], True),
+        ([changed("other", HIGH, MID, hours=24)], True),
+        ([changed("other", HIGH, gp3(100, 6000, 125), hours=24)], True),
+        ([changed("other", HIGH, gp3(200, 6000, 250), hours=24)], False),
+        ([changed("other", HIGH, gp3(100, 9000, 250), hours=24)], False),
+        ([changed("other", HIGH, gp2(100), hours=24)], True),
+        ([changed("other", HIGH, None, hours=24)], False),
+        ([changed("other", HIGH, LOW, hours=24), changed("other", LOW, HIGH, hours=2)], False),
+        ([changed("other", HIGH, MID, hours=24), changed("other", MID, LOW, hours=2)], True),
+        ([changed("other", HIGH, LOW, hours=24), changed("headroom", LOW, HIGH, hours=2)], False),
+    ],
+)
+def test_undone_is_what_goes_back_the_way_we_came(
+    after: list[KnownModification], undone: bool
+) -> None:
+    assert (reverted([OURS, *after]) is not None) is undone
+
+
+def test_what_we_lowered_and_somebody_raised_again_is_undone_too() -> None:
+    back = reverted(
+        [changed("headroom", HIGH, LOW, hours=48), changed("other", LOW, HIGH, hours=1)]
+    )
+    assert back is not None
+    assert not back.lowered
+
+
+def test_a_change_of_type_that_was_taken_back_is_undone_though_speed_stays_the_same() -> None:
+    io1, same = io(VolumeType.IO1, 400, 6000), gp3(400, 6000, 500)
+    found = reverted(
+        [changed("headroom", io1, same, hours=48), changed("other", same, io1, hours=9)]
+    )
+    assert found is not None
+    assert found.type_undone
+    assert found.lowered is None
+    (plan, *_) = [j.plan for j in decide(decision_input()).judgements]
+    assert found.again(replace(plan, origin=io1, target=same, capability=capability(same)))
+    more = io(VolumeType.IO1, 400, 9000)
+    assert not found.again(replace(plan, origin=io1, target=more, capability=capability(more)))
+
+
+def taken_back(hours: float = 24) -> Any:
+    return resource_state(modifications=(OURS, changed("other", HIGH, LOW, hours=hours)))
+
+
+def test_what_somebody_took_back_is_told_once_and_not_raised_again() -> None:
+    made = decision_input(rules=policy(mode=AUTO), stand=taken_back())
+    first = decide(made)
+    assert isinstance(first.answer, Escalate)
+    assert first.answer.cause.startswith("reverted")
+    assert "somebody made it gp3 100 GiB 3000 IOPS 125 MiB/s" in first.answer.remedy
+    told = replace(made.resource_state, escalated_causes=(first.answer.cause,))
+    again = decide(replace(made, resource_state=told))
+    assert isinstance(again.answer, Hold)
+
+
+def test_it_stays_told_when_the_episode_is_over_and_is_told_anew_when_undone_anew() -> None:
+    made = decision_input(rules=policy(mode=AUTO), stand=taken_back())
+    first = decide(made)
+    state = after_decided(StoredState(), first, None)
+    calm = decide(decision_input(observation(activity([500.0] * 60)), rules=policy(mode=AUTO)))
+    assert after_decided(state, calm, None).escalated_causes == state.escalated_causes != ()
+    anew = replace(made.resource_state, modifications=(OURS, changed("other", HIGH, LOW, hours=3)),
+                   escalated_causes=state.escalated_causes)  # fmt: skip
+    assert isinstance(decide(replace(made, resource_state=anew)).answer, Escalate)
+
+
+@pytest.mark.parametrize(
+    ("hours", "limits", "acts"),
+    [
+        (7 * 24 - 1, {}, False), (7 * 24, {}, True), (24, {"revert_wait_minutes": 0}, True),
+        (24, {"revert_wait_minutes": 24 * 60 + 1}, False),
+    ],
+)  # fmt: skip
+def test_after_the_wait_it_is_raised_again(
+    hours: float, limits: dict[str, object], acts: bool
+) -> None:
+    at_first = replace(OURS, started_at=NOW - timedelta(days=10))
+    stand = resource_state(modifications=(at_first, changed("other", HIGH, LOW, hours=hours)))
+    answer = decide(decision_input(rules=policy(mode=AUTO, **limits), stand=stand)).answer
+    assert isinstance(answer, Act) is acts
+
+
+def owned(handling: CodeOwned) -> Decision:
+    tags = (("headroom", "auto"), ("managed-by", "terraform"))
+    seen = starved_gp3(vol=volume(tags=tags))
+    return decide(decision_input(seen, rules=policy(infrastructure_as_code=handling)))
+
+
+def test_by_default_what_code_owns_is_changed_and_the_record_says_what_to_write_back() -> None:
+    decision = owned(CodeOwned.ACT)
+    assert isinstance(decision.answer, Act)
+    target = decision.answer.plan.target
+    kept = decision_from_json(decision_to_json(decision))
+    assert f"iops       = {target.iops}" in kept.write_back[0].text
+    assert kept.write_back == decision.write_back
+
+
+def test_told_is_not_changed_and_its_owner_gets_the_values() -> None:
+    decision = owned(CodeOwned.NOTIFY)
+    assert isinstance(decision.answer, Escalate)
+    assert decision.answer.cause == Guardrail.INFRASTRUCTURE_AS_CODE.value
+    assert "owned by Terraform" in decision.answer.remedy
+    assert decision.write_back
+
+
+def test_left_is_neither_changed_nor_told_of_nor_handed_over() -> None:
+    decision = owned(CodeOwned.LEAVE)
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.BLOCKED_PERMANENTLY
+    assert decision.write_back == ()
+
+
+def test_a_volume_nobody_else_owns_has_nothing_to_write_back() -> None:
+    decision = decide(
+        decision_input(rules=policy(mode=AUTO, infrastructure_as_code=CodeOwned.LEAVE))
+    )
+    assert isinstance(decision.answer, Act)
+    assert (decision.code_owner, decision.write_back) == (None, ())

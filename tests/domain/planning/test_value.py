@@ -1,0 +1,206 @@
+"""Plans weighed against each other and against waiting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from headroom.domain.catalog import catalogue_prices
+from headroom.domain.decision.diagnose import diagnose
+from headroom.domain.planning import Plan, Situation, ValuedPlans, value_plans
+from headroom.domain.planning.planner import candidates
+from headroom.domain.policy import Limits
+from headroom.domain.resources import Configuration, Observation, VolumeType
+from headroom.domain.workload import estimate, load_history
+from tests.builders import NOW, REGION, activity, gp2, gp3, instance, io, observation, volume
+from tests.domain.earlier import Load, history, nightly
+
+LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
+
+
+def situation(seen: Observation, *, starts: tuple[float, ...] = (), **limits: object) -> Situation:
+    """`starts` are hours since the volume's modifications."""
+    demand = estimate(seen)
+    prices = catalogue_prices(REGION)
+    return Situation(
+        observation=seen,
+        load_history=load_history(seen, (), least_iops=3_000, least_mibps=125),
+        demand=demand,
+        diagnosis=diagnose(seen, demand),
+        limits=replace(Limits(), **limits),  # type: ignore[arg-type]
+        prices=prices,
+        baseline_usd=prices.monthly(seen.volume.configuration),
+        account_left_usd=Decimal(2_000),
+        starts=tuple(NOW - timedelta(hours=h) for h in starts),
+    )
+
+
+def calm(configuration: Configuration = LOW, load: Load = nightly, *, days: float = 5.2,
+         now: datetime = NOW, **changes: object) -> Observation:  # fmt: skip
+    """Idle now, and `load` seen running free on earlier days."""
+    told = history(load, days=days, end=now)
+    return observation(
+        activity([300.0] * 180, end=now), volume(configuration), at=now, history=told, **changes
+    )
+
+
+def pressed(minutes: int, load: Load | None = None, **changes: object) -> Observation:
+    """At the 3,000 IOPS of gp3 for so many minutes."""
+    clear = 180 - minutes
+    recent = activity(
+        [900.0] * clear + [3_000.0] * minutes, iops_check=[0.0] * clear + [1.0] * minutes,
+        queue=[1.0] * clear + [500.0 + i for i in range(minutes)],
+    )  # fmt: skip
+    told = None if load is None else history(load, days=5.2)
+    return observation(recent, volume(LOW), history=told, **changes)
+
+
+def best(found: ValuedPlans) -> Plan:
+    return found.plans[0]
+
+
+# --- what slots are left
+
+
+@pytest.mark.parametrize(
+    ("starts", "earliest", "latest"),
+    [
+        ((), 12, 14),  # two o'clock is fourteen hours from noon
+        ((23, 22, 21), 12, 14),
+        ((1, 2, 3), 21, 24),  # the first slot frees long after
+    ],
+)
+def test_a_change_is_planned_for_when_it_is_needed_and_a_slot_is_there(
+    starts: tuple[float, ...], earliest: int, latest: int
+) -> None:
+    found = value_plans(situation(calm(), starts=starts))
+    if found.next_change is None:
+        assert earliest > 14
+        return
+    assert NOW + timedelta(hours=earliest) <= found.next_change <= NOW + timedelta(hours=latest)
+
+
+def test_the_last_free_slot_is_kept_for_the_night_rather_than_spent_on_a_small_saving() -> None:
+    """2 % less IOPS now, or the raise at two o'clock: with one slot left it is one or the other."""
+    a_little_more = gp3(400, 3_400, 125)
+    with_slots = value_plans(situation(calm(a_little_more)))
+    with_one = value_plans(situation(calm(a_little_more), starts=(1, 2)))
+
+    def worth_of_lowering(found: ValuedPlans) -> float:
+        return next(p.value_usd_per_day for p in found.plans if p.target == LOW)
+
+    assert worth_of_lowering(with_one) < worth_of_lowering(with_slots)
+    assert worth_of_lowering(with_one) < 0
+
+
+# --- what pressure is worth
+
+
+def test_the_longer_pressure_lasts_the_longer_it_is_expected_to() -> None:
+    ended = [best(value_plans(situation(pressed(m)))).relieved_minutes_per_day for m in (3, 20, 90)]
+    assert ended[0] < ended[1] < ended[2]
+
+
+def test_where_load_like_this_was_always_short_less_is_expected_of_it() -> None:
+    def short(at: datetime) -> float:
+        return 6_000.0 if at.minute < 10 and at.hour % 3 == 0 else 900.0
+
+    def long(at: datetime) -> float:
+        return 6_000.0 if at.hour in (8, 9, 10, 20, 21, 22) else 900.0
+
+    def of_the_episode(load: Load) -> float:
+        found = value_plans(situation(pressed(4, load), relief_value_usd_per_minute=0.01))
+        raised = [p for p in found.plans if p.capability.sustained_iops >= 6_000]
+        return max(p.value_usd_per_day for p in raised)
+
+    assert of_the_episode(short) < of_the_episode(long)
+
+
+def test_a_minute_that_is_worth_more_makes_every_relief_worth_more() -> None:
+    values = []
+    for usd in (0.01, 0.1, 1.0):
+        found = value_plans(situation(pressed(20), relief_value_usd_per_minute=usd))
+        values.append(max(p.value_usd_per_day for p in found.plans))
+    assert values[0] < values[1] < values[2]
+
+
+def test_one_pressed_minute_is_an_accident() -> None:
+    found = value_plans(situation(pressed(1)))
+    assert all(p.value_usd_per_day < 0 or p.price_change_usd <= 0 for p in found.plans)
+
+
+# --- what is not weighed
+
+
+def test_nothing_is_weighed_where_the_instance_is_the_limit() -> None:
+    found = value_plans(situation(pressed(30, nightly, instance=instance(baseline_iops=3_000))))
+    assert found.plans == ()
+    assert found.next_change is None
+    assert found.known_days == pytest.approx(5.2, abs=0.01)
+
+
+def test_what_the_instance_cannot_carry_ends_nothing() -> None:
+    """Nine thousand every night, on an instance of 5,000 and on one with room."""
+    at = NOW.replace(hour=1, minute=40)
+
+    def ended(baseline_iops: int) -> float:
+        seen = calm(now=at, instance=instance(baseline_iops=baseline_iops))
+        plans = value_plans(situation(seen)).plans
+        return max(p.relieved_minutes_per_day for p in plans if (p.target.iops or 0) >= 9_000)
+
+    assert ended(5_000) < 0.75 * ended(40_000)
+
+
+@pytest.mark.parametrize("kind", [VolumeType.ST1, VolumeType.SC1])
+def test_a_quiet_volume_of_a_type_that_is_only_left_is_let_be(kind: VolumeType) -> None:
+    quiet = Configuration(volume_type=kind, size_gib=500, iops=None, throughput_mibps=None)
+    seen = observation(activity([5.0] * 180), volume(quiet), history=history(lambda _: 5.0, days=3))
+    assert value_plans(situation(seen)).plans == ()
+
+
+# --- candidates
+
+
+def test_in_calm_only_types_that_are_allowed_and_leave_a_way_back_are_candidates() -> None:
+    for configuration in (LOW, HIGH, gp2(1_000)):
+        kinds = {p.target.volume_type for p in candidates(situation(calm(configuration)))}
+        assert kinds <= {VolumeType.GP3}
+    only_io2 = candidates(situation(calm(HIGH), types=(VolumeType.IO2,)))
+    assert {p.target.volume_type for p in only_io2} <= {VolumeType.GP3, VolumeType.IO2}
+    from_io1 = candidates(situation(calm(io(VolumeType.IO1, 400, 12_000))))
+    assert VolumeType.GP3 in {p.target.volume_type for p in from_io1}
+
+
+def test_no_candidate_of_the_past_goes_beyond_a_ceiling_or_the_largest_step() -> None:
+    huge = calm(LOW, lambda at: 60_000.0 if at.hour == 2 else 300.0)
+    for plan in candidates(situation(huge)):
+        assert (plan.target.iops or 0) <= 12_000
+        assert (plan.target.throughput_mibps or 0) <= 1_000
+    low_ceiling = candidates(situation(huge, max_iops=5_000, max_throughput_mibps=200))
+    for plan in low_ceiling:
+        assert (plan.target.iops or 0) <= 5_000
+        assert (plan.target.throughput_mibps or 0) <= 200
+
+
+def test_what_is_above_a_ceiling_today_may_stay_or_come_down() -> None:
+    above = candidates(situation(calm(HIGH), max_iops=5_000, max_throughput_mibps=200))
+    assert above
+    assert all(p.lowers for p in above)
+
+
+@pytest.mark.parametrize(("percent", "iops"), [(0, 9_000), (10, 9_900), (25, 11_250)])
+def test_spare_is_kept_above_what_earlier_days_wanted(percent: int, iops: int) -> None:
+    found = candidates(situation(calm(HIGH), headroom_percent=percent))
+    assert iops in {p.target.iops for p in found}
+
+
+def test_spare_alone_leaves_what_gp3_includes_only_for_more_than_a_little() -> None:
+    """2,773 IOPS and a tenth are 3,050: nobody buys 50 IOPS, and nobody changes IOPS for them."""
+    for peak, least in ((2_773.0, 3_000), (2_950.0, 3_245)):
+        found = candidates(situation(calm(HIGH, lambda at, p=peak: p if at.hour == 2 else 300.0)))
+        enough = [p.target.iops or 0 for p in found if (p.target.iops or 0) >= peak]
+        assert least <= min(n for n in enough if n >= least) <= least + 1
+        assert not [n for n in enough if 3_000 < n < least]

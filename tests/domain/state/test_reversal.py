@@ -1,0 +1,165 @@
+"""What is lowered can be had again: the owner's own changes, ceilings, closed loops, cooldowns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from headroom.domain.decision import Act, Decision, Escalate, decide
+from headroom.domain.guardrails import Guardrail, Verdict
+from headroom.domain.policy import Mode
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.state import KnownModification, reduced_from
+from headroom.domain.workload import Shape
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp3,
+    io,
+    observation,
+    policy,
+    resource_state,
+    volume,
+)
+from tests.domain.earlier import history
+
+LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
+
+
+def change(
+    hours: float, by: str, origin: Configuration = HIGH, target: Configuration = LOW
+) -> KnownModification:
+    at = NOW - timedelta(hours=hours)
+    return KnownModification(started_at=at, by=by, origin=origin, target=target)
+
+
+def idle(
+    configuration: Configuration = HIGH, *, known: tuple[KnownModification, ...] = (),
+    days: float = 10.0, checked_days: float | None = None, hole: bool = False, **limits: object,
+) -> Decision:  # fmt: skip
+    told = history(lambda _: 300.0, days=days)
+    if checked_days is not None:
+        keep = int(checked_days * 288)
+        cut = replace(
+            told.iops_exceeded,
+            values=(None,) * (len(told.iops_exceeded.values) - keep)
+            + told.iops_exceeded.values[len(told.iops_exceeded.values) - keep :],
+        )
+        told = replace(told, iops_exceeded=cut, throughput_exceeded=cut)
+    minutes: list[float | None] = [300.0] * 180
+    if hole:
+        minutes = [300.0] * 34 + [None] * 140 + [300.0] * 6
+    seen = observation(activity(minutes), volume(configuration), history=told)
+    return decide(
+        decision_input(seen, stand=resource_state(modifications=known), rules=policy(**limits))
+    )
+
+
+def said(decision: Decision, guardrail: Guardrail, target: Configuration = LOW) -> Verdict:
+    judged = next(j for j in decision.judgements if j.plan.target == target)
+    return next(v for v in judged.verdicts if v.guardrail is guardrail)
+
+
+def lowers(decision: Decision) -> bool:
+    return isinstance(decision.answer, Act) and decision.answer.plan.lowers
+
+
+def test_what_somebody_else_just_set_up_is_not_taken_from_them() -> None:
+    raised = change(0.6, "other", LOW, HIGH)
+    decision = idle(known=(raised,))
+    assert not lowers(decision)
+    verdict = said(decision, Guardrail.GIVE_BACK_DATA)
+    assert verdict.value == pytest.approx(0.025, abs=0.001)
+    assert lowers(idle(known=(replace(raised, started_at=NOW - timedelta(days=2)),)))
+    assert lowers(idle())
+
+
+def test_days_under_another_instance_do_not_count_for_bursts_nobody_could_see() -> None:
+    assert not lowers(idle(checked_days=0.5))
+    assert lowers(idle(checked_days=1.5))
+
+
+def test_calm_of_hours_ago_is_no_calm() -> None:
+    decision = idle(hole=True)
+    assert decision.demand.clear_minutes == 6
+    assert not lowers(decision)
+
+
+@pytest.mark.parametrize(
+    ("origin", "limits", "allowed"),
+    [
+        (HIGH, {}, True),
+        (HIGH, {"max_iops": 10_000}, False),
+        (HIGH, {"max_throughput_mibps": 400}, False),
+        (HIGH, {"largest_step": 1.5}, False),
+        (HIGH, {"largest_step": 2.0}, True),
+        (gp3(400, 60_000, 1_000), {}, False),
+    ],
+)
+def test_nothing_is_lowered_that_the_limits_would_not_give_back(
+    origin: Configuration, limits: dict[str, object], allowed: bool
+) -> None:
+    decision = idle(origin, **limits)
+    verdict = said(decision, Guardrail.GIVE_BACK_REVERSIBLE)
+    assert verdict.allows == allowed
+    assert allowed or not lowers(decision)
+
+
+def test_io2_of_a_high_speed_is_left_alone_where_the_limits_do_not_reach_it() -> None:
+    decision = idle(io(VolumeType.IO2, 400, 64_000))
+    assert not lowers(decision)
+
+
+def loop(known: tuple[KnownModification, ...], **limits: object) -> Decision:
+    """Twenty minutes at the limit with the same 64 operations outstanding."""
+    seen = observation(
+        activity(
+            [300.0] * 160 + [3_000.0] * 20, queue=[0.5] * 160 + [64.0] * 20,
+            latency_ms=[1.0] * 160 + [21.0] * 20, iops_check=[0.0] * 160 + [1.0] * 20,
+        ),
+        volume(LOW), history=history(lambda _: 300.0, days=5.2),
+    )  # fmt: skip
+    return decide(
+        decision_input(seen, stand=resource_state(modifications=known), rules=policy(**limits))
+    )
+
+
+def test_a_closed_loop_gets_back_what_we_took_from_it_and_nothing_else() -> None:
+    ours = loop((change(3, "headroom"),))
+    assert ours.demand.shape is Shape.CLOSED_LOOP
+    assert isinstance(ours.answer, Act)
+    assert ours.answer.plan.target == HIGH
+    for known in ((), (change(3, "other"),)):
+        theirs = loop(known)
+        assert isinstance(theirs.answer, Escalate)
+        assert theirs.answer.cause == "closed_loop"
+
+
+def test_a_cooldown_never_keeps_us_from_raising_what_we_lowered() -> None:
+    rules = policy(cooldown_minutes=240)
+    stand = resource_state(last_act_at=NOW - timedelta(hours=3))
+    seen = observation(
+        activity([300.0] * 160 + [3_000.0] * 20, queue=[0.5] * 160 + [60.0 + 20 * i for i in range(20)],
+                 iops_check=[0.0] * 160 + [1.0] * 20),
+        volume(LOW),
+    )  # fmt: skip
+    blocked = decide(decision_input(seen, stand=stand, rules=rules))
+    assert not isinstance(blocked.answer, Act)
+    ours = replace(stand, modifications=(change(3, "headroom"),))
+    assert isinstance(decide(decision_input(seen, stand=ours, rules=rules)).answer, Act)
+
+
+def test_only_our_own_latest_change_that_lowered_is_a_way_back() -> None:
+    ours = change(5, "headroom")
+    assert reduced_from((ours,), LOW) == HIGH
+    assert reduced_from((ours, change(2, "other", HIGH, LOW)), LOW) is None
+    assert reduced_from((change(5, "headroom", LOW, HIGH),), HIGH) is None
+    assert reduced_from((ours,), HIGH) is None
+    assert reduced_from((), LOW) is None
+
+
+def test_who_gives_nothing_back_is_not_looked_at_again_for_it() -> None:
+    assert idle(give_back=False, mode=Mode.AUTO).next_change_at is None

@@ -1,0 +1,101 @@
+"""The quick way writes what moto's own way writes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from moto.core.responses import ActionContext, ActionResult
+from moto.core.serialize import (
+    AttributePickerContext,
+    BaseJSONSerializer,
+    ResponseSerializer,
+    XFormedAttributePicker,
+    get_serializer_class,
+)
+from moto.core.utils import get_service_model
+from moto.dynamodb.responses import DynamoResult
+
+from headroom.localaws.server import quick_answers
+
+
+class Instance:
+    """An object with names in moto's style."""
+
+    id = "i-1"
+    instance_type = "m6i.large"
+
+
+def _context(service: str, operation: str, protocol: str) -> ActionContext:
+    model = get_service_model(service)
+    serializer = get_serializer_class(service, protocol)
+    response: Any = object()
+    return ActionContext(model, model.operation_model(operation), serializer, response)
+
+
+def test_items_are_written_as_moto_writes_them() -> None:
+    item = {
+        "s": {"S": "text"}, "n": {"N": "1.50"}, "b": {"B": b"\x00\xff"}, "no": {"NULL": True},
+        "yes": {"BOOL": False}, "l": {"L": [{"S": ""}, {"M": {"x": {"N": "1"}}}]},
+        "ss": {"SS": ["a", "b"]}, "m": {"M": {}},
+    }  # fmt: skip
+    answers = {
+        "Query": {"Items": [item, {}], "Count": 2, "ScannedCount": 2, "LastEvaluatedKey": None},
+        "BatchGetItem": {"Responses": {"table": [item]}, "UnprocessedKeys": {}},
+        "GetItem": {},
+        "UpdateItem": {"Attributes": item},
+    }
+    for operation, answer in answers.items():
+        context = _context("dynamodb", operation, "json")
+        status, headers, body = quick_answers._items(DynamoResult(answer), context)
+        slow_status, slow_headers, slow_body = ActionResult(
+            DynamoResult(answer).result
+        ).execute_result(context)
+        assert (status, headers) == (slow_status, slow_headers)
+        assert json.loads(body) == json.loads(slow_body)
+
+
+def test_datapoints_are_written_as_moto_writes_them() -> None:
+    times = [datetime(2026, 1, 5, hour, tzinfo=UTC) for hour in range(3)]
+    odd = [
+        *times,
+        times[0].replace(microsecond=250_000),
+        times[0].astimezone(timezone(timedelta(hours=2))),
+    ]
+    results = [
+        {"Id": "q0", "Timestamps": times, "Values": [1.5, 0.0, 1e12], "StatusCode": "Complete"},
+        {"Id": "q1", "Timestamps": odd, "Values": [1, 2.5, 3, 4, 5], "Label": "x"},
+        {"Id": "q2", "Timestamps": [], "Values": []},
+    ]
+    context = _context("cloudwatch", "GetMetricData", "json")
+    answer = ActionResult({"MetricDataResults": results})
+    quick_answers.install()
+    body = answer.execute_result(context)[2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseJSONSerializer, "_serialize_type_list", quick_answers._slow_list)
+        patch.setattr(ResponseSerializer, "get_value", quick_answers._slow)
+        assert answer.execute_result(context)[2] == body
+
+
+def test_a_member_is_found_under_the_names_that_moto_knows() -> None:
+    model = get_service_model("ec2").operation_model("DescribeInstances")
+    instance = model.output_shape.members["Reservations"].member.members["Instances"].member
+    serializer = get_serializer_class("ec2", "ec2")(
+        operation_model=model, value_picker=XFormedAttributePicker()
+    )
+    shown = [
+        Instance(), {"InstanceType": None}, {"instance_type": "a", "id": "b"},
+        {"InstanceId": "c", "instance_id": "d"}, "text", {},
+    ]  # fmt: skip
+    for value in shown:
+        for key, shape in instance.members.items():
+            shape.parent = instance
+            context = AttributePickerContext(
+                obj=value, key=key, shape=shape, operation_model=model,
+                service_model=model.service_model, key_path="",
+            )  # fmt: skip
+            assert quick_answers._member(serializer, value, key, shape) == XFormedAttributePicker()(
+                context
+            ), (value, key)

@@ -1,0 +1,101 @@
+"""An Aurora cluster's past by days: what both modes would have cost, and what Headroom would do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from headroom.domain.catalog.aurora import AuroraPrices, aurora_prices
+from headroom.domain.resources import (
+    AuroraActivity,
+    AuroraCluster,
+    AuroraLimits,
+    Series,
+    StorageMode,
+)
+from headroom.proving.replay import NotReplayed, replay_cluster
+from tests.builders import NOW
+from tests.domain.clusters import cluster
+
+PRICES = aurora_prices("us-east-1")
+LIMITS = AuroraLimits(auto=True)
+PER_DAY = 288
+MIDNIGHT = NOW.replace(hour=0)
+
+
+def past(
+    millions_a_day: list[float | None], *, gib: float | None = 100.0, hours_before: int = 0
+) -> AuroraActivity:
+    """Days that end at midnight, some hours of the day before them first."""
+    per_period = [n for day in millions_a_day for n in [day] * PER_DAY]
+    values = [*([5.0] * 12 * hours_before), *per_period]
+    start = MIDNIGHT - timedelta(days=len(millions_a_day), hours=hours_before)
+
+    def series(scale: float) -> Series:
+        each = tuple(None if n is None else n * 1e6 / PER_DAY * scale for n in values)
+        return Series(start=start, period_s=300, values=each)
+
+    flat = Series(start=start, period_s=300, values=(gib and gib * 1024**3,) * len(values))
+    nothing = Series(start=start, period_s=300, values=())
+    return AuroraActivity(
+        read_ios=series(0.6), write_ios=series(0.4), bytes_used=flat, acus=nothing,
+        commit_latency_ms=nothing,
+    )  # fmt: skip
+
+
+def of_today(**changes: object) -> AuroraCluster:
+    return replace(cluster(), **changes)  # type: ignore[arg-type]
+
+
+def test_a_cluster_that_bills_much_io_would_have_switched_once_fourteen_days_were_known() -> None:
+    found = replay_cluster(of_today(), past([100.0] * 40), LIMITS, PRICES).result
+    (change,) = found.changes
+    assert change.target is StorageMode.IO_OPTIMIZED
+    assert change.at - found.scenario.start == pytest.approx(
+        timedelta(days=14), abs=timedelta(days=1)
+    )
+    assert found.paid_in_optimized_usd < found.paid_usd < found.paid_in_standard_usd
+    assert found.refusals == 0
+
+
+def test_one_that_bills_little_would_have_stayed_and_paid_the_same() -> None:
+    found = replay_cluster(of_today(), past([5.0] * 30), LIMITS, PRICES).result
+    assert found.changes == ()
+    assert found.paid_usd == found.paid_in_standard_usd < found.paid_in_optimized_usd
+
+
+def test_only_whole_days_count_whenever_the_past_begins() -> None:
+    whole, cut = (
+        replay_cluster(of_today(), past([20.0] * 20, hours_before=hours), LIMITS, PRICES).result
+        for hours in (0, 7)
+    )
+    assert cut.scenario.start == whole.scenario.start
+    assert (cut.scenario.days, cut.paid_usd) == (whole.scenario.days, whole.paid_usd) == (
+        20, whole.paid_usd,
+    )  # fmt: skip
+
+
+def test_the_gate_of_today_holds_in_the_past_too() -> None:
+    shut = of_today(next_allowed_at=NOW + timedelta(days=10))
+    assert replay_cluster(shut, past([100.0] * 40), LIMITS, PRICES).result.changes == ()
+
+
+NO_PRICES: AuroraPrices = replace(PRICES, hour={})
+
+
+@pytest.mark.parametrize(
+    ("days", "gib", "prices", "why"),
+    [
+        ([20.0] * 14, 100.0, PRICES, "only 14 whole days of it lie in this time"),
+        ([None] * 30, 100.0, PRICES, "no billed I/O of it was published in this time"),
+        ([20.0] * 30, None, PRICES, "its size was not published"),
+        ([20.0] * 30, 100.0, NO_PRICES, "no price of db."),
+    ],
+)
+def test_what_cannot_be_replayed_is_said(
+    days: list[float | None], gib: float | None, prices: AuroraPrices, why: str
+) -> None:
+    with pytest.raises(NotReplayed, match=why):
+        replay_cluster(of_today(), past(days, gib=gib), LIMITS, prices)

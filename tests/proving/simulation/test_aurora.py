@@ -1,0 +1,247 @@
+"""`kind: aurora`: case C, the gate, and what is no cluster."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.proving.inputs import BadInput, load_yaml
+from headroom.proving.scenarios import aurora as aurora_scenario
+from headroom.proving.scenarios import is_aurora
+from headroom.proving.scenarios.aurora import parse_aurora
+from headroom.proving.simulation import AuroraResult, simulate_aurora
+from tests.proving.scenarios.test_bad_input_fuzz import NEST, one_sentence
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "aurora-scenarios.md").read_text(encoding="utf-8")
+START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def document(limits: dict[str, Any] | None = None, **resource: object) -> dict[str, Any]:
+    base: dict[str, object] = {
+        "kind": "aurora", "members": [{"class": "db.r7g.xlarge", "count": 2}],
+        "storage_gib": 100, "io_millions_per_month": 2_740,
+    }  # fmt: skip
+    return {
+        "start": "2026-01-05T00:00:00Z",
+        "days": 40,
+        "resource": {k: v for k, v in (base | resource).items() if v is not None},
+        "limits": limits or {},
+    }
+
+
+def played(made: dict[str, Any], controller: str = "headroom") -> AuroraResult:
+    return simulate_aurora(parse_aurora(made, source="case.yaml", base=Path()), controller)
+
+
+def trace(folder: Path, millions_a_day: list[float | None]) -> dict[str, Any]:
+    """A trace of one row an hour; a day of None was not measured."""
+    rows = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
+    for hour in range(24 * len(millions_a_day)):
+        at = START + timedelta(hours=hour)
+        day = millions_a_day[hour // 24]
+        ops = "" if day is None else str(day * 1e6 / 48)
+        size = "" if day is None else "1000000"
+        rows.append(f"{at.isoformat()},{ops},{ops},{size},{size}")
+    (folder / "io.csv").write_text("\n".join(rows), encoding="utf-8")
+    return {"trace": {"file": str(folder / "io.csv")}, "io_millions_per_month": None}
+
+
+@pytest.mark.parametrize(
+    ("millions", "share", "ends"),
+    [(720, 15.0, "aurora"), (1_200, 22.7, "aurora"), (2_740, 40.1, "aurora-iopt1")],
+)
+def test_case_c_io_optimized_from_about_a_quarter_of_the_bill_and_a_margin(
+    millions: float, share: float, ends: str
+) -> None:
+    said = played(document(io_millions_per_month=millions)).to_json()
+    assert said["io_share_percent"] == pytest.approx(share, abs=0.05)
+    assert said["storage_type_end"] == ends
+    assert said["break_even_io_millions_per_month"] == pytest.approx(1_274.3)
+
+
+def test_the_result_states_the_bill_on_both_sides() -> None:
+    said = played(document()).to_json()
+    assert said["usd_per_month"] == {
+        "standard": {"instances": 807.38, "serverless": 0.0, "storage": 10.0, "io": 548.0,
+                     "total": 1365.38},
+        "io_optimized": {"instances": 1049.74, "serverless": 0.0, "storage": 22.5, "io": 0.0,
+                         "total": 1072.24},
+    }  # fmt: skip
+    assert said["paid_usd"] == said["paid_in_io_optimized_usd"]
+
+
+def test_who_only_pays_pays_for_standard() -> None:
+    said = played(document(), "none").to_json()
+    assert said["paid_usd"] == said["paid_in_standard_usd"]
+    assert said["modifications"] == []
+
+
+def test_inside_the_gate_nothing_is_asked_of_aws_and_it_goes_when_it_opens() -> None:
+    result = played(document(next_allowed_at="2026-01-20T00:00:00Z"))
+    (change,) = result.changes
+    assert change.at == datetime(2026, 1, 20, 1, tzinfo=UTC)
+    assert result.refusals == 0
+
+
+def test_io_that_is_gone_for_good_leads_back_once_the_way_forward_is_open(tmp_path: Path) -> None:
+    days = [90.0] * 20 + [5.0] * 50
+    made = document(**trace(tmp_path, days)) | {"days": 70}
+    result = played(made)
+    there, back = result.changes
+    assert there.at == START + timedelta(days=14, hours=1)
+    assert (back.origin.value, back.target.value) == ("aurora-iopt1", "aurora")
+    assert back.at >= there.at + timedelta(days=30)
+    assert result.refusals == 0
+    assert result.end_mode.value == "aurora"
+
+
+def test_where_nothing_is_published_under_io_optimized_it_stays_and_says_so(tmp_path: Path) -> None:
+    days = [90.0] * 20 + [5.0] * 50
+    made = document(**trace(tmp_path, days)) | {"days": 70}
+    made["aws"] = {"io_published_when_optimized": False}
+    result = played(made)
+    assert len(result.changes) == 1
+    assert result.news[-1].answer.reason.value == "no_billed_io"
+    assert "nothing is published" in result.news[-1].summary
+
+
+def test_a_load_that_comes_and_goes_by_the_week_does_not_flap(tmp_path: Path) -> None:
+    days = [90.0 if day // 7 % 2 else 20.0 for day in range(70)]
+    made = document(**trace(tmp_path, days)) | {"days": 70}
+    assert len(played(made).changes) <= 1
+
+
+def test_days_that_nobody_measured_are_waited_for(tmp_path: Path) -> None:
+    days: list[float | None] = [90.0] * 30
+    days[5] = days[6] = days[9] = None
+    made = document(**trace(tmp_path, days)) | {"days": 30}
+    result = played(made)
+    assert result.changes[0].at == START + timedelta(days=22, hours=1)
+    assert result.unknown_periods == 3 * 288
+
+
+def test_for_speed_a_cluster_with_slow_commits_goes_within_its_price() -> None:
+    slow = {"io_millions_per_month": 720, "commit_latency_ms": 25}
+    limits = {"goal": "performance", "commit_latency_ms": 10}
+    allowed = played(document(limits | {"price_increase_usd_per_month": 120}, **slow))
+    assert [c.reason for c in allowed.changes] == ["slow_commits"]
+    refused = played(document(limits | {"price_increase_usd_per_month": 100}, **slow))
+    assert refused.changes == ()
+    assert played(document(limits, **(slow | {"commit_latency_ms": 5}))).changes == ()
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    millions=st.floats(0, 6_000),
+    mode=st.sampled_from(["aurora", "aurora-iopt1"]),
+    count=st.integers(1, 4),
+    reserved=st.integers(0, 3),
+)
+def test_a_steady_load_is_changed_for_at_most_once_and_never_for_the_worse(
+    millions: float, mode: str, count: int, reserved: int
+) -> None:
+    made = document(
+        io_millions_per_month=millions, storage_type=mode,
+        members=[{"class": "db.r6g.large", "count": count}],
+        reserved=[{"class": "db.r6g.xlarge", "count": reserved}],
+    )  # fmt: skip
+    result = played(made | {"days": 33})
+    assert len(result.changes) <= 1
+    assert result.refusals == 0
+    stayed = result.paid_in_standard_usd if mode == "aurora" else result.paid_in_optimized_usd
+    assert result.paid_usd <= stayed
+
+
+@pytest.mark.parametrize(
+    ("change", "fragment"),
+    [
+        ({"members": None}, "resource.members is empty; give at least one"),
+        ({"members": [{"class": "db.r7g.xlarge", "count": 0}]}, "resource.members is empty"),
+        ({"members": [{"class": "r7g.xlarge"}]}, "members[1].class is 'r7g.xlarge'; it must be"),
+        ({"members": [{"class": "db.r7g.huge"}]}, "a size nobody knows"),
+        ({"members": [{"class": "db.r5.24xlarge"}]}, "known are db.r6g.large, db.r7g.xlarge"),
+        ({"members": [{"klass": "db.r7g.xlarge"}]}, "members[1].klass is not a known key"),
+        ({"members": [{"class": "db.serverless"}]}, "resource.acus is missing"),
+        ({"acus": 4}, "resource.acus is given, but no member is db.serverless"),
+        ({"reserved": [{"class": "db.serverless"}]}, "which cannot be reserved"),
+        ({"storage_gib": None}, "resource.storage_gib is missing"),
+        ({"storage_gib": -1}, "must be from 0 to"),
+        ({"io_millions_per_month": None}, "exactly one of io_millions_per_month and trace"),
+        ({"trace": {"file": "io.csv"}}, "exactly one of io_millions_per_month and trace"),
+        ({"trace": {"file": "none.csv"}, "io_millions_per_month": None}, "cannot be used"),
+        ({"engine": "mysql"}, "resource.engine is 'mysql'; it must be one of aurora-postgresql"),
+        ({"storage_type": "gp3"}, "must be one of aurora, aurora-iopt1"),
+        ({"next_allowed_at": "soon"}, "must be an instant"),
+        ({"parallel_query": "on"}, "must be true or false"),
+    ],
+)
+def test_what_is_no_cluster_is_told_in_one_sentence(
+    change: dict[str, object], fragment: str
+) -> None:
+    with pytest.raises(BadInput) as told:
+        parse_aurora(document(**change), source="case.yaml", base=Path("/nonexistent"))
+    assert fragment in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragment"),
+    [
+        ({"days": 0}, "days is 0; it must be from 1 to 400"),
+        ({"aws": {"region": "mars-1"}}, "no Aurora prices for Region mars-1"),
+        ({"limits": {"goal": "fame"}}, "limits.goal is 'fame'"),
+        ({"workload": {}}, "workload is not a known key"),
+    ],
+)
+def test_so_is_what_is_wrong_beside_the_cluster(change: dict[str, Any], fragment: str) -> None:
+    with pytest.raises(BadInput) as told:
+        parse_aurora(document() | change, source="case.yaml", base=Path())
+    assert fragment in str(told.value)
+
+
+KEYS = (
+    *aurora_scenario.TOP, *aurora_scenario.CLUSTER, *aurora_scenario.MEMBER,
+    *aurora_scenario.TRACE, *aurora_scenario.AWS, *aurora_scenario.LIMITS,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", sorted(set(KEYS)))
+def test_every_key_of_the_format_is_documented(key: str) -> None:
+    assert re.search(rf"\b{key}\b", PAGE)
+
+
+def test_every_key_of_the_result_is_documented_and_the_example_is_read(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    file = tmp_path / "example.yaml"
+    file.write_text(example, encoding="utf-8")
+    made = load_yaml(file)
+    assert is_aurora(made)
+    assert isinstance(made, dict)
+    made["resource"]["reserved"] = []
+    for key in played(made | {"days": 1}).to_json():
+        assert f"`{key}`" in PAGE
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    key=st.sampled_from((*aurora_scenario.CLUSTER, *aurora_scenario.TOP)),
+    value=NEST,
+    where=st.sampled_from(["", "resource", "aws", "limits"]),
+)
+def test_one_wrong_value_anywhere_is_one_sentence(key: str, value: object, where: str) -> None:
+    made: dict[str, Any] = document() | {"days": 1}
+    if where:
+        made[where] = {**made.get(where, {}), key: value}
+    else:
+        made[key] = value
+    try:
+        parse_aurora(made, source="case.yaml", base=Path("/nonexistent"))
+    except BadInput as error:
+        one_sentence(error)

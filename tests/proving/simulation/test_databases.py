@@ -1,0 +1,227 @@
+"""`kind: rds`: reference case A as RDS is today, striping, and what is no database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.proving.inputs import BadInput
+from headroom.proving.metrics import datapoints, instance_datapoints
+from headroom.proving.scenarios import load_scenario, parse_scenario
+from headroom.proving.scenarios.database import DATABASE
+from headroom.proving.simulation import Result, simulate
+from tests.proving.scenarios.test_bad_input_fuzz import NEST, one_sentence
+
+SCENARIOS = Path(__file__).parents[3] / "docs" / "scenarios"
+CASE_A: dict[str, Any] = {
+    "closed_loop": {"outstanding": 250, "io_kib": 16, "read_fraction": 0, "service_ms": 100,
+                    "duration": "6h"},
+}  # fmt: skip
+
+
+def scenario(workload: dict[str, Any] | None = None, **resource: object) -> dict[str, Any]:
+    base = {"kind": "rds", "engine": "mysql", "instance_class": "db.r6g.4xlarge",
+            "storage_type": "gp2", "allocated_storage_gib": 400}  # fmt: skip
+    return {
+        "resource": {k: v for k, v in (base | resource).items() if v is not None},
+        "workload": workload or {"steps": [{"for": "30m", "iops": 500, "io_kib": 16}]},
+    }
+
+
+def played(document: dict[str, Any], controller: str = "none") -> Result:
+    made = parse_scenario(document, source="case", base=Path())
+    return simulate(made, "headroom" if controller == "headroom" else "none")
+
+
+def iops_of(result: Result) -> list[int]:
+    return [round(minute.facts.ebs_iops) for minute in result.minutes]
+
+
+def test_case_a_on_four_volumes_drains_four_buckets_and_then_sits_at_the_baseline() -> None:
+    """AWS Database Blog, 2018: 250 writers ask for 2,500 IOPS of 400 GiB with 1,200."""
+    result = played(scenario(CASE_A))
+    served = iops_of(result)
+    drained = 4 * 5_400_000 // (2_500 - 1_200) // 60
+    assert drained == 276
+    assert set(served[:drained]) == {2_500}
+    assert set(served[drained + 1 :]) == {1_200}
+    assert result.starved_minutes == 360 - drained
+    # One volume, as all of RDS was in 2018: gone in a quarter of the time.
+    single = iops_of(played(scenario(CASE_A, allocated_storage_gib=399)))
+    assert single[:69] == [2_500] * 69
+    assert single[70:] == [1_197] * 290
+
+
+def test_case_a_on_io1_serves_all_that_is_asked_for() -> None:
+    result = played(scenario(CASE_A, storage_type="io1", iops=5_000))
+    assert set(iops_of(result)) == {2_500}
+    assert result.starved_minutes == 0
+
+
+@pytest.mark.parametrize(
+    ("resource", "offered", "most"),
+    [
+        ({"allocated_storage_gib": 400}, 13_000, 12_000),
+        ({"allocated_storage_gib": 399}, 13_000, 3_000),
+        ({"storage_type": "gp3", "allocated_storage_gib": 399}, 13_000, 3_000),
+        ({"storage_type": "gp3"}, 13_000, 12_000),
+        ({"storage_type": "gp3", "iops": 12_500}, 13_000, 12_500),
+        ({"engine": "postgres", "storage_type": "io2", "iops": 1_000}, 13_000, 1_000),
+    ],
+)
+def test_a_stripe_serves_what_its_volumes_serve_together(
+    resource: dict[str, object], offered: int, most: int
+) -> None:
+    load = {"steps": [{"for": "5m", "iops": offered, "io_kib": 4}]}
+    boundless = scenario(load, instance_class=None, **resource)
+    assert set(iops_of(played(boundless))) == {most}
+
+
+def test_the_instance_class_is_a_limit_like_any_instance() -> None:
+    load = {"steps": [{"for": "2h", "iops": 11_000, "io_kib": 4}]}
+    small = played(scenario(load, instance_class="db.r6g.large", storage_type="gp3"))
+    assert iops_of(small)[-1] == 3_600
+    assert small.starved_minutes == 0, "what the instance holds back is not the storage's doing"
+
+
+def test_a_database_publishes_no_check_of_any_limit_and_no_balance_without_a_bucket() -> None:
+    made = parse_scenario(scenario(), source="case", base=Path())
+    minute = played(scenario()).minutes[0]
+    points = datapoints(
+        minute.facts, volume_id="database-1", instance_id="i-1",
+        configuration=made.resource.configuration,
+    )  # fmt: skip
+    points += instance_datapoints(
+        minute.facts,
+        instance_id="i-1",
+        limits=made.attachment_settings.attachment.limits,
+        database=True,
+    )
+    names = {point.name for point in points}
+    assert not any("Exceeded" in name for name in names)
+    assert "BurstBalance" in names
+
+
+def test_headroom_moves_a_draining_gp2_to_gp3_before_its_first_starved_minute() -> None:
+    load = {"steps": [{"for": "30m", "iops": 800, "io_kib": 16},
+                      {"for": "4h", "iops": 4_500, "io_kib": 16}]}  # fmt: skip
+    document = scenario(
+        load, engine="postgres", allocated_storage_gib=500, burst_balance_percent=30,
+        tags={"headroom": "auto"},
+    )  # fmt: skip
+    result = played(document, "headroom")
+    (change,) = result.changes
+    assert str(change.target) == "gp3 500 GiB 12000 IOPS 512 MiB/s"
+    assert (result.starved_minutes, len(result.refusals), len(result.violations)) == (0, 0, 0)
+    assert played(document).starved_minutes > 30
+
+
+def test_headroom_never_has_a_database_copied_though_it_starves() -> None:
+    load = {"steps": [{"for": "2h", "iops": 5_000, "io_kib": 16}]}
+    document = scenario(
+        load, storage_type="gp3", allocated_storage_gib=300, tags={"headroom": "auto"}
+    )
+    document["policy"] = {
+        "version": 1, "defaults": {"types": ["gp3"], "growth": True},
+    }  # fmt: skip
+    result = played(document, "headroom")
+    assert result.changes == ()
+    assert result.starved_minutes > 100
+    assert result.violations == ()
+
+
+def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_seen_through_its_hours() -> None:
+    """docs/scenarios/rds-full-copy.yaml: hours at the limit on two days, then none on the third."""
+    result = simulate(load_scenario(SCENARIOS / "rds-full-copy.yaml"), "headroom")
+    (change,) = result.changes
+    assert str(change.target) == "gp3 400 GiB 12000 IOPS 500 MiB/s"
+    assert change.at.day == 6
+    assert change.at.hour >= 15
+    after = [minute for minute in result.minutes if minute.facts.start >= change.at]
+    assert {minute.facts.limit_iops for minute in after[1:180]} == {3_000}
+    assert {minute.facts.limit_iops for minute in after[181:]} == {12_000}
+    assert not any(minute.facts.starved for minute in after)
+    assert (len(result.refusals), result.violations) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("resource", "fragment"),
+    [
+        ({"engine": "aurora-mysql"}, "resource.engine is 'aurora-mysql'; it must be one of mysql"),
+        ({"engine": None}, "resource.engine is missing"),
+        ({"storage_type": "st1"}, "resource.storage_type is 'st1'; it must be one of gp3"),
+        ({"storage_type": "gp3", "allocated_storage_gib": 300, "iops": 6_000},
+         "resource.iops is 6000; mysql takes none below 400 GiB"),
+        ({"storage_throughput_mibps": 250},
+         "resource.storage_throughput_mibps is 250; mysql takes none with gp2"),
+        ({"storage_type": "io1"}, "needs its IOPS set"),
+        ({"storage_type": "io1", "iops": 30_000}, "0.5 to 50 per GiB, not 30000"),
+        ({"engine": "db2"}, "db2 single-az has no gp2 storage"),
+        ({"allocated_storage_gib": 4}, "5 to 399, 400 to 65536 GiB, not 4"),
+        ({"instance_class": "r6g.large"}, "must be one like db.r6g.4xlarge"),
+        ({"instance_class": "db.r6g.9xlarge"}, "an instance whose EBS limits are not known"),
+        ({"multi_az": "yes"}, "resource.multi_az is 'yes'; it must be true or false"),
+        ({"size_gib": 400}, "resource.size_gib is not a known key"),
+        ({"kind": "rsd"}, "resource.kind is 'rsd'; it must be one of ebs, rds"),
+        ({"kind": "aurora"}, "docs/aurora-scenarios.md"),
+        ({"kind": ["rds"]}, "resource.kind is ['rds']"),
+    ],
+)  # fmt: skip
+def test_what_is_no_database_is_told_in_one_sentence(
+    resource: dict[str, object], fragment: str
+) -> None:
+    with pytest.raises(BadInput) as told:
+        parse_scenario(scenario(**resource), source="case.yaml", base=Path())
+    assert fragment in str(told.value)
+    assert str(told.value).count(".yaml:") == 1
+
+
+def test_a_database_has_no_attachment_of_its_own() -> None:
+    document = scenario() | {"attachment": {"instance_type": "r6g.large"}}
+    with pytest.raises(BadInput, match="give its instance_class instead"):
+        parse_scenario(document, source="case.yaml", base=Path())
+
+
+def test_a_second_copy_is_paid_for() -> None:
+    single, double = (
+        played(scenario(multi_az=both)).minutes[0].usd_per_month for both in (False, True)
+    )
+    assert double == 2 * single
+
+
+@settings(max_examples=150, deadline=None)
+@given(key=st.sampled_from(DATABASE), value=NEST)
+def test_one_wrong_value_of_a_database_is_one_sentence(key: str, value: object) -> None:
+    document = scenario()
+    document["resource"][key] = value
+    try:
+        parse_scenario(document, source="case.yaml", base=Path("/nonexistent"))
+    except BadInput as error:
+        one_sentence(error)
+
+
+@pytest.mark.parametrize("engine", ["oracle", "sqlserver", "db2"])
+def test_an_engine_without_dated_prices_is_simulated_at_anothers_which_the_result_says(
+    engine: str,
+) -> None:
+    wanted = {"storage_type": "io1", "iops": 3_000}
+    mine, theirs = (
+        parse_scenario(scenario(engine=each, **wanted), source="case.yaml", base=Path())
+        for each in (engine, "postgres")
+    )
+    assert theirs.notes == ()
+    (note,) = mine.notes
+    assert f"no dated prices of {engine} are known for us-east-1: those of postgres" in note
+    bills = {each.aws.prices.monthly(each.resource.configuration) for each in (mine, theirs)}
+    assert len(bills) == 1
+
+
+def test_where_no_engine_has_a_dated_price_nothing_stands_in() -> None:
+    elsewhere = scenario(engine="oracle", storage_type="io1", iops=3_000)
+    elsewhere["aws"] = {"region": "us-west-2"}
+    with pytest.raises(BadInput, match="has no price"):
+        parse_scenario(elsewhere, source="case.yaml", base=Path())

@@ -1,0 +1,159 @@
+"""Databases that fill, played: full in time or not, by whom they grow, and what never happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.domain.resources import STRIPED_FROM_GIB, Engine
+from headroom.proving.inputs import BadInput
+from headroom.proving.scenarios import load_scenario, parse_scenario
+from headroom.proving.simulation import Result, simulate
+
+SCENARIO = Path(__file__).parents[3] / "docs" / "scenarios" / "rds-fills.yaml"
+ONE_WORD = {"steps": [{"for": "12h", "iops": 100, "io_kib": 16}]}
+
+
+def scenario(
+    limits: dict[str, Any] | None = None, days_before: int = 0, **resource: Any
+) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "resource": {
+            "kind": "rds", "engine": "postgres", "storage_type": "gp3",
+            "allocated_storage_gib": 200, "free_storage_gib": 60, "fill_gib_per_hour": 1,
+            "tags": {"headroom": "auto"}, **resource,
+        },
+        "workload": ONE_WORD,
+        "aws": {"completes_after": "3h"},
+        "policy": {
+            "rules": [{"match": {"kind": "rds"}, "set": {"grow_space": True, **(limits or {})}}]
+        },
+    }  # fmt: skip
+    if days_before:
+        document["history"] = {"steps": [{"for": f"{days_before}d", "iops": 100, "io_kib": 16}]}
+    return document
+
+
+def played(document: dict[str, Any], controller: str = "headroom") -> Result:
+    made = parse_scenario(document, source="case", base=Path())
+    result = simulate(made, "headroom" if controller == "headroom" else "none")
+    assert result.violations == ()
+    assert result.notes == ()
+    assert result.space is not None
+    return result
+
+
+def test_the_scenario_of_the_docs_grows_once_a_day_before_its_reserve_is_touched() -> None:
+    result = simulate(load_scenario(SCENARIO))
+    (change,) = result.changes
+    assert (change.origin.size_gib, change.target.size_gib) == (200, 281)
+    page = (SCENARIO.parents[1] / "operate" / "free-space.md").read_text(encoding="utf-8")
+    assert f"at {change.at:%Y-%m-%d %H:%M}Z, the storage becomes 281" in page
+    assert change.reason == "low_free_space"
+    assert result.space is not None
+    assert result.space.lowest_gib == pytest.approx(31.7, abs=0.1)
+    assert result.violations == ()
+
+
+def test_a_load_of_hours_that_nobody_expected_is_outrun() -> None:
+    surge = [{"for": "2h", "gib_per_hour": 0}, {"for": "10h", "gib_per_hour": 12}]
+    document = scenario(free_storage_gib=80, fill_gib_per_hour=None, fill=surge)
+    alone = played(document, "none")
+    assert alone.space is not None
+    assert alone.space.full_minutes > 60
+    kept = played(document)
+    assert kept.space is not None
+    assert kept.space.full_minutes == 0
+    assert len(kept.changes) == 1
+
+
+def test_files_that_go_again_grow_nothing() -> None:
+    spill = [{"for": "3h", "gib_per_hour": 0}, {"for": "30m", "gib_per_hour": 20},
+             {"for": "30m", "gib_per_hour": -20}]  # fmt: skip
+    assert played(scenario(fill_gib_per_hour=None, fill=spill)).changes == ()
+
+
+def test_rds_grows_what_it_owns_and_headroom_leaves_it_alone() -> None:
+    result = played(scenario(free_storage_gib=22, max_allocated_storage_gib=400))
+    assert result.changes == ()
+    assert result.space is not None
+    assert len(result.space.grown_by_rds) == 1
+    assert result.space.full_minutes == 0
+
+
+def test_rds_does_not_grow_beyond_its_maximum_and_the_owner_is_told() -> None:
+    result = played(scenario(free_storage_gib=16, max_allocated_storage_gib=210))
+    assert result.changes == ()
+    assert result.space is not None
+    assert result.space.grown_by_rds == ()
+    told = [d for d in result.decisions if type(d.answer).__name__ == "Escalate"]
+    assert [getattr(d.answer, "cause", "") for d in told] == [
+        "space_autoscaling_maximum", "space_autoscaling_maximum_today",
+    ]  # fmt: skip
+
+
+def test_a_database_that_got_full_is_left_to_a_person() -> None:
+    late = scenario({"grow_space": False}, free_storage_gib=1)
+    result = played(late)
+    assert result.changes == ()
+    causes = [getattr(d.answer, "cause", "") for d in result.decisions]
+    assert causes.count("space_growth_today") == 1
+    assert causes.count("space_storage_full") == 1
+
+
+@pytest.mark.parametrize(
+    ("resource", "said"),
+    [
+        ({"free_storage_gib": None}, "without free_storage_gib"),
+        ({"free_storage_gib": 201}, "free_storage_gib"),
+        ({"max_allocated_storage_gib": 100}, "max_allocated_storage_gib"),
+        ({"fill": [{"for": "1h"}]}, "fill"),
+        ({"fill": [{"for": "1h", "gib_per_hour": 1}]}, "only one of the two"),
+        (
+            {"fill_gib_per_hour": None, "fill": [{"for": "1s", "gib_per_hour": 1}]},
+            "a minute or more",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_sentence(resource: dict[str, Any], said: str) -> None:
+    given_ = scenario(**resource)
+    given_["resource"] = {k: v for k, v in given_["resource"].items() if v is not None}
+    with pytest.raises(BadInput, match=said):
+        parse_scenario(given_, source="case", base=Path())
+
+
+ENGINES = st.sampled_from(["postgres", "mysql", "mariadb"])
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    engine=ENGINES, size=st.integers(100, 380), share=st.floats(0.05, 0.3),
+    rate=st.floats(0.0, 3.0), most=st.sampled_from([None, 420, 2_000]),
+    ceiling=st.sampled_from([150, 300, 16_384]),
+)  # fmt: skip
+def test_whatever_fills_nothing_exceeds_a_limit_and_nobody_grows_it_twice(
+    engine: str, size: int, share: float, rate: float, most: int | None, ceiling: int
+) -> None:
+    autoscaling = {"max_allocated_storage_gib": most} if most and most > size else {}
+    result = played(
+        scenario(
+            {"max_size_gib": ceiling}, days_before=3, engine=engine, allocated_storage_gib=size,
+            free_storage_gib=round(size * share, 1), fill_gib_per_hour=round(rate, 2),
+            **autoscaling,
+        )
+    )  # fmt: skip
+    space = result.space
+    assert space is not None
+    assert len(result.changes) <= 1  # twelve hours are one fill
+    assert not (autoscaling and result.changes)
+    threshold = STRIPED_FROM_GIB.get(Engine(engine), 10**6)
+    for change in result.changes:
+        assert change.origin.size_gib < change.target.size_gib <= max(ceiling, size)
+        assert (change.origin.size_gib < threshold) == (change.target.size_gib < threshold)
+    room = not autoscaling and ceiling > 2 * size and 2 * size < threshold
+    if room and size * share > 2 * rate:  # time for a change, which takes minutes
+        assert space.full_minutes == 0
