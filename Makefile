@@ -56,10 +56,11 @@ test-fast: setup ## Run what needs no service: the inner loop, under a minute (P
 fuzz: setup ## Explore at random for MINUTES=10 (SEED=n); counterexamples go to build/fuzz as tests
 	@$(BIN)/python -m tests.fuzz "$(MINUTES)" "$(SEED)"
 
-check: setup ## Lint, check formatting and types
+check: setup ## Lint, check formatting, types and import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@PYTHONPATH=. $(BIN)/lint-imports --no-cache 2>&1 | tail -n +3
 
 bench: setup ## Time deciding, simulating, comparing (TRACES=dir), synth; writes docs/benchmarks.md
 	@$(BIN)/python -m tools.bench $(if $(TRACES),--traces $(TRACES))

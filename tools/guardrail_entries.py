@@ -176,7 +176,7 @@ TIMING: Mapping[Guardrail, Entry] = {
         clears="when the oldest of those changes is an hour old",
         do="Nothing: the most starved resource is next. Or raise `max_changes_per_hour`.",
         example="20 changes started in the last 40 minutes, and all have ended.",
-        blocked=eg.resource_state(lambda case: {"traffic": ConcurrencyState(starts=tuple(
+        blocked=eg.resource_state(lambda case: {"concurrency": ConcurrencyState(starts=tuple(
             case.observation.at - timedelta(minutes=2 * n) for n in range(20, 0, -1)
         ))}),
     ),

@@ -118,8 +118,8 @@ def test_the_state_is_told(account: Account) -> None:
     assert asked(account, volume) == ["8", "0", "2026-01-05T13:00:00.000000Z", "applied"]
     assert sorted(asked(account, whole)) == [
         ["budget", "48280000", None],
-        ["pause", None, None],
         ["concurrency", None, None],
+        ["pause", None, None],
     ]
     assert asked(account, due) == [["2026-01-05T13:00:00.000000Z", ref(VOLUME).arn]]
 

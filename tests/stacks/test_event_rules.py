@@ -13,8 +13,7 @@ from headroom.domain.state import Step
 from headroom.ports import Recorded
 from tests.adapters.events.test_bus import EVERY, as_received, decided, later, stopped
 from tests.adapters.notifications.test_topic import acting, escalating, holding
-from tests.stacks.conftest import ROOT
-from tests.stacks.test_rules import Matching
+from tests.stacks.conftest import ROOT, Matching
 
 pytestmark = pytest.mark.java
 TEXT = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")

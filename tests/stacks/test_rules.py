@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-import shutil
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import ROOT, Synthesised, properties, resources
+from tests.stacks.conftest import Matching, Synthesised, properties
 
 pytestmark = pytest.mark.java
 
-JARS = ROOT / "build" / "event-ruler"
-POM = Path(__file__).parent / "event_ruler" / "pom.xml"
 ALARM_ARN = "arn:aws:cloudwatch:eu-west-1:210987654321:alarm:headroom-detect-iops-exceeded"
 VOLUME_ARN = "arn:aws:ec2:eu-west-1:210987654321:volume/vol-0a1b2c3d4e5f60718"
 
@@ -113,58 +106,6 @@ CASES: tuple[tuple[str, dict[str, Any], str | None], ...] = (
     ("another call", _with(MODIFY_CALL, "detail/eventName", "AttachVolume"), None),
     ("another service", _with(MODIFY_CALL, "detail/eventSource", "rds.amazonaws.com"), None),
 )
-
-
-def _brought() -> str | None:
-    """Why the matcher cannot be had, None when its jars are in build/event-ruler."""
-    if any(JARS.glob("event-ruler-*.jar")):
-        return None if shutil.which("java") else "Java is not installed"
-    for tool in ("java", "mvn"):
-        if shutil.which(tool) is None:
-            return f"{tool} is not installed"
-    fresh = JARS.with_name(f"event-ruler-{os.getpid()}")
-    command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies"]
-    done = subprocess.run(
-        [*command, f"-DoutputDirectory={fresh}"], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        return f"Maven could not bring event-ruler: {(done.stdout + done.stderr).strip()[-300:]}"
-    if not JARS.exists():
-        fresh.rename(JARS)
-    return None
-
-
-@pytest.fixture(scope="session")
-def ruler() -> Any:
-    """AWS's matcher in this process; skipped without Java, but not in CI."""
-    missing = _brought()
-    if missing is not None:
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    import jpype
-
-    if not jpype.isJVMStarted():
-        jpype.startJVM(classpath=[str(jar) for jar in JARS.glob("*.jar")])
-    return jpype
-
-
-Matching = Callable[[dict[str, Any]], list[str]]
-
-
-@pytest.fixture(scope="session")
-def matching(ruler: Any, shipped: Synthesised) -> Matching:
-    """Ids of the rules that an event matches."""
-    matcher = ruler.JClass("software.amazon.event.ruler.Ruler")
-    patterns = {
-        name.removeprefix("SignalsQueue")[:-8]: json.dumps(body["Properties"]["EventPattern"])
-        for name, body in resources(shipped.loop, "AWS::Events::Rule").items()
-    }
-    return lambda event: [
-        rule
-        for rule, pattern in patterns.items()
-        if matcher.matchesRule(json.dumps(event), pattern)
-    ]
 
 
 @pytest.mark.parametrize(("what", "event", "rule"), CASES, ids=[case[0] for case in CASES])
