@@ -24,7 +24,7 @@ SEED ?=
 MINUTES ?= 10
 ORDER ?=
 # What `make test-fast` runs: what decides, and what reads policies and settings.
-FAST := tests/domain $(wildcard tests/test_*.py)
+FAST := tests/domain tests/policy tests/docs $(wildcard tests/test_*.py)
 TRACES ?=
 
 # Quiet tools: no telemetry, no notices, no end-of-life banner of whichever Node is here,
@@ -36,7 +36,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := $(NODE_MAJOR)
 export CDK_HOME := $(CURDIR)/.cdk-home
 export CDK_DISABLE_CLI_TELEMETRY := true
 
-.PHONY: help setup demo test test-fast fuzz check bench quality synth lock clean
+.PHONY: help setup demo test test-fast fuzz check bench quality pictures synth lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 11
