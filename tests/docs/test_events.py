@@ -51,7 +51,7 @@ def test_the_times_told_are_the_real_ones() -> None:
     assert f"lease of {LEASE.total_seconds() / 60:.0f} minutes" in plain
     assert f"the last {OVERLAP.total_seconds() / 60:.0f} minutes" in plain
     assert f"more than {OVERLAP.total_seconds() / 60:.0f} minutes behind" in plain
-    assert f"by itself for {GIVE_UP.total_seconds() / 3600:.0f} hours" in plain
+    assert f"every minute for {GIVE_UP.total_seconds() / 3600:.0f} hours" in plain
 
 
 if __name__ == "__main__":  # write the page anew
