@@ -69,8 +69,8 @@ def test_every_command_on_a_page_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", pages())
 def test_every_make_verb_on_a_page_exists(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    verbs = set(re.findall(r"^([a-z]+):", makefile, re.M))
-    for verb in re.findall(r"(?:^|[\s$])make ([a-z]+)", code_in(page.read_text(encoding="utf-8"))):
+    verbs = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    for verb in re.findall(r"(?:^|[\s$])make ([a-z-]+)", code_in(page.read_text(encoding="utf-8"))):
         assert verb in verbs, f"{page.name} shows `make {verb}`"
 
 
@@ -79,7 +79,7 @@ def test_the_command_reference_is_what_the_commands_say() -> None:
     assert written == reference(), "run `python -m headroom.cli.reference > docs/cli.md`"
 
 
-def output_in(page: str, command: str) -> str:
+def shown_in(page: str, command: str) -> str:
     """What the page shows as the output of a command, up to the end of its block."""
     text = (ROOT / page).read_text(encoding="utf-8")
     found = re.search(rf"^\$ {re.escape(command)}\n(.*?)^```", text, re.M | re.S)
@@ -96,7 +96,7 @@ def test_the_demo_page_has_the_output_of_the_worked_incident(
     monkeypatch.chdir(ROOT)
     assert run(["simulate", INCIDENT]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    expected = output_in("docs/demo.md", f"headroom simulate {INCIDENT}").splitlines()
+    expected = shown_in("docs/demo.md", f"headroom simulate {INCIDENT}").splitlines()
     assert expected == [line for line in printed if line]
 
 
