@@ -29,7 +29,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "operate" / "approvals.md").read_te
 __all__ = ["called", "changed", "ledger"]
 
 
-def test_the_times_told_are_the_times_that_count() -> None:
+def test_the_page_states_the_times_in_force() -> None:
     hours = Limits().approval_expires_minutes / 60
     assert f"after `approval_expires` ({hours:.0f} hours)" in TEXT
     assert DAY == QUIET_AFTER_REJECTION == QUIET_AFTER_ROLLBACK == ROLLBACK_TTL
@@ -41,7 +41,7 @@ def test_the_times_told_are_the_times_that_count() -> None:
     assert "Three requests for one volume" in TEXT
 
 
-def test_the_guardrails_without_a_say_in_a_rollback_are_the_ones_named() -> None:
+def test_the_page_names_the_guardrails_that_a_rollback_ignores() -> None:
     (row,) = [line for line in TEXT.splitlines() if line.startswith("| policy, pause")]
     named = set(re.findall(r"`([a-z_]+)`", row.split("|")[2]))
     assert named == {g.value for g in EXEMPT_GUARDRAILS}
@@ -80,5 +80,5 @@ def test_what_a_rollback_reads_beside_the_tables_is_named(
 
 
 @pytest.mark.parametrize("word", ["approve", "reject", "rollback"])
-def test_the_commands_shown_are_commands(word: str) -> None:
+def test_every_command_on_the_page_exists(word: str) -> None:
     assert re.search(rf"^headroom {word} [0-9a-f]{{20}} .*--region", TEXT, re.MULTILINE)

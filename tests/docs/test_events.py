@@ -32,10 +32,10 @@ def example() -> str:
     return f"<!-- example -->\n```json\n{text}\n```\n<!-- end of example -->"
 
 
-def test_the_event_shown_is_one_that_is_published() -> None:
-    shown = re.search(r"<!-- example -->.*<!-- end of example -->", TEXT, re.DOTALL)
-    assert shown, "no example"
-    assert shown[0] == example(), "run `python -m tests.docs.test_events`"
+def test_the_example_is_an_event_that_is_published() -> None:
+    found = re.search(r"<!-- example -->.*<!-- end of example -->", TEXT, re.DOTALL)
+    assert found, "no example"
+    assert found[0] == example(), "run `python -m tests.docs.test_events`"
 
 
 def test_every_detail_type_is_in_the_table_with_its_steps() -> None:
@@ -46,12 +46,12 @@ def test_every_detail_type_is_in_the_table_with_its_steps() -> None:
         assert re.search(rf"\b{step.value}\b", row), step
 
 
-def test_the_times_told_are_the_real_ones() -> None:
+def test_the_page_states_the_times_in_force() -> None:
     plain = " ".join(TEXT.split())
     assert f"lease of {LEASE.total_seconds() / 60:.0f} minutes" in plain
     assert f"the last {OVERLAP.total_seconds() / 60:.0f} minutes" in plain
     assert f"more than {OVERLAP.total_seconds() / 60:.0f} minutes behind" in plain
-    assert f"by itself for {GIVE_UP.total_seconds() / 3600:.0f} hours" in plain
+    assert f"every minute for {GIVE_UP.total_seconds() / 3600:.0f} hours" in plain
 
 
 if __name__ == "__main__":  # write the page anew

@@ -66,7 +66,7 @@ def examples() -> list[tuple[str, Message]]:
         ("A change is made", decision_message(acted(), Step.APPLIED, "AWS accepted the change")),
         ("It helped", decision_message(acted(), Step.RELIEVED, "relieved: no minute of pressure in 10")),
         (
-            "It did not help, and others were withheld before",
+            "It did not help, and earlier messages were dropped",
             with_withheld(
                 decision_message(acted(), Step.INEFFECTIVE,
                             "the change landed but did not help: the instance is the limit"),
@@ -75,35 +75,35 @@ def examples() -> list[tuple[str, Message]]:
         ),
         ("A change waits for you", decision_message(asked, Step.AWAITING, asked.summary)),
         ("Something only you can change", decision_message(escalated(), Step.DECIDED, acted().summary)),
-        ("AWS said no", decision_message(acted(), Step.REFUSED, refused)),
+        ("AWS refused the change", decision_message(acted(), Step.REFUSED, refused)),
         ("A breaker opened", decision_message(acted(), Step.BREAKER_OPENED, opened)),
-        ("Somebody closed one", switch_message(close)),
-        ("Somebody paused", switch_message(pause)),
-        ("Once a day", digest_message(BUSY)),
+        ("A breaker was closed", switch_message(close)),
+        ("A pause", switch_message(pause)),
+        ("The daily digest", digest_message(BUSY)),
     ]  # fmt: skip
 
 
-def shown() -> str:
+def rendered() -> str:
     parts = ["<!-- examples -->"]
     for title, message in examples():
         text = f"Subject: {subject(message)}\n\n{text_of_message(message)}"
         parts += [f"### {title}", "", "```text", text, "```", ""]
     machine = json.dumps(json.loads(document(examples()[3][1])), indent=2, ensure_ascii=False)
     parts += [
-        "### For machines", "",
-        "The change that waits for you once more, as subscribers by HTTPS, SQS and Lambda get it:",
+        "### As JSON", "",
+        "The message about approval again, as subscribers by HTTPS, SQS and Lambda receive it:",
         "", "```json", machine, "```", "<!-- end of examples -->",
     ]  # fmt: skip
     return "\n".join(parts)
 
 
-def test_every_message_shown_is_one_that_is_sent() -> None:
+def test_every_example_is_a_message_that_is_sent() -> None:
     found = re.search(r"<!-- examples -->.*<!-- end of examples -->", TEXT, re.DOTALL)
     assert found, "no examples"
-    assert found[0] == shown(), "run `python -m tests.docs.test_notifications`"
+    assert found[0] == rendered(), "run `python -m tests.docs.test_notifications`"
 
 
-def test_the_rate_told_is_the_one_in_force() -> None:
+def test_the_page_states_the_message_limit_in_force() -> None:
     most = Policy(version="").messages_per_hour
     assert f"`account.messages_per_hour` ({most} unless" in PLAIN
     assert share(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of the limit"
@@ -113,7 +113,7 @@ def test_the_rate_told_is_the_one_in_force() -> None:
     assert "at most five messages of the second and third kind" in PLAIN
 
 
-def test_the_bounds_of_a_day_are_the_real_ones() -> None:
+def test_the_page_states_the_limits_of_the_digest() -> None:
     assert f"at most {MOST_COUNTED:,} records are counted" in PLAIN
     assert f"at most {MOST_READ} changes and {MOST_READ} plans" in PLAIN
     assert f"and {LISTED} lines of each kind" in PLAIN
@@ -124,4 +124,4 @@ def test_the_bounds_of_a_day_are_the_real_ones() -> None:
 
 if __name__ == "__main__":  # write the page anew
     part = r"<!-- examples -->.*<!-- end of examples -->"
-    PAGE.write_text(re.sub(part, lambda _: shown(), TEXT, flags=re.DOTALL), encoding="utf-8")
+    PAGE.write_text(re.sub(part, lambda _: rendered(), TEXT, flags=re.DOTALL), encoding="utf-8")

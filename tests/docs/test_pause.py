@@ -23,7 +23,7 @@ PARTS = {"Put": "PutItem", "Update": "UpdateItem", "ConditionCheck": "ConditionC
 __all__ = ["ledger"]
 
 
-def test_the_numbers_told_are_the_numbers_that_count() -> None:
+def test_the_page_states_the_numbers_in_force() -> None:
     assert f"| {MAX_FAILURES} failures of this volume in a row |" in TEXT
     assert f"| {MAX_ACCOUNT_FAILURES} failures in a row, of any" in TEXT
 

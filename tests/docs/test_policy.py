@@ -28,12 +28,12 @@ def test_every_setting_is_in_the_table_and_nothing_else_is() -> None:
 
 
 @pytest.mark.parametrize("name", FRIENDLY)
-def test_the_table_tells_the_real_default(name: str) -> None:
+def test_the_table_has_the_real_default(name: str) -> None:
     written = ROWS[name][2].strip("`").replace(",", "") if name != "types" else "[gp3, io2]"
     document = {"defaults": {name: yaml.safe_load(written)}}
     field = FRIENDLY[name].name
-    told = getattr(parse_policy(document, source="docs/policy.md").defaults, field)
-    assert told == getattr(Limits(), field)
+    default = getattr(parse_policy(document, source="docs/policy.md").defaults, field)
+    assert default == getattr(Limits(), field)
 
 
 def test_the_table_names_all_modes_and_presets() -> None:
@@ -51,9 +51,9 @@ def test_the_example_reads_without_a_warning() -> None:
 
 def test_every_setting_has_its_tag_in_the_docs_with_a_value_it_takes() -> None:
     rows = dict(re.findall(r"^\| (`headroom.*?`) \| `([^`]*)`", TEXT, re.MULTILINE))
-    shown = {key: text for keys, text in rows.items() for key in re.findall(r"`([^`]+)`", keys)}
-    assert set(shown) == {"headroom", "headroom:preset", *map(key_of, BY_TAG)}
-    for key, text in shown.items():
+    keys = {key: text for keys, text in rows.items() for key in re.findall(r"`([^`]+)`", keys)}
+    assert set(keys) == {"headroom", "headroom:preset", *map(key_of, BY_TAG)}
+    for key, text in keys.items():
         (one,) = said(((key, text),))
         assert one.tag == key
 
@@ -85,9 +85,7 @@ CHECKED = {
 @pytest.mark.parametrize(
     ("kind", "rules"), [(kind, rules) for kind, many in CHECKED.items() for rules in many]
 )
-def test_what_a_check_is_shown_to_say_is_what_it_says(
-    kind: str, rules: list[tuple[object, object]]
-) -> None:
+def test_the_page_quotes_what_a_check_prints(kind: str, rules: list[tuple[object, object]]) -> None:
     document = {"rules": [{"match": match, "set": settings} for match, settings in rules]}
     (said,) = getattr(check(parse_policy(document, source="policy.yaml")), kind)
     assert said in TEXT
@@ -102,13 +100,13 @@ def test_what_a_check_is_shown_to_say_is_what_it_says(
         {"rules": [{"set": {"mode": "auto"}}]},
     ],
 )
-def test_the_refusals_shown_are_the_refusals_made(document: object) -> None:
+def test_the_page_quotes_real_refusals(document: object) -> None:
     with pytest.raises(PolicyError) as refusal:
         parse_policy(document, source="policy.yaml")
     assert str(refusal.value) in TEXT
 
 
-def test_the_tests_shown_pass_on_the_policy_shown(tmp_path: Path) -> None:
+def test_the_example_tests_pass_on_the_example_policy(tmp_path: Path) -> None:
     policy, tests = [text for language, text in BLOCKS if language == "yaml"]
     (tmp_path / "policy.yaml").write_text(policy)
     (tmp_path / "policy.tests.yaml").write_text(tests)

@@ -47,11 +47,11 @@ def test_the_notes_name_the_public_source_of_every_trace() -> None:
 
 
 def test_the_figures_are_of_a_whole_comparison_of_recorded_loads() -> None:
-    said = figures()
-    summary, traces = said["summary"], said["summary"]["traces"]
-    assert said["made_up"] is False
-    assert said["conditions"]["scales"] == ["1", "auto"]
-    assert summary["cases"] == len(traces) * 2 * len(said["conditions"]["starts"])
+    measured = figures()
+    summary, traces = measured["summary"], measured["summary"]["traces"]
+    assert measured["made_up"] is False
+    assert measured["conditions"]["scales"] == ["1", "auto"]
+    assert summary["cases"] == len(traces) * 2 * len(measured["conditions"]["starts"])
     for preset in summary["presets"].values():
         assert {each["controller"] for each in preset["controllers"]} == set(CONTROLLERS)
         for each in preset["controllers"]:

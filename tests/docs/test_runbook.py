@@ -1,4 +1,4 @@
-"""docs/operate/runbook.md has an entry for whatever a person may be asked to act on."""
+"""docs/operate/runbook.md has an entry for everything that a person may have to act on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEVER_A_CAUSE = frozenset(
         Guardrail.SLOW_COMMITS,
     }
 )  # fmt: skip
-"""Guardrails that do not clear by themselves and end in a hold, of which nobody is told."""
+"""Guardrails that do not clear by themselves and end in a hold, without a notification."""
 OTHER_CAUSES = (
     Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT, "closed_loop", "no_plan", "price_unknown",
     "rollback_blocked", "rollback_expired", "rollback_has_no_way", "rollback_in_use",
@@ -46,7 +46,7 @@ def test_every_other_cause_of_an_escalation_has_an_entry(cause: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(NEEDS_YOU | {"expired", "withdrawn", "diverged"}))
-def test_every_message_that_asks_for_somebody_has_an_entry(kind: str) -> None:
+def test_every_message_that_needs_a_person_has_an_entry(kind: str) -> None:
     section = TEXT.split("## Messages about a change")[1].split("\n## ")[0]
     headline = HEADLINES[kind].replace("{volume}", "").strip()
     assert f'| "{headline}' in section
