@@ -79,7 +79,7 @@ def as_object(side: ClusterDetail) -> dict[str, object]:
         "mode": side.cluster.mode.value,
         "goal": side.goal.value,
         "members": {m.instance_class: m.count for m in side.cluster.members},
-        "usage_history": len(side.demand.days),
+        "whole_days": len(side.demand.days),
         "storage_gib": side.demand.storage_gib,
         "bills": None if side.bills is None else _bills_object(side.bills),
         "next_allowed_at": None
