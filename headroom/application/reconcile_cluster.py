@@ -107,32 +107,32 @@ def evidence_of(
             trigger=trigger, observation=observed(view, seen), resource_state=resource_state, policy=policy,
             prices=None,
         ),
-        seen=seen,
+        observed=seen,
         prices=prices,
-        noted=() if memory is None else tuple(d for d in memory.days if d.mode is not cluster.mode),
+        earlier_days=() if memory is None else tuple(d for d in memory.days if d.mode is not cluster.mode),
         check=None if memory is None else check(memory.switch, seen, prices),
     )  # fmt: skip
 
 
 def _decide(
-    ports: Ports, beside: Clusters, found: ClusterDecisionInput, *, must_record: bool
+    ports: Ports, beside: Clusters, cluster_input: ClusterDecisionInput, *, must_record: bool
 ) -> Decision | None:
     """What becomes of a request or a wish, or else of what the bill says."""
-    now, resource_state = found.seen.at, found.decision_input.resource_state
+    now, resource_state = cluster_input.observed.at, cluster_input.decision_input.resource_state
     decision: Decision | None = None
     if resource_state.approval_request is not None:
-        settled = _settle(ports, found, resource_state.approval_request)
+        settled = _settle(ports, cluster_input, resource_state.approval_request)
         if settled is True:
             return None
-        found = _decide_again(ports, found)
-        resource_state = found.decision_input.resource_state
+        cluster_input = _refreshed(ports, cluster_input)
+        resource_state = cluster_input.decision_input.resource_state
         decision = settled if isinstance(settled, Decision) else None
     if decision is None and resource_state.rollback is not None:
         change = ports.ledger.decision(resource_state.rollback.decision_id)
-        decision = decide_cluster_rollback(found, resource_state.rollback, change)
+        decision = decide_cluster_rollback(cluster_input, resource_state.rollback, change)
     if decision is None:
-        decision = decide_cluster(found)
-    checked = found.check is not None and resource_state.rollback is None
+        decision = decide_cluster(cluster_input)
+    checked = cluster_input.check is not None and resource_state.rollback is None
     _carry(ports, beside, decision, resource_state, now, must_record=must_record or checked)
     return decision
 
@@ -149,7 +149,7 @@ def _carry(
     if side is None:
         return
     news = decision.signature != resource_state.last_signature
-    told = bool(side.told) and news and decision.effective.enrolled
+    told = bool(side.owner_note) and news and decision.effective.enrolled
     if isinstance(decision.answer, Hold) and (told or side.check is not None):
         ports.notifier.tell(decision, Step.DECIDED, decision.summary)
     if side.check is not None:
@@ -162,26 +162,31 @@ def _checked(memory: ClusterMemory) -> ClusterMemory:
     return replace(memory, switch=replace(memory.switch, checked=True))
 
 
-def _settle(ports: Ports, found: ClusterDecisionInput, asked: ApprovalRequest) -> Decision | bool:
+def _settle(
+    ports: Ports, cluster_input: ClusterDecisionInput, asked: ApprovalRequest
+) -> Decision | bool:
     """What becomes of a request: a rollback that somebody wants goes before it."""
-    ref, now = found.seen.cluster.ref, found.seen.at
-    if found.decision_input.resource_state.rollback is not None:
+    ref, now = cluster_input.observed.cluster.ref, cluster_input.observed.at
+    if cluster_input.decision_input.resource_state.rollback is not None:
         approvals.overtaken(ports, asked, ref, now, "a rollback is wanted instead")
         return False
     return approvals.settle(
-        ports, found.decision_input, asked, now,
-        judge=lambda _, decision, asked: revalidate_cluster(found, decision, asked),
+        ports, cluster_input.decision_input, asked, now,
+        judge=lambda _, decision, asked: revalidate_cluster(cluster_input, decision, asked),
     )  # fmt: skip
 
 
-def _decide_again(ports: Ports, found: ClusterDecisionInput) -> ClusterDecisionInput:
+def _refreshed(ports: Ports, cluster_input: ClusterDecisionInput) -> ClusterDecisionInput:
     """The evidence after something was recorded about the cluster, calendars as they were read."""
-    resource_state = ports.state_store.resource_state(found.seen.cluster.ref, found.seen.at)
+    resource_state = ports.state_store.resource_state(
+        cluster_input.observed.cluster.ref, cluster_input.observed.at
+    )
     resource_state = replace(
-        resource_state, calendars=found.decision_input.resource_state.calendars
+        resource_state, calendars=cluster_input.decision_input.resource_state.calendars
     )
     return replace(
-        found, decision_input=replace(found.decision_input, resource_state=resource_state)
+        cluster_input,
+        decision_input=replace(cluster_input.decision_input, resource_state=resource_state),
     )
 
 

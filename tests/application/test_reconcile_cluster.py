@@ -393,7 +393,7 @@ def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its
     assert last.answer.reason is Reason.NO_BILLED_IO
     assert isinstance(last.answer, Hold)
     assert last.cluster is not None
-    noted = last.cluster.noted
+    noted = last.cluster.earlier_days
     assert len(noted) >= 14  # the days before the change, kept by ourselves
     assert {day.mode for day in noted} == {STANDARD}
     said = [text for _, _, text in stage.told if "nothing is published" in text]
@@ -510,7 +510,7 @@ def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call()
             remembered: Any = remembered,
         ) -> Any:  # fmt: skip
             after = remembered(*asked)
-            if after is not None and after.attempt is not None:
+            if after is not None and after.last_request is not None:
                 stage.service.cluster.update(change)
             return after
 

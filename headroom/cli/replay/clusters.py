@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from rich.console import Console
@@ -14,7 +14,6 @@ from headroom.cli.replay.batch import Rules
 from headroom.cli.sources.account import Account
 from headroom.cli.terminal.output import money, table, utc
 from headroom.cli.views.bills import NAMES
-from headroom.domain.guardrails import limits_of
 from headroom.domain.policy import Mode, limits_for
 from headroom.domain.resources import AuroraCluster, Kind, PriceUnknown, ResourceRef, Volume
 from headroom.domain.workload import LOOKBACK_WINDOW
@@ -99,7 +98,11 @@ def _replayed(
     length = timedelta(days=min(KEPT_DAYS, rules.days + LOOKBACK_WINDOW.days + 1))
     span = window(rules.until, length=length, period_s=PERIOD_S)
     activity = activity_of(cluster, read(where.cloudwatch, queries(cluster), span), span)
-    return replay_cluster(cluster, activity, limits_of(effective.limits), prices)
+    # As if it were enrolled, and at any hour: a day of the replay has one instant.
+    limits = replace(
+        effective.limits, mode=Mode.AUTO, change_windows=(), approve_above_usd=None
+    )  # fmt: skip
+    return replay_cluster(cluster, activity, limits, prices)
 
 
 def show(found: Sequence[Found], console: Console) -> None:

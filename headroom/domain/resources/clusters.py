@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from headroom.domain.resources.observation import Series
-from headroom.domain.resources.volumes import ResourceRef
+from headroom.domain.resources.volumes import Configuration, ResourceRef, VolumeType
 
 SERVERLESS = "db.serverless"
 """Class of Serverless v2 members, which are billed by the capacity unit (ACU)."""
@@ -123,20 +123,16 @@ class AuroraObservation:
             raise ValueError("AuroraObservation.at has no time zone; pass an aware instant.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuroraLimits:
-    """What the owner allows. Nothing acts without `auto`."""
+def configuration_of(mode: StorageMode) -> Configuration:
+    """What ModifyDBCluster sets of an Aurora cluster's storage: its mode alone."""
+    return Configuration(
+        volume_type=VolumeType(mode.value), size_gib=0, iops=None, throughput_mibps=None
+    )
 
-    auto: bool = False
-    goal: Goal = Goal.COST
-    margin_percent: float = 10.0
-    """How much of the present bill a change must save, because the way forward shuts for 30 days."""
-    commit_latency_ms: float = 10.0
-    """With `Goal.PERFORMANCE`: commits slower than this are slow."""
-    price_increase_usd: float = 0.0
-    """With `Goal.PERFORMANCE`: how much dearer a month may become."""
-    restart: bool = False
-    """Whether the engine may be restarted, which members with NVMe need."""
+
+def mode_of(configuration: Configuration) -> StorageMode:
+    """The storage mode in a cluster's configuration; raises ValueError for other storage."""
+    return StorageMode(configuration.volume_type.value)
 
 
 def family(instance_class: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 from headroom.domain.catalog.aurora import AuroraPrices, Usage, aurora_prices, bills
+from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import (
     SERVERLESS,
-    AuroraLimits,
     Goal,
     Member,
     PriceUnknown,
@@ -63,7 +64,7 @@ class AuroraScenario:
     region: str
     prices: AuroraPrices
     published_when_optimized: bool
-    limits: AuroraLimits
+    limits: Limits
 
 
 def is_aurora(document: object) -> bool:
@@ -208,17 +209,18 @@ def cluster_usage(scenario: AuroraScenario, ios: float) -> Usage:
     )  # fmt: skip
 
 
-def _limits(block: Block) -> AuroraLimits:
-    usual = AuroraLimits()
-    return AuroraLimits(
-        auto=block.flag("auto", True),
-        goal=Goal(block.choice("goal", list(Goal), usual.goal)),
-        margin_percent=block.number("margin_percent", usual.margin_percent, low=0, high=100),
-        commit_latency_ms=block.positive("commit_latency_ms", usual.commit_latency_ms),
-        price_increase_usd=block.number(
-            "price_increase_usd_per_month", usual.price_increase_usd, low=0
+def _limits(block: Block) -> Limits:
+    usual = Limits()
+    increase = block.number("price_increase_usd_per_month", 0.0, low=0)
+    return Limits(
+        mode=Mode.AUTO if block.flag("auto", True) else Mode.OBSERVE,
+        aurora_goal=Goal(block.choice("goal", list(Goal), usual.aurora_goal)),
+        aurora_margin_percent=block.number(
+            "margin_percent", usual.aurora_margin_percent, low=0, high=100
         ),
-        restart=block.flag("restart", usual.restart),
+        aurora_slow_commit_ms=block.positive("commit_latency_ms", usual.aurora_slow_commit_ms),
+        price_increase_usd=Decimal(str(increase)),
+        aurora_restart=block.flag("restart", usual.aurora_restart),
     )
 
 

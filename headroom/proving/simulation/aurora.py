@@ -1,36 +1,46 @@
-"""Runs an Aurora scenario day by day: what is billed, what is published, and who changes the mode.
+"""Runs an Aurora scenario day by day: what is billed, what is published, and each change of mode.
 
 AWS's rules are those of ModifyDBCluster: to I/O-Optimized once in 30 days, back at any time, refused
-with StorageTypeNotAvailableFault. Headroom looks once a day; its decisions are those of the engine.
+with StorageTypeNotAvailableFault. Headroom decides once a day, by the code of the deployed functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.aurora import AuroraAct, AuroraDecision, decide_storage_mode
+from headroom.domain.aurora import ClusterDecisionInput, decide_cluster, empty_activity
 from headroom.domain.catalog.aurora import HOURS_PER_MONTH, Bills, bills
+from headroom.domain.decision import Act, Decision, DecisionInput
+from headroom.domain.policy import Limits, Policy, Rule, Selector
 from headroom.domain.resources import (
     GATE,
     AuroraActivity,
     AuroraCluster,
     AuroraObservation,
+    DatabaseFacts,
     Kind,
+    Observation,
     ResourceRef,
     Series,
     StorageMode,
+    Volume,
+    configuration_of,
+    mode_of,
 )
+from headroom.domain.state import Step
 from headroom.domain.workload import GIB, LOOKBACK_WINDOW
+from headroom.ports import Intent
+from headroom.proving.memory import InMemoryLedger
 from headroom.proving.scenarios import AuroraScenario, cluster_usage
 from headroom.proving.workloads import PERIOD, READ_SHARE, traced_ios
 
 PER_DAY = 288
 ACCOUNT = "123456789012"
-LOOKS_AT = timedelta(hours=1)
-"""When in a day Headroom looks: yesterday's last metrics are there."""
+RECONCILED_AT = timedelta(hours=1)
+"""When in a day Headroom decides: yesterday's last metrics are published by then."""
 
 Json = Mapping[str, object]
 
@@ -60,14 +70,14 @@ class AuroraResult:
     paid_in_standard_usd: Decimal
     paid_in_optimized_usd: Decimal
     changes: tuple[ModeChange, ...]
-    decisions: tuple[AuroraDecision, ...]
+    decisions: tuple[Decision, ...]
     refusals: int
     unknown_periods: int
 
     @property
-    def news(self) -> tuple[AuroraDecision, ...]:
-        """The decisions that say something else than the one before."""
-        found: list[AuroraDecision] = []
+    def news(self) -> tuple[Decision, ...]:
+        """The decisions that differ from the previous one."""
+        found: list[Decision] = []
         for decision in self.decisions:
             if not found or found[-1].signature != decision.signature:
                 found.append(decision)
@@ -77,7 +87,7 @@ class AuroraResult:
         """The object that `headroom simulate --json` prints for a cluster."""
         counts = {"act": 0, "hold": 0, "escalate": 0}
         for decision in self.decisions:
-            counts[type(decision.answer).__name__.removeprefix("Aurora").lower()] += 1
+            counts[type(decision.answer).__name__.lower()] += 1
         return {
             "scenario": self.scenario.name,
             "controller": self.controller,
@@ -122,20 +132,18 @@ class AuroraResult:
 
 def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> AuroraResult:
     """Run `scenario` under `headroom`, or under `none`, which only pays."""
-    cluster = _Cluster(scenario)
-    decisions: list[AuroraDecision] = []
+    cluster, ledger, policy = _Cluster(scenario), InMemoryLedger(ACCOUNT, scenario.region), _policy(scenario.limits)
+    decisions: list[Decision] = []
     changes: list[ModeChange] = []
     paid = {mode: Decimal(0) for mode in StorageMode}
     spent = Decimal(0)
     for day in range(scenario.days):
         if controller == "headroom":
-            at = scenario.start + timedelta(days=day) + LOOKS_AT
-            decision = decide_storage_mode(
-                cluster.observed(at), limits=scenario.limits, prices=scenario.prices
-            )
+            at = scenario.start + timedelta(days=day) + RECONCILED_AT
+            decision = _decide(cluster, ledger, policy, at)
             decisions.append(decision)
-            if isinstance(decision.answer, AuroraAct):
-                changes += cluster.change(at, decision, decision.answer)
+            if isinstance(decision.answer, Act):
+                changes += _execute(cluster, ledger, decision, decision.answer)
         month = bills(
             cluster_usage(scenario, cluster.ios_of(day) * HOURS_PER_MONTH / 24), scenario.prices
         )
@@ -156,6 +164,69 @@ def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> A
         refusals=cluster.refusals,
         unknown_periods=sum(one is None for one in cluster.counts),
     )
+
+
+def _policy(limits: Limits) -> Policy:
+    """The policy that sets `limits` for clusters, and their limit on price for the whole account."""
+    settings = tuple((each.name, getattr(limits, each.name)) for each in fields(Limits))
+    return Policy(
+        version="scenario", rules=(Rule(selector=Selector(kind=Kind.AURORA), settings=settings),),
+        account_increase_usd=limits.price_increase_usd,
+    )  # fmt: skip
+
+
+def _decide(
+    cluster: _Cluster, ledger: InMemoryLedger, policy: Policy, at: datetime
+) -> Decision:  # fmt: skip
+    """Decide on what is published at `at`, and record it."""
+    observed = cluster.observed(at)
+    described = observed.cluster
+    volume = Volume(
+        ref=described.ref, configuration=configuration_of(described.mode), availability_zone="",
+        state=described.status, created_at=cluster.scenario.start - LOOKBACK_WINDOW,
+        instance_ids=(), multi_attach=False, managed_by=None, on_outpost=False, tags=(),
+        facts=DatabaseFacts(
+            instance_class=described.members[0].instance_class, status=described.status, members=()
+        ),
+    )  # fmt: skip
+    decision = decide_cluster(
+        ClusterDecisionInput(
+            decision_input=DecisionInput(
+                trigger="sweep",
+                observation=Observation(
+                    at=at, volume=volume, modification=None, activity=empty_activity(observed),
+                    history=None, instance=None, instance_activity=None,
+                ),
+                resource_state=ledger.resource_state(described.ref, at), policy=policy, prices=None,
+            ),
+            observed=observed, prices=cluster.scenario.prices,
+        )
+    )  # fmt: skip
+    ledger.decided(decision, due_at=None)
+    return decision
+
+
+def _execute(
+    cluster: _Cluster, ledger: InMemoryLedger, decision: Decision, act: Act
+) -> list[ModeChange]:
+    """Change the mode and record the chain; no change where AWS refuses."""
+    ref, at = decision.observation.volume.ref, decision.at
+    intent = ledger.intend(decision, lease_until=at + timedelta(hours=1), now=at)
+    if not isinstance(intent, Intent):
+        return []
+    changed = cluster.change(at, mode_of(act.plan.target))
+    for step in (Step.APPLIED, Step.RELIEVED) if changed else (Step.REFUSED,):
+        ledger.append(
+            decision.decision_id, step, ref=ref, at=at, summary=step.value, body={},
+            fencing=intent.fencing, due_at=None,
+        )  # fmt: skip
+    return [
+        ModeChange(
+            at=at, origin=mode_of(act.plan.origin), target=mode_of(act.plan.target),
+            reason=act.reason.value, decision_id=decision.decision_id,
+            price_change_usd=act.plan.price_change_usd,
+        )
+    ] if changed else []  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -222,21 +293,16 @@ class _Cluster:
             ),
         )
 
-    def change(self, at: datetime, decision: AuroraDecision, act: AuroraAct) -> list[ModeChange]:
-        """ModifyDBCluster: the change it makes, or none where AWS refuses."""
-        target = act.plan.target
-        if target is StorageMode.IO_OPTIMIZED and self.opens is not None and self.opens > at:
-            self.refusals += 1
-            return []
-        made = ModeChange(
-            at=at, origin=self.mode, target=target, reason=act.reason.value,
-            decision_id=decision.decision_id, price_change_usd=act.plan.price_change_usd,
-        )  # fmt: skip
+    def change(self, at: datetime, target: StorageMode) -> bool:
+        """ModifyDBCluster; False where AWS refuses it."""
         if target is StorageMode.IO_OPTIMIZED:
+            if self.opens is not None and self.opens > at:
+                self.refusals += 1
+                return False
             self.opens = at + GATE
         self.mode, self.since = target, at
         self.log.append((at, target))
-        return [made]
+        return True
 
     def _described(self) -> AuroraCluster:
         scenario = self.scenario

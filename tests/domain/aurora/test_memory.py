@@ -39,24 +39,24 @@ def test_standard_that_nobody_saw_begin_counts_from_ever_and_io_optimized_from_w
 def test_a_change_begins_when_we_called_for_it_or_when_it_was_first_seen() -> None:
     later = NOW + timedelta(minutes=5)
     called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
-    ours = remember(known(attempt=called), shown(IO_OPTIMIZED), later)
-    assert ours.changed == called
-    assert ours.attempt is None
+    ours = remember(known(last_request=called), shown(IO_OPTIMIZED), later)
+    assert ours.last_change == called
+    assert ours.last_request is None
     theirs = remember(known(), shown(IO_OPTIMIZED), later)
-    assert theirs.changed == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
+    assert theirs.last_change == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
 
 
 def test_a_call_of_long_ago_is_not_taken_for_what_somebody_does_today() -> None:
     called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     at = NOW + timedelta(days=2)
-    found = remember(known(attempt=called), shown(IO_OPTIMIZED), at)
-    assert found.changed is not None
-    assert found.changed.at == at
+    found = remember(known(last_request=called), shown(IO_OPTIMIZED), at)
+    assert found.last_change is not None
+    assert found.last_change.at == at
 
 
 def test_what_waits_for_a_window_is_no_change_and_what_is_applied_is_one() -> None:
     waits = remember(known(), shown(pending=IO_OPTIMIZED), NOW)
-    assert waits.changed is None
+    assert waits.last_change is None
     applied = remember(known(), shown(pending=IO_OPTIMIZED, applying=True), NOW)
     assert applied.mode is IO_OPTIMIZED
     still = remember(applied, shown(pending=IO_OPTIMIZED), NOW + timedelta(hours=1))
@@ -77,9 +77,9 @@ def test_the_same_look_again_changes_nothing_and_reads_back(
 
 def test_another_cluster_of_that_name_begins_anew() -> None:
     before = known(
-        IO_OPTIMIZED, changed=ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+        IO_OPTIMIZED, last_change=ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     )
-    assert remember(before, shown(identity="c-2"), NOW).changed is None
+    assert remember(before, shown(identity="c-2"), NOW).last_change is None
 
 
 def day(ago: int, ios: float = 1e6) -> UsageDay:

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from headroom.domain.catalog.aurora import AuroraPrices, aurora_prices
+from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import (
     AuroraActivity,
     AuroraCluster,
-    AuroraLimits,
     Series,
     StorageMode,
 )
@@ -20,7 +20,7 @@ from tests.builders import NOW
 from tests.domain.clusters import cluster
 
 PRICES = aurora_prices("us-east-1")
-LIMITS = AuroraLimits(auto=True)
+LIMITS = Limits(mode=Mode.AUTO)
 PER_DAY = 288
 MIDNIGHT = NOW.replace(hour=0)
 
