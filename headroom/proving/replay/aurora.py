@@ -44,7 +44,7 @@ def replay_cluster(
     rows = ios[skip:]
     if days <= DAYS:
         raise NotReplayed(
-            f"only {max(0, days)} whole days of it lie in this time, {DAYS} are learned from"
+            f"only {max(0, days)} whole days of it are in this time, the first {DAYS} are history"
         )
     if all(count is None for count in rows):
         raise NotReplayed("no billed I/O of it was published in this time")

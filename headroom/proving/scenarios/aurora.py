@@ -40,10 +40,10 @@ MOST_DAYS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuroraScenario:
-    """One cluster under one load, everything in it checked.
+    """One cluster under one load, validated.
 
-    `steady_ios` is billed I/O per five minutes, before the start as well; None with a `trace`, before
-    whose start nothing is known.
+    `steady_ios` is billed I/O per five minutes, also before the start; None with a `trace`, before
+    which nothing is known.
     """
 
     name: str
@@ -68,7 +68,7 @@ class AuroraScenario:
 
 
 def is_aurora(document: object) -> bool:
-    """Whether a document is an Aurora scenario: its resource says so."""
+    """Whether a document is an Aurora scenario, by the kind of its resource."""
     resource = document.get("resource") if isinstance(document, Mapping) else None
     return isinstance(resource, Mapping) and resource.get("kind") == "aurora"
 
@@ -80,7 +80,7 @@ def load_aurora_scenario(path: str | Path) -> AuroraScenario:
 
 
 def parse_aurora(document: object, *, source: str, base: Path) -> AuroraScenario:
-    """The scenario that a document describes; file names in it are relative to `base`."""
+    """The scenario in a document; file names in it are relative to `base`."""
     top = Block(document, source=source, path="", known=TOP)
     top.required("resource")
     block, aws = top.block("resource", CLUSTER), top.block("aws", AWS)
@@ -168,7 +168,7 @@ def _members(block: Block, key: str) -> tuple[Member, ...]:
             try:
                 units(name)
             except ValueError:
-                raise inner.wrong("class", f"is {as_quoted(name)}, a size nobody knows") from None
+                raise inner.wrong("class", f"is {as_quoted(name)}, an unknown size") from None
         elif key == "reserved":
             raise inner.wrong("class", "is db.serverless, which cannot be reserved")
         found.append(Member(instance_class=name, count=inner.whole("count", 1, low=0, high=1_000)))
@@ -202,7 +202,7 @@ def _priced(block: Block, found: AuroraScenario) -> None:
 
 
 def cluster_usage(scenario: AuroraScenario, ios: float) -> Usage:
-    """A month of the scenario's cluster with so many I/O."""
+    """A month of the scenario's cluster with `ios` billed I/O."""
     return Usage(
         members=scenario.members, reserved=scenario.reserved, acus=scenario.acus,
         storage_gib=scenario.storage_gib, ios=ios,

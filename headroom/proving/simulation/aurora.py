@@ -64,7 +64,7 @@ class AuroraResult:
     scenario: AuroraScenario
     controller: str
     first: Bills
-    """The month on both sides with the mean load of all simulated days."""
+    """The month in both modes with the mean load of all simulated days."""
     end_mode: StorageMode
     paid_usd: Decimal
     paid_in_standard_usd: Decimal
@@ -132,7 +132,11 @@ class AuroraResult:
 
 def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> AuroraResult:
     """Run `scenario` under `headroom`, or under `none`, which only pays."""
-    cluster, ledger, policy = _Cluster(scenario), InMemoryLedger(ACCOUNT, scenario.region), _policy(scenario.limits)
+    cluster, ledger, policy = (
+        _Cluster(scenario),
+        InMemoryLedger(ACCOUNT, scenario.region),
+        _policy(scenario.limits),
+    )
     decisions: list[Decision] = []
     changes: list[ModeChange] = []
     paid = {mode: Decimal(0) for mode in StorageMode}
@@ -231,7 +235,7 @@ def _execute(
 
 @dataclass(slots=True)
 class _Cluster:
-    """The cluster while time passes: its mode, the gate, and what is published of it."""
+    """The simulated cluster: its mode, when AWS allows the next change, and its metrics."""
 
     scenario: AuroraScenario
     mode: StorageMode = field(init=False)
@@ -239,7 +243,7 @@ class _Cluster:
     opens: datetime | None = field(init=False)
     refusals: int = 0
     counts: list[float | None] = field(init=False)
-    """Billed I/O of every five minutes from the start; None where nobody measured."""
+    """Billed I/O of every five minutes from the start; None where not measured."""
     log: list[tuple[datetime, StorageMode]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -252,28 +256,28 @@ class _Cluster:
         self.log = [(datetime.min.replace(tzinfo=UTC), self.mode)]
 
     def ios_of(self, day: int) -> float:
-        """Billed I/O of one simulated day; what nobody measured is like the rest of the day."""
+        """Billed I/O of one simulated day; unmeasured periods are assumed to be like the others."""
         known = [n for n in self.counts[day * PER_DAY : (day + 1) * PER_DAY] if n is not None]
         return sum(known) / len(known) * PER_DAY if known else 0.0
 
     def mean_ios_a_month(self) -> float:
-        """A month like the mean of all that was measured."""
+        """Billed I/O a month at the mean rate of all measured periods."""
         known = [n for n in self.counts if n is not None]
         return sum(known) / len(known) * 12 * HOURS_PER_MONTH if known else 0.0
 
     def observed(self, at: datetime) -> AuroraObservation:
-        """What Headroom reads at `at`: the cluster, and the last 16 days as they were published."""
+        """What Headroom reads at `at`: the cluster, and the metrics of the last 16 days."""
         scenario = self.scenario
         first = -(LOOKBACK_WINDOW // PERIOD) + (at - scenario.start) // PERIOD
         last = (at - scenario.start) // PERIOD
         start = scenario.start + first * PERIOD
         ios = self._published(first, last)
-        there = [None if n is None else 1.0 for n in ios]
+        measured = [None if n is None else 1.0 for n in ios]
         halves = {
             name: [None if n is None else n * share for n in ios]
             for name, share in (("reads", READ_SHARE), ("writes", 1 - READ_SHARE))
         }
-        every = [1.0] * len(ios) if scenario.trace is None else there
+        every = [1.0] * len(ios) if scenario.trace is None else measured
 
         def series(values: Sequence[float | None]) -> Series:
             return Series(start=start, period_s=300, values=tuple(values))
@@ -318,7 +322,7 @@ class _Cluster:
         )  # fmt: skip
 
     def _published(self, first: int, last: int) -> list[float | None]:
-        """Billed I/O of the periods [first, last) from the start, as CloudWatch has it."""
+        """Billed I/O of the periods [first, last) from the start, as CloudWatch would return it."""
         before: list[float | None] = [self.scenario.steady_ios] * max(0, min(last, 0) - first)
         found = before + self.counts[max(0, first) : max(0, last)]
         if self.scenario.published_when_optimized:

@@ -60,7 +60,7 @@ def blocking(decision: Decision) -> set[Guardrail]:
 
 
 def optimized(**changes: object) -> AuroraCluster:
-    """A cluster that went to I/O-Optimized forty days ago; the gate has opened again."""
+    """A cluster that went to I/O-Optimized forty days ago; AWS allows it again."""
     base: dict[str, object] = {
         "mode": IO_OPTIMIZED, "mode_since": NOW - timedelta(days=40),
         "next_allowed_at": NOW - timedelta(days=10),
@@ -68,7 +68,7 @@ def optimized(**changes: object) -> AuroraCluster:
     return cluster(**(base | changes))
 
 
-def test_io_at_40_percent_of_the_bill_is_worth_the_change_and_the_record_has_both_bills() -> None:
+def test_io_at_40_percent_of_the_bill_changes_the_mode_and_the_record_has_both_bills() -> None:
     decision = decided(seen(FORTY))
     assert isinstance(decision.answer, Act)
     assert decision.answer.reason is Reason.CHEAPER
@@ -86,7 +86,7 @@ def test_io_at_40_percent_of_the_bill_is_worth_the_change_and_the_record_has_bot
     assert [day.ios for day in decision.cluster.demand.days] == pytest.approx([FORTY] * 14)
 
 
-def test_io_at_15_percent_of_the_bill_is_left_in_standard() -> None:
+def test_io_at_15_percent_of_the_bill_stays_in_standard() -> None:
     decision = decided(seen(FIFTEEN))
     assert decision.cluster is not None
     assert decision.cluster.bills is not None
@@ -101,11 +101,13 @@ def test_io_at_15_percent_of_the_bill_is_left_in_standard() -> None:
     [(0.99, Reason.ALREADY_CHEAPEST), (1.05, Reason.NOT_COST_EFFECTIVE),
      (1.46, Reason.NOT_COST_EFFECTIVE), (1.48, Reason.CHEAPER)],
 )  # fmt: skip
-def test_a_margin_keeps_the_one_way_gate_for_what_is_worth_it(times: float, reason: Reason) -> None:
+def test_a_change_must_save_a_margin_because_it_is_allowed_once_in_30_days(
+    times: float, reason: Reason
+) -> None:
     assert decided(seen(EVEN * times)).answer.reason is reason
 
 
-def test_there_and_back_there_is_a_band_where_neither_is_worth_it() -> None:
+def test_near_the_break_even_neither_mode_is_changed() -> None:
     for times in (0.95, 1.0, 1.05):
         assert not isinstance(decided(seen(EVEN * times)).answer, Act)
         assert not isinstance(decided(seen(EVEN * times, optimized())).answer, Act)
@@ -118,7 +120,7 @@ def test_two_days_of_a_migration_are_no_reason_to_change() -> None:
     assert decision.answer.reason is Reason.NOT_COST_EFFECTIVE
 
 
-def test_thirteen_whole_days_are_too_few_and_a_hole_is_not_a_quiet_day() -> None:
+def test_thirteen_whole_days_are_too_few_and_a_gap_is_not_a_quiet_day() -> None:
     assert decided(seen([FORTY] * 13)).answer.reason is Reason.NOT_ENOUGH_DATA
     holed = [None, FORTY, None, *[FORTY] * 12]
     assert decided(seen(holed)).answer.reason is Reason.NOT_ENOUGH_DATA
@@ -128,7 +130,7 @@ def test_thirteen_whole_days_are_too_few_and_a_hole_is_not_a_quiet_day() -> None
     assert found.ios_a_month() == pytest.approx(FORTY * 730 / 24)
 
 
-def test_today_is_not_a_day_yet_and_a_day_with_a_few_holes_is_filled_by_itself() -> None:
+def test_today_does_not_count_and_a_day_with_a_few_gaps_is_extrapolated() -> None:
     observation = seen([FORTY] * 14)
     reads = list(observation.activity.read_ios.values)
     reads[3] = reads[100] = None  # the first day has 286 of its 288 periods
@@ -141,7 +143,7 @@ def test_today_is_not_a_day_yet_and_a_day_with_a_few_holes_is_filled_by_itself()
     assert len(cluster_demand(replace(observation, activity=many), slow_ms=10).days) == 13
 
 
-def test_nothing_published_of_the_size_or_of_acus_is_not_zero() -> None:
+def test_an_unpublished_size_or_acu_is_not_zero() -> None:
     assert decided(seen(FORTY, gib=None)).answer.reason is Reason.NOT_ENOUGH_DATA
     serverless = cluster(members=(Member(instance_class=SERVERLESS, count=2),))
     assert decided(seen(FORTY, serverless)).answer.reason is Reason.NOT_ENOUGH_DATA
@@ -151,7 +153,7 @@ def test_nothing_published_of_the_size_or_of_acus_is_not_zero() -> None:
     assert known.cluster.bills.standard.serverless_usd == Decimal("700.8")
 
 
-def test_a_class_without_a_known_price_is_told_and_not_acted_on() -> None:
+def test_a_class_without_a_known_price_is_escalated() -> None:
     dear = cluster(members=(Member(instance_class="db.r5.24xlarge"),))
     answer = decided(seen(FORTY, dear)).answer
     assert isinstance(answer, Escalate)
@@ -159,7 +161,7 @@ def test_a_class_without_a_known_price_is_told_and_not_acted_on() -> None:
     assert isinstance(decided(seen(FORTY), prices=None).answer, Escalate)
 
 
-def test_inside_the_thirty_days_it_holds_until_they_are_over() -> None:
+def test_within_thirty_days_of_a_change_it_holds_until_they_are_over() -> None:
     opens = NOW + timedelta(days=9)
     answer = decided(seen(FORTY, cluster(next_allowed_at=opens))).answer
     assert answer == Hold(
@@ -188,7 +190,7 @@ def test_what_only_the_owner_can_change_is_escalated(
     assert answer.cause == guardrail.value
 
 
-def test_a_restart_is_the_owners_to_allow() -> None:
+def test_a_restart_needs_the_owners_permission() -> None:
     prices = replace(PRICES, hour={"db.r6gd.xlarge": (Decimal("0.6"), Decimal("0.78"))})
     nvme = seen(FORTY, cluster(members=(Member(instance_class="db.r6gd.xlarge", count=2),)))
     held = decided(nvme, prices=prices).answer
@@ -203,13 +205,13 @@ def test_a_restart_is_the_owners_to_allow() -> None:
     "changes",
     [{"status": "modifying"}, {"status": "creating"}],
 )
-def test_a_cluster_that_is_busy_is_left_alone_for_now(changes: dict[str, object]) -> None:
+def test_a_cluster_that_aws_is_modifying_waits(changes: dict[str, object]) -> None:
     answer = decided(seen(FORTY, cluster(**changes))).answer
     assert isinstance(answer, Hold)
     assert answer.reason is Reason.BLOCKED_TEMPORARILY
 
 
-def test_without_auto_it_only_says_what_it_would_do() -> None:
+def test_without_auto_it_only_observes() -> None:
     answer = decided(seen(FORTY), Limits()).answer
     assert isinstance(answer, Hold)
     assert answer.reason is Reason.OBSERVE_ONLY
@@ -219,7 +221,7 @@ def test_without_auto_it_only_says_what_it_would_do() -> None:
 # --- back to Standard
 
 
-def test_back_to_standard_on_fourteen_days_taken_under_io_optimized() -> None:
+def test_it_returns_to_standard_after_fourteen_days_measured_under_io_optimized() -> None:
     answer = decided(seen(5_000_000.0, optimized())).answer
     assert isinstance(answer, Act)
     assert answer.plan.target == configuration_of(STANDARD)
@@ -236,7 +238,7 @@ def test_days_from_before_the_change_or_of_unknown_mode_do_not_count(since: int 
     assert decision.cluster.bills is None
 
 
-def test_where_no_billed_io_is_published_under_io_optimized_the_owner_is_told() -> None:
+def test_the_owner_hears_that_no_billed_io_is_published_under_io_optimized() -> None:
     silent = activity([5_000_000.0] * 15)
     none = replace(silent, read_ios=_blank(silent), write_ios=_blank(silent))
     decision = decided(AuroraObservation(at=NOW, cluster=optimized(), activity=none))
@@ -255,7 +257,7 @@ def _blank(source: AuroraActivity) -> object:
     return replace(source.read_ios, values=(None,) * len(source.read_ios.values))
 
 
-def test_nobody_goes_back_while_the_way_forward_is_shut() -> None:
+def test_it_does_not_return_to_standard_while_io_optimized_is_not_allowed_again() -> None:
     opens = NOW + timedelta(days=3)
     shut = optimized(mode_since=NOW - timedelta(days=27), next_allowed_at=opens)
     answer = decided(seen(5_000_000.0, shut)).answer
@@ -263,7 +265,7 @@ def test_nobody_goes_back_while_the_way_forward_is_shut() -> None:
     assert (answer.reason, answer.until) == (Reason.BLOCKED_TEMPORARILY, opens)
 
 
-def test_a_quiet_week_after_a_busy_one_is_no_reason_to_go_back() -> None:
+def test_a_quiet_week_after_a_busy_one_is_no_reason_to_return() -> None:
     days = [*[70_000_000.0] * 7, *[5_000_000.0] * 8]
     decision = decided(seen(days, optimized()))
     assert not isinstance(decision.answer, Act)
@@ -277,7 +279,9 @@ FAST = Limits(
 )  # fmt: skip
 
 
-def test_slow_commits_are_a_reason_where_the_owner_wants_speed_and_pays_for_it() -> None:
+def test_slow_commits_change_the_mode_where_the_goal_is_performance_within_the_price_limit() -> (
+    None
+):
     slow = seen(FIFTEEN, commit_ms=[20.0 if day % 3 == 0 else 3.0 for day in range(15)])
     decision = decided(slow, FAST)
     assert isinstance(decision.answer, Act)
@@ -289,7 +293,7 @@ def test_slow_commits_are_a_reason_where_the_owner_wants_speed_and_pays_for_it()
     assert dear.cause == "price_per_resource"
 
 
-def test_commits_that_are_fast_or_were_slow_on_two_days_are_left_alone() -> None:
+def test_fast_commits_or_two_slow_days_change_nothing() -> None:
     assert decided(seen(FIFTEEN), FAST).answer.reason is Reason.FAST_ENOUGH
     twice = seen(FIFTEEN, commit_ms=[*[3.0] * 13, 30.0, 30.0])
     assert decided(twice, FAST).answer.reason is Reason.FAST_ENOUGH
@@ -297,12 +301,12 @@ def test_commits_that_are_fast_or_were_slow_on_two_days_are_left_alone() -> None
     assert decided(unknown, FAST).answer.reason is Reason.FAST_ENOUGH
 
 
-def test_what_was_bought_for_speed_is_not_given_back_for_money() -> None:
+def test_with_the_goal_performance_io_optimized_stays() -> None:
     answer = decided(seen(5_000_000.0, optimized()), FAST).answer
     assert answer.reason is Reason.KEPT_FOR_PERFORMANCE
 
 
-def test_who_wants_speed_still_takes_what_is_cheaper() -> None:
+def test_with_the_goal_performance_a_cheaper_mode_is_still_taken() -> None:
     assert decided(seen(FORTY), FAST).answer.reason is Reason.CHEAPER
 
 
@@ -365,9 +369,7 @@ def test_a_decision_is_the_same_there_and_back_and_is_kept_without_its_series() 
         ("aurora-mysql", "newest", False), ("docdb", "5.0.0", False),
     ],
 )  # fmt: skip
-def test_versions_that_know_io_optimized_are_told_apart(
-    engine: str, version: str, known: bool
-) -> None:
+def test_which_versions_support_io_optimized(engine: str, version: str, known: bool) -> None:
     assert supports_io_optimized(engine, version) is known
 
 
@@ -378,7 +380,7 @@ def test_a_grid_that_does_not_begin_at_midnight_is_cut_into_utc_days() -> None:
     assert grid([1.0], NOW).end == NOW
 
 
-def test_right_after_a_change_nothing_published_is_no_news_yet() -> None:
+def test_right_after_a_change_missing_metrics_mean_nothing_yet() -> None:
     silent = activity([5_000_000.0] * 15)
     none = replace(silent, read_ios=_blank(silent), write_ios=_blank(silent))
     young = optimized(mode_since=NOW - timedelta(days=1), next_allowed_at=NOW + timedelta(days=29))
@@ -386,12 +388,12 @@ def test_right_after_a_change_nothing_published_is_no_news_yet() -> None:
     assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
 
 
-def test_unknown_since_when_it_is_io_optimized_is_thin_data_and_not_silence() -> None:
+def test_io_optimized_of_unknown_age_has_not_enough_data() -> None:
     decision = decided(seen(5_000_000.0, optimized(mode_since=None)))
     assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
 
 
-def test_the_same_day_after_day_is_no_news_and_another_guardrail_is() -> None:
+def test_a_repeated_decision_is_no_news_and_another_guardrail_is() -> None:
     first, again = decided(seen(FORTY)), decided(seen(FORTY * 1.01))
     assert first.signature == again.signature
     held = decided(seen(FORTY, cluster(next_allowed_at=NOW + timedelta(days=2))))
@@ -399,7 +401,7 @@ def test_the_same_day_after_day_is_no_news_and_another_guardrail_is() -> None:
     assert held.signature.blocking == ("mode_change_interval",)
 
 
-def test_what_saves_too_little_for_money_may_still_be_wanted_for_slow_commits() -> None:
+def test_a_change_that_saves_too_little_may_still_be_made_for_slow_commits() -> None:
     near = seen(45e6, commit_ms=30.0)  # saves a few percent
     for_money = decided(near, AUTO)
     assert for_money.answer.reason is Reason.NOT_COST_EFFECTIVE
@@ -427,7 +429,7 @@ def test_days_of_a_cluster_that_had_the_name_before_decide_nothing() -> None:
 
 
 @pytest.mark.parametrize(("days", "goes"), [(20, False), (31, True)])
-def test_where_aws_names_no_gate_it_is_shut_for_thirty_days_from_the_change(
+def test_without_an_instant_from_aws_thirty_days_count_from_the_change(
     days: int, goes: bool
 ) -> None:
     unnamed = optimized(mode_since=NOW - timedelta(days=days), next_allowed_at=None)

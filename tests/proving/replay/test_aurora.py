@@ -88,7 +88,7 @@ NO_PRICES: AuroraPrices = replace(PRICES, hour={})
 @pytest.mark.parametrize(
     ("days", "gib", "prices", "why"),
     [
-        ([20.0] * 14, 100.0, PRICES, "only 14 whole days of it lie in this time"),
+        ([20.0] * 14, 100.0, PRICES, "only 14 whole days of it are in this time"),
         ([None] * 30, 100.0, PRICES, "no billed I/O of it was published in this time"),
         ([20.0] * 30, None, PRICES, "its size was not published"),
         ([20.0] * 30, 100.0, NO_PRICES, "no price of db."),

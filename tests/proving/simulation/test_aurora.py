@@ -165,7 +165,7 @@ def test_a_steady_load_is_changed_for_at_most_once_and_never_for_the_worse(
         ({"members": None}, "resource.members is empty; give at least one"),
         ({"members": [{"class": "db.r7g.xlarge", "count": 0}]}, "resource.members is empty"),
         ({"members": [{"class": "r7g.xlarge"}]}, "members[1].class is 'r7g.xlarge'; it must be"),
-        ({"members": [{"class": "db.r7g.huge"}]}, "a size nobody knows"),
+        ({"members": [{"class": "db.r7g.huge"}]}, "an unknown size"),
         ({"members": [{"class": "db.r5.24xlarge"}]}, "known are db.r6g.large, db.r7g.xlarge"),
         ({"members": [{"klass": "db.r7g.xlarge"}]}, "members[1].klass is not a known key"),
         ({"members": [{"class": "db.serverless"}]}, "resource.acus is missing"),
