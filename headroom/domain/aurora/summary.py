@@ -39,7 +39,7 @@ def bill_check_summary(check: BillCheck) -> str:
     switch = check.switch
     text = (
         f"{check.days} whole days after the change to {switch.target} the bill is "
-        f"${check.actual_usd:,.2f} a month, ${switch.forecast_usd:,.2f} was foreseen "
+        f"${check.actual_usd:,.2f} a month, the forecast was ${switch.forecast_usd:,.2f} "
         f"({check.deviation_percent:+.1f} %)"
     )
     if check.counterfactual_usd is not None:

@@ -46,7 +46,7 @@ def assess_cluster(
         if being_applied or at - applied_at < LANDS_WITHIN:
             return Pending(
                 next_reconcile_at=at + NEXT_RECONCILE_AFTER,
-                detail=f"{cluster.mode} yet, {cluster.status}",
+                detail=f"still {cluster.mode}, {cluster.status}",
             )
         hours = (at - applied_at).total_seconds() / 3600
         return Diverged(detail=f"{cluster.mode} {hours:.0f} h after the change")
@@ -60,7 +60,7 @@ def assess_cluster(
 def _relieved(detail: str, plan: Plan) -> Relieved:
     before = plan.monthly_usd - plan.price_change_usd
     return Relieved(
-        detail=f"{detail}; ${plan.monthly_usd:,.2f} a month is foreseen, it was ${before:,.2f}; the "
+        detail=f"{detail}; the forecast is ${plan.monthly_usd:,.2f} a month, it was ${before:,.2f}; the "
         f"bill is compared after {CHECK_AFTER} whole days"
     )
 
@@ -79,7 +79,7 @@ def _faster(plan: Plan, observation: AuroraObservation, applied_at: datetime) ->
         "is not known"
         if before is None or after is None
         else "commits are no faster: something other than the storage's mode holds them back; "
-        "Standard may be had back at any time"
+        "it can return to Standard at any time"
     )
     numbers = f"{before or 0.0:.1f} ms before, {after or 0.0:.1f} ms after"
     return Ineffective(cause=f"{cause} ({numbers})")

@@ -78,7 +78,7 @@ class AuroraCluster:
     """The member that commits; None when AWS reports none."""
     serverless_members: tuple[str, ...] = ()
     """Names of the members billed by ACU."""
-    mode_allowed_from: datetime | None = None
+    metrics_from: datetime | None = None
     """Metrics under its name from before this may be another cluster's, since deleted or renamed;
     None when all are its own."""
 

@@ -94,15 +94,13 @@ def cluster_demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraD
             begin = observation.at
     else:
         begin = max(observation.at - LOOKBACK_WINDOW, since + SETTLES)
-    if cluster.mode_allowed_from is not None:
-        begin = max(begin, cluster.mode_allowed_from)
+    if cluster.metrics_from is not None:
+        begin = max(begin, cluster.metrics_from)
     days = tuple(_days(activity, begin, observation.at, slow_ms, serverless=cluster.serverless))
     ios = activity.read_ios.since(begin).known(), activity.write_ios.since(begin).known()
     return AuroraDemand(
         days=days[-DAYS:],
-        storage_gib=_storage(
-            activity.bytes_used, midnight(observation.at), cluster.mode_allowed_from
-        ),
+        storage_gib=_storage(activity.bytes_used, midnight(observation.at), cluster.metrics_from),
         known=any(ios) or observation.at - begin < SILENT_AFTER,
     )
 
@@ -161,11 +159,11 @@ def midnight(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _storage(used: Series, end: datetime, mode_allowed_from: datetime | None) -> float | None:
+def _storage(used: Series, end: datetime, metrics_from: datetime | None) -> float | None:
     """GiB as last published before `end`, None when that is too long ago.
 
     `end` is midnight, so that a price approved in the morning is the same in the evening.
     """
-    begin = end - FRESH if mode_allowed_from is None else max(end - FRESH, mode_allowed_from)
+    begin = end - FRESH if metrics_from is None else max(end - FRESH, metrics_from)
     known = [value for at, value in used.since(begin).points() if at < end]
     return known[-1] / GIB if known else None

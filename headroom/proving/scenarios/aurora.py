@@ -91,7 +91,7 @@ def parse_aurora(document: object, *, source: str, base: Path) -> AuroraScenario
     members, reserved = _members(block, "members"), _members(block, "reserved")
     if not any(member.count for member in members):
         raise block.wrong("members", "is empty; give at least one, such as {class: db.r7g.xlarge}")
-    found = AuroraScenario(
+    scenario = AuroraScenario(
         name=top.text("name", source),
         start=start,
         days=_days(top, trace),
@@ -114,8 +114,8 @@ def parse_aurora(document: object, *, source: str, base: Path) -> AuroraScenario
         published_when_optimized=aws.flag("io_published_when_optimized", True),
         limits=_limits(top.block("limits", LIMITS)),
     )
-    _priced(block, found)
-    return found
+    _check_priced(block, scenario)
+    return scenario
 
 
 def _days(top: Block, trace: Workload | None) -> int:
@@ -157,7 +157,7 @@ def _steady(block: Block) -> float | None:
 
 
 def _members(block: Block, key: str) -> tuple[Member, ...]:
-    found = []
+    members = []
     for number, each in enumerate(block.items(key), start=1):
         path = f"{block.path}.{key}[{number}]"
         inner = Block(each, source=block.source, path=path, known=MEMBER)
@@ -171,8 +171,10 @@ def _members(block: Block, key: str) -> tuple[Member, ...]:
                 raise inner.wrong("class", f"is {as_quoted(name)}, an unknown size") from None
         elif key == "reserved":
             raise inner.wrong("class", "is db.serverless, which cannot be reserved")
-        found.append(Member(instance_class=name, count=inner.whole("count", 1, low=0, high=1_000)))
-    return tuple(found)
+        members.append(
+            Member(instance_class=name, count=inner.whole("count", 1, low=0, high=1_000))
+        )
+    return tuple(members)
 
 
 def _acus(block: Block, members: tuple[Member, ...]) -> float:
@@ -193,11 +195,11 @@ def _prices(aws: Block) -> AuroraPrices:
         raise aws.wrong("region", f"is {region!r}: {error}") from None
 
 
-def _priced(block: Block, found: AuroraScenario) -> None:
+def _check_priced(block: Block, scenario: AuroraScenario) -> None:
     try:
-        bills(cluster_usage(found, 0.0), found.prices)
+        bills(cluster_usage(scenario, 0.0), scenario.prices)
     except PriceUnknown as error:
-        known = ", ".join(sorted(found.prices.hour))
+        known = ", ".join(sorted(scenario.prices.hour))
         raise block.wrong("members", f"has no price: {error}; known are {known}") from None
 
 

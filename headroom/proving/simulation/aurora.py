@@ -77,11 +77,10 @@ class AuroraResult:
     @property
     def news(self) -> tuple[Decision, ...]:
         """The decisions that differ from the previous one."""
-        found: list[Decision] = []
-        for decision in self.decisions:
-            if not found or found[-1].signature != decision.signature:
-                found.append(decision)
-        return tuple(found)
+        before = (None, *(each.signature for each in self.decisions))
+        return tuple(
+            d for d, last in zip(self.decisions, before, strict=False) if d.signature != last
+        )
 
     def to_json(self) -> Json:
         """The object that `headroom simulate --json` prints for a cluster."""
@@ -324,16 +323,16 @@ class _Cluster:
     def _published(self, first: int, last: int) -> list[float | None]:
         """Billed I/O of the periods [first, last) from the start, as CloudWatch would return it."""
         before: list[float | None] = [self.scenario.steady_ios] * max(0, min(last, 0) - first)
-        found = before + self.counts[max(0, first) : max(0, last)]
+        counts = before + self.counts[max(0, first) : max(0, last)]
         if self.scenario.published_when_optimized:
-            return found
+            return counts
         start = self.scenario.start
-        for number in range(len(found)):
+        for number in range(len(counts)):
             at = start + (first + number) * PERIOD
             mode = next(mode for since, mode in reversed(self.log) if since <= at)
             if mode is StorageMode.IO_OPTIMIZED:
-                found[number] = None
-        return found
+                counts[number] = None
+        return counts
 
 
 def _counts(scenario: AuroraScenario) -> Iterator[float | None]:

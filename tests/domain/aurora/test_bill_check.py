@@ -74,7 +74,7 @@ def test_a_return_to_standard_is_billed_by_the_io_of_its_days() -> None:
     assert check(back, seen([None] * 16, home), PRICES) is None
 
 
-def test_a_change_has_landed_when_its_mode_is_in_force_and_says_what_is_foreseen() -> None:
+def test_a_change_has_landed_when_its_mode_is_in_force_and_states_its_forecast() -> None:
     decision = decide_cluster(cluster_evidence(policy(mode=Mode.AUTO)))
     assert isinstance(decision.answer, Act)
     plan, at = decision.answer.plan, NOW - timedelta(minutes=10)
@@ -83,7 +83,7 @@ def test_a_change_has_landed_when_its_mode_is_in_force_and_says_what_is_foreseen
     assert isinstance(assess_cluster(decision, plan, seen(100e6), long_ago), Diverged)
     landed = assess_cluster(decision, plan, seen(100e6, OPTIMIZED), at)
     assert isinstance(landed, Relieved)
-    assert "$1,072.24 a month is foreseen, it was $1,425.71" in landed.detail
+    assert "the forecast is $1,072.24 a month, it was $1,425.71" in landed.detail
     undone = replace(decision, rollback_of="d0")
     assert isinstance(assess_cluster(undone, plan, seen(100e6, OPTIMIZED), at), RollbackConfirmed)
     made = mode_switch_of(decision, at)

@@ -415,16 +415,14 @@ def test_a_change_that_saves_too_little_may_still_be_made_for_slow_commits() -> 
 
 
 def test_days_of_a_cluster_that_had_the_name_before_decide_nothing() -> None:
-    fresh = cluster(mode_allowed_from=NOW - timedelta(days=3))
+    fresh = cluster(metrics_from=NOW - timedelta(days=3))
     decision = decided(seen(100e6, fresh))
     assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
     assert decision.cluster is not None
     assert len(decision.cluster.demand.days) == 2
-    today = cluster_demand(
-        seen(100e6, cluster(mode_allowed_from=NOW - timedelta(hours=1))), slow_ms=10
-    )
+    today = cluster_demand(seen(100e6, cluster(metrics_from=NOW - timedelta(hours=1))), slow_ms=10)
     assert today.storage_gib is None  # the size that was published is the other one's
-    old = decided(seen(100e6, cluster(mode_allowed_from=NOW - timedelta(days=90))))
+    old = decided(seen(100e6, cluster(metrics_from=NOW - timedelta(days=90))))
     assert isinstance(old.answer, Act)
 
 

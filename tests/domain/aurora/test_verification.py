@@ -60,7 +60,7 @@ def test_a_change_for_money_is_done_when_its_mode_is_in_force() -> None:
         ({"status": "modifying"}, 30, Pending),
     ],
 )
-def test_one_that_has_not_landed_is_waited_for_while_aws_is_at_it(
+def test_a_change_that_aws_is_applying_is_pending(
     changes: dict[str, object], hours: float, kind: type
 ) -> None:
     found = assess(act(), look(cluster(**changes)), NOW - timedelta(hours=hours))
@@ -87,16 +87,14 @@ def test_for_speed_commits_must_have_become_faster_by_a_tenth() -> None:
     assert "something other than the storage's mode" in same.cause
 
 
-def test_a_day_must_have_passed_before_speed_is_told() -> None:
+def test_speed_is_assessed_after_a_day() -> None:
     found = assess(SPEED, commits(20.0, 8.0), NOW - timedelta(hours=5))
     assert isinstance(found, Pending)
     assert found.next_reconcile_at == NOW + timedelta(hours=21)
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, 8.0), (20.0, None), (None, None)])
-def test_commits_that_nobody_measured_are_no_success(
-    before: float | None, after: float | None
-) -> None:
+def test_unmeasured_commits_are_no_success(before: float | None, after: float | None) -> None:
     found = assess(SPEED, commits(before, after), CHANGED)
     assert isinstance(found, Ineffective)
     assert "not known" in found.cause
