@@ -514,7 +514,7 @@ def test_a_change_between_the_record_and_the_call_is_noticed_before_the_call() -
                 stage.service.cluster.update(change)
             return after
 
-        stage.aurora.memory = noted  # type: ignore[method-assign]
+        stage.aurora.memory = noted  # type: ignore[method-assign, assignment]
         stage.decided()
         assert stage.service.changes == []
         assert stage.steps(ORDERS)[-1] in ("refused", "stale")

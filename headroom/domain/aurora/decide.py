@@ -312,7 +312,8 @@ def _answer(
 
 def _remedy(lasting: Sequence[Verdict]) -> str:
     """What the owner can do, in the guardrails' own words where they have some."""
-    texts, rest = [], []
+    texts: list[str] = []
+    rest: list[str] = []
     for verdict in lasting:
         explained = verdict.detail if verdict.guardrail in EXPLAINED else ""
         text = _REMEDY.get(verdict.guardrail, explained)

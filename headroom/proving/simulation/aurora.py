@@ -131,11 +131,8 @@ class AuroraResult:
 
 def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> AuroraResult:
     """Run `scenario` under `headroom`, or under `none`, which only pays."""
-    cluster, ledger, policy = (
-        _Cluster(scenario),
-        InMemoryLedger(ACCOUNT, scenario.region),
-        _policy(scenario.limits),
-    )
+    cluster, ledger = _Cluster(scenario), InMemoryLedger(ACCOUNT, scenario.region)
+    policy = _policy(scenario.limits)
     decisions: list[Decision] = []
     changes: list[ModeChange] = []
     paid = {mode: Decimal(0) for mode in StorageMode}
@@ -145,8 +142,15 @@ def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> A
             at = scenario.start + timedelta(days=day) + RECONCILED_AT
             decision = _decide(cluster, ledger, policy, at)
             decisions.append(decision)
-            if isinstance(decision.answer, Act):
-                changes += _execute(cluster, ledger, decision, decision.answer)
+            if isinstance(decision.answer, Act) and _execute(cluster, ledger, decision):
+                plan = decision.answer.plan
+                changes.append(
+                    ModeChange(
+                        at=at, origin=mode_of(plan.origin), target=mode_of(plan.target),
+                        reason=decision.answer.reason.value, decision_id=decision.decision_id,
+                        price_change_usd=plan.price_change_usd,
+                    )
+                )  # fmt: skip
         month = bills(
             cluster_usage(scenario, cluster.ios_of(day) * HOURS_PER_MONTH / 24), scenario.prices
         )
@@ -178,9 +182,7 @@ def _policy(limits: Limits) -> Policy:
     )  # fmt: skip
 
 
-def _decide(
-    cluster: _Cluster, ledger: InMemoryLedger, policy: Policy, at: datetime
-) -> Decision:  # fmt: skip
+def _decide(cluster: _Cluster, ledger: InMemoryLedger, policy: Policy, at: datetime) -> Decision:
     """Decide on what is published at `at`, and record it."""
     observed = cluster.observed(at)
     described = observed.cluster
@@ -188,9 +190,7 @@ def _decide(
         ref=described.ref, configuration=configuration_of(described.mode), availability_zone="",
         state=described.status, created_at=cluster.scenario.start - LOOKBACK_WINDOW,
         instance_ids=(), multi_attach=False, managed_by=None, on_outpost=False, tags=(),
-        facts=DatabaseFacts(
-            instance_class=described.members[0].instance_class, status=described.status, members=()
-        ),
+        facts=DatabaseFacts(instance_class="", status=described.status, members=()),
     )  # fmt: skip
     decision = decide_cluster(
         ClusterDecisionInput(
@@ -209,27 +209,19 @@ def _decide(
     return decision
 
 
-def _execute(
-    cluster: _Cluster, ledger: InMemoryLedger, decision: Decision, act: Act
-) -> list[ModeChange]:
-    """Change the mode and record the chain; no change where AWS refuses."""
+def _execute(cluster: _Cluster, ledger: InMemoryLedger, decision: Decision) -> bool:
+    """Change the mode and record the chain; False where AWS refuses."""
     ref, at = decision.observation.volume.ref, decision.at
     intent = ledger.intend(decision, lease_until=at + timedelta(hours=1), now=at)
     if not isinstance(intent, Intent):
-        return []
-    changed = cluster.change(at, mode_of(act.plan.target))
+        return False
+    changed = cluster.change(at, cluster.mode.other)
     for step in (Step.APPLIED, Step.RELIEVED) if changed else (Step.REFUSED,):
         ledger.append(
             decision.decision_id, step, ref=ref, at=at, summary=step.value, body={},
             fencing=intent.fencing, due_at=None,
         )  # fmt: skip
-    return [
-        ModeChange(
-            at=at, origin=mode_of(act.plan.origin), target=mode_of(act.plan.target),
-            reason=act.reason.value, decision_id=decision.decision_id,
-            price_change_usd=act.plan.price_change_usd,
-        )
-    ] if changed else []  # fmt: skip
+    return changed
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from headroom.domain.resources import (
     Goal,
     Kind,
     Member,
+    Series,
     configuration_of,
 )
 from headroom.domain.workload import cluster_demand
@@ -253,7 +254,7 @@ def test_the_owner_hears_that_no_billed_io_is_published_under_io_optimized() -> 
     assert in_standard.cluster.owner_note == ""
 
 
-def _blank(source: AuroraActivity) -> object:
+def _blank(source: AuroraActivity) -> Series:
     return replace(source.read_ios, values=(None,) * len(source.read_ios.values))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def simulated(made: dict[str, Any], controller: str = "headroom") -> AuroraResul
     return simulate_aurora(parse_aurora(made, source="case.yaml", base=Path()), controller)
 
 
-def trace(folder: Path, millions_a_day: list[float | None]) -> dict[str, Any]:
+def trace(folder: Path, millions_a_day: Sequence[float | None]) -> dict[str, Any]:
     """A trace of one row an hour; a day of None was not measured."""
     rows = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
     for hour in range(24 * len(millions_a_day)):
@@ -139,6 +140,12 @@ def test_for_speed_a_cluster_with_slow_commits_goes_within_its_price() -> None:
     assert simulated(document(limits, **(slow | {"commit_latency_ms": 5}))).changes == ()
 
 
+def test_what_only_the_owner_can_change_is_escalated_once_as_in_the_deployed_functions() -> None:
+    said = simulated(document(engine_version="13.9")).to_json()
+    assert said["decisions"] == {"act": 0, "hold": 39, "escalate": 1}
+    assert said["modifications"] == []
+
+
 @settings(max_examples=10, deadline=None)
 @given(
     millions=st.floats(0, 6_000),
@@ -185,12 +192,12 @@ def test_a_steady_load_is_changed_for_at_most_once_and_never_for_the_worse(
     ],
 )
 def test_an_invalid_cluster_is_refused_in_one_sentence(
-    change: dict[str, object], fragment: str
+    change: dict[str, Any], fragment: str
 ) -> None:
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as raised:
         parse_aurora(document(**change), source="case.yaml", base=Path("/nonexistent"))
-    assert fragment in str(told.value)
-    assert "\n" not in str(told.value)
+    assert fragment in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -205,9 +212,9 @@ def test_an_invalid_cluster_is_refused_in_one_sentence(
 def test_an_invalid_scenario_is_refused_in_one_sentence(
     change: dict[str, Any], fragment: str
 ) -> None:
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as raised:
         parse_aurora(document() | change, source="case.yaml", base=Path())
-    assert fragment in str(told.value)
+    assert fragment in str(raised.value)
 
 
 KEYS = (
