@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from headroom.domain.guardrails import AuroraCase, Case
+from headroom.domain.guardrails import Case, ClusterCase
 from headroom.domain.planning import GroupConstraint
 from headroom.domain.policy import CodeOwned, Freeze
 from headroom.domain.resources import (
@@ -16,9 +16,9 @@ from headroom.domain.resources import (
     DatabaseFacts,
     Engine,
     Goal,
+    Member,
     Modification,
     ModificationState,
-    StorageMode,
     VolumeType,
 )
 from headroom.domain.state import (
@@ -174,7 +174,7 @@ def under_way(case: Case, count: int, zone: str, counts: tuple[tuple[str, int], 
     )
 
 
-def about(change: Callable[[AuroraCase], AuroraCase]) -> Callable[[Case], Case]:
+def about(change: Callable[[ClusterCase], ClusterCase]) -> Callable[[Case], Case]:
     def made(case: Case) -> Case:
         return case if case.cluster is None else replace(case, cluster=change(case.cluster))
 
@@ -185,23 +185,21 @@ def cluster(**changes: Any) -> Callable[[Case], Case]:
     return about(lambda found: _changed(found, **changes))
 
 
-def _changed(found: AuroraCase, **changes: Any) -> AuroraCase:
+def _changed(found: ClusterCase, **changes: Any) -> ClusterCase:
     seen = found.observation
     return replace(found, observation=replace(seen, cluster=replace(seen.cluster, **changes)))
 
 
-def _shut(found: AuroraCase) -> AuroraCase:
+def _shut(found: ClusterCase) -> ClusterCase:
     return _changed(found, next_allowed_at=found.observation.at + timedelta(days=12))
 
 
-def _back(found: AuroraCase) -> AuroraCase:
-    plan = replace(
-        found.plan, origin=StorageMode.IO_OPTIMIZED, target=StorageMode.STANDARD, reversible=False
-    )
-    return replace(_shut(found), plan=plan)
+def no_return(case: Case) -> Case:
+    plan = replace(case.plan, origin=case.plan.target, target=case.plan.origin, reversible=False)
+    return replace(gate_shut(case), plan=plan)
 
 
-def _two_busy_days(found: AuroraCase) -> AuroraCase:
+def _two_busy_days(found: ClusterCase) -> ClusterCase:
     busy = len(found.demand.days) - 2
     days = tuple(
         replace(day, ios=day.ios if i >= busy else 1e6) for i, day in enumerate(found.demand.days)
@@ -209,8 +207,8 @@ def _two_busy_days(found: AuroraCase) -> AuroraCase:
     return replace(found, demand=replace(found.demand, days=days))
 
 
-gate_shut, no_return, two_busy_days = about(_shut), about(_back), about(_two_busy_days)
+gate_shut, two_busy_days = about(_shut), about(_two_busy_days)
 fewer_days = about(lambda c: replace(c, demand=replace(c.demand, days=c.demand.days[:9])))
 unpublished = about(lambda c: replace(c, demand=replace(c.demand, known=False)))
-with_nvme = about(lambda c: replace(c, plan=replace(c.plan, restarts=True)))
-for_speed = about(lambda c: replace(c, plan=replace(c.plan, goal=Goal.PERFORMANCE)))
+with_nvme = cluster(members=(Member(instance_class="db.r6gd.xlarge"),))
+for_speed = about(lambda c: replace(c, goal=Goal.PERFORMANCE))

@@ -24,9 +24,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from headroom.domain.aurora import case_of as case_for
-from headroom.domain.aurora import decide_cluster
-from headroom.domain.aurora import decide_storage_mode as decide_mode
+from headroom.domain.aurora import cluster_case, decide_cluster
 from headroom.domain.decision import Act, decide
 from headroom.domain.guardrails import (
     CLUSTER_GUARDRAILS,
@@ -35,7 +33,6 @@ from headroom.domain.guardrails import (
     Guardrail,
     Relation,
     Verdict,
-    limits_of,
 )
 from headroom.domain.policy import Mode, Policy
 from headroom.policy import schema
@@ -96,11 +93,12 @@ def _base_cluster() -> Case:
     rules: Policy = policy(mode=Mode.AUTO)
     found = cluster_evidence(rules)
     decision = decide_cluster(found)
-    said = decide_mode(found.seen, limits=limits_of(decision.effective.limits), prices=found.prices)
-    case = case_for(found, said, decision.effective, decision.diagnosis, decision.resource_state)
-    if case is None or not isinstance(decision.answer, Act):
+    action, detail = decision.answer, decision.cluster
+    if not isinstance(action, Act) or detail is None or not detail.bills or not found.prices:
         raise LookupError(f"the example of the page is not carried out: {decision.summary}")
-    return case
+    return cluster_case(
+        found, action.plan, detail.demand, detail.bills, found.prices, decision.resource_state
+    )
 
 
 def page() -> str:

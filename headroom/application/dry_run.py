@@ -89,7 +89,7 @@ def _of_cluster(
         raise ReadFailed(f"{ref.resource_id} was seen without what its mode is decided by")
     seen = AuroraObservation(at=now, cluster=cluster, activity=beside.activity(cluster, now))
     resource_state = ports.state_store.resource_state(ref, now)
-    found = clusters.evidence_of(
+    found = clusters.gather_input(
         ports, beside, view, seen, resource_state, policy=policy, trigger="person"
     )
     waits = found.decision_input.resource_state.rollback

@@ -72,7 +72,7 @@ def look(
         return look(ports, instead, now, trigger=trigger, must_record=must_record)
     ref = view.volume.ref  # an ARN does not tell an Aurora cluster from another one: RDS did
     if ref.kind is Kind.AURORA:
-        return clusters.look_at(ports, view, now, trigger=trigger, must_record=must_record)
+        return clusters.reconcile(ports, view, now, trigger=trigger, must_record=must_record)
     resource_state = ports.state_store.resource_state(ref, now)
     policy = ports.policies.current()
     if resource_state.open_chain is not None:

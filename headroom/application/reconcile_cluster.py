@@ -1,4 +1,4 @@
-"""One look at one Aurora cluster: days instead of minutes, and otherwise as any other look."""
+"""Reconciles one Aurora cluster: by days instead of minutes, otherwise like other storage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from headroom.domain.aurora import (
     revalidate_cluster,
     with_days,
 )
-from headroom.domain.catalog.aurora import AuroraPrices
 from headroom.domain.decision import (
     Act,
     Decision,
@@ -33,11 +32,9 @@ from headroom.domain.decision import (
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import (
-    AuroraCluster,
     AuroraObservation,
     Observation,
     PriceUnknown,
-    ResourceRef,
 )
 from headroom.domain.state import (
     KEPT,
@@ -52,24 +49,24 @@ from headroom.domain.workload import cluster_demand
 from headroom.ports import Clusters, Ports, ReadFailed, StorageView
 
 DAILY = timedelta(hours=24)
-"""How often a cluster is looked at: what fourteen days say changes once a day."""
+"""How often a cluster is reconciled: fourteen days of I/O change once a day."""
 SOON = timedelta(hours=1)
-"""When one is looked at again whose change waits for what nobody knows the end of: a nightly
-backup would else stand in the way of every look."""
+"""When to try again a change that is blocked for an unknown time. A nightly backup would otherwise
+block it at every daily attempt."""
 ACTED = timedelta(minutes=5)
-"""Moved on by the outcome; a crash before it is found by this."""
+"""The outcome moves a change on; after a crash, this does."""
 SAME_START_TOLERANCE = timedelta(seconds=1)
 
 
-def look_at(
+def reconcile(
     ports: Ports, view: StorageView, now: datetime, *, trigger: str, must_record: bool = False
 ) -> Decision | None:
-    """Look at one cluster and do what is right; the decision, or None when there was none to make.
+    """Observe one cluster, decide and act; the decision, or None when there was none to make.
 
     Raises ReadFailed when AWS did not answer.
     """
-    ref, cluster, beside = view.volume.ref, view.cluster, ports.clusters
-    if cluster is None or beside is None:
+    ref, cluster, clusters = view.volume.ref, view.cluster, ports.clusters
+    if cluster is None or clusters is None:
         raise ReadFailed(f"{ref.resource_id} was seen without what its mode is decided by")
     resource_state, policy = ports.state_store.resource_state(ref, now), ports.policies.current()
     off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF
@@ -77,83 +74,89 @@ def look_at(
         due_at = now + DAILY if resource_state.resource_increase_usd > 0 else None
         ports.state_store.reconciled(ref, at=now, due_at=due_at)
         return None
-    seen = AuroraObservation(at=now, cluster=cluster, activity=beside.activity(cluster, now))
-    observation = observed(view, seen)
+    observed = AuroraObservation(at=now, cluster=cluster, activity=clusters.activity(cluster, now))
     if resource_state.open_chain is not None:
-        if not _advance(ports, beside, observation, seen, resource_state.open_chain):
+        if not _advance(ports, clusters, view, observed, resource_state.open_chain):
             return None
         resource_state = ports.state_store.resource_state(ref, now)
         if off and not awaits_person(resource_state):
             return None
-    found = evidence_of(ports, beside, view, seen, resource_state, policy=policy, trigger=trigger)
-    return _decide(ports, beside, found, must_record=must_record)
+    cluster_input = gather_input(
+        ports, clusters, view, observed, resource_state, policy=policy, trigger=trigger
+    )
+    return _decide(ports, clusters, cluster_input, must_record=must_record)
 
 
-def evidence_of(
-    ports: Ports, beside: Clusters, view: StorageView, seen: AuroraObservation, resource_state: ResourceState,
-    *, policy: Policy | PolicyUnreadable, trigger: str,
+def gather_input(
+    ports: Ports, clusters: Clusters, view: StorageView, observed: AuroraObservation,
+    resource_state: ResourceState, *, policy: Policy | PolicyUnreadable, trigger: str,
 ) -> ClusterDecisionInput:  # fmt: skip
-    """All that a decision is made from; a change of somebody else and new days are noted."""
-    now, cluster = seen.at, seen.cluster
-    resource_state = _note_change(ports, view, resource_state, now)
+    """All inputs of a decision; records a change that somebody else made, and new whole days."""
+    now, cluster = observed.at, observed.cluster
+    resource_state = _record_external_change(ports, view, resource_state, now)
     if isinstance(policy, Policy) and policy.calendars:
-        resource_state = replace(
-            resource_state, calendars=ports.calendars.seen(policy.calendars, now)
-        )
-    prices = _prices(beside, cluster)
-    memory = _noted(beside, view.volume.ref, seen)
+        calendars = ports.calendars.seen(policy.calendars, now)
+        resource_state = replace(resource_state, calendars=calendars)
+    try:
+        prices = clusters.prices(cluster.ref.region, cluster.engine)
+    except PriceUnknown:
+        prices = None
+    days = cluster_demand(observed, slow_ms=1e9).days
+    memory = clusters.memory(cluster.ref, lambda before: with_days(before, days, cluster.mode))
+    earlier = () if memory is None else memory.days
     return ClusterDecisionInput(
         decision_input=DecisionInput(
-            trigger=trigger, observation=observed(view, seen), resource_state=resource_state, policy=policy,
-            prices=None,
+            trigger=trigger, observation=_observation(view, observed),
+            resource_state=resource_state, policy=policy, prices=None,
         ),
-        seen=seen,
+        observed=observed,
         prices=prices,
-        noted=() if memory is None else tuple(d for d in memory.days if d.mode is not cluster.mode),
-        check=None if memory is None else check(memory.switch, seen, prices),
+        earlier_days=tuple(day for day in earlier if day.mode is not cluster.mode),
+        check=None if memory is None else check(memory.switch, observed, prices),
     )  # fmt: skip
 
 
 def _decide(
-    ports: Ports, beside: Clusters, found: ClusterDecisionInput, *, must_record: bool
+    ports: Ports, clusters: Clusters, cluster_input: ClusterDecisionInput, *, must_record: bool
 ) -> Decision | None:
-    """What becomes of a request or a wish, or else of what the bill says."""
-    now, resource_state = found.seen.at, found.decision_input.resource_state
+    """Conclude a waiting approval or rollback, else decide by the bill; then record and act."""
+    now, resource_state = cluster_input.observed.at, cluster_input.decision_input.resource_state
     decision: Decision | None = None
     if resource_state.approval_request is not None:
-        settled = _settle(ports, found, resource_state.approval_request)
+        settled = _settle(ports, cluster_input, resource_state.approval_request)
         if settled is True:
             return None
-        found = _decide_again(ports, found)
-        resource_state = found.decision_input.resource_state
+        cluster_input = _refreshed(ports, cluster_input)
+        resource_state = cluster_input.decision_input.resource_state
         decision = settled if isinstance(settled, Decision) else None
     if decision is None and resource_state.rollback is not None:
         change = ports.ledger.decision(resource_state.rollback.decision_id)
-        decision = decide_cluster_rollback(found, resource_state.rollback, change)
+        decision = decide_cluster_rollback(cluster_input, resource_state.rollback, change)
     if decision is None:
-        decision = decide_cluster(found)
-    checked = found.check is not None and resource_state.rollback is None
-    _carry(ports, beside, decision, resource_state, now, must_record=must_record or checked)
+        decision = decide_cluster(cluster_input)
+    checked = cluster_input.check is not None and resource_state.rollback is None
+    recorded = conclude(
+        ports, decision, resource_state, now, must_record=must_record or checked,
+        due_at=next_reconcile_at(decision),
+    )  # fmt: skip
+    if recorded:
+        _notify_owner(ports, clusters, decision, resource_state)
     return decision
 
 
-def _carry(
-    ports: Ports, beside: Clusters, decision: Decision, resource_state: ResourceState, now: datetime, *,
-    must_record: bool,
-) -> None:  # fmt: skip
-    """Record and act; then tell what the owner must hear of a decision not to act, once."""
-    due_at = next_reconcile_at(decision)
-    if not conclude(ports, decision, resource_state, now, must_record=must_record, due_at=due_at):
-        return
-    side, ref = decision.cluster, decision.observation.volume.ref
-    if side is None:
+def _notify_owner(
+    ports: Ports, clusters: Clusters, decision: Decision, resource_state: ResourceState
+) -> None:
+    """Send what the owner should know of a decision not to act, once."""
+    detail = decision.cluster
+    if detail is None:
         return
     news = decision.signature != resource_state.last_signature
-    told = bool(side.told) and news and decision.effective.enrolled
-    if isinstance(decision.answer, Hold) and (told or side.check is not None):
+    noteworthy = bool(detail.owner_note) and news and decision.effective.enrolled
+    if isinstance(decision.answer, Hold) and (noteworthy or detail.check is not None):
         ports.notifier.tell(decision, Step.DECIDED, decision.summary)
-    if side.check is not None:
-        beside.memory(ref, _checked)
+    if detail.check is not None:
+        clusters.memory(decision.observation.volume.ref, _checked)
 
 
 def _checked(memory: ClusterMemory) -> ClusterMemory:
@@ -162,59 +165,60 @@ def _checked(memory: ClusterMemory) -> ClusterMemory:
     return replace(memory, switch=replace(memory.switch, checked=True))
 
 
-def _settle(ports: Ports, found: ClusterDecisionInput, asked: ApprovalRequest) -> Decision | bool:
-    """What becomes of a request: a rollback that somebody wants goes before it."""
-    ref, now = found.seen.cluster.ref, found.seen.at
-    if found.decision_input.resource_state.rollback is not None:
+def _settle(
+    ports: Ports, cluster_input: ClusterDecisionInput, asked: ApprovalRequest
+) -> Decision | bool:
+    """What becomes of a request for approval: a rollback that somebody requested comes first."""
+    ref, now = cluster_input.observed.cluster.ref, cluster_input.observed.at
+    if cluster_input.decision_input.resource_state.rollback is not None:
         approvals.overtaken(ports, asked, ref, now, "a rollback is wanted instead")
         return False
     return approvals.settle(
-        ports, found.decision_input, asked, now,
-        judge=lambda _, decision, asked: revalidate_cluster(found, decision, asked),
+        ports, cluster_input.decision_input, asked, now,
+        judge=lambda _, decision, asked: revalidate_cluster(cluster_input, decision, asked),
     )  # fmt: skip
 
 
-def _decide_again(ports: Ports, found: ClusterDecisionInput) -> ClusterDecisionInput:
-    """The evidence after something was recorded about the cluster, calendars as they were read."""
-    resource_state = ports.state_store.resource_state(found.seen.cluster.ref, found.seen.at)
+def _refreshed(ports: Ports, cluster_input: ClusterDecisionInput) -> ClusterDecisionInput:
+    """The input after something was recorded about the cluster, with the calendars as read before."""
+    before, observed = cluster_input.decision_input, cluster_input.observed
     resource_state = replace(
-        resource_state, calendars=found.decision_input.resource_state.calendars
+        ports.state_store.resource_state(observed.cluster.ref, observed.at),
+        calendars=before.resource_state.calendars,
     )
-    return replace(
-        found, decision_input=replace(found.decision_input, resource_state=resource_state)
-    )
+    return replace(cluster_input, decision_input=replace(before, resource_state=resource_state))
 
 
-def observed(view: StorageView, seen: AuroraObservation) -> Observation:
-    """The cluster as all storage is observed: what it is, without minutes of a volume."""
+def _observation(view: StorageView, observed: AuroraObservation) -> Observation:
+    """The cluster as other storage is observed, without a volume's metrics."""
     return Observation(
-        at=seen.at, volume=view.volume, modification=view.modification,
-        activity=empty_activity(seen), history=None, instance=None, instance_activity=None,
+        at=observed.at, volume=view.volume, modification=view.modification,
+        activity=empty_activity(observed), history=None, instance=None, instance_activity=None,
     )  # fmt: skip
 
 
 def _advance(
-    ports: Ports, beside: Clusters, observation: Observation, seen: AuroraObservation,
+    ports: Ports, clusters: Clusters, view: StorageView, observed: AuroraObservation,
     chain: OpenChain,
 ) -> bool:  # fmt: skip
-    """Move an open chain on; a change that landed is remembered with its forecast."""
+    """Advance an open chain; a change that landed is remembered with its forecast."""
 
-    def became(decision: Decision, plan: Plan, since: datetime) -> Verification:
-        found = assess_cluster(decision, plan, seen, since)
-        if isinstance(found, Relieved):
+    def assess(decision: Decision, plan: Plan, since: datetime) -> Verification:
+        verification = assess_cluster(decision, plan, observed, since)
+        if isinstance(verification, Relieved):
             switch = mode_switch_of(decision, since)
-            beside.memory(seen.cluster.ref, lambda memory: replace(memory, switch=switch))
-        return found
+            clusters.memory(observed.cluster.ref, lambda memory: replace(memory, switch=switch))
+        return verification
 
-    return advance(ports, observation, chain, seen.at, check=became)
+    return advance(ports, _observation(view, observed), chain, observed.at, check=assess)
 
 
-def _note_change(
+def _record_external_change(
     ports: Ports, view: StorageView, resource_state: ResourceState, now: datetime
 ) -> ResourceState:
-    """Count a change of mode nobody told the ledger of, so that nobody is fought.
+    """Count a change of mode that the ledger does not know, so that Headroom does not fight it.
 
-    What is in force of our own ends with it: the mode is the owner's choice from then on.
+    Headroom's own increase in force ends with it: the owner has chosen the mode.
     """
     change, ref = view.modification, view.volume.ref
     enrolled = resource_state.enrolment_usd is not None
@@ -225,42 +229,29 @@ def _note_change(
         for m in resource_state.modifications
     ):
         return resource_state
-    theirs = KnownModification(
+    external = KnownModification(
         started_at=change.started_at, by="other", origin=change.origin, target=change.target
     )
     ports.state_store.save_modifications(
-        ref, [theirs], now=now, owner_price=resource_state.enrolment_usd
+        ref, [external], now=now, owner_price=resource_state.enrolment_usd
     )
     return ports.state_store.resource_state(ref, now)
 
 
-def _noted(beside: Clusters, ref: ResourceRef, seen: AuroraObservation) -> ClusterMemory | None:
-    """What is remembered of the cluster, with the days that are published of it now."""
-    days = cluster_demand(seen, slow_ms=1e9).days
-    return beside.memory(ref, lambda memory: with_days(memory, days, seen.cluster.mode))
-
-
-def _prices(beside: Clusters, cluster: AuroraCluster) -> AuroraPrices | None:
-    try:
-        return beside.prices(cluster.ref.region, cluster.engine)
-    except PriceUnknown:
-        return None
-
-
 def next_reconcile_at(decision: Decision) -> datetime:
-    """When the sweep looks again: once a day, or sooner where something is to be done or answered."""
+    """When to reconcile next: once a day, or sooner if something is to be done or expires."""
     answer, at, resource_state = decision.answer, decision.at, decision.resource_state
-    found = [at + DAILY]
+    instants = [at + DAILY]
     if isinstance(answer, Act):
-        found.append(at + ACTED)
+        instants.append(at + ACTED)
     elif isinstance(answer, Hold) and answer.until is not None:
-        found.append(max(answer.until, at + timedelta(minutes=1)))
+        instants.append(max(answer.until, at + timedelta(minutes=1)))
     elif answer.reason is Reason.BLOCKED_TEMPORARILY and decision.effective.enrolled:
-        found.append(at + SOON)
+        instants.append(at + SOON)
     waits = (
         one.expires
         for one in (resource_state.approval_request, resource_state.rollback)
         if one is not None
     )
-    found += [max(until, at + timedelta(minutes=1)) for until in waits]
-    return min(found)
+    instants += [max(until, at + timedelta(minutes=1)) for until in waits]
+    return min(instants)

@@ -24,17 +24,6 @@ from cattrs import Converter
 from cattrs.errors import StructureHandlerNotFoundError
 from cattrs.gen import make_dict_unstructure_fn, override
 
-from headroom.domain.aurora import (
-    AuroraAct,
-    AuroraAction,
-    AuroraEscalate,
-    AuroraHold,
-    ModeDiverged,
-    ModeIneffective,
-    ModePending,
-    ModeRelieved,
-    ModeVerification,
-)
 from headroom.domain.decision import (
     Act,
     Action,
@@ -62,8 +51,6 @@ T = TypeVar("T")
 TAG = "is"
 UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
     (Action, (Act, Hold, Escalate)),
-    (AuroraAction, (AuroraAct, AuroraHold, AuroraEscalate)),
-    (ModeVerification, (ModePending, ModeRelieved, ModeIneffective, ModeDiverged)),
     (Outcome, (Applied, AlreadyThere, Stale, Refused, Unknown)),
     (
         Verification,

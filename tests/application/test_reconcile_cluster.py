@@ -113,7 +113,7 @@ def test_a_cluster_whose_io_is_most_of_its_bill_is_switched_once_and_seen_in_its
         ("a pause of the policy", policy(mode=Mode.OFF), []),
     ],
 )
-def test_without_a_word_about_it_a_cluster_is_only_observed(
+def test_a_cluster_that_is_not_enrolled_is_only_observed(
     name: str, rules: Policy, tags: list[dict[str, str]]
 ) -> None:
     stage = Clusters.of(TagList=tags)
@@ -146,7 +146,7 @@ def test_a_rule_that_names_the_kind_enrols_a_cluster() -> None:
                       {"Key": "headroom:cooldowns", "Value": "1h"}]}, Guardrail.POLICY),
     ],
 )  # fmt: skip
-def test_what_stands_in_the_way_of_a_cluster_is_said_and_nothing_is_sent(
+def test_a_blocked_change_names_its_guardrail_and_sends_nothing(
     changes: dict[str, Any], guardrail: Guardrail
 ) -> None:
     stage = Clusters.of(**changes)
@@ -164,7 +164,7 @@ def test_what_stands_in_the_way_of_a_cluster_is_said_and_nothing_is_sent(
         ("a class that a member waits for", Guardrail.PENDING_CHANGES),
     ],
 )
-def test_members_and_reservations_hold_a_change_too(what: str, guardrail: Guardrail) -> None:
+def test_members_and_reservations_block_a_change_too(what: str, guardrail: Guardrail) -> None:
     stage = Clusters.of()
     if guardrail is Guardrail.RESERVATIONS:
         stage.service.denied.add("describe_reserved_db_instances")
@@ -243,9 +243,7 @@ def test_a_call_that_never_arrived_ends_the_chain() -> None:
         ("AccessDenied", "no", 1),
     ],
 )
-def test_a_refusal_is_taken_for_what_it_means_and_waited_after(
-    code: str, message: str, failures: int
-) -> None:
+def test_a_refusal_is_classified_and_retried_later(code: str, message: str, failures: int) -> None:
     stage = Clusters.of()
     stage.service.fails_with = refusal(code, message)
     stage.look()
@@ -259,7 +257,7 @@ def test_a_refusal_is_taken_for_what_it_means_and_waited_after(
     assert stage.service.changes == []
 
 
-def test_what_changed_between_the_look_and_the_call_is_not_acted_on() -> None:
+def test_a_cluster_that_changed_before_the_call_is_not_changed() -> None:
     stage = Clusters.of()
     seen = stage.view(ORDERS)
     stage.service.cluster["PendingModifiedValues"] = {"EngineVersion": "16.6"}
@@ -287,7 +285,7 @@ def approved(stage: Clusters) -> Decision:
 APPROVE = [{"Key": "headroom", "Value": "approve"}]
 
 
-def test_what_a_person_approved_is_done_once_and_what_they_undo_is_undone() -> None:
+def test_an_approved_change_is_made_once_and_can_be_rolled_back() -> None:
     stage = Clusters.of(TagList=APPROVE)
     decision = approved(stage)
     stage.look()
@@ -315,7 +313,7 @@ def test_what_a_person_approved_is_done_once_and_what_they_undo_is_undone() -> N
     assert len(stage.service.changes) == 2  # whoever asked for it meant it
 
 
-def test_an_approved_change_is_not_done_for_a_load_that_is_gone() -> None:
+def test_an_approved_change_is_withdrawn_when_its_load_is_gone() -> None:
     stage = Clusters.of(TagList=APPROVE)
     approved(stage)
     stage.days.ios_a_day = list(QUIET)
@@ -324,7 +322,7 @@ def test_an_approved_change_is_not_done_for_a_load_that_is_gone() -> None:
     assert stage.service.changes == []
 
 
-def test_what_somebody_put_back_is_theirs_and_not_done_again_at_once() -> None:
+def test_a_change_that_somebody_reverted_is_not_repeated_at_once() -> None:
     stage = Clusters.of()
     stage.look()
     stage.later(minutes=15)
@@ -341,14 +339,14 @@ def test_what_somebody_put_back_is_theirs_and_not_done_again_at_once() -> None:
     ]  # fmt: skip
 
 
-def test_a_nightly_backup_does_not_stand_in_the_way_of_every_look() -> None:
+def test_a_nightly_backup_does_not_block_every_attempt() -> None:
     stage = Clusters.of(Status="backing-up")
     stage.look()
     due = stage.ledger.due(stage.now + timedelta(hours=2), 10)
     assert [one.ref.arn for one in due] == [ORDERS.arn]
 
 
-def test_a_week_after_a_switch_its_bill_is_told_beside_the_forecast_once() -> None:
+def test_a_week_after_a_switch_its_bill_is_reported_with_the_forecast_once() -> None:
     stage = Clusters.of()
     first = stage.decided()
     stage.later(minutes=15)
@@ -377,7 +375,7 @@ def decisions(stage: Clusters) -> list[Decision]:
     return [stage.ledger.decision(r.decision_id) for r in found if r.step is Step.DECIDED]
 
 
-def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its_owner_is_told() -> (
+def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its_owner_is_notified() -> (
     None
 ):
     stage = Clusters.of()
@@ -393,7 +391,7 @@ def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its
     assert last.answer.reason is Reason.NO_BILLED_IO
     assert isinstance(last.answer, Hold)
     assert last.cluster is not None
-    noted = last.cluster.noted
+    noted = last.cluster.earlier_days
     assert len(noted) >= 14  # the days before the change, kept by ourselves
     assert {day.mode for day in noted} == {STANDARD}
     said = [text for _, _, text in stage.told if "nothing is published" in text]
@@ -401,7 +399,9 @@ def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its
     assert len(stage.service.changes) == 1
 
 
-def test_back_to_standard_only_on_days_under_io_optimized_and_with_the_way_open() -> None:
+def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_allowed_again() -> (
+    None
+):
     for opens, acts in ((timedelta(days=-20), True), (timedelta(days=9), False)):
         stage = Clusters.of(
             ios=list(QUIET), StorageType="aurora-iopt1",
@@ -426,7 +426,7 @@ def test_back_to_standard_only_on_days_under_io_optimized_and_with_the_way_open(
     assert [c["StorageType"] for c in unknown.service.changes] == ["aurora"]
 
 
-def test_a_call_that_cloudtrail_tells_of_is_a_reason_to_look_whatever_kind_it_is_told_as() -> None:
+def test_a_call_that_cloudtrail_reports_triggers_a_reconciliation_whatever_its_kind() -> None:
     stage = Clusters.of()
     asked_as = ResourceRef(
         kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="cluster:orders"
@@ -442,7 +442,7 @@ def test_a_call_that_cloudtrail_tells_of_is_a_reason_to_look_whatever_kind_it_is
     assert len(stage.service.changes) == 1
 
 
-def test_the_sweep_looks_at_a_cluster_once_a_day_and_asks_for_no_metrics_between() -> None:
+def test_the_sweep_reconciles_a_cluster_once_a_day_and_reads_no_metrics_between() -> None:
     stage = Clusters.of(ios=list(QUIET))
     stage.days.asked = 0
     for _ in range(2 * 96):
@@ -452,7 +452,7 @@ def test_the_sweep_looks_at_a_cluster_once_a_day_and_asks_for_no_metrics_between
     assert 2 <= stage.days.asked <= 5
 
 
-def test_a_cluster_that_is_gone_lets_go_of_what_was_open() -> None:
+def test_a_deleted_cluster_releases_its_open_change() -> None:
     stage = Clusters.of()
     stage.look()
     stage.service.gone = True
@@ -462,7 +462,7 @@ def test_a_cluster_that_is_gone_lets_go_of_what_was_open() -> None:
     assert stage.ledger.resource_state(ORDERS, stage.now).open_chain is None
 
 
-def test_for_speed_it_costs_no_more_than_its_owner_allows_and_that_is_reserved() -> None:
+def test_for_speed_it_costs_at_most_what_its_owner_allows_and_that_is_reserved() -> None:
     slow = {"commit_ms": 30.0}
     for allowed, acts in ((20, False), (400, True)):
         stage = Clusters.of(ios=list(QUIET))
@@ -496,7 +496,7 @@ def test_a_decision_about_a_cluster_reads_back_as_it_was_written() -> None:
         assert again == decision
 
 
-def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call() -> None:
+def test_a_change_between_the_record_and_the_call_is_noticed_before_the_call() -> None:
     for change, words in (
         ({"PendingModifiedValues": {"EngineVersion": "16.6"}}, "left pending too: EngineVersion"),
         ({"Status": "backing-up"}, "backing-up"),
@@ -510,11 +510,11 @@ def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call()
             remembered: Any = remembered,
         ) -> Any:  # fmt: skip
             after = remembered(*asked)
-            if after is not None and after.attempt is not None:
+            if after is not None and after.last_request is not None:
                 stage.service.cluster.update(change)
             return after
 
-        stage.aurora.memory = noted  # type: ignore[method-assign]
+        stage.aurora.memory = noted  # type: ignore[method-assign, assignment]
         stage.decided()
         assert stage.service.changes == []
         assert stage.steps(ORDERS)[-1] in ("refused", "stale")
@@ -539,7 +539,7 @@ def test_another_cluster_under_an_old_name_begins_anew() -> None:
 
 
 @pytest.mark.parametrize("names", [(), ("orders-1", "orders-2")])
-def test_a_cluster_in_which_nobody_writes_is_left_as_it_is_and_told_once(
+def test_a_cluster_without_a_writer_is_escalated_once_and_not_changed(
     names: tuple[str, ...],
 ) -> None:
     # Without members its days are of another time, and what is replicated to a secondary of a

@@ -133,6 +133,6 @@ def cluster_evidence(
         policy=rules, prices=None,
     )  # fmt: skip
     base = ClusterDecisionInput(
-        decision_input=decision_input, seen=found, prices=aurora_prices(REGION)
+        decision_input=decision_input, observed=found, prices=aurora_prices(REGION)
     )
     return replace(base, **changes)  # type: ignore[arg-type]

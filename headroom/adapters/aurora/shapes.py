@@ -90,7 +90,7 @@ def cluster(
         serverless_members=tuple(
             name for name in names if found[name]["DBInstanceClass"] == SERVERLESS
         ),
-        mode_allowed_from=max(
+        metrics_from=max(
             (at for at in (_instant(shape.get("ClusterCreateTime")), named_at) if at is not None),
             default=None,
         ),

@@ -122,7 +122,7 @@ class AuroraClusterStorage:
                 told.shape, told.members, account_id=self._account_id, region=self._region,
                 reserved=self._beside.reserved(told.shape["Engine"], members),
                 parallel_query=self._beside.parallel_query(told.shape),
-                first_seen_in_mode=_first_observed(told.shape, memory), named_at=memory.named_at,
+                first_seen_in_mode=_first_observed(told.shape, memory), named_at=memory.renamed_at,
             )  # fmt: skip
             volume = self._volume(told, memory)
             self._tags[ref.resource_id] = volume.tags
@@ -168,13 +168,13 @@ class AuroraClusterStorage:
             at=self._clock(), origin=mode_of(expected), target=mode_of(target)
         )
         try:
-            self.memory(ref, lambda before: replace(before, attempt=attempt))
+            self.memory(ref, lambda before: replace(before, last_request=attempt))
         except Exception as failed:  # what could not be told from somebody else's is not sent
             return declined(Refusal.OTHER, f"could not note the change first: {failed}")
         moved = self._moved(ref, volume, memory)
         if moved is not None:
             with suppress(ReadFailed):  # left there, the note lasts an hour
-                self.memory(ref, lambda before: replace(before, attempt=None))
+                self.memory(ref, lambda before: replace(before, last_request=None))
             return moved
         try:
             answer = self._modify.modify_db_cluster(
@@ -267,7 +267,10 @@ def _first_observed(shape: shapes.Shape, memory: ClusterMemory) -> datetime | No
     The gate tells when a cluster was last made I/O-Optimized, and it is so since; that we watch it
     since yesterday says less.
     """
-    if memory.changed is None and shape.get("IOOptimizedNextAllowedModificationTime") is not None:
+    if (
+        memory.last_change is None
+        and shape.get("IOOptimizedNextAllowedModificationTime") is not None
+    ):
         return None
     return memory.first_seen_in_mode
 

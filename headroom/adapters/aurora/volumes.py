@@ -88,7 +88,7 @@ def volume_of(
 
 def modification_of(shape: Shape, memory: ClusterMemory) -> Modification | None:
     """The latest change of mode that was seen, in flight while RDS does not show its target."""
-    change = memory.changed
+    change = memory.last_change
     if change is None:
         return None
     there = storage_mode_of(shape) is change.target and pending_storage_mode(shape) in (

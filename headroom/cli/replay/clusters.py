@@ -1,9 +1,9 @@
-"""`headroom replay` of Aurora clusters: days instead of minutes, and the bill on both sides."""
+"""`headroom replay` of Aurora clusters: days instead of minutes, and the bill in both modes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from rich.console import Console
@@ -14,7 +14,6 @@ from headroom.cli.replay.batch import Rules
 from headroom.cli.sources.account import Account
 from headroom.cli.terminal.output import money, table, utc
 from headroom.cli.views.bills import NAMES
-from headroom.domain.guardrails import limits_of
 from headroom.domain.policy import Mode, limits_for
 from headroom.domain.resources import AuroraCluster, Kind, PriceUnknown, ResourceRef, Volume
 from headroom.domain.workload import LOOKBACK_WINDOW
@@ -22,7 +21,7 @@ from headroom.ports import ReadFailed, ResourceGone, StorageView
 from headroom.proving.replay import NotReplayed, ReplayedCluster, replay_cluster
 
 KEPT_DAYS = 62
-"""CloudWatch keeps five-minute counts for 63 days; longer ones cannot tell a day's I/O."""
+"""CloudWatch keeps five-minute counts for 63 days; longer periods do not show a day's I/O."""
 Json = dict[str, object]
 
 
@@ -42,9 +41,9 @@ def matching_clusters(
     storage: AuroraClusterStorage, *, names: Sequence[str], tags: Sequence[tuple[str, str]],
     account: Account,
 ) -> tuple[StorageView, ...]:  # fmt: skip
-    """The Aurora clusters that carry all of `tags` and, if any are given, have one of `names`.
+    """The Aurora clusters that have all of `tags` and, if any are given, one of `names`.
 
-    Names that are not there are left out. Raises ReadFailed.
+    Names that do not exist are left out. Raises ReadFailed.
     """
     refs = [
         ResourceRef(
@@ -66,7 +65,7 @@ def _view(storage: AuroraClusterStorage, ref: ResourceRef) -> StorageView | None
 def replayed_clusters(
     views: Sequence[StorageView], where: Account, storage: AuroraClusterStorage, rules: Rules
 ) -> Iterator[Found]:
-    """Every cluster in turn, replayed or why not; one failure hides no other."""
+    """Every cluster in turn, replayed or the reason why not; one failure does not stop the others."""
     for view in views:
         name, cluster = view.volume.ref.resource_id, view.cluster
         if cluster is None:
@@ -99,11 +98,13 @@ def _replayed(
     length = timedelta(days=min(KEPT_DAYS, rules.days + LOOKBACK_WINDOW.days + 1))
     span = window(rules.until, length=length, period_s=PERIOD_S)
     activity = activity_of(cluster, read(where.cloudwatch, queries(cluster), span), span)
-    return replay_cluster(cluster, activity, limits_of(effective.limits), prices)
+    # As if it were enrolled, and at any hour: a day of the replay has one instant.
+    limits = replace(effective.limits, mode=Mode.AUTO, change_windows=(), approve_above_usd=None)
+    return replay_cluster(cluster, activity, limits, prices)
 
 
 def show(found: Sequence[Found], console: Console) -> None:
-    """A row a cluster: what both modes would have cost over its days, and what Headroom would."""
+    """A row per cluster: the cost of its days in both modes, and with Headroom."""
     rows = [_row(one) for one in found if isinstance(one, ReplayedCluster)]
     if rows:
         columns = ("Name", "It is", "Days", "I/O share", *NAMES.values(), "Headroom", "Its changes")
@@ -131,7 +132,7 @@ def _row(one: ReplayedCluster) -> tuple[str, ...]:
 
 
 def as_objects(found: Sequence[Found]) -> list[Json]:
-    """For programs: what `headroom simulate --json` says of each, or why it was not replayed."""
+    """Each cluster as `headroom simulate --json` prints it, or why it was not replayed."""
     return [_object(one) for one in found]
 
 

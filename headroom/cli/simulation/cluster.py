@@ -1,4 +1,4 @@
-"""`headroom simulate` on an Aurora cluster: the bill on both sides, and what became of it."""
+"""`headroom simulate` of an Aurora cluster: the bill in both modes, and what Headroom did."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headroom.proving.simulation import AuroraResult, simulate_aurora
 
 
 def simulate(path: Path, controller: str, *, as_json: bool, html: Path | None) -> None:
-    """Play the scenario and print what came of it."""
+    """Simulate the scenario and print the result."""
     if html is not None:
-        raise BadInput("--html draws the minutes of a volume; a cluster has none, leave it out.")
+        raise BadInput("--html draws the minutes of a volume; a cluster has none. Leave it out.")
     result = simulate_aurora(load_aurora_scenario(path), controller)
     if as_json:
         emit(result.to_json())

@@ -26,11 +26,11 @@ def _days(side: ClusterDetail) -> tuple[str, ...]:
             f"{len(demand.days)} whole days from {demand.days[0].start:%Y-%m-%d} to "
             f"{demand.days[-1].start:%Y-%m-%d}: {month} million I/O a month, {size}"
         )
-    if side.noted:
-        mean = sum(day.ios for day in side.noted) / len(side.noted)
+    if side.earlier_days:
+        mean = sum(day.ios for day in side.earlier_days) / len(side.earlier_days)
         found.append(
-            f"noted before: {len(side.noted)} days under {side.noted[-1].mode}, until "
-            f"{side.noted[-1].start:%Y-%m-%d}, {number(mean / 1e6)} million I/O a day"
+            f"recorded before: {len(side.earlier_days)} days under {side.earlier_days[-1].mode}, until "
+            f"{side.earlier_days[-1].start:%Y-%m-%d}, {number(mean / 1e6)} million I/O a day"
         )
     return tuple(found)
 

@@ -1,17 +1,15 @@
-"""The storage mode of an Aurora cluster: decided, revalidated and verified in the values of the rooms above.
+"""The storage mode of an Aurora cluster: demand of whole days, both bills, and a plan for money or for speed.
 
 May import: resources to decision.
 The door offers `decide_cluster`, and what is remembered of a cluster between two observations.
 """
 
-from headroom.domain.aurora.bill_check import assess_cluster, check, mode_switch_of
+from headroom.domain.aurora.bill_check import check, mode_switch_of
 from headroom.domain.aurora.decide import (
     ClusterDecisionInput,
-    case_of,
-    configuration_of,
+    cluster_case,
     decide_cluster,
     empty_activity,
-    mode_of,
 )
 from headroom.domain.aurora.memory import (
     ClusterMemory,
@@ -21,18 +19,5 @@ from headroom.domain.aurora.memory import (
     with_days,
 )
 from headroom.domain.aurora.revalidation import decide_cluster_rollback, revalidate_cluster
-from headroom.domain.aurora.storage_mode import (
-    AuroraAct,
-    AuroraAction,
-    AuroraDecision,
-    AuroraEscalate,
-    AuroraHold,
-    decide_storage_mode,
-)
-from headroom.domain.aurora.verification import (
-    ModeDiverged,
-    ModeIneffective,
-    ModePending,
-    ModeRelieved,
-    ModeVerification,
-)
+from headroom.domain.aurora.verification import assess_cluster
+from headroom.domain.resources import configuration_of, mode_of

@@ -1,7 +1,7 @@
-"""A decision about an Aurora cluster's storage mode, as a Decision like any other.
+"""Whether an Aurora cluster changes its storage mode; a Decision like any other. Read this first.
 
-What the mode is worth is worked out in aurora_decision; here it is judged by the guardrails of all
-storage as well as its own, and becomes a plan that the same ledger, records and people handle.
+observation -> billed I/O of whole days -> the bill in both modes -> a plan for money or for speed ->
+guardrails -> act, hold or escalate.
 """
 
 from __future__ import annotations
@@ -12,16 +12,8 @@ from datetime import timedelta
 from decimal import Decimal
 from types import MappingProxyType
 
-from headroom.domain.aurora.storage_mode import (
-    AuroraAct,
-    AuroraDecision,
-    AuroraEscalate,
-    AuroraHold,
-    AuroraReason,
-)
-from headroom.domain.aurora.storage_mode import decide_storage_mode as decide_mode
 from headroom.domain.aurora.summary import action_summary, bill_check_summary, bill_summary
-from headroom.domain.catalog.aurora import AuroraPrices
+from headroom.domain.catalog.aurora import HOURS_PER_MONTH, AuroraPrices, Bills, bills
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import (
     EXPLAINED,
@@ -40,46 +32,53 @@ from headroom.domain.decision import (
     written_back,
 )
 from headroom.domain.guardrails import (
-    AuroraCase,
-    AuroraPlan,
     Case,
+    ClusterCase,
     Guardrail,
     PlanJudgement,
     Verdict,
     all_clear_at,
     judge,
-    limits_of,
 )
 from headroom.domain.planning import Plan
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import (
     AuroraObservation,
-    Configuration,
     Goal,
+    PriceUnknown,
     Series,
     StorageMode,
     VolumeActivity,
-    VolumeType,
     code_owner,
+    configuration_of,
     digest,
+    mode_of,
 )
 from headroom.domain.state import ResourceState
-from headroom.domain.workload import DAYS, Binding, Demand, Diagnosis, Estimate, Shape
+from headroom.domain.workload import (
+    DAYS,
+    AuroraDemand,
+    Binding,
+    Demand,
+    Diagnosis,
+    Estimate,
+    Shape,
+    cluster_demand,
+    usage,
+)
 
 LANDS = timedelta(minutes=30)
-"""How long a change of mode usually takes; AWS names no time."""
+"""How long a change of mode usually takes; AWS documents no time."""
 CENT = Decimal("0.01")
-HOURS_A_MONTH = 730
-_REASONS: Mapping[AuroraReason, Reason] = MappingProxyType(
-    {reason: Reason(reason.value) for reason in AuroraReason}
-)
-_CONTENT = frozenset(
-    {AuroraReason.ALREADY_CHEAPEST, AuroraReason.FAST_ENOUGH, AuroraReason.KEPT_FOR_PERFORMANCE}
-)
+CONTENT = frozenset({Reason.ALREADY_CHEAPEST, Reason.FAST_ENOUGH, Reason.KEPT_FOR_PERFORMANCE})
 """Reasons by which a cluster is in the mode that is right for it."""
+NOT_PUBLISHED = (
+    "nothing is published of the billed I/O under I/O-Optimized: compare the days recorded before "
+    "the change, the cluster stays as it is"
+)
 _REMEDY: Mapping[Guardrail, str] = MappingProxyType(
     {
-        Guardrail.ENGINE_VERSION: "upgrade the engine to a version that knows I/O-Optimized",
+        Guardrail.ENGINE_VERSION: "upgrade the engine to a version that supports I/O-Optimized",
         Guardrail.RESTART: "allow it with aurora_restart, best with a change window",
         Guardrail.PARALLEL_QUERY: "turn parallel query off and let it be read "
         "(rds:DescribeDBClusterParameters), or leave the cluster in Standard",
@@ -90,229 +89,255 @@ _REMEDY: Mapping[Guardrail, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDecisionInput:
-    """All inputs of a decision about a cluster; `evidence` has what all decisions have."""
+    """All inputs of a decision about a cluster; `decision_input` has what all decisions have."""
 
     decision_input: DecisionInput
-    seen: AuroraObservation
+    observed: AuroraObservation
     prices: AuroraPrices | None
-    noted: tuple[BilledIoDay, ...] = ()
-    """Days under the other mode, noted before it was left."""
+    earlier_days: tuple[BilledIoDay, ...] = ()
+    """Days under the other mode, recorded before it was left."""
     check: BillCheck | None = None
-    """The bill since our own switch beside its forecast, once it can be told."""
+    """The bill since our own switch beside its forecast, once a week of it is known."""
 
 
-def configuration_of(mode: StorageMode) -> Configuration:
-    """What ModifyDBCluster sets of an Aurora cluster's storage: its mode alone."""
-    return Configuration(
-        volume_type=VolumeType(mode.value), size_gib=0, iops=None, throughput_mibps=None
-    )
-
-
-def mode_of(configuration: Configuration) -> StorageMode:
-    """The mode that a cluster's configuration says; raises ValueError for other storage."""
-    return StorageMode(configuration.volume_type.value)
-
-
-def empty_activity(seen: AuroraObservation) -> VolumeActivity:
-    """A cluster publishes nothing that a volume does: every series is empty."""
-    nothing = Series(start=seen.at, period_s=300, values=())
+def empty_activity(observed: AuroraObservation) -> VolumeActivity:
+    """A cluster has none of a volume's metrics: every series is empty."""
+    empty = Series(start=observed.at, period_s=300, values=())
     return VolumeActivity(
-        read_iops=nothing, write_iops=nothing, read_mibps=nothing, write_mibps=nothing,
-        queue_length=nothing, latency_ms=nothing, burst_balance_percent=nothing,
-        iops_exceeded=nothing, throughput_exceeded=nothing,
+        read_iops=empty, write_iops=empty, read_mibps=empty, write_mibps=empty,
+        queue_length=empty, latency_ms=empty, burst_balance_percent=empty,
+        iops_exceeded=empty, throughput_exceeded=empty,
     )  # fmt: skip
 
 
-def decide_cluster(found: ClusterDecisionInput) -> Decision:
-    """What to do about one cluster; a pure function of the evidence."""
-    decision_input = found.decision_input
+def decide_cluster(cluster_input: ClusterDecisionInput) -> Decision:
+    """What to do about one cluster; a pure function of its input."""
+    decision_input, observed = cluster_input.decision_input, cluster_input.observed
     policy, effective = policy_of(decision_input)
-    said = decide_mode(
-        found.seen, limits=limits_of(effective.limits), prices=found.prices,
-        trigger=decision_input.trigger,
-    )  # fmt: skip
-    mode = found.seen.cluster.mode
-    current = None if said.bills is None else said.bills.of(mode).total_usd.quantize(CENT)
-    resource_state = with_price_baseline(decision_input.resource_state, current)
-    diagnosis = _diagnosis(said)
+    prices, limits, cluster = cluster_input.prices, effective.limits, observed.cluster
+    demand = cluster_demand(observed, slow_ms=limits.aurora_slow_commit_ms)
+    both, problem = _bills(observed, demand, prices)
+    current: Decimal | None = None
     judgements: tuple[PlanJudgement, ...] = ()
-    case = case_of(found, said, effective, diagnosis, resource_state)
-    if case is not None:
-        judgements = (judge(case),)
-    answer = _answer(decision_input, effective, said, judgements)
-    owner = code_owner(decision_input.observation.volume.tags, policy.code_tags)
-    side = ClusterDetail(
-        cluster=found.seen.cluster, goal=effective.limits.aurora_goal, demand=said.demand,
-        bills=said.bills, told=_told(said), noted=found.noted, check=found.check,
+    if both is None or prices is None:
+        stays = _missing_data(demand)
+        answer = _without_bill(decision_input, effective, stays, problem)
+    else:
+        current = both.of(cluster.mode).total_usd.quantize(CENT)
+        case = cluster_case(
+            cluster_input, _plan(cluster.mode, both), demand, both, prices,
+            with_price_baseline(decision_input.resource_state, current),
+        )  # fmt: skip
+        goal, judged = _judged(case, both.saving_usd(cluster.mode))
+        stays = _reason_to_stay(judged, goal, limits.aurora_goal, both.saving_usd(cluster.mode))
+        answer = _answer(decision_input, effective, judged, goal, stays)
+        judgements = (judged,)
+    if isinstance(decision_input.policy, PolicyUnreadable):
+        answer = Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
+    silent = not demand.known and cluster.mode is StorageMode.IO_OPTIMIZED
+    detail = ClusterDetail(
+        cluster=cluster, goal=limits.aurora_goal, demand=demand, bills=both,
+        owner_note=NOT_PUBLISHED if silent else "", earlier_days=cluster_input.earlier_days,
+        check=cluster_input.check,
     )  # fmt: skip
+    owner = code_owner(decision_input.observation.volume.tags, policy.code_tags)
+    price_source = "none" if prices is None else f"{prices.source}, {prices.as_of}"
     return Decision(
         decision_id=digest(
-            decision_input.trigger, found.seen, decision_input.observation.volume, decision_input.resource_state,
-            policy.version, said.price_source, *(() if found.check is None else (found.check,)),
+            decision_input.trigger, observed, decision_input.observation.volume,
+            decision_input.resource_state, policy.version, price_source,
+            *(() if cluster_input.check is None else (cluster_input.check,)),
         )[:20],
-        at=found.seen.at,
+        at=observed.at,
         trigger=decision_input.trigger,
         observation=decision_input.observation,
         resource_state=decision_input.resource_state,
         policy_version=policy.version,
         effective=effective,
-        price_source=said.price_source,
+        price_source=price_source,
         current_usd=current,
-        demand=_demand(said),
-        diagnosis=diagnosis,
+        demand=_demand(demand),
+        diagnosis=_diagnosis(stays, _explanation(detail)),
         judgements=judgements,
         answer=answer,
-        summary=_summary(found, said, answer, side),
+        summary=_summary(detail, answer),
         code_owner=owner,
         write_back=written_back(decision_input.observation, effective, owner, answer),
-        cluster=side,
+        cluster=detail,
     )  # fmt: skip
 
 
-def with_price_baseline(
-    resource_state: ResourceState, current_usd: Decimal | None
-) -> ResourceState:
-    """The standing with what increases are counted from: today's bill less what we added to it.
+def _bills(
+    observed: AuroraObservation, demand: AuroraDemand, prices: AuroraPrices | None
+) -> tuple[Bills | None, str]:
+    """The bill in both modes; None without enough data, or without a price and which is missing."""
+    if _missing_data(demand) is not None:
+        return None, ""
+    if prices is None:
+        return None, "no table"
+    try:
+        return bills(usage(observed, demand, demand.ios_a_month()), prices), ""
+    except (PriceUnknown, ValueError) as problem:
+        return None, str(problem)
 
-    A cluster's bill moves with its load, so that its price at enrolment says nothing of what a
-    change of mode adds.
+
+def with_price_baseline(resource_state: ResourceState, current_usd: Decimal) -> ResourceState:
+    """The state with the price that increases count from: today's bill less what we added to it.
+
+    A cluster's bill moves with its load, so its price at enrolment does not show what a change of
+    mode adds.
     """
-    if current_usd is None:
-        return resource_state
     return replace(resource_state, enrolment_usd=current_usd - resource_state.resource_increase_usd)
 
 
-def case_of(
-    found: ClusterDecisionInput, said: AuroraDecision, effective: EffectiveLimits,
-    diagnosis: Diagnosis, resource_state: ResourceState, plan: AuroraPlan | None = None,
-) -> Case | None:  # fmt: skip
-    """What the guardrails look at; `plan` is another one than the engine's own.
-
-    None where there is no bill to judge by.
-    """
-    if said.bills is None or said.judgement is None or found.prices is None:
-        return None
-    policy, _ = policy_of(found.decision_input)
-    chosen = plan or said.judgement.plan
-    about = AuroraCase(
-        observation=found.seen, limits=limits_of(effective.limits), demand=said.demand,
-        prices=found.prices, now=said.bills, plan=chosen,
-    )  # fmt: skip
-    return Case(
-        plan=plan_of(chosen), observation=found.decision_input.observation, demand=_demand(said),
-        diagnosis=diagnosis, resource_state=resource_state, policy=policy, effective=effective, cluster=about,
-    )  # fmt: skip
-
-
-def plan_of(plan: AuroraPlan) -> Plan:
-    """The change of mode as a plan like any other; its worth is what it saves a day."""
-    target = configuration_of(plan.target)
-    change = plan.price_change_usd.quantize(CENT)
+def mode_plan(origin: StorageMode, both: Bills, why: str, *, reversible: bool) -> Plan:
+    """The change to the other mode as a plan like any other; its value is what it saves a day."""
+    target = configuration_of(origin.other)
+    change = -both.saving_usd(origin).quantize(CENT)
     return Plan(
-        origin=configuration_of(plan.origin), target=target, why=plan.why, demand_iops=0.0,
+        origin=configuration_of(origin), target=target, why=why, demand_iops=0.0,
         demand_mibps=0.0, meets_need=True, capability=capability(target),
-        monthly_usd=plan.monthly_usd.quantize(CENT), price_change_usd=change, time_to_effect=LANDS,
-        reversible=plan.reversible, relieved_minutes_per_day=0.0,
-        value_usd_per_day=round(-float(change) * 24 / HOURS_A_MONTH, 4), capped_from=None,
+        monthly_usd=both.of(origin.other).total_usd.quantize(CENT), price_change_usd=change,
+        time_to_effect=LANDS, reversible=reversible, relieved_minutes_per_day=0.0,
+        value_usd_per_day=round(-float(change) * 24 / HOURS_PER_MONTH, 4), capped_from=None,
+    )  # fmt: skip
+
+
+def _plan(origin: StorageMode, both: Bills) -> Plan:
+    standard = both.standard
+    return mode_plan(
+        origin, both,
+        f"I/O is {100 * standard.io_share:.1f} % of ${standard.total_usd:.2f} a month in Standard; "
+        f"${both.io_optimized.total_usd:.2f} in I/O-Optimized",
+        reversible=origin is StorageMode.STANDARD,
+    )  # fmt: skip
+
+
+def cluster_case(
+    cluster_input: ClusterDecisionInput, plan: Plan, demand: AuroraDemand, both: Bills,
+    prices: AuroraPrices, resource_state: ResourceState,
+) -> Case:  # fmt: skip
+    """What the guardrails judge a change of mode by, made for the lower bill."""
+    decision_input = cluster_input.decision_input
+    policy, effective = policy_of(decision_input)
+    return Case(
+        plan=plan, observation=decision_input.observation, demand=_demand(demand),
+        diagnosis=_diagnosis(None, ""), resource_state=resource_state, policy=policy,
+        effective=effective,
+        cluster=ClusterCase(
+            observation=cluster_input.observed, demand=demand, prices=prices, bills=both,
+            goal=Goal.COST,
+        ),
+    )  # fmt: skip
+
+
+def _judged(case: Case, saving_usd: Decimal) -> tuple[Goal, PlanJudgement]:
+    """What the plan is for, and what every guardrail says about it.
+
+    For an owner who wants speed, a change that saves nothing, or too little to use up the 30 days,
+    is judged as one for faster commits.
+    """
+    judged, cluster = judge(case), case.cluster
+    forward = mode_of(case.plan.target) is StorageMode.IO_OPTIMIZED
+    if (
+        cluster is None
+        or case.effective.limits.aurora_goal is not Goal.PERFORMANCE
+        or not forward
+        or (saving_usd > 0 and not _blocks(judged, Guardrail.MARGIN, Guardrail.STEADY))
+    ):
+        return Goal.COST, judged
+    speed = replace(cluster, goal=Goal.PERFORMANCE)
+    return Goal.PERFORMANCE, judge(replace(case, cluster=speed))
+
+
+def _blocks(judged: PlanJudgement, *names: Guardrail) -> bool:
+    return any(v.guardrail in names for v in judged.blocking)
+
+
+def _reason_to_stay(
+    judged: PlanJudgement, goal: Goal, owner_goal: Goal, saving_usd: Decimal
+) -> Reason | None:
+    """Why the present mode is the right one; None where the other would be better."""
+    if owner_goal is Goal.PERFORMANCE and mode_of(judged.plan.target) is StorageMode.STANDARD:
+        return Reason.KEPT_FOR_PERFORMANCE
+    if goal is Goal.PERFORMANCE:
+        return Reason.FAST_ENOUGH if _blocks(judged, Guardrail.SLOW_COMMITS) else None
+    if saving_usd <= 0:
+        return Reason.ALREADY_CHEAPEST
+    if _blocks(judged, Guardrail.MARGIN, Guardrail.STEADY):
+        return Reason.NOT_COST_EFFECTIVE
+    return None
+
+
+def _missing_data(demand: AuroraDemand) -> Reason | None:
+    if not demand.known:
+        return Reason.NO_BILLED_IO
+    return None if demand.whole else Reason.NOT_ENOUGH_DATA
+
+
+def _without_bill(
+    decision_input: DecisionInput, effective: EffectiveLimits, stays: Reason | None, problem: str
+) -> Action:
+    if stays is not None:
+        return Hold(reason=stays, until=None, proposed_plan=None)
+    return escalate_once(
+        decision_input, effective, Reason.PRICE_UNKNOWN, "price_unknown",
+        f"the bill cannot be worked out: {problem}", None,
     )  # fmt: skip
 
 
 def _answer(
-    decision_input: DecisionInput, effective: EffectiveLimits, said: AuroraDecision,
-    judgements: tuple[PlanJudgement, ...],
+    decision_input: DecisionInput, effective: EffectiveLimits, judged: PlanJudgement, goal: Goal,
+    stays: Reason | None,
 ) -> Action:  # fmt: skip
-    """The engine's answer where it wants nothing; else what the guardrails of all make of its plan."""
-    if isinstance(decision_input.policy, PolicyUnreadable):
-        return Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
-    if not judgements:
-        return _without_bill(decision_input, effective, said.answer)
-    judged, engine = judgements[0], said.answer
-    if isinstance(engine, AuroraHold) and engine.reason in _CONTENT | {
-        AuroraReason.NOT_COST_EFFECTIVE
-    }:
-        would = None if engine.proposed_plan is None else judged.plan
-        return Hold(reason=_REASONS[engine.reason], until=None, proposed_plan=would)
-    speed = said.judgement is not None and said.judgement.plan.goal is Goal.PERFORMANCE
-    return action_for(
-        decision_input, effective, judged, Reason.SLOW_COMMITS if speed else Reason.CHEAPER
-    )
-
-
-def _without_bill(
-    decision_input: DecisionInput,
-    effective: EffectiveLimits,
-    engine: AuroraAct | AuroraHold | AuroraEscalate,
-) -> Action:
-    if isinstance(engine, AuroraEscalate):
-        return escalate_once(
-            decision_input, effective, _REASONS[engine.reason], engine.cause, engine.remedy, None
-        )
-    return Hold(reason=_REASONS[engine.reason], until=None, proposed_plan=None)
-
-
-def action_for(
-    decision_input: DecisionInput, effective: EffectiveLimits, judged: PlanJudgement, reason: Reason
-) -> Action:
-    """Act on a plan that is wanted, or hold, or tell its owner, by what stands in the way of it."""
-    at, limits = decision_input.observation.at, effective.limits
-    if judged.allowed or requested_in_advance(limits, judged, at):
-        return acting(decision_input, effective, reason, judged.plan)
-    if any(v.guardrail is Guardrail.MODE for v in judged.blocking):
-        return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=judged.plan)
+    """Hold where the present mode is right; else act on the plan, or what follows from its blocks."""
+    at, plan = decision_input.observation.at, judged.plan
+    if stays is not None:
+        proposed = None if stays in CONTENT else plan
+        return Hold(reason=stays, until=None, proposed_plan=proposed)
+    if judged.allowed or requested_in_advance(effective.limits, judged, at):
+        reason = Reason.SLOW_COMMITS if goal is Goal.PERFORMANCE else Reason.CHEAPER
+        return acting(decision_input, effective, reason, plan)
+    if _blocks(judged, Guardrail.MODE):
+        return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     lasting = [v for v in judged.blocking if not v.temporary]
     if not lasting:
-        return Hold(
-            reason=Reason.BLOCKED_TEMPORARILY,
-            until=all_clear_at(judged.blocking),
-            proposed_plan=judged.plan,
-        )
+        until = all_clear_at(judged.blocking)
+        return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=plan)
     return escalate_once(
         decision_input, effective, Reason.BLOCKED_PERMANENTLY,
-        "+".join(v.guardrail.value for v in lasting), _remedy(lasting), judged.plan,
+        "+".join(v.guardrail.value for v in lasting), _remedy(lasting), plan,
     )  # fmt: skip
 
 
 def _remedy(lasting: Sequence[Verdict]) -> str:
     """What the owner can do, in the guardrails' own words where they have some."""
-    said = [
-        _REMEDY.get(v.guardrail) or (v.detail if v.guardrail in EXPLAINED else "") for v in lasting
-    ]
-    rest = [v.guardrail.value for v, words in zip(lasting, said, strict=True) if not words]
-    told = [words for words in said if words]
-    return "; ".join([*told, *([f"the owner could change: {', '.join(rest)}"] if rest else [])])
+    texts: list[str] = []
+    rest: list[str] = []
+    for verdict in lasting:
+        explained = verdict.detail if verdict.guardrail in EXPLAINED else ""
+        text = _REMEDY.get(verdict.guardrail, explained)
+        (texts if text else rest).append(text or verdict.guardrail.value)
+    return "; ".join([*texts, *([f"the owner could change: {', '.join(rest)}"] if rest else [])])
 
 
-def _told(said: AuroraDecision) -> str:
-    return said.answer.told if isinstance(said.answer, AuroraHold) else ""
-
-
-def _diagnosis(said: AuroraDecision) -> Diagnosis:
-    """What binds is the bill: there is no IOPS to be short of."""
-    reason = said.answer.reason
+def _diagnosis(stays: Reason | None, explanation: str) -> Diagnosis:
+    """What binds is the bill: a cluster cannot be short of IOPS."""
     binding = Binding.STORAGE_MODE
-    if reason in _CONTENT:
+    if stays in CONTENT:
         binding = Binding.NOTHING
-    elif reason is AuroraReason.NOT_ENOUGH_DATA:
+    elif stays is Reason.NOT_ENOUGH_DATA:
         binding = Binding.UNKNOWN
     return Diagnosis(
         binding=binding, volume_iops_limit=0.0, volume_mibps_limit=0.0, instance_iops_left=None,
-        instance_mibps_left=None, explanation=_explanation(said),
+        instance_mibps_left=None, explanation=explanation,
     )  # fmt: skip
 
 
-def _explanation(said: AuroraDecision) -> str:
-    days = len(said.demand.days)
-    if said.bills is None:
-        if not said.demand.known:
-            return f"no billed I/O is published under {said.observation.cluster.mode}"
-        return f"{days} of {DAYS} whole days are known"
-    return f"{bill_summary(said.bills)}, by {days} whole days"
-
-
-def _demand(said: AuroraDecision) -> Demand:
-    """Of IOPS and MiB/s a cluster wants none that anybody could set; `confidence` is of the days."""
+def _demand(demand: AuroraDemand) -> Demand:
+    """A cluster has no IOPS or MiB/s to set, so none are needed; `confidence` is of the days."""
     none = Estimate(floor=0.0, likely=0.0, upper=0.0, censored=False)
-    known = len(said.demand.days)
+    known = len(demand.days)
     return Demand(
         iops=none, mibps=none, shape=Shape.UNCONSTRAINED if known else Shape.UNKNOWN, tail=0.0,
         confidence=min(1.0, known / DAYS), known_minutes=known * 24 * 60, pressed_minutes=0,
@@ -321,10 +346,18 @@ def _demand(said: AuroraDecision) -> Demand:
     )  # fmt: skip
 
 
-def _summary(
-    found: ClusterDecisionInput, said: AuroraDecision, answer: Action, side: ClusterDetail
-) -> str:
-    text = f"{found.seen.cluster.ref.resource_id}: {_explanation(said)}; {action_summary(answer)}"
-    if found.check is not None:
-        text += f"; {bill_check_summary(found.check)}"
-    return f"{text}; {side.told}" if side.told else text
+def _explanation(detail: ClusterDetail) -> str:
+    days = len(detail.demand.days)
+    if detail.bills is not None:
+        return f"{bill_summary(detail.bills)}, by {days} whole days"
+    if not detail.demand.known:
+        return f"no billed I/O is published under {detail.cluster.mode}"
+    return f"{days} of {DAYS} whole days are known"
+
+
+def _summary(detail: ClusterDetail, answer: Action) -> str:
+    name = detail.cluster.ref.resource_id
+    text = f"{name}: {_explanation(detail)}; {action_summary(answer)}"
+    if detail.check is not None:
+        text += f"; {bill_check_summary(detail.check)}"
+    return f"{text}; {detail.owner_note}" if detail.owner_note else text

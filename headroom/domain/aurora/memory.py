@@ -1,8 +1,8 @@
-"""What is remembered of a cluster between looks: AWS tells its mode, and neither since when nor why.
+"""What is remembered of a cluster between observations: AWS reports its mode, not since when or why.
 
-Each look is laid beside the one before. A change began when we called for it, which is noted before
-the call, or when it was first seen. What whole days billed is noted while it is published, because AWS
-does not say whether it goes on under I/O-Optimized.
+Each observation is compared with the previous one. A change began when we requested it, which is
+recorded before the call, or when it was first observed. The I/O of whole days is recorded while it is
+published, because AWS does not say whether it stays published under I/O-Optimized.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from headroom.domain.decision import BilledIoDay, ModeSwitch
 from headroom.domain.resources import StorageMode
 from headroom.domain.workload import UsageDay
 
-ATTEMPT_TTL = timedelta(hours=2)
-"""How long after a call a change to its very target is taken for its effect."""
+REQUEST_TTL = timedelta(hours=2)
+"""How long after a request a change to exactly its target counts as its effect."""
 KEPT_DAYS = 45
-"""More than the 30 days for which the gate is shut, and fourteen before."""
+"""The 30 days between changes to I/O-Optimized, and fourteen days before them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedMode:
-    """What RDS shows of a cluster's mode at one instant."""
+    """A cluster's mode as RDS reports it at one instant."""
 
     identity: str
     """DbClusterResourceId: another cluster may have the same name later."""
     mode: StorageMode
     pending: StorageMode | None
     applying: bool
-    """Whether RDS works on the cluster, so that what is pending is on its way."""
+    """Whether RDS is modifying the cluster, so that what is pending is being applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterModeChange:
-    """A change of mode: called for by us, or seen."""
+    """A change of mode: requested by us, or observed."""
 
     at: datetime
     origin: StorageMode
@@ -44,74 +44,71 @@ class ClusterModeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMemory:
-    """What the looks so far left behind. A stored one outlives the release that wrote it."""
+    """What earlier observations showed. A stored one outlives the release that wrote it."""
 
     identity: str
     mode: StorageMode
-    """The mode in force, or on its way, at the last look."""
+    """The mode in force, or being applied, at the last observation."""
     watched_from: datetime
-    changed: ClusterModeChange | None = None
-    """The latest change that was seen."""
-    attempt: ClusterModeChange | None = None
-    """Our last call, noted before it was sent: a claim that only RDS can make true."""
+    last_change: ClusterModeChange | None = None
+    """The latest change that was observed."""
+    last_request: ClusterModeChange | None = None
+    """Our last request, recorded before it was sent: it may never have reached RDS."""
     days: tuple[BilledIoDay, ...] = ()
     switch: ModeSwitch | None = None
     """The last change of ours that landed."""
-    named_at: datetime | None = None
-    """When it was first seen under a name that another cluster had before; None where none had."""
+    renamed_at: datetime | None = None
+    """When it was first observed under a name that another cluster had before; None if none had."""
 
     @property
     def first_seen_in_mode(self) -> datetime | None:
-        """Since when the mode is known; None for Standard that nobody saw begin.
+        """Since when the mode is known; None for Standard whose beginning nobody observed.
 
-        Standard is where clusters begin and bills what it measures; I/O-Optimized of which nobody
-        knows since when counts from when it was first seen.
+        Clusters begin in Standard, which bills what it measures. I/O-Optimized of unknown age counts
+        from when it was first observed.
         """
-        if self.changed is not None:
-            return self.changed.at
+        if self.last_change is not None:
+            return self.last_change.at
         return self.watched_from if self.mode is StorageMode.IO_OPTIMIZED else None
 
 
-def remember(before: ClusterMemory | None, seen: ObservedMode, at: datetime) -> ClusterMemory:
-    """What to remember after a look at `at`; the same look again changes nothing."""
-    if before is None or before.identity != seen.identity:
+def remember(before: ClusterMemory | None, observed: ObservedMode, at: datetime) -> ClusterMemory:
+    """The memory after an observation at `at`; the same observation again changes nothing."""
+    if before is None or before.identity != observed.identity:
         return ClusterMemory(
-            identity=seen.identity, mode=seen.mode, watched_from=at,
-            named_at=None if before is None else at,
+            identity=observed.identity, mode=observed.mode, watched_from=at,
+            renamed_at=None if before is None else at,
         )  # fmt: skip
-    mode = _heads_for(before, seen, at)
+    mode = _effective_mode(before, observed, at)
     if mode is before.mode:
         return before
-    attempt = before.attempt
-    ours = (
-        attempt is not None
-        and (attempt.origin, attempt.target) == (before.mode, mode)
-        and at - attempt.at <= ATTEMPT_TTL
-    )
-    began = attempt.at if attempt is not None and ours else at
-    return replace(
-        before, mode=mode, changed=ClusterModeChange(at=began, origin=before.mode, target=mode),
-        attempt=None,
-    )  # fmt: skip
+    request = _recent_request(before, at)
+    ours = request is not None and (request.origin, request.target) == (before.mode, mode)
+    began = request.at if request is not None and ours else at
+    change = ClusterModeChange(at=began, origin=before.mode, target=mode)
+    return replace(before, mode=mode, last_change=change, last_request=None)
 
 
-def _heads_for(before: ClusterMemory, seen: ObservedMode, at: datetime) -> StorageMode:
-    """The mode in force, or the one that RDS is on its way to.
+def _recent_request(before: ClusterMemory, at: datetime) -> ClusterModeChange | None:
+    request = before.last_request
+    return request if request is not None and at - request.at <= REQUEST_TTL else None
 
-    What somebody left pending for a maintenance window is on no way yet.
+
+def _effective_mode(before: ClusterMemory, observed: ObservedMode, at: datetime) -> StorageMode:
+    """The mode in force, or the one that RDS is applying.
+
+    A change that waits for a maintenance window is not being applied yet.
     """
-    if seen.pending is None or seen.pending is seen.mode:
-        return seen.mode
-    attempt = before.attempt
-    called = (
-        attempt is not None and attempt.target is seen.pending and at - attempt.at <= ATTEMPT_TTL
-    )
-    begun = before.mode is seen.pending
-    return seen.pending if seen.applying or called or begun else seen.mode
+    pending, request = observed.pending, _recent_request(before, at)
+    if pending is None or pending is observed.mode:
+        return observed.mode
+    requested = request is not None and request.target is pending
+    begun = before.mode is pending
+    return pending if observed.applying or requested or begun else observed.mode
 
 
 def with_days(before: ClusterMemory, days: Iterable[UsageDay], mode: StorageMode) -> ClusterMemory:
-    """The memory with these whole days, the last KEPT_DAYS of all; the very same one without news."""
+    """The memory with these whole days, at most KEPT_DAYS; the same object if nothing is new."""
     known = {day.start: day for day in before.days}
     for day in days:
         known.setdefault(day.start, BilledIoDay(start=day.start, mode=mode, ios=round(day.ios, 1)))

@@ -1,4 +1,4 @@
-"""A cluster's bill, answer and check in words, as summaries and messages have them."""
+"""A cluster's bill, action and bill check in words, for summaries and messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from headroom.domain.decision import Act, Action, BillCheck, Escalate, Hold
 
 
 def bill_summary(both: Bills) -> str:
-    """The bill on both sides in a few words."""
+    """The bill in both modes in a few words."""
     return (
         f"${both.standard.total_usd:,.2f} a month in Standard, I/O "
         f"{100 * both.standard.io_share:.1f} % of it, ${both.io_optimized.total_usd:,.2f} in "
@@ -15,9 +15,9 @@ def bill_summary(both: Bills) -> str:
     )
 
 
-def action_summary(answer: Action) -> str:
-    """An answer in a few words, as summaries end."""
-    match answer:
+def action_summary(action: Action) -> str:
+    """The action in a few words, for the end of a summary."""
+    match action:
         case Act(reason=why, plan=plan, approval=approval):
             sign = "+" if plan.price_change_usd >= 0 else "-"
             agree = "" if approval is None else f"a person must agree ({approval}): "
@@ -35,11 +35,11 @@ def action_summary(answer: Action) -> str:
 
 
 def bill_check_summary(check: BillCheck) -> str:
-    """What the bill since a switch says of its forecast."""
+    """The bill since a switch beside its forecast, in words."""
     switch = check.switch
     text = (
         f"{check.days} whole days after the change to {switch.target} the bill is "
-        f"${check.actual_usd:,.2f} a month, ${switch.forecast_usd:,.2f} was foreseen "
+        f"${check.actual_usd:,.2f} a month, the forecast was ${switch.forecast_usd:,.2f} "
         f"({check.deviation_percent:+.1f} %)"
     )
     if check.counterfactual_usd is not None:

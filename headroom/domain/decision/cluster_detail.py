@@ -1,4 +1,4 @@
-"""What a decision about an Aurora cluster has beside what all decisions have: days, and both bills."""
+"""What a decision about an Aurora cluster has in addition to other decisions: days, and both bills."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headroom.domain.workload import AuroraDemand
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BilledIoDay:
-    """The billed I/O of one whole UTC day, and the mode it was measured under: history of our own."""
+    """The billed I/O of one whole UTC day, and the storage mode it was measured under."""
 
     start: datetime
     mode: StorageMode
@@ -22,7 +22,7 @@ class BilledIoDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeSwitch:
-    """A change of ours that is in force, as it was foreseen: USD a month before and after."""
+    """Our own change that is in force, with its forecast: USD a month before and after."""
 
     decision_id: str
     at: datetime
@@ -36,13 +36,13 @@ class ModeSwitch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillCheck:
-    """The bill of the whole days since a switch beside what was foreseen; USD a month."""
+    """The bill of the whole days since a switch beside the forecast; USD a month."""
 
     switch: ModeSwitch
     days: int
     actual_usd: Decimal
     counterfactual_usd: Decimal | None
-    """What these days would have cost in the mode before; None where their I/O is not published."""
+    """What these days would have cost in the earlier mode; None where their I/O is not published."""
 
     @property
     def deviation_percent(self) -> float:
@@ -53,7 +53,7 @@ class BillCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDetail:
-    """A cluster as it was decided about. `bills` is the month on both sides, None where unknown.
+    """The cluster that was decided about. `bills` is the month in both modes, None where unknown.
 
     A stored one outlives the release that wrote it: every field added here needs a default.
     """
@@ -62,8 +62,8 @@ class ClusterDetail:
     goal: Goal
     demand: AuroraDemand
     bills: Bills | None
-    told: str = ""
-    """What the owner must hear of a decision not to act; empty where nothing."""
-    noted: tuple[BilledIoDay, ...] = ()
-    """Days under the other mode that were noted before it was left."""
+    owner_note: str = ""
+    """What to tell the owner about a decision not to act; empty for nothing."""
+    earlier_days: tuple[BilledIoDay, ...] = ()
+    """Days under the other mode, recorded before it was left."""
     check: BillCheck | None = None

@@ -10,18 +10,10 @@ from headroom.domain.guardrails.blocking import (
     all_clear_at,
     distance,
 )
-from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.guardrails.clusters import limits_of
+from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES
 from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.guardrails.registry import CLUSTER_GUARDRAILS, GUARDRAILS, judge
-from headroom.domain.guardrails.storage_mode import (
-    AuroraCase,
-    AuroraGuardrail,
-    AuroraJudgement,
-    AuroraPlan,
-    judge_storage_mode,
-)
 from headroom.domain.guardrails.verdicts import (
     Guardrail,
     PlanJudgement,

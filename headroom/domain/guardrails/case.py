@@ -6,13 +6,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.guardrails.storage_mode import AuroraCase
+from headroom.domain.catalog.aurora import AuroraPrices, Bills
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import GroupConstraint, Plan
 from headroom.domain.policy import EffectiveLimits, Policy
-from headroom.domain.resources import Observation
+from headroom.domain.resources import AuroraObservation, Goal, Observation
 from headroom.domain.state import ResourceState
-from headroom.domain.workload import Demand, Diagnosis, SpaceForecast
+from headroom.domain.workload import AuroraDemand, Demand, Diagnosis, SpaceForecast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterCase:
+    """What guardrails need of an Aurora cluster: its whole days, and the bill in both modes."""
+
+    observation: AuroraObservation
+    demand: AuroraDemand
+    prices: AuroraPrices
+    bills: Bills
+    goal: Goal
+    """What the plan is for: a lower bill, or faster commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +42,8 @@ class Case:
     """Days of the past that were measured."""
     group: GroupConstraint | None = None
     """What the striped set says that the volume belongs to; None where none was looked at."""
-    cluster: AuroraCase | None = None
-    """What is known of an Aurora cluster beside its storage; None for every other storage."""
+    cluster: ClusterCase | None = None
+    """None for storage of other kinds."""
     approved_usd: Decimal | None = None
     """The price change a person agreed to, USD per month, when an approved plan is judged again."""
     space: SpaceForecast | None = None

@@ -1,19 +1,25 @@
-"""Guardrails for the storage mode of Aurora clusters; what each compares is in aurora_guardrails.
+"""Guardrails for the storage mode of Aurora clusters.
 
 Source: Aurora User Guide, "Storage configurations for Amazon Aurora DB clusters" (checked 2026-10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 
-from headroom.domain.guardrails import storage_mode as aurora
-from headroom.domain.guardrails.case import Case
-from headroom.domain.guardrails.verdicts import Guardrail, Verdict
-from headroom.domain.policy import Limits
-from headroom.domain.resources import AuroraLimits
+from headroom.domain.catalog.aurora import bills, supports_io_optimized
+from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
+from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.resources import GATE, Goal, StorageMode, mode_of
+from headroom.domain.workload import DAYS, usage
 
+SPIKES = 2
+"""The busiest days that must not be the whole reason to go to I/O-Optimized."""
+BUSY_DAYS = 7
+"""Going back must pay even if every day were like the busiest half."""
+SLOW_DAYS = 3
+"""Days with slow commits from which on they are no accident."""
 SHARED = frozenset(
     {
         Guardrail.POLICY, Guardrail.PAUSE, Guardrail.BREAKER, Guardrail.MODE, Guardrail.APPROVAL,
@@ -25,62 +31,91 @@ SHARED = frozenset(
         Guardrail.ROLLED_BACK, Guardrail.FAILURES,
     }
 )  # fmt: skip
-"""Guardrails of all storage that hold for a cluster as they are.
+"""Guardrails of all storage that apply to a cluster unchanged.
 
-The others ask about IOPS, throughput, size and EBS's slots, of which a cluster has none.
+The others are about IOPS, throughput, size and EBS's slots, which a cluster does not have.
 """
-
-
-def limits_of(limits: Limits) -> AuroraLimits:
-    """The owner's limits in the words of the engine; permission is judged by guardrails of all."""
-    return AuroraLimits(
-        auto=True,
-        goal=limits.aurora_goal,
-        margin_percent=limits.aurora_margin_percent,
-        commit_latency_ms=limits.aurora_slow_commit_ms,
-        price_increase_usd=float(limits.price_increase_usd),
-        restart=limits.aurora_restart,
-    )
 
 
 def usage_history(case: Case) -> Verdict:
     """Block a change that rests on fewer than fourteen whole days of measurements."""
-    return _said(Guardrail.USAGE_HISTORY, aurora.data, case)
+    return verdict_of(
+        Guardrail.USAGE_HISTORY, Relation.AT_LEAST, len(_cluster(case).demand.days), DAYS,
+        "whole days", temporary=True,
+    )  # fmt: skip
 
 
 def billed_io(case: Case) -> Verdict:
     """Block a change when AWS published no billed I/O under the present storage mode."""
-    return _said(Guardrail.BILLED_IO, aurora.billed_io, case)
+    known = _cluster(case).demand.known
+    return verdict_of(
+        Guardrail.BILLED_IO, Relation.IS, "published" if known else "not published", "published", "",
+        "" if known else "VolumeReadIOPs and VolumeWriteIOPs have no points under "
+        f"{mode_of(case.plan.origin)}",
+    )  # fmt: skip
 
 
 def mode_change_interval(case: Case) -> Verdict:
     """Block I/O-Optimized until AWS allows it: once in 30 days."""
-    return _said(Guardrail.MODE_CHANGE_INTERVAL, aurora.gate, case)
+    opens = None if _to_standard(case) else _cluster(case).observation.cluster.next_allowed_at
+    return _opens(case, Guardrail.MODE_CHANGE_INTERVAL, opens, "AWS allows it once in 30 days")
 
 
 def mode_reversible(case: Case) -> Verdict:
     """Block a return to Standard while I/O-Optimized could not be chosen again."""
-    return _said(Guardrail.MODE_REVERSIBLE, aurora.reversal, case)
+    cluster = _cluster(case).observation.cluster
+    opens = cluster.next_allowed_at
+    if opens is None and cluster.mode_since is not None:  # AWS names none: 30 days from the change
+        opens = cluster.mode_since + GATE
+    return _opens(
+        case, Guardrail.MODE_REVERSIBLE, opens if _to_standard(case) else None,
+        "until then a wrong step could not be undone",
+    )  # fmt: skip
 
 
 def engine_version(case: Case) -> Verdict:
     """Block I/O-Optimized for engine versions that do not support it."""
-    return _said(Guardrail.ENGINE_VERSION, aurora.version, case)
+    cluster = _cluster(case).observation.cluster
+    supported = supports_io_optimized(cluster.engine, cluster.engine_version)
+    return verdict_of(
+        Guardrail.ENGINE_VERSION, Relation.IS, _to_standard(case) or supported, True, "",
+        f"{cluster.engine} {cluster.engine_version}",
+    )  # fmt: skip
 
 
 def restart(case: Case) -> Verdict:
     """Block a change that restarts members with local NVMe, unless the owner allows it."""
-    return _said(Guardrail.RESTART, aurora.restart, case)
+    restarts = _cluster(case).observation.cluster.restarts
+    refused = restarts and not case.effective.limits.aurora_restart
+    limit = "allowed" if restarts else "none"
+    return verdict_of(
+        Guardrail.RESTART, Relation.IS, "restarts" if refused else limit, limit, "",
+        "members with local NVMe restart to use or leave the tiered cache" if refused else "",
+    )  # fmt: skip
 
 
 def parallel_query(case: Case) -> Verdict:
     """Block I/O-Optimized where parallel query is on, or not known to be off."""
-    return _said(Guardrail.PARALLEL_QUERY, aurora.parallel_query, case)
+    cluster = _cluster(case).observation.cluster
+    on, detail = cluster.parallel_query, ""
+    value = "on" if on else "off"
+    if on is None and cluster.engine == "aurora-mysql":
+        value = "not known"
+        detail = "aurora_parallel_query was not read; it inflates VolumeReadIOPs where it is on"
+    if _to_standard(case):
+        value, detail = "off", ""
+    return verdict_of(Guardrail.PARALLEL_QUERY, Relation.IS, value, "off", "", detail)
 
 
 def reservations(case: Case) -> Verdict:
     """Block a change while reservations are unknown: they cover less in I/O-Optimized."""
-    return _said(Guardrail.RESERVATIONS, aurora.reserved, case)
+    standard, optimized = _cluster(case).bills.covered_percent
+    known = _cluster(case).observation.cluster.reserved is not None
+    covered = f"{standard:.0f} % of the instances in Standard, {optimized:.0f} % in I/O-Optimized"
+    return verdict_of(
+        Guardrail.RESERVATIONS, Relation.IS, "known" if known else "not known", "known", "",
+        f"they cover {covered}" if known else "",
+    )  # fmt: skip
 
 
 def margin(case: Case) -> Verdict:
@@ -88,7 +123,14 @@ def margin(case: Case) -> Verdict:
 
     The saving is a share of the present bill.
     """
-    return _said(Guardrail.MARGIN, aurora.margin, case)
+    cluster, origin = _cluster(case), mode_of(case.plan.origin)
+    bill, saving = cluster.bills.of(origin).total_usd, cluster.bills.saving_usd(origin)
+    for_money = cluster.goal is Goal.COST
+    return verdict_of(
+        Guardrail.MARGIN, Relation.AT_LEAST,
+        round(float(100 * saving / bill), 3) if bill else 0.0,
+        case.effective.limits.aurora_margin_percent if for_money else -1e6, "% of the bill saved",
+    )  # fmt: skip
 
 
 def steady(case: Case) -> Verdict:
@@ -97,21 +139,45 @@ def steady(case: Case) -> Verdict:
     To I/O-Optimized it must pay without the two busiest days, back to Standard even if every day
     were like the busiest seven.
     """
-    return _said(Guardrail.STEADY, aurora.steady, case)
+    cluster, saving, detail = _cluster(case), Decimal(0), ""
+    demand = cluster.demand
+    if cluster.goal is Goal.COST and demand.days:
+        if _to_standard(case):
+            ios = demand.ios_a_month(busiest=BUSY_DAYS)
+            detail = f"were every day like the busiest {BUSY_DAYS}"
+        else:
+            ios = demand.ios_a_month(leave_out=min(SPIKES, len(demand.days) - 1))
+            detail = f"without the busiest {SPIKES} days"
+        month = bills(usage(cluster.observation, demand, ios), cluster.prices)
+        saving = month.saving_usd(mode_of(case.plan.origin))
+    return verdict_of(Guardrail.STEADY, Relation.AT_LEAST, round(saving, 2), 0, "USD/month", detail)
 
 
 def slow_commits(case: Case) -> Verdict:
     """Block a change for speed without slow commits on several of the days."""
-    return _said(Guardrail.SLOW_COMMITS, aurora.slow_commits, case)
+    cluster = _cluster(case)
+    if cluster.goal is not Goal.PERFORMANCE:
+        return verdict_of(Guardrail.SLOW_COMMITS, Relation.AT_LEAST, 0, 0, "days")
+    return verdict_of(
+        Guardrail.SLOW_COMMITS, Relation.AT_LEAST, cluster.demand.slow_days, SLOW_DAYS, "days",
+        f"an hour or more above {case.effective.limits.aurora_slow_commit_ms:g} ms", temporary=True,
+    )  # fmt: skip
 
 
-def _said(
-    name: Guardrail, rule: Callable[[aurora.AuroraCase], aurora.AuroraVerdict], case: Case
-) -> Verdict:
+def _cluster(case: Case) -> ClusterCase:
     if case.cluster is None:
-        raise ValueError("only a cluster is asked this")
-    own = rule(replace(case.cluster, limits=limits_of(case.effective.limits)))
-    return Verdict(
-        guardrail=name, relation=own.relation, value=own.value, limit=own.limit, unit=own.unit,
-        detail=own.detail, clears_at=own.clears_at, temporary=own.temporary,
+        raise ValueError("this guardrail applies to Aurora clusters only")
+    return case.cluster
+
+
+def _to_standard(case: Case) -> bool:
+    return mode_of(case.plan.target) is StorageMode.STANDARD
+
+
+def _opens(case: Case, name: Guardrail, opens: datetime | None, detail: str) -> Verdict:
+    """Block until `opens`, where it lies ahead."""
+    shut = opens is not None and opens > case.observation.at
+    return verdict_of(
+        name, Relation.IS, "shut" if shut else "open", "open", "", detail if shut else "",
+        clears_at=opens if shut else None, temporary=True,
     )  # fmt: skip

@@ -10,13 +10,14 @@ from headroom.domain.resources.clusters import (
     SERVERLESS,
     AuroraActivity,
     AuroraCluster,
-    AuroraLimits,
     AuroraObservation,
     Goal,
     Member,
     StorageMode,
+    configuration_of,
     family,
     has_nvme,
+    mode_of,
     units,
 )
 from headroom.domain.resources.databases import (

@@ -1,4 +1,4 @@
-"""An Aurora cluster as far as the price and speed of its storage are concerned.
+"""An Aurora cluster, as far as it matters to the price and speed of its storage.
 
 Source: Aurora User Guide, "Storage configurations for Amazon Aurora DB clusters" and "Amazon
 CloudWatch metrics for Aurora" (checked 2026-10); RDS API 2014-10-31, DBCluster.
@@ -12,16 +12,16 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from headroom.domain.resources.observation import Series
-from headroom.domain.resources.volumes import ResourceRef
+from headroom.domain.resources.volumes import Configuration, ResourceRef, VolumeType
 
 SERVERLESS = "db.serverless"
 """Class of Serverless v2 members, which are billed by the capacity unit (ACU)."""
 GATE = timedelta(days=30)
-"""A cluster goes to I/O-Optimized once in this time; back to Standard at any time."""
+"""A cluster can change to I/O-Optimized once in this time, and back to Standard at any time."""
 NVME_FAMILIES = ("r6gd", "r6id", "r8gd")
 """Families with a cache on local NVMe, whose engine restarts when the storage mode changes."""
 _WITH_NVME = re.compile(r"[a-z]+\d+[a-z]*d[a-z]*")
-"""Families to come are named alike: a `d` behind the generation says that there is local NVMe."""
+"""Future families are named alike: a `d` after the generation means local NVMe."""
 
 
 class StorageMode(StrEnum):
@@ -32,23 +32,22 @@ class StorageMode(StrEnum):
 
     @property
     def other(self) -> StorageMode:
-        """The only mode there is to change to."""
-        here = self is StorageMode.STANDARD
-        return StorageMode.IO_OPTIMIZED if here else StorageMode.STANDARD
+        """The mode that a cluster can change to."""
+        return next(mode for mode in StorageMode if mode is not self)
 
 
 class Goal(StrEnum):
-    """What the owner wants of the storage mode."""
+    """What the storage mode is chosen for."""
 
     COST = "cost"
-    """Whichever bill is lower."""
+    """The lower bill."""
     PERFORMANCE = "performance"
     """I/O-Optimized where commits are slow, within the price limit; not back for money."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """`count` instances of one class; `SERVERLESS` ones are counted, and billed by their ACUs."""
+    """`count` instances of one class; `SERVERLESS` ones are billed by their ACUs."""
 
     instance_class: str
     count: int = 1
@@ -65,7 +64,7 @@ class AuroraCluster:
     status: str
     mode: StorageMode
     mode_since: datetime | None
-    """Since when the present mode is known to be in force; None when nobody knows."""
+    """Since when the present mode is known to be in force; None when unknown."""
     pending_storage_mode: StorageMode | None
     next_allowed_at: datetime | None
     """IOOptimizedNextAllowedModificationTime; None where AWS names none."""
@@ -76,12 +75,12 @@ class AuroraCluster:
     """Whether aurora_parallel_query is on; None when not read, or for PostgreSQL."""
     tags: tuple[tuple[str, str], ...]
     writer: str | None = None
-    """The member that commits; None where none is told."""
+    """The member that commits; None when AWS reports none."""
     serverless_members: tuple[str, ...] = ()
-    """Names of the members that are billed by the ACU."""
-    mode_allowed_from: datetime | None = None
-    """Since when what is published under its name is its own; None where nobody knows better than
-    always. Another cluster may have had the name until it was deleted or renamed."""
+    """Names of the members billed by ACU."""
+    metrics_from: datetime | None = None
+    """Metrics under its name from before this may be another cluster's, since deleted or renamed;
+    None when all are its own."""
 
     @property
     def restarts(self) -> bool:
@@ -96,23 +95,23 @@ class AuroraCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuroraActivity:
-    """What a cluster did, in periods of five minutes on one grid; None is what was not published."""
+    """A cluster's metrics, in periods of five minutes on one grid; None where none was published."""
 
     read_ios: Series
-    """VolumeReadIOPs: billed reads of the five minutes, a count and no rate."""
+    """VolumeReadIOPs: billed reads of the five minutes, a count, not a rate."""
     write_ios: Series
     """VolumeWriteIOPs, likewise. An instance's WriteIOPS is not what is billed."""
     bytes_used: Series
     """VolumeBytesUsed."""
     acus: Series
-    """ServerlessDatabaseCapacity summed over the serverless members; empty where there is none."""
+    """ServerlessDatabaseCapacity summed over the serverless members; empty if there are none."""
     commit_latency_ms: Series
     """CommitLatency of the writer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuroraObservation:
-    """Everything a decision about one cluster may look at, read before deciding starts."""
+    """What is read of one cluster before a decision about it."""
 
     at: datetime
     cluster: AuroraCluster
@@ -123,20 +122,16 @@ class AuroraObservation:
             raise ValueError("AuroraObservation.at has no time zone; pass an aware instant.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuroraLimits:
-    """What the owner allows. Nothing acts without `auto`."""
+def configuration_of(mode: StorageMode) -> Configuration:
+    """What ModifyDBCluster sets of an Aurora cluster's storage: its mode alone."""
+    return Configuration(
+        volume_type=VolumeType(mode.value), size_gib=0, iops=None, throughput_mibps=None
+    )
 
-    auto: bool = False
-    goal: Goal = Goal.COST
-    margin_percent: float = 10.0
-    """How much of the present bill a change must save, because the way forward shuts for 30 days."""
-    commit_latency_ms: float = 10.0
-    """With `Goal.PERFORMANCE`: commits slower than this are slow."""
-    price_increase_usd: float = 0.0
-    """With `Goal.PERFORMANCE`: how much dearer a month may become."""
-    restart: bool = False
-    """Whether the engine may be restarted, which members with NVMe need."""
+
+def mode_of(configuration: Configuration) -> StorageMode:
+    """The storage mode in a cluster's configuration; raises ValueError for other storage."""
+    return StorageMode(configuration.volume_type.value)
 
 
 def family(instance_class: str) -> str:
@@ -146,7 +141,7 @@ def family(instance_class: str) -> str:
 
 
 def has_nvme(instance_class: str) -> bool:
-    """Whether instances of the class have local NVMe, as far as its name tells."""
+    """Whether instances of the class have local NVMe, judging by its name."""
     name = family(instance_class)
     return name in NVME_FAMILIES or _WITH_NVME.fullmatch(name) is not None
 

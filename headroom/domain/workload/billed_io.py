@@ -1,4 +1,4 @@
-"""What fourteen days of an Aurora cluster say it uses a month: whole days only, nothing missing is 0."""
+"""What an Aurora cluster uses a month, from fourteen whole days; missing data never counts as 0."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from headroom.domain.catalog.aurora import HOURS_PER_MONTH, Usage
 from headroom.domain.resources import AuroraActivity, AuroraObservation, Series, StorageMode
 
 DAYS = 14
-"""Whole days a decision rests on."""
+"""Whole days that a decision is based on."""
 LOOKBACK_WINDOW = timedelta(days=16)
-"""How far back they may lie; the rest of today and a hole or two."""
+"""How far back they may be: today's part of a day, and a gap or two."""
 WHOLE = 0.95
-"""Share of a day's periods that must be measured; the rest is taken to be like them."""
+"""Share of a day's periods that must be measured; the rest is assumed to be like them."""
 GIB = 1024**3
 FRESH = timedelta(days=2)
-"""How old the size may be: VolumeBytesUsed comes a few times a day."""
+"""How old the size may be: VolumeBytesUsed is published a few times a day."""
 SLOW_HOURS = 1.0
-"""A day has slow commits with so many hours of them."""
+"""Hours of slow commits that make a slow day."""
 SILENT_AFTER = timedelta(days=3)
-"""How long a mode is in force before nothing published of it means that nothing will be."""
+"""How long a mode is in force before missing metrics mean that none will be published."""
 SETTLES = timedelta(hours=1)
-"""How long after a change of mode what is measured may still be of the mode before."""
+"""How long after a change of mode metrics may still be of the earlier mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,20 +34,20 @@ class UsageDay:
     ios: float
     acus: float | None
     slow_hours: float
-    """Hours whose measured commits were slower than the owner wants; unmeasured ones are none."""
+    """Hours in which measured commits were slower than the owner's threshold."""
     commits_known: bool
     """Whether any commit latency was published that day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuroraDemand:
-    """What the cluster uses, from its whole days under its present mode, oldest first."""
+    """A cluster's usage, from its whole days under its present mode, oldest first."""
 
     days: tuple[UsageDay, ...]
     storage_gib: float | None
-    """None when no size was published lately."""
+    """None when no recent size is published."""
     known: bool
-    """Whether anything was published of billed I/O under the present mode, or it is early to tell."""
+    """Whether billed I/O was published under the present mode, or the mode is too young to know."""
 
     @property
     def whole(self) -> bool:
@@ -55,7 +55,7 @@ class AuroraDemand:
         return len(self.days) >= DAYS and self.storage_gib is not None
 
     def ios_a_month(self, *, leave_out: int = 0, busiest: int | None = None) -> float:
-        """Billed I/O a month as on these days: without the busiest few, or like the busiest ones.
+        """Billed I/O a month at the rate of these days: without the busiest few, or of the busiest only.
 
         Raises ValueError when no day is left.
         """
@@ -65,7 +65,7 @@ class AuroraDemand:
         if busiest is not None:
             ordered = ordered[-busiest:]
         if not ordered:
-            raise ValueError("no whole day to tell a month from")
+            raise ValueError("no whole day to estimate a month from")
         return sum(ordered) / len(ordered) * HOURS_PER_MONTH / 24
 
     @property
@@ -81,40 +81,38 @@ class AuroraDemand:
 
 
 def cluster_demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraDemand:
-    """What the last whole days say; under I/O-Optimized only what was measured under it counts.
+    """The usage of the last whole days under the present mode; commits above `slow_ms` are slow.
 
-    Standard bills what it measures, so that days before a return to it count as well only if their
-    I/O was billed: they lie after `mode_since` in either mode when that is known.
+    Days before `mode_since` do not count. Where that is unknown, Standard is assumed to have been in
+    force all the time, and no day counts for I/O-Optimized.
     """
     cluster, activity = observation.cluster, observation.activity
     since = cluster.mode_since
     if since is None:
         begin = observation.at - LOOKBACK_WINDOW
         if cluster.mode is StorageMode.IO_OPTIMIZED:
-            begin = observation.at  # nobody knows since when: nothing is known to be under it
+            begin = observation.at
     else:
         begin = max(observation.at - LOOKBACK_WINDOW, since + SETTLES)
-    if cluster.mode_allowed_from is not None:
-        begin = max(begin, cluster.mode_allowed_from)
+    if cluster.metrics_from is not None:
+        begin = max(begin, cluster.metrics_from)
     days = tuple(_days(activity, begin, observation.at, slow_ms, serverless=cluster.serverless))
     ios = activity.read_ios.since(begin).known(), activity.write_ios.since(begin).known()
     return AuroraDemand(
         days=days[-DAYS:],
-        storage_gib=_storage(
-            activity.bytes_used, midnight(observation.at), cluster.mode_allowed_from
-        ),
+        storage_gib=_storage(activity.bytes_used, midnight(observation.at), cluster.metrics_from),
         known=any(ios) or observation.at - begin < SILENT_AFTER,
     )
 
 
-def usage(observation: AuroraObservation, seen: AuroraDemand, ios: float) -> Usage:
-    """A month of the cluster with so many I/O. Raises ValueError where its size is not known."""
-    if seen.storage_gib is None:
+def usage(observation: AuroraObservation, demand: AuroraDemand, ios: float) -> Usage:
+    """A month of the cluster with `ios` billed I/O. Raises ValueError when its size is unknown."""
+    if demand.storage_gib is None:
         raise ValueError("the cluster's size is not known")
     cluster = observation.cluster
     return Usage(
-        members=cluster.members, reserved=cluster.reserved or (), acus=seen.acus,
-        storage_gib=seen.storage_gib, ios=ios,
+        members=cluster.members, reserved=cluster.reserved or (), acus=demand.acus,
+        storage_gib=demand.storage_gib, ios=ios,
     )  # fmt: skip
 
 
@@ -148,7 +146,7 @@ def _days(
 
 
 def _values(series: Series, start: datetime) -> tuple[float | None, ...]:
-    """The periods of one day; None where the series has none."""
+    """The values of one day; None outside the series."""
     count = 86_400 // series.period_s
     first = round((start - series.start).total_seconds() / series.period_s)
     before = min(count, max(0, -first))
@@ -157,15 +155,15 @@ def _values(series: Series, start: datetime) -> tuple[float | None, ...]:
 
 
 def midnight(at: datetime) -> datetime:
-    """The last UTC midnight: what is known of a day is the same all day after it."""
+    """The last UTC midnight."""
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _storage(used: Series, end: datetime, mode_allowed_from: datetime | None) -> float | None:
-    """GiB as last published of it before `end`, None when that is too long ago.
+def _storage(used: Series, end: datetime, metrics_from: datetime | None) -> float | None:
+    """GiB as last published before `end`, None when that is too long ago.
 
-    Not the size of this minute: whoever agrees to a price in the morning finds it in the evening.
+    `end` is midnight, so that a price approved in the morning is the same in the evening.
     """
-    begin = end - FRESH if mode_allowed_from is None else max(end - FRESH, mode_allowed_from)
+    begin = end - FRESH if metrics_from is None else max(end - FRESH, metrics_from)
     known = [value for at, value in used.since(begin).points() if at < end]
     return known[-1] / GIB if known else None

@@ -1,7 +1,7 @@
-"""An Aurora cluster's past played again by days: what its mode would have cost, and been.
+"""Replays an Aurora cluster's recorded days: what each storage mode would have cost.
 
-The billed I/O of the past is what was billed, whatever the mode: nothing is rebuilt. Members,
-reservations and size are those of today, or their mean over the past.
+Billed I/O is the same in either mode, so it is used as recorded. Members, reservations and size are
+those of today, or their mean over the recorded days.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from datetime import datetime, timedelta
 from statistics import median
 
 from headroom.domain.catalog.aurora import AuroraPrices, bills
-from headroom.domain.resources import AuroraActivity, AuroraCluster, AuroraLimits, PriceUnknown
-from headroom.domain.workload import DAYS
+from headroom.domain.policy import Limits
+from headroom.domain.resources import AuroraActivity, AuroraCluster, PriceUnknown
+from headroom.domain.workload import DAYS, GIB
 from headroom.proving.replay.volume import NotReplayed
 from headroom.proving.scenarios import AuroraScenario, cluster_usage
 from headroom.proving.simulation import AuroraResult, simulate_aurora
 from headroom.proving.workloads import TraceRow, TraceWorkload
 
-GIB = 1024**3
 DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedCluster:
-    """A cluster whose past was played: `result` from its first whole day on, as if enrolled."""
+    """A replayed cluster: `result` starts with its first whole day, as if it were enrolled."""
 
     cluster: AuroraCluster
     result: AuroraResult
 
 
 def replay_cluster(
-    cluster: AuroraCluster, activity: AuroraActivity, limits: AuroraLimits, prices: AuroraPrices
+    cluster: AuroraCluster, activity: AuroraActivity, limits: Limits, prices: AuroraPrices
 ) -> ReplayedCluster:
     """The whole UTC days of `activity` under `limits`, from the mode that it has today.
 
-    The first days are what is learned from. Raises NotReplayed.
+    The first days are the history of the first decision. Raises NotReplayed.
     """
     ios = _ios(activity)
     start, days = _whole_days(activity.read_ios.start, activity.read_ios.period_s, len(ios))
@@ -44,7 +44,7 @@ def replay_cluster(
     rows = ios[skip:]
     if days <= DAYS:
         raise NotReplayed(
-            f"only {max(0, days)} whole days of it lie in this time, {DAYS} are learned from"
+            f"only {max(0, days)} whole days of it are in this time, the first {DAYS} are history"
         )
     if all(count is None for count in rows):
         raise NotReplayed("no billed I/O of it was published in this time")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 from headroom.domain.catalog.aurora import AuroraPrices, Usage, aurora_prices, bills
+from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import (
     SERVERLESS,
-    AuroraLimits,
     Goal,
     Member,
     PriceUnknown,
@@ -39,10 +40,10 @@ MOST_DAYS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuroraScenario:
-    """One cluster under one load, everything in it checked.
+    """One cluster under one load, validated.
 
-    `steady_ios` is billed I/O per five minutes, before the start as well; None with a `trace`, before
-    whose start nothing is known.
+    `steady_ios` is billed I/O per five minutes, also before the start; None with a `trace`, before
+    which nothing is known.
     """
 
     name: str
@@ -63,11 +64,11 @@ class AuroraScenario:
     region: str
     prices: AuroraPrices
     published_when_optimized: bool
-    limits: AuroraLimits
+    limits: Limits
 
 
 def is_aurora(document: object) -> bool:
-    """Whether a document is an Aurora scenario: its resource says so."""
+    """Whether a document is an Aurora scenario, by the kind of its resource."""
     resource = document.get("resource") if isinstance(document, Mapping) else None
     return isinstance(resource, Mapping) and resource.get("kind") == "aurora"
 
@@ -79,7 +80,7 @@ def load_aurora_scenario(path: str | Path) -> AuroraScenario:
 
 
 def parse_aurora(document: object, *, source: str, base: Path) -> AuroraScenario:
-    """The scenario that a document describes; file names in it are relative to `base`."""
+    """The scenario in a document; file names in it are relative to `base`."""
     top = Block(document, source=source, path="", known=TOP)
     top.required("resource")
     block, aws = top.block("resource", CLUSTER), top.block("aws", AWS)
@@ -90,7 +91,7 @@ def parse_aurora(document: object, *, source: str, base: Path) -> AuroraScenario
     members, reserved = _members(block, "members"), _members(block, "reserved")
     if not any(member.count for member in members):
         raise block.wrong("members", "is empty; give at least one, such as {class: db.r7g.xlarge}")
-    found = AuroraScenario(
+    scenario = AuroraScenario(
         name=top.text("name", source),
         start=start,
         days=_days(top, trace),
@@ -113,8 +114,8 @@ def parse_aurora(document: object, *, source: str, base: Path) -> AuroraScenario
         published_when_optimized=aws.flag("io_published_when_optimized", True),
         limits=_limits(top.block("limits", LIMITS)),
     )
-    _priced(block, found)
-    return found
+    _check_priced(block, scenario)
+    return scenario
 
 
 def _days(top: Block, trace: Workload | None) -> int:
@@ -156,7 +157,7 @@ def _steady(block: Block) -> float | None:
 
 
 def _members(block: Block, key: str) -> tuple[Member, ...]:
-    found = []
+    members = []
     for number, each in enumerate(block.items(key), start=1):
         path = f"{block.path}.{key}[{number}]"
         inner = Block(each, source=block.source, path=path, known=MEMBER)
@@ -167,11 +168,13 @@ def _members(block: Block, key: str) -> tuple[Member, ...]:
             try:
                 units(name)
             except ValueError:
-                raise inner.wrong("class", f"is {as_quoted(name)}, a size nobody knows") from None
+                raise inner.wrong("class", f"is {as_quoted(name)}, an unknown size") from None
         elif key == "reserved":
             raise inner.wrong("class", "is db.serverless, which cannot be reserved")
-        found.append(Member(instance_class=name, count=inner.whole("count", 1, low=0, high=1_000)))
-    return tuple(found)
+        members.append(
+            Member(instance_class=name, count=inner.whole("count", 1, low=0, high=1_000))
+        )
+    return tuple(members)
 
 
 def _acus(block: Block, members: tuple[Member, ...]) -> float:
@@ -192,33 +195,34 @@ def _prices(aws: Block) -> AuroraPrices:
         raise aws.wrong("region", f"is {region!r}: {error}") from None
 
 
-def _priced(block: Block, found: AuroraScenario) -> None:
+def _check_priced(block: Block, scenario: AuroraScenario) -> None:
     try:
-        bills(cluster_usage(found, 0.0), found.prices)
+        bills(cluster_usage(scenario, 0.0), scenario.prices)
     except PriceUnknown as error:
-        known = ", ".join(sorted(found.prices.hour))
+        known = ", ".join(sorted(scenario.prices.hour))
         raise block.wrong("members", f"has no price: {error}; known are {known}") from None
 
 
 def cluster_usage(scenario: AuroraScenario, ios: float) -> Usage:
-    """A month of the scenario's cluster with so many I/O."""
+    """A month of the scenario's cluster with `ios` billed I/O."""
     return Usage(
         members=scenario.members, reserved=scenario.reserved, acus=scenario.acus,
         storage_gib=scenario.storage_gib, ios=ios,
     )  # fmt: skip
 
 
-def _limits(block: Block) -> AuroraLimits:
-    usual = AuroraLimits()
-    return AuroraLimits(
-        auto=block.flag("auto", True),
-        goal=Goal(block.choice("goal", list(Goal), usual.goal)),
-        margin_percent=block.number("margin_percent", usual.margin_percent, low=0, high=100),
-        commit_latency_ms=block.positive("commit_latency_ms", usual.commit_latency_ms),
-        price_increase_usd=block.number(
-            "price_increase_usd_per_month", usual.price_increase_usd, low=0
+def _limits(block: Block) -> Limits:
+    usual = Limits()
+    increase = block.number("price_increase_usd_per_month", 0.0, low=0)
+    return Limits(
+        mode=Mode.AUTO if block.flag("auto", True) else Mode.OBSERVE,
+        aurora_goal=Goal(block.choice("goal", list(Goal), usual.aurora_goal)),
+        aurora_margin_percent=block.number(
+            "margin_percent", usual.aurora_margin_percent, low=0, high=100
         ),
-        restart=block.flag("restart", usual.restart),
+        aurora_slow_commit_ms=block.positive("commit_latency_ms", usual.aurora_slow_commit_ms),
+        price_increase_usd=Decimal(str(increase)),
+        aurora_restart=block.flag("restart", usual.aurora_restart),
     )
 
 

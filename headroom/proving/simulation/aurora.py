@@ -1,36 +1,46 @@
-"""Runs an Aurora scenario day by day: what is billed, what is published, and who changes the mode.
+"""Runs an Aurora scenario day by day: what is billed, what is published, and each change of mode.
 
 AWS's rules are those of ModifyDBCluster: to I/O-Optimized once in 30 days, back at any time, refused
-with StorageTypeNotAvailableFault. Headroom looks once a day; its decisions are those of the engine.
+with StorageTypeNotAvailableFault. Headroom decides once a day, by the code of the deployed functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.aurora import AuroraAct, AuroraDecision, decide_storage_mode
+from headroom.domain.aurora import ClusterDecisionInput, decide_cluster, empty_activity
 from headroom.domain.catalog.aurora import HOURS_PER_MONTH, Bills, bills
+from headroom.domain.decision import Act, Decision, DecisionInput
+from headroom.domain.policy import Limits, Policy, Rule, Selector
 from headroom.domain.resources import (
     GATE,
     AuroraActivity,
     AuroraCluster,
     AuroraObservation,
+    DatabaseFacts,
     Kind,
+    Observation,
     ResourceRef,
     Series,
     StorageMode,
+    Volume,
+    configuration_of,
+    mode_of,
 )
+from headroom.domain.state import Step
 from headroom.domain.workload import GIB, LOOKBACK_WINDOW
+from headroom.ports import Intent
+from headroom.proving.memory import InMemoryLedger
 from headroom.proving.scenarios import AuroraScenario, cluster_usage
 from headroom.proving.workloads import PERIOD, READ_SHARE, traced_ios
 
 PER_DAY = 288
 ACCOUNT = "123456789012"
-LOOKS_AT = timedelta(hours=1)
-"""When in a day Headroom looks: yesterday's last metrics are there."""
+RECONCILED_AT = timedelta(hours=1)
+"""When in a day Headroom decides: yesterday's last metrics are published by then."""
 
 Json = Mapping[str, object]
 
@@ -54,30 +64,29 @@ class AuroraResult:
     scenario: AuroraScenario
     controller: str
     first: Bills
-    """The month on both sides with the mean load of all simulated days."""
+    """The month in both modes with the mean load of all simulated days."""
     end_mode: StorageMode
     paid_usd: Decimal
     paid_in_standard_usd: Decimal
     paid_in_optimized_usd: Decimal
     changes: tuple[ModeChange, ...]
-    decisions: tuple[AuroraDecision, ...]
+    decisions: tuple[Decision, ...]
     refusals: int
     unknown_periods: int
 
     @property
-    def news(self) -> tuple[AuroraDecision, ...]:
-        """The decisions that say something else than the one before."""
-        found: list[AuroraDecision] = []
-        for decision in self.decisions:
-            if not found or found[-1].signature != decision.signature:
-                found.append(decision)
-        return tuple(found)
+    def news(self) -> tuple[Decision, ...]:
+        """The decisions that differ from the previous one."""
+        before = (None, *(each.signature for each in self.decisions))
+        return tuple(
+            d for d, last in zip(self.decisions, before, strict=False) if d.signature != last
+        )
 
     def to_json(self) -> Json:
         """The object that `headroom simulate --json` prints for a cluster."""
         counts = {"act": 0, "hold": 0, "escalate": 0}
         for decision in self.decisions:
-            counts[type(decision.answer).__name__.removeprefix("Aurora").lower()] += 1
+            counts[type(decision.answer).__name__.lower()] += 1
         return {
             "scenario": self.scenario.name,
             "controller": self.controller,
@@ -122,20 +131,26 @@ class AuroraResult:
 
 def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> AuroraResult:
     """Run `scenario` under `headroom`, or under `none`, which only pays."""
-    cluster = _Cluster(scenario)
-    decisions: list[AuroraDecision] = []
+    cluster, ledger = _Cluster(scenario), InMemoryLedger(ACCOUNT, scenario.region)
+    policy = _policy(scenario.limits)
+    decisions: list[Decision] = []
     changes: list[ModeChange] = []
     paid = {mode: Decimal(0) for mode in StorageMode}
     spent = Decimal(0)
     for day in range(scenario.days):
         if controller == "headroom":
-            at = scenario.start + timedelta(days=day) + LOOKS_AT
-            decision = decide_storage_mode(
-                cluster.observed(at), limits=scenario.limits, prices=scenario.prices
-            )
+            at = scenario.start + timedelta(days=day) + RECONCILED_AT
+            decision = _decide(cluster, ledger, policy, at)
             decisions.append(decision)
-            if isinstance(decision.answer, AuroraAct):
-                changes += cluster.change(at, decision, decision.answer)
+            if isinstance(decision.answer, Act) and _execute(cluster, ledger, decision):
+                plan = decision.answer.plan
+                changes.append(
+                    ModeChange(
+                        at=at, origin=mode_of(plan.origin), target=mode_of(plan.target),
+                        reason=decision.answer.reason.value, decision_id=decision.decision_id,
+                        price_change_usd=plan.price_change_usd,
+                    )
+                )  # fmt: skip
         month = bills(
             cluster_usage(scenario, cluster.ios_of(day) * HOURS_PER_MONTH / 24), scenario.prices
         )
@@ -158,9 +173,60 @@ def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> A
     )
 
 
+def _policy(limits: Limits) -> Policy:
+    """The policy that sets `limits` for clusters, and their limit on price for the whole account."""
+    settings = tuple((each.name, getattr(limits, each.name)) for each in fields(Limits))
+    return Policy(
+        version="scenario", rules=(Rule(selector=Selector(kind=Kind.AURORA), settings=settings),),
+        account_increase_usd=limits.price_increase_usd,
+    )  # fmt: skip
+
+
+def _decide(cluster: _Cluster, ledger: InMemoryLedger, policy: Policy, at: datetime) -> Decision:
+    """Decide on what is published at `at`, and record it."""
+    observed = cluster.observed(at)
+    described = observed.cluster
+    volume = Volume(
+        ref=described.ref, configuration=configuration_of(described.mode), availability_zone="",
+        state=described.status, created_at=cluster.scenario.start - LOOKBACK_WINDOW,
+        instance_ids=(), multi_attach=False, managed_by=None, on_outpost=False, tags=(),
+        facts=DatabaseFacts(instance_class="", status=described.status, members=()),
+    )  # fmt: skip
+    decision = decide_cluster(
+        ClusterDecisionInput(
+            decision_input=DecisionInput(
+                trigger="sweep",
+                observation=Observation(
+                    at=at, volume=volume, modification=None, activity=empty_activity(observed),
+                    history=None, instance=None, instance_activity=None,
+                ),
+                resource_state=ledger.resource_state(described.ref, at), policy=policy, prices=None,
+            ),
+            observed=observed, prices=cluster.scenario.prices,
+        )
+    )  # fmt: skip
+    ledger.decided(decision, due_at=None)
+    return decision
+
+
+def _execute(cluster: _Cluster, ledger: InMemoryLedger, decision: Decision) -> bool:
+    """Change the mode and record the chain; False where AWS refuses."""
+    ref, at = decision.observation.volume.ref, decision.at
+    intent = ledger.intend(decision, lease_until=at + timedelta(hours=1), now=at)
+    if not isinstance(intent, Intent):
+        return False
+    changed = cluster.change(at, cluster.mode.other)
+    for step in (Step.APPLIED, Step.RELIEVED) if changed else (Step.REFUSED,):
+        ledger.append(
+            decision.decision_id, step, ref=ref, at=at, summary=step.value, body={},
+            fencing=intent.fencing, due_at=None,
+        )  # fmt: skip
+    return changed
+
+
 @dataclass(slots=True)
 class _Cluster:
-    """The cluster while time passes: its mode, the gate, and what is published of it."""
+    """The simulated cluster: its mode, when AWS allows the next change, and its metrics."""
 
     scenario: AuroraScenario
     mode: StorageMode = field(init=False)
@@ -168,7 +234,7 @@ class _Cluster:
     opens: datetime | None = field(init=False)
     refusals: int = 0
     counts: list[float | None] = field(init=False)
-    """Billed I/O of every five minutes from the start; None where nobody measured."""
+    """Billed I/O of every five minutes from the start; None where not measured."""
     log: list[tuple[datetime, StorageMode]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -181,28 +247,28 @@ class _Cluster:
         self.log = [(datetime.min.replace(tzinfo=UTC), self.mode)]
 
     def ios_of(self, day: int) -> float:
-        """Billed I/O of one simulated day; what nobody measured is like the rest of the day."""
+        """Billed I/O of one simulated day; unmeasured periods are assumed to be like the others."""
         known = [n for n in self.counts[day * PER_DAY : (day + 1) * PER_DAY] if n is not None]
         return sum(known) / len(known) * PER_DAY if known else 0.0
 
     def mean_ios_a_month(self) -> float:
-        """A month like the mean of all that was measured."""
+        """Billed I/O a month at the mean rate of all measured periods."""
         known = [n for n in self.counts if n is not None]
         return sum(known) / len(known) * 12 * HOURS_PER_MONTH if known else 0.0
 
     def observed(self, at: datetime) -> AuroraObservation:
-        """What Headroom reads at `at`: the cluster, and the last 16 days as they were published."""
+        """What Headroom reads at `at`: the cluster, and the metrics of the last 16 days."""
         scenario = self.scenario
         first = -(LOOKBACK_WINDOW // PERIOD) + (at - scenario.start) // PERIOD
         last = (at - scenario.start) // PERIOD
         start = scenario.start + first * PERIOD
         ios = self._published(first, last)
-        there = [None if n is None else 1.0 for n in ios]
+        measured = [None if n is None else 1.0 for n in ios]
         halves = {
             name: [None if n is None else n * share for n in ios]
             for name, share in (("reads", READ_SHARE), ("writes", 1 - READ_SHARE))
         }
-        every = [1.0] * len(ios) if scenario.trace is None else there
+        every = [1.0] * len(ios) if scenario.trace is None else measured
 
         def series(values: Sequence[float | None]) -> Series:
             return Series(start=start, period_s=300, values=tuple(values))
@@ -222,21 +288,16 @@ class _Cluster:
             ),
         )
 
-    def change(self, at: datetime, decision: AuroraDecision, act: AuroraAct) -> list[ModeChange]:
-        """ModifyDBCluster: the change it makes, or none where AWS refuses."""
-        target = act.plan.target
-        if target is StorageMode.IO_OPTIMIZED and self.opens is not None and self.opens > at:
-            self.refusals += 1
-            return []
-        made = ModeChange(
-            at=at, origin=self.mode, target=target, reason=act.reason.value,
-            decision_id=decision.decision_id, price_change_usd=act.plan.price_change_usd,
-        )  # fmt: skip
+    def change(self, at: datetime, target: StorageMode) -> bool:
+        """ModifyDBCluster; False where AWS refuses it."""
         if target is StorageMode.IO_OPTIMIZED:
+            if self.opens is not None and self.opens > at:
+                self.refusals += 1
+                return False
             self.opens = at + GATE
         self.mode, self.since = target, at
         self.log.append((at, target))
-        return [made]
+        return True
 
     def _described(self) -> AuroraCluster:
         scenario = self.scenario
@@ -252,18 +313,18 @@ class _Cluster:
         )  # fmt: skip
 
     def _published(self, first: int, last: int) -> list[float | None]:
-        """Billed I/O of the periods [first, last) from the start, as CloudWatch has it."""
+        """Billed I/O of the periods [first, last) from the start, as CloudWatch would return it."""
         before: list[float | None] = [self.scenario.steady_ios] * max(0, min(last, 0) - first)
-        found = before + self.counts[max(0, first) : max(0, last)]
+        counts = before + self.counts[max(0, first) : max(0, last)]
         if self.scenario.published_when_optimized:
-            return found
+            return counts
         start = self.scenario.start
-        for number in range(len(found)):
+        for number in range(len(counts)):
             at = start + (first + number) * PERIOD
             mode = next(mode for since, mode in reversed(self.log) if since <= at)
             if mode is StorageMode.IO_OPTIMIZED:
-                found[number] = None
-        return found
+                counts[number] = None
+        return counts
 
 
 def _counts(scenario: AuroraScenario) -> Iterator[float | None]:

@@ -309,7 +309,7 @@ def test_capacity_is_known_where_every_serverless_member_told_it() -> None:
 
 def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_own() -> None:
     place = Place()
-    assert place.seen().mode_allowed_from == NOW - timedelta(days=90)
+    assert place.seen().metrics_from == NOW - timedelta(days=90)
     place.now += timedelta(days=1)
     restored = place.now - timedelta(days=2)  # and renamed to the old one's name today
     place.service.cluster |= {
@@ -318,6 +318,6 @@ def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_ow
     with pytest.raises(ResourceGone):
         place.storage.view(ORDERS)
     place.now += timedelta(hours=1)
-    assert place.seen().mode_allowed_from == place.now - timedelta(hours=1)
+    assert place.seen().metrics_from == place.now - timedelta(hours=1)
     other = Place(ClusterCreateTime=restored)  # deleted and restored while nobody looked
-    assert other.seen().mode_allowed_from == restored
+    assert other.seen().metrics_from == restored

@@ -67,7 +67,7 @@ def test_a_stored_change_of_a_clusters_mode_still_tells_what_its_proof_and_its_u
 
 def test_what_was_remembered_of_a_cluster_stays_known() -> None:
     memory: ClusterMemory = from_json((STORED / "cluster_memory.json").read_text(), ClusterMemory)
-    assert memory.changed is not None
+    assert memory.last_change is not None
     assert memory.switch is not None
     assert memory.switch.checked
     assert len(memory.days) > 14

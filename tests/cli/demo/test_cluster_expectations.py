@@ -49,7 +49,7 @@ def decided(key: str, of: AuroraCluster | None = None, at: datetime = NOW) -> De
     )
     return decide_cluster(
         ClusterDecisionInput(
-            decision_input=decision_input(whole), seen=found, prices=aurora_prices(REGION)
+            decision_input=decision_input(whole), observed=found, prices=aurora_prices(REGION)
         )
     )
 

@@ -30,7 +30,7 @@ def switch(**changes: object) -> ModeSwitch:
 OPTIMIZED = cluster(mode=IO_OPTIMIZED, mode_since=SWITCHED)
 
 
-def test_the_bill_of_whole_days_stands_beside_the_forecast_and_the_other_modes() -> None:
+def test_the_bill_of_whole_days_is_compared_with_the_forecast_and_the_other_mode() -> None:
     found = check(switch(), seen(100e6, OPTIMIZED), PRICES)
     assert found is not None
     assert (found.days, found.actual_usd) == (9, Decimal("1072.24"))
@@ -56,7 +56,7 @@ def test_without_billed_io_the_bill_is_known_and_what_the_other_mode_costs_is_no
         (replace(OPTIMIZED, members=(Member(instance_class="db.serverless"),)), switch()),
     ],
 )
-def test_what_cannot_be_told_is_not_told(of: object, made: ModeSwitch | None) -> None:
+def test_no_check_without_enough_days_data_or_prices(of: object, made: ModeSwitch | None) -> None:
     assert check(made, seen(100e6, of), PRICES) is None  # type: ignore[arg-type]
 
 
@@ -65,7 +65,7 @@ def test_no_size_is_no_bill() -> None:
     assert check(switch(), seen(100e6, OPTIMIZED), None) is None
 
 
-def test_the_way_back_is_billed_by_the_io_of_its_days() -> None:
+def test_a_return_to_standard_is_billed_by_the_io_of_its_days() -> None:
     back = switch(origin=IO_OPTIMIZED, target=STANDARD, forecast_usd=Decimal(900))
     home = cluster(mode_since=SWITCHED)
     found = check(back, seen(10e6, home), PRICES)
@@ -74,7 +74,7 @@ def test_the_way_back_is_billed_by_the_io_of_its_days() -> None:
     assert check(back, seen([None] * 16, home), PRICES) is None
 
 
-def test_a_change_has_landed_when_its_mode_is_in_force_and_says_what_is_foreseen() -> None:
+def test_a_change_has_landed_when_its_mode_is_in_force_and_states_its_forecast() -> None:
     decision = decide_cluster(cluster_evidence(policy(mode=Mode.AUTO)))
     assert isinstance(decision.answer, Act)
     plan, at = decision.answer.plan, NOW - timedelta(minutes=10)
@@ -83,7 +83,7 @@ def test_a_change_has_landed_when_its_mode_is_in_force_and_says_what_is_foreseen
     assert isinstance(assess_cluster(decision, plan, seen(100e6), long_ago), Diverged)
     landed = assess_cluster(decision, plan, seen(100e6, OPTIMIZED), at)
     assert isinstance(landed, Relieved)
-    assert "$1,072.24 a month is foreseen, it was $1,425.71" in landed.detail
+    assert "the forecast is $1,072.24 a month, it was $1,425.71" in landed.detail
     undone = replace(decision, rollback_of="d0")
     assert isinstance(assess_cluster(undone, plan, seen(100e6, OPTIMIZED), at), RollbackConfirmed)
     made = mode_switch_of(decision, at)

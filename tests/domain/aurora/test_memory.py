@@ -29,34 +29,34 @@ def known(mode: StorageMode = STANDARD, **changes: object) -> ClusterMemory:
     return ClusterMemory(identity="c-1", mode=mode, watched_from=NOW, **changes)  # type: ignore[arg-type]
 
 
-def test_standard_that_nobody_saw_begin_counts_from_ever_and_io_optimized_from_when_it_was_seen() -> (
+def test_standard_of_unknown_age_counts_from_ever_and_io_optimized_from_its_first_observation() -> (
     None
 ):
     assert remember(None, shown(), NOW).first_seen_in_mode is None
     assert remember(None, shown(IO_OPTIMIZED), NOW).first_seen_in_mode == NOW
 
 
-def test_a_change_begins_when_we_called_for_it_or_when_it_was_first_seen() -> None:
+def test_a_change_begins_with_our_request_or_its_first_observation() -> None:
     later = NOW + timedelta(minutes=5)
     called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
-    ours = remember(known(attempt=called), shown(IO_OPTIMIZED), later)
-    assert ours.changed == called
-    assert ours.attempt is None
+    ours = remember(known(last_request=called), shown(IO_OPTIMIZED), later)
+    assert ours.last_change == called
+    assert ours.last_request is None
     theirs = remember(known(), shown(IO_OPTIMIZED), later)
-    assert theirs.changed == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
+    assert theirs.last_change == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
 
 
-def test_a_call_of_long_ago_is_not_taken_for_what_somebody_does_today() -> None:
+def test_an_old_request_does_not_explain_a_change_of_today() -> None:
     called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     at = NOW + timedelta(days=2)
-    found = remember(known(attempt=called), shown(IO_OPTIMIZED), at)
-    assert found.changed is not None
-    assert found.changed.at == at
+    found = remember(known(last_request=called), shown(IO_OPTIMIZED), at)
+    assert found.last_change is not None
+    assert found.last_change.at == at
 
 
-def test_what_waits_for_a_window_is_no_change_and_what_is_applied_is_one() -> None:
+def test_a_change_that_waits_for_a_window_is_none_yet() -> None:
     waits = remember(known(), shown(pending=IO_OPTIMIZED), NOW)
-    assert waits.changed is None
+    assert waits.last_change is None
     applied = remember(known(), shown(pending=IO_OPTIMIZED, applying=True), NOW)
     assert applied.mode is IO_OPTIMIZED
     still = remember(applied, shown(pending=IO_OPTIMIZED), NOW + timedelta(hours=1))
@@ -66,7 +66,7 @@ def test_what_waits_for_a_window_is_no_change_and_what_is_applied_is_one() -> No
 
 
 @given(st.sampled_from(StorageMode), st.sampled_from([None, *StorageMode]), st.booleans())
-def test_the_same_look_again_changes_nothing_and_reads_back(
+def test_the_same_observation_again_changes_nothing_and_reads_back(
     mode: StorageMode, pending: StorageMode | None, applying: bool
 ) -> None:
     seen = shown(mode, pending=pending, applying=applying)
@@ -77,9 +77,9 @@ def test_the_same_look_again_changes_nothing_and_reads_back(
 
 def test_another_cluster_of_that_name_begins_anew() -> None:
     before = known(
-        IO_OPTIMIZED, changed=ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+        IO_OPTIMIZED, last_change=ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     )
-    assert remember(before, shown(identity="c-2"), NOW).changed is None
+    assert remember(before, shown(identity="c-2"), NOW).last_change is None
 
 
 def day(ago: int, ios: float = 1e6) -> UsageDay:
@@ -87,7 +87,7 @@ def day(ago: int, ios: float = 1e6) -> UsageDay:
     return UsageDay(start=start, ios=ios, acus=None, slow_hours=0.0, commits_known=False)
 
 
-def test_days_are_noted_once_under_the_mode_they_were_measured_in() -> None:
+def test_days_are_recorded_once_under_the_mode_they_were_measured_in() -> None:
     noted = with_days(known(), [day(3), day(2)], STANDARD)
     assert with_days(noted, [day(3), day(2)], STANDARD) is noted
     moved = with_days(noted, [day(2, 5.0), day(1)], IO_OPTIMIZED)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -8,32 +8,37 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.aurora import (
-    AuroraAct,
-    AuroraDecision,
-    AuroraEscalate,
-    AuroraHold,
-    decide_storage_mode,
-)
-from headroom.domain.aurora.storage_mode import AuroraReason
-from headroom.domain.catalog.aurora import aurora_prices, supports_io_optimized
-from headroom.domain.guardrails import AuroraGuardrail, Relation
+from headroom.domain.aurora import decide_cluster
+from headroom.domain.catalog.aurora import AuroraPrices, aurora_prices, supports_io_optimized
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.policy import Limits, Mode, Rule, Selector, TagsMay
 from headroom.domain.resources import (
     SERVERLESS,
     AuroraActivity,
     AuroraCluster,
-    AuroraLimits,
     AuroraObservation,
     Goal,
+    Kind,
     Member,
+    Series,
+    configuration_of,
 )
 from headroom.domain.workload import cluster_demand
-from headroom.serialization import from_json, to_json
-from tests.builders import NOW
-from tests.domain.clusters import IO_OPTIMIZED, STANDARD, activity, cluster, grid, seen
+from headroom.serialization import decision_from_json, decision_to_json
+from tests.builders import NOW, policy
+from tests.domain.clusters import (
+    IO_OPTIMIZED,
+    STANDARD,
+    activity,
+    cluster,
+    cluster_evidence,
+    grid,
+    seen,
+)
 
 PRICES = aurora_prices("us-east-1")
-AUTO = AuroraLimits(auto=True)
+AUTO = Limits(mode=Mode.AUTO)
 # 2 db.r7g.xlarge and 100 GiB: equal at 1,274 million I/O a month, 41.9 million a day.
 EVEN = 41_894_794.5
 FORTY = 90_000_000.0
@@ -41,12 +46,22 @@ FORTY = 90_000_000.0
 FIFTEEN = 23_700_000.0
 
 
-def decided(observation: AuroraObservation, limits: AuroraLimits = AUTO) -> AuroraDecision:
-    return decide_storage_mode(observation, limits=limits, prices=PRICES)
+def decided(
+    observation: AuroraObservation, limits: Limits = AUTO, *, prices: AuroraPrices | None = PRICES
+) -> Decision:
+    limits = replace(limits, tags_may=TagsMay.NARROW)
+    settings = tuple((each.name, getattr(limits, each.name)) for each in fields(Limits))
+    rule = Rule(selector=Selector(kind=Kind.AURORA), settings=settings)
+    rules = replace(policy(), rules=(rule,))
+    return decide_cluster(cluster_evidence(rules, observation, prices=prices))
+
+
+def blocking(decision: Decision) -> set[Guardrail]:
+    return {v.guardrail for judged in decision.judgements for v in judged.blocking}
 
 
 def optimized(**changes: object) -> AuroraCluster:
-    """A cluster that went to I/O-Optimized forty days ago; the gate has opened again."""
+    """A cluster that went to I/O-Optimized forty days ago; AWS allows it again."""
     base: dict[str, object] = {
         "mode": IO_OPTIMIZED, "mode_since": NOW - timedelta(days=40),
         "next_allowed_at": NOW - timedelta(days=10),
@@ -54,68 +69,69 @@ def optimized(**changes: object) -> AuroraCluster:
     return cluster(**(base | changes))
 
 
-def test_io_at_40_percent_of_the_bill_is_worth_the_change_and_the_record_has_both_bills() -> None:
+def test_io_at_40_percent_of_the_bill_changes_the_mode_and_the_record_has_both_bills() -> None:
     decision = decided(seen(FORTY))
-    assert isinstance(decision.answer, AuroraAct)
-    assert decision.answer.reason is AuroraReason.CHEAPER
-    assert decision.answer.plan.target is IO_OPTIMIZED
-    assert decision.bills is not None
-    assert decision.bills.standard.io_share == pytest.approx(0.40, abs=0.002)
-    assert round(decision.bills.standard.total_usd, 2) == Decimal("1364.88")
-    assert round(decision.bills.io_optimized.total_usd, 2) == Decimal("1072.24")
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.reason is Reason.CHEAPER
+    assert decision.answer.plan.target == configuration_of(IO_OPTIMIZED)
+    assert decision.cluster is not None
+    assert decision.cluster.bills is not None
+    assert decision.cluster.bills.standard.io_share == pytest.approx(0.40, abs=0.002)
+    assert round(decision.cluster.bills.standard.total_usd, 2) == Decimal("1364.88")
+    assert round(decision.cluster.bills.io_optimized.total_usd, 2) == Decimal("1072.24")
     assert round(decision.answer.plan.price_change_usd, 2) == Decimal("-292.64")
     assert decision.summary == (
-        "orders: $1364.88 a month in Standard, I/O 40 % of it, $1072.24 in I/O-Optimized; "
-        "aurora -> aurora-iopt1 (cheaper)"
+        "orders: $1,364.88 a month in Standard, I/O 40.1 % of it, $1,072.24 in I/O-Optimized, by 14 "
+        "whole days; aurora -> aurora-iopt1 (cheaper), -$292.64 a month"
     )
-    assert [day.ios for day in decision.demand.days] == pytest.approx([FORTY] * 14)
+    assert [day.ios for day in decision.cluster.demand.days] == pytest.approx([FORTY] * 14)
 
 
-def test_io_at_15_percent_of_the_bill_is_left_in_standard() -> None:
+def test_io_at_15_percent_of_the_bill_stays_in_standard() -> None:
     decision = decided(seen(FIFTEEN))
-    assert decision.bills is not None
-    assert decision.bills.standard.io_share == pytest.approx(0.15, abs=0.002)
-    assert isinstance(decision.answer, AuroraHold)
-    assert decision.answer.reason is AuroraReason.ALREADY_CHEAPEST
+    assert decision.cluster is not None
+    assert decision.cluster.bills is not None
+    assert decision.cluster.bills.standard.io_share == pytest.approx(0.15, abs=0.002)
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.ALREADY_CHEAPEST
     assert decision.answer.proposed_plan is None
 
 
 @pytest.mark.parametrize(
     ("times", "reason"),
-    [(0.99, AuroraReason.ALREADY_CHEAPEST), (1.05, AuroraReason.NOT_COST_EFFECTIVE),
-     (1.46, AuroraReason.NOT_COST_EFFECTIVE), (1.48, AuroraReason.CHEAPER)],
+    [(0.99, Reason.ALREADY_CHEAPEST), (1.05, Reason.NOT_COST_EFFECTIVE),
+     (1.46, Reason.NOT_COST_EFFECTIVE), (1.48, Reason.CHEAPER)],
 )  # fmt: skip
-def test_a_margin_keeps_the_one_way_gate_for_what_is_worth_it(
-    times: float, reason: AuroraReason
+def test_a_change_must_save_a_margin_because_it_is_allowed_once_in_30_days(
+    times: float, reason: Reason
 ) -> None:
     assert decided(seen(EVEN * times)).answer.reason is reason
 
 
-def test_there_and_back_there_is_a_band_where_neither_is_worth_it() -> None:
+def test_near_the_break_even_neither_mode_is_changed() -> None:
     for times in (0.95, 1.0, 1.05):
-        assert not isinstance(decided(seen(EVEN * times)).answer, AuroraAct)
-        assert not isinstance(decided(seen(EVEN * times, optimized())).answer, AuroraAct)
+        assert not isinstance(decided(seen(EVEN * times)).answer, Act)
+        assert not isinstance(decided(seen(EVEN * times, optimized())).answer, Act)
 
 
 def test_two_days_of_a_migration_are_no_reason_to_change() -> None:
     days = [FIFTEEN] * 13 + [700_000_000.0] * 2
     decision = decided(seen(days))
-    assert decision.judgement is not None
-    assert {v.guardrail for v in decision.judgement.blocking} == {AuroraGuardrail.STEADY}
-    assert decision.answer.reason is AuroraReason.NOT_COST_EFFECTIVE
+    assert blocking(decision) == {Guardrail.STEADY}
+    assert decision.answer.reason is Reason.NOT_COST_EFFECTIVE
 
 
-def test_thirteen_whole_days_are_too_few_and_a_hole_is_not_a_quiet_day() -> None:
-    assert decided(seen([FORTY] * 13)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
+def test_thirteen_whole_days_are_too_few_and_a_gap_is_not_a_quiet_day() -> None:
+    assert decided(seen([FORTY] * 13)).answer.reason is Reason.NOT_ENOUGH_DATA
     holed = [None, FORTY, None, *[FORTY] * 12]
-    assert decided(seen(holed)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
+    assert decided(seen(holed)).answer.reason is Reason.NOT_ENOUGH_DATA
     patched = [FORTY, *[FORTY] * 6, None, *[FORTY] * 7]
     found = cluster_demand(seen(patched), slow_ms=10)
     assert len(found.days) == 14
     assert found.ios_a_month() == pytest.approx(FORTY * 730 / 24)
 
 
-def test_today_is_not_a_day_yet_and_a_day_with_a_few_holes_is_filled_by_itself() -> None:
+def test_today_does_not_count_and_a_day_with_a_few_gaps_is_extrapolated() -> None:
     observation = seen([FORTY] * 14)
     reads = list(observation.activity.read_ios.values)
     reads[3] = reads[100] = None  # the first day has 286 of its 288 periods
@@ -128,90 +144,88 @@ def test_today_is_not_a_day_yet_and_a_day_with_a_few_holes_is_filled_by_itself()
     assert len(cluster_demand(replace(observation, activity=many), slow_ms=10).days) == 13
 
 
-def test_nothing_published_of_the_size_or_of_acus_is_not_zero() -> None:
-    assert decided(seen(FORTY, gib=None)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
+def test_an_unpublished_size_or_acu_is_not_zero() -> None:
+    assert decided(seen(FORTY, gib=None)).answer.reason is Reason.NOT_ENOUGH_DATA
     serverless = cluster(members=(Member(instance_class=SERVERLESS, count=2),))
-    assert decided(seen(FORTY, serverless)).answer.reason is AuroraReason.NOT_ENOUGH_DATA
+    assert decided(seen(FORTY, serverless)).answer.reason is Reason.NOT_ENOUGH_DATA
     known = decided(seen(FORTY, serverless, acus=8.0))
-    assert known.bills is not None
-    assert known.bills.standard.serverless_usd == Decimal("700.8")
+    assert known.cluster is not None
+    assert known.cluster.bills is not None
+    assert known.cluster.bills.standard.serverless_usd == Decimal("700.8")
 
 
-def test_a_class_without_a_known_price_is_told_and_not_acted_on() -> None:
+def test_a_class_without_a_known_price_is_escalated() -> None:
     dear = cluster(members=(Member(instance_class="db.r5.24xlarge"),))
     answer = decided(seen(FORTY, dear)).answer
-    assert isinstance(answer, AuroraEscalate)
+    assert isinstance(answer, Escalate)
     assert "no price of db.r5.24xlarge" in answer.remedy
-    assert isinstance(
-        decide_storage_mode(seen(FORTY), limits=AUTO, prices=None).answer, AuroraEscalate
-    )
+    assert isinstance(decided(seen(FORTY), prices=None).answer, Escalate)
 
 
-def test_inside_the_thirty_days_it_holds_until_they_are_over() -> None:
+def test_within_thirty_days_of_a_change_it_holds_until_they_are_over() -> None:
     opens = NOW + timedelta(days=9)
     answer = decided(seen(FORTY, cluster(next_allowed_at=opens))).answer
-    assert answer == AuroraHold(
-        reason=AuroraReason.BLOCKED_TEMPORARILY, until=opens,
-        proposed_plan=answer.proposed_plan if isinstance(answer, AuroraHold) else None,
+    assert answer == Hold(
+        reason=Reason.BLOCKED_TEMPORARILY, until=opens,
+        proposed_plan=answer.proposed_plan if isinstance(answer, Hold) else None,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("changes", "guardrail"),
     [
-        ({"reserved": None}, AuroraGuardrail.RESERVED),
-        ({"parallel_query": True}, AuroraGuardrail.PARALLEL_QUERY),
+        ({"reserved": None}, Guardrail.RESERVATIONS),
+        ({"parallel_query": True}, Guardrail.PARALLEL_QUERY),
         (
             {"engine": "aurora-mysql", "engine_version": "8.0.mysql_aurora.3.08.0"},
-            AuroraGuardrail.PARALLEL_QUERY,
+            Guardrail.PARALLEL_QUERY,
         ),
-        ({"engine_version": "13.9"}, AuroraGuardrail.VERSION),
+        ({"engine_version": "13.9"}, Guardrail.ENGINE_VERSION),
     ],
 )
 def test_what_only_the_owner_can_change_is_escalated(
-    changes: dict[str, object], guardrail: AuroraGuardrail
+    changes: dict[str, object], guardrail: Guardrail
 ) -> None:
     answer = decided(seen(FORTY, cluster(**changes))).answer
-    assert isinstance(answer, AuroraEscalate)
+    assert isinstance(answer, Escalate)
     assert answer.cause == guardrail.value
 
 
-def test_a_restart_is_the_owners_to_allow() -> None:
+def test_a_restart_needs_the_owners_permission() -> None:
     prices = replace(PRICES, hour={"db.r6gd.xlarge": (Decimal("0.6"), Decimal("0.78"))})
     nvme = seen(FORTY, cluster(members=(Member(instance_class="db.r6gd.xlarge", count=2),)))
-    held = decide_storage_mode(nvme, limits=AUTO, prices=prices).answer
-    assert isinstance(held, AuroraEscalate)
+    held = decided(nvme, prices=prices).answer
+    assert isinstance(held, Escalate)
     assert held.cause == "restart"
     assert held.proposed_plan is not None
-    assert held.proposed_plan.restarts
-    allowed = decide_storage_mode(nvme, limits=replace(AUTO, restart=True), prices=prices).answer
-    assert isinstance(allowed, AuroraAct)
+    allowed = decided(nvme, replace(AUTO, aurora_restart=True), prices=prices).answer
+    assert isinstance(allowed, Act)
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"status": "modifying"}, {"pending_storage_mode": IO_OPTIMIZED}, {"status": "creating"}],
+    [{"status": "modifying"}, {"status": "creating"}],
 )
-def test_a_cluster_that_is_busy_is_left_alone_for_now(changes: dict[str, object]) -> None:
+def test_a_cluster_that_aws_is_modifying_waits(changes: dict[str, object]) -> None:
     answer = decided(seen(FORTY, cluster(**changes))).answer
-    assert isinstance(answer, AuroraHold)
-    assert answer.reason is AuroraReason.BLOCKED_TEMPORARILY
+    assert isinstance(answer, Hold)
+    assert answer.reason is Reason.BLOCKED_TEMPORARILY
 
 
-def test_without_auto_it_only_says_what_it_would_do() -> None:
-    answer = decided(seen(FORTY), AuroraLimits()).answer
-    assert isinstance(answer, AuroraHold)
-    assert answer.reason is AuroraReason.OBSERVE_ONLY
+def test_without_auto_it_only_observes() -> None:
+    answer = decided(seen(FORTY), Limits()).answer
+    assert isinstance(answer, Hold)
+    assert answer.reason is Reason.OBSERVE_ONLY
     assert answer.proposed_plan is not None
 
 
 # --- back to Standard
 
 
-def test_back_to_standard_on_fourteen_days_taken_under_io_optimized() -> None:
+def test_it_returns_to_standard_after_fourteen_days_measured_under_io_optimized() -> None:
     answer = decided(seen(5_000_000.0, optimized())).answer
-    assert isinstance(answer, AuroraAct)
-    assert answer.plan.target is STANDARD
+    assert isinstance(answer, Act)
+    assert answer.plan.target == configuration_of(STANDARD)
     assert not answer.plan.reversible
 
 
@@ -219,75 +233,82 @@ def test_back_to_standard_on_fourteen_days_taken_under_io_optimized() -> None:
 def test_days_from_before_the_change_or_of_unknown_mode_do_not_count(since: int | None) -> None:
     at = None if since is None else NOW - timedelta(days=since)
     decision = decided(seen(5_000_000.0, optimized(mode_since=at)))
-    assert isinstance(decision.answer, AuroraHold)
-    assert len(decision.demand.days) < 14
-    assert decision.bills is None
+    assert isinstance(decision.answer, Hold)
+    assert decision.cluster is not None
+    assert len(decision.cluster.demand.days) < 14
+    assert decision.cluster.bills is None
 
 
-def test_where_no_billed_io_is_published_under_io_optimized_the_owner_is_told() -> None:
+def test_the_owner_hears_that_no_billed_io_is_published_under_io_optimized() -> None:
     silent = activity([5_000_000.0] * 15)
     none = replace(silent, read_ios=_blank(silent), write_ios=_blank(silent))
-    answer = decided(AuroraObservation(at=NOW, cluster=optimized(), activity=none)).answer
-    assert isinstance(answer, AuroraHold)
-    assert answer.reason is AuroraReason.NO_BILLED_IO
-    assert "nothing is published" in answer.told
-    unknown_in_standard = decided(
-        AuroraObservation(at=NOW, cluster=cluster(), activity=none)
-    ).answer
-    assert isinstance(unknown_in_standard, AuroraHold)
-    assert unknown_in_standard.told == ""
+    decision = decided(AuroraObservation(at=NOW, cluster=optimized(), activity=none))
+    answer = decision.answer
+    assert isinstance(answer, Hold)
+    assert answer.reason is Reason.NO_BILLED_IO
+    assert decision.cluster is not None
+    assert "nothing is published" in decision.cluster.owner_note
+    in_standard = decided(AuroraObservation(at=NOW, cluster=cluster(), activity=none))
+    assert isinstance(in_standard.answer, Hold)
+    assert in_standard.cluster is not None
+    assert in_standard.cluster.owner_note == ""
 
 
-def _blank(source: AuroraActivity) -> object:
+def _blank(source: AuroraActivity) -> Series:
     return replace(source.read_ios, values=(None,) * len(source.read_ios.values))
 
 
-def test_nobody_goes_back_while_the_way_forward_is_shut() -> None:
+def test_it_does_not_return_to_standard_while_io_optimized_is_not_allowed_again() -> None:
     opens = NOW + timedelta(days=3)
     shut = optimized(mode_since=NOW - timedelta(days=27), next_allowed_at=opens)
     answer = decided(seen(5_000_000.0, shut)).answer
-    assert isinstance(answer, AuroraHold)
-    assert (answer.reason, answer.until) == (AuroraReason.BLOCKED_TEMPORARILY, opens)
+    assert isinstance(answer, Hold)
+    assert (answer.reason, answer.until) == (Reason.BLOCKED_TEMPORARILY, opens)
 
 
-def test_a_quiet_week_after_a_busy_one_is_no_reason_to_go_back() -> None:
+def test_a_quiet_week_after_a_busy_one_is_no_reason_to_return() -> None:
     days = [*[70_000_000.0] * 7, *[5_000_000.0] * 8]
     decision = decided(seen(days, optimized()))
-    assert not isinstance(decision.answer, AuroraAct)
+    assert not isinstance(decision.answer, Act)
 
 
 # --- for speed
 
-FAST = AuroraLimits(auto=True, goal=Goal.PERFORMANCE, commit_latency_ms=8, price_increase_usd=200)
+FAST = Limits(
+    mode=Mode.AUTO, aurora_goal=Goal.PERFORMANCE, aurora_slow_commit_ms=8,
+    price_increase_usd=Decimal(200),
+)  # fmt: skip
 
 
-def test_slow_commits_are_a_reason_where_the_owner_wants_speed_and_pays_for_it() -> None:
+def test_slow_commits_change_the_mode_where_the_goal_is_performance_within_the_price_limit() -> (
+    None
+):
     slow = seen(FIFTEEN, commit_ms=[20.0 if day % 3 == 0 else 3.0 for day in range(15)])
     decision = decided(slow, FAST)
-    assert isinstance(decision.answer, AuroraAct)
-    assert decision.answer.reason is AuroraReason.SLOW_COMMITS
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.reason is Reason.SLOW_COMMITS
     assert decision.answer.plan.price_change_usd > 0
-    assert decided(slow).answer.reason is AuroraReason.ALREADY_CHEAPEST
-    dear = decided(slow, replace(FAST, price_increase_usd=50)).answer
-    assert isinstance(dear, AuroraEscalate)
-    assert dear.cause == "price"
+    assert decided(slow).answer.reason is Reason.ALREADY_CHEAPEST
+    dear = decided(slow, replace(FAST, price_increase_usd=Decimal(50))).answer
+    assert isinstance(dear, Escalate)
+    assert dear.cause == "price_per_resource"
 
 
-def test_commits_that_are_fast_or_were_slow_on_two_days_are_left_alone() -> None:
-    assert decided(seen(FIFTEEN), FAST).answer.reason is AuroraReason.FAST_ENOUGH
+def test_fast_commits_or_two_slow_days_change_nothing() -> None:
+    assert decided(seen(FIFTEEN), FAST).answer.reason is Reason.FAST_ENOUGH
     twice = seen(FIFTEEN, commit_ms=[*[3.0] * 13, 30.0, 30.0])
-    assert decided(twice, FAST).answer.reason is AuroraReason.FAST_ENOUGH
+    assert decided(twice, FAST).answer.reason is Reason.FAST_ENOUGH
     unknown = seen(FIFTEEN, commit_ms=None)
-    assert decided(unknown, FAST).answer.reason is AuroraReason.FAST_ENOUGH
+    assert decided(unknown, FAST).answer.reason is Reason.FAST_ENOUGH
 
 
-def test_what_was_bought_for_speed_is_not_given_back_for_money() -> None:
+def test_with_the_goal_performance_io_optimized_stays() -> None:
     answer = decided(seen(5_000_000.0, optimized()), FAST).answer
-    assert answer.reason is AuroraReason.KEPT_FOR_PERFORMANCE
+    assert answer.reason is Reason.KEPT_FOR_PERFORMANCE
 
 
-def test_who_wants_speed_still_takes_what_is_cheaper() -> None:
-    assert decided(seen(FORTY), FAST).answer.reason is AuroraReason.CHEAPER
+def test_with_the_goal_performance_a_cheaper_mode_is_still_taken() -> None:
+    assert decided(seen(FORTY), FAST).answer.reason is Reason.CHEAPER
 
 
 # --- laws
@@ -308,12 +329,11 @@ def test_nothing_is_done_that_any_guardrail_forbids_and_deciding_twice_is_decidi
         next_allowed_at=None if opens is None else NOW + timedelta(days=opens),
     )  # fmt: skip
     observation = seen(days, one)
-    decision = decided(observation, AuroraLimits(auto=auto))
-    assert decision == decided(observation, AuroraLimits(auto=auto))
-    if isinstance(decision.answer, AuroraAct):
+    decision = decided(observation, Limits(mode=Mode.AUTO if auto else Mode.OBSERVE))
+    assert decision == decided(observation, Limits(mode=Mode.AUTO if auto else Mode.OBSERVE))
+    if isinstance(decision.answer, Act):
         assert auto
-        assert decision.judgement is not None
-        assert decision.judgement.allowed
+        assert blocking(decision) == set()
         assert sum(day is not None for day in days) >= 14
         assert decision.answer.plan.price_change_usd < 0
         assert opens != 5
@@ -322,18 +342,16 @@ def test_nothing_is_done_that_any_guardrail_forbids_and_deciding_twice_is_decidi
 def test_a_guardrail_that_fails_blocks() -> None:
     strange = cluster(reserved=(Member(instance_class="db.r7g.huge"),))
     decision = decided(seen(FORTY, strange))
-    assert isinstance(decision.answer, AuroraEscalate)
+    assert isinstance(decision.answer, Escalate)
     assert "db.r7g.huge has no size" in decision.answer.remedy
-    assert Relation.FAILED is Relation("failed")
 
 
 def test_a_decision_is_the_same_there_and_back_and_is_kept_without_its_series() -> None:
     for observation in (seen(FORTY), seen(FIFTEEN), seen(5e6, optimized()), seen([None] * 15)):
-        kept = decided(observation).stored()
-        text = to_json(kept)
-        assert from_json(text, AuroraDecision) == kept
-        assert len(text) < 12_000
-        assert kept.decision_id == decided(observation).decision_id
+        decision = decided(observation)
+        text = decision_to_json(decision)
+        assert decision_from_json(text) == decision
+        assert len(text) < 20_000
 
 
 @pytest.mark.parametrize(
@@ -352,9 +370,7 @@ def test_a_decision_is_the_same_there_and_back_and_is_kept_without_its_series() 
         ("aurora-mysql", "newest", False), ("docdb", "5.0.0", False),
     ],
 )  # fmt: skip
-def test_versions_that_know_io_optimized_are_told_apart(
-    engine: str, version: str, known: bool
-) -> None:
+def test_which_versions_support_io_optimized(engine: str, version: str, known: bool) -> None:
     assert supports_io_optimized(engine, version) is known
 
 
@@ -365,61 +381,58 @@ def test_a_grid_that_does_not_begin_at_midnight_is_cut_into_utc_days() -> None:
     assert grid([1.0], NOW).end == NOW
 
 
-def test_right_after_a_change_nothing_published_is_no_news_yet() -> None:
+def test_right_after_a_change_missing_metrics_mean_nothing_yet() -> None:
     silent = activity([5_000_000.0] * 15)
     none = replace(silent, read_ios=_blank(silent), write_ios=_blank(silent))
     young = optimized(mode_since=NOW - timedelta(days=1), next_allowed_at=NOW + timedelta(days=29))
     decision = decided(AuroraObservation(at=NOW, cluster=young, activity=none))
-    assert decision.answer.reason is AuroraReason.NOT_ENOUGH_DATA
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
 
 
-def test_unknown_since_when_it_is_io_optimized_is_thin_data_and_not_silence() -> None:
+def test_io_optimized_of_unknown_age_has_not_enough_data() -> None:
     decision = decided(seen(5_000_000.0, optimized(mode_since=None)))
-    assert decision.answer.reason is AuroraReason.NOT_ENOUGH_DATA
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
 
 
-def test_the_same_day_after_day_is_no_news_and_another_guardrail_is() -> None:
+def test_a_repeated_decision_is_no_news_and_another_guardrail_is() -> None:
     first, again = decided(seen(FORTY)), decided(seen(FORTY * 1.01))
     assert first.signature == again.signature
     held = decided(seen(FORTY, cluster(next_allowed_at=NOW + timedelta(days=2))))
     assert held.signature != first.signature
-    assert held.signature.blocking == ("gate",)
+    assert held.signature.blocking == ("mode_change_interval",)
 
 
-def test_what_saves_too_little_for_money_may_still_be_wanted_for_slow_commits() -> None:
+def test_a_change_that_saves_too_little_may_still_be_made_for_slow_commits() -> None:
     near = seen(45e6, commit_ms=30.0)  # saves a few percent
-    for_money = decide_storage_mode(
-        near, limits=AuroraLimits(auto=True), prices=aurora_prices("us-east-1")
-    )
-    assert for_money.answer.reason is AuroraReason.NOT_COST_EFFECTIVE
-    wants_speed = AuroraLimits(auto=True, goal=Goal.PERFORMANCE)
-    for_speed = decide_storage_mode(near, limits=wants_speed, prices=aurora_prices("us-east-1"))
-    assert for_speed.answer.reason is AuroraReason.SLOW_COMMITS
-    fast = decide_storage_mode(seen(45e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
-    assert fast.answer.reason is AuroraReason.FAST_ENOUGH
-    much = decide_storage_mode(seen(100e6), limits=wants_speed, prices=aurora_prices("us-east-1"))
-    assert much.answer.reason is AuroraReason.CHEAPER  # enough for money, whatever commits do
+    for_money = decided(near, AUTO)
+    assert for_money.answer.reason is Reason.NOT_COST_EFFECTIVE
+    wants_speed = Limits(mode=Mode.AUTO, aurora_goal=Goal.PERFORMANCE)
+    for_speed = decided(near, wants_speed)
+    assert for_speed.answer.reason is Reason.SLOW_COMMITS
+    fast = decided(seen(45e6), wants_speed)
+    assert fast.answer.reason is Reason.FAST_ENOUGH
+    much = decided(seen(100e6), wants_speed)
+    assert much.answer.reason is Reason.CHEAPER  # enough for money, whatever commits do
 
 
 def test_days_of_a_cluster_that_had_the_name_before_decide_nothing() -> None:
-    fresh = cluster(mode_allowed_from=NOW - timedelta(days=3))
+    fresh = cluster(metrics_from=NOW - timedelta(days=3))
     decision = decided(seen(100e6, fresh))
-    assert decision.answer.reason is AuroraReason.NOT_ENOUGH_DATA
-    assert len(decision.demand.days) == 2
-    today = cluster_demand(
-        seen(100e6, cluster(mode_allowed_from=NOW - timedelta(hours=1))), slow_ms=10
-    )
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
+    assert decision.cluster is not None
+    assert len(decision.cluster.demand.days) == 2
+    today = cluster_demand(seen(100e6, cluster(metrics_from=NOW - timedelta(hours=1))), slow_ms=10)
     assert today.storage_gib is None  # the size that was published is the other one's
-    old = decided(seen(100e6, cluster(mode_allowed_from=NOW - timedelta(days=90))))
-    assert isinstance(old.answer, AuroraAct)
+    old = decided(seen(100e6, cluster(metrics_from=NOW - timedelta(days=90))))
+    assert isinstance(old.answer, Act)
 
 
 @pytest.mark.parametrize(("days", "goes"), [(20, False), (31, True)])
-def test_where_aws_names_no_gate_it_is_shut_for_thirty_days_from_the_change(
+def test_without_an_instant_from_aws_thirty_days_count_from_the_change(
     days: int, goes: bool
 ) -> None:
     unnamed = optimized(mode_since=NOW - timedelta(days=days), next_allowed_at=None)
     answer = decided(seen(1e6, unnamed)).answer
-    assert isinstance(answer, AuroraAct if goes else AuroraHold), answer
-    if isinstance(answer, AuroraHold):
+    assert isinstance(answer, Act if goes else Hold), answer
+    if isinstance(answer, Hold):
         assert answer.until == NOW + timedelta(days=30 - days)

@@ -1,4 +1,4 @@
-"""An Aurora cluster's past by days: what both modes would have cost, and what Headroom would do."""
+"""An Aurora cluster's recorded by days: what both modes would have cost, and what Headroom would do."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from headroom.domain.catalog.aurora import AuroraPrices, aurora_prices
+from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import (
     AuroraActivity,
     AuroraCluster,
-    AuroraLimits,
     Series,
     StorageMode,
 )
@@ -20,12 +20,12 @@ from tests.builders import NOW
 from tests.domain.clusters import cluster
 
 PRICES = aurora_prices("us-east-1")
-LIMITS = AuroraLimits(auto=True)
+LIMITS = Limits(mode=Mode.AUTO)
 PER_DAY = 288
 MIDNIGHT = NOW.replace(hour=0)
 
 
-def past(
+def recorded(
     millions_a_day: list[float | None], *, gib: float | None = 100.0, hours_before: int = 0
 ) -> AuroraActivity:
     """Days that end at midnight, some hours of the day before them first."""
@@ -50,7 +50,7 @@ def of_today(**changes: object) -> AuroraCluster:
 
 
 def test_a_cluster_that_bills_much_io_would_have_switched_once_fourteen_days_were_known() -> None:
-    found = replay_cluster(of_today(), past([100.0] * 40), LIMITS, PRICES).result
+    found = replay_cluster(of_today(), recorded([100.0] * 40), LIMITS, PRICES).result
     (change,) = found.changes
     assert change.target is StorageMode.IO_OPTIMIZED
     assert change.at - found.scenario.start == pytest.approx(
@@ -61,14 +61,14 @@ def test_a_cluster_that_bills_much_io_would_have_switched_once_fourteen_days_wer
 
 
 def test_one_that_bills_little_would_have_stayed_and_paid_the_same() -> None:
-    found = replay_cluster(of_today(), past([5.0] * 30), LIMITS, PRICES).result
+    found = replay_cluster(of_today(), recorded([5.0] * 30), LIMITS, PRICES).result
     assert found.changes == ()
     assert found.paid_usd == found.paid_in_standard_usd < found.paid_in_optimized_usd
 
 
-def test_only_whole_days_count_whenever_the_past_begins() -> None:
+def test_only_whole_days_count_whenever_the_history_begins() -> None:
     whole, cut = (
-        replay_cluster(of_today(), past([20.0] * 20, hours_before=hours), LIMITS, PRICES).result
+        replay_cluster(of_today(), recorded([20.0] * 20, hours_before=hours), LIMITS, PRICES).result
         for hours in (0, 7)
     )
     assert cut.scenario.start == whole.scenario.start
@@ -77,9 +77,9 @@ def test_only_whole_days_count_whenever_the_past_begins() -> None:
     )  # fmt: skip
 
 
-def test_the_gate_of_today_holds_in_the_past_too() -> None:
+def test_when_aws_allows_the_next_change_holds_in_a_replay_too() -> None:
     shut = of_today(next_allowed_at=NOW + timedelta(days=10))
-    assert replay_cluster(shut, past([100.0] * 40), LIMITS, PRICES).result.changes == ()
+    assert replay_cluster(shut, recorded([100.0] * 40), LIMITS, PRICES).result.changes == ()
 
 
 NO_PRICES: AuroraPrices = replace(PRICES, hour={})
@@ -88,14 +88,14 @@ NO_PRICES: AuroraPrices = replace(PRICES, hour={})
 @pytest.mark.parametrize(
     ("days", "gib", "prices", "why"),
     [
-        ([20.0] * 14, 100.0, PRICES, "only 14 whole days of it lie in this time"),
+        ([20.0] * 14, 100.0, PRICES, "only 14 whole days of it are in this time"),
         ([None] * 30, 100.0, PRICES, "no billed I/O of it was published in this time"),
         ([20.0] * 30, None, PRICES, "its size was not published"),
         ([20.0] * 30, 100.0, NO_PRICES, "no price of db."),
     ],
 )
-def test_what_cannot_be_replayed_is_said(
+def test_a_cluster_that_cannot_be_replayed_says_why(
     days: list[float | None], gib: float | None, prices: AuroraPrices, why: str
 ) -> None:
     with pytest.raises(NotReplayed, match=why):
-        replay_cluster(of_today(), past(days, gib=gib), LIMITS, prices)
+        replay_cluster(of_today(), recorded(days, gib=gib), LIMITS, prices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,11 @@ def document(limits: dict[str, Any] | None = None, **resource: object) -> dict[s
     }
 
 
-def played(made: dict[str, Any], controller: str = "headroom") -> AuroraResult:
+def simulated(made: dict[str, Any], controller: str = "headroom") -> AuroraResult:
     return simulate_aurora(parse_aurora(made, source="case.yaml", base=Path()), controller)
 
 
-def trace(folder: Path, millions_a_day: list[float | None]) -> dict[str, Any]:
+def trace(folder: Path, millions_a_day: Sequence[float | None]) -> dict[str, Any]:
     """A trace of one row an hour; a day of None was not measured."""
     rows = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
     for hour in range(24 * len(millions_a_day)):
@@ -60,14 +61,14 @@ def trace(folder: Path, millions_a_day: list[float | None]) -> dict[str, Any]:
 def test_case_c_io_optimized_from_about_a_quarter_of_the_bill_and_a_margin(
     millions: float, share: float, ends: str
 ) -> None:
-    said = played(document(io_millions_per_month=millions)).to_json()
+    said = simulated(document(io_millions_per_month=millions)).to_json()
     assert said["io_share_percent"] == pytest.approx(share, abs=0.05)
     assert said["storage_type_end"] == ends
     assert said["break_even_io_millions_per_month"] == pytest.approx(1_274.3)
 
 
-def test_the_result_states_the_bill_on_both_sides() -> None:
-    said = played(document()).to_json()
+def test_the_result_states_the_bill_in_both_modes() -> None:
+    said = simulated(document()).to_json()
     assert said["usd_per_month"] == {
         "standard": {"instances": 807.38, "serverless": 0.0, "storage": 10.0, "io": 548.0,
                      "total": 1365.38},
@@ -77,23 +78,25 @@ def test_the_result_states_the_bill_on_both_sides() -> None:
     assert said["paid_usd"] == said["paid_in_io_optimized_usd"]
 
 
-def test_who_only_pays_pays_for_standard() -> None:
-    said = played(document(), "none").to_json()
+def test_the_controller_none_pays_for_standard() -> None:
+    said = simulated(document(), "none").to_json()
     assert said["paid_usd"] == said["paid_in_standard_usd"]
     assert said["modifications"] == []
 
 
-def test_inside_the_gate_nothing_is_asked_of_aws_and_it_goes_when_it_opens() -> None:
-    result = played(document(next_allowed_at="2026-01-20T00:00:00Z"))
+def test_within_the_thirty_days_nothing_is_requested_of_aws_until_they_are_over() -> None:
+    result = simulated(document(next_allowed_at="2026-01-20T00:00:00Z"))
     (change,) = result.changes
     assert change.at == datetime(2026, 1, 20, 1, tzinfo=UTC)
     assert result.refusals == 0
 
 
-def test_io_that_is_gone_for_good_leads_back_once_the_way_forward_is_open(tmp_path: Path) -> None:
+def test_it_returns_to_standard_after_a_lasting_drop_of_io_once_io_optimized_is_allowed_again(
+    tmp_path: Path,
+) -> None:
     days = [90.0] * 20 + [5.0] * 50
     made = document(**trace(tmp_path, days)) | {"days": 70}
-    result = played(made)
+    result = simulated(made)
     there, back = result.changes
     assert there.at == START + timedelta(days=14, hours=1)
     assert (back.origin.value, back.target.value) == ("aurora-iopt1", "aurora")
@@ -106,7 +109,7 @@ def test_where_nothing_is_published_under_io_optimized_it_stays_and_says_so(tmp_
     days = [90.0] * 20 + [5.0] * 50
     made = document(**trace(tmp_path, days)) | {"days": 70}
     made["aws"] = {"io_published_when_optimized": False}
-    result = played(made)
+    result = simulated(made)
     assert len(result.changes) == 1
     assert result.news[-1].answer.reason.value == "no_billed_io"
     assert "nothing is published" in result.news[-1].summary
@@ -115,14 +118,14 @@ def test_where_nothing_is_published_under_io_optimized_it_stays_and_says_so(tmp_
 def test_a_load_that_comes_and_goes_by_the_week_does_not_flap(tmp_path: Path) -> None:
     days = [90.0 if day // 7 % 2 else 20.0 for day in range(70)]
     made = document(**trace(tmp_path, days)) | {"days": 70}
-    assert len(played(made).changes) <= 1
+    assert len(simulated(made).changes) <= 1
 
 
-def test_days_that_nobody_measured_are_waited_for(tmp_path: Path) -> None:
+def test_unmeasured_days_delay_a_change(tmp_path: Path) -> None:
     days: list[float | None] = [90.0] * 30
     days[5] = days[6] = days[9] = None
     made = document(**trace(tmp_path, days)) | {"days": 30}
-    result = played(made)
+    result = simulated(made)
     assert result.changes[0].at == START + timedelta(days=22, hours=1)
     assert result.unknown_periods == 3 * 288
 
@@ -130,11 +133,17 @@ def test_days_that_nobody_measured_are_waited_for(tmp_path: Path) -> None:
 def test_for_speed_a_cluster_with_slow_commits_goes_within_its_price() -> None:
     slow = {"io_millions_per_month": 720, "commit_latency_ms": 25}
     limits = {"goal": "performance", "commit_latency_ms": 10}
-    allowed = played(document(limits | {"price_increase_usd_per_month": 120}, **slow))
+    allowed = simulated(document(limits | {"price_increase_usd_per_month": 120}, **slow))
     assert [c.reason for c in allowed.changes] == ["slow_commits"]
-    refused = played(document(limits | {"price_increase_usd_per_month": 100}, **slow))
+    refused = simulated(document(limits | {"price_increase_usd_per_month": 100}, **slow))
     assert refused.changes == ()
-    assert played(document(limits, **(slow | {"commit_latency_ms": 5}))).changes == ()
+    assert simulated(document(limits, **(slow | {"commit_latency_ms": 5}))).changes == ()
+
+
+def test_what_only_the_owner_can_change_is_escalated_once_as_in_the_deployed_functions() -> None:
+    said = simulated(document(engine_version="13.9")).to_json()
+    assert said["decisions"] == {"act": 0, "hold": 39, "escalate": 1}
+    assert said["modifications"] == []
 
 
 @settings(max_examples=10, deadline=None)
@@ -152,7 +161,7 @@ def test_a_steady_load_is_changed_for_at_most_once_and_never_for_the_worse(
         members=[{"class": "db.r6g.large", "count": count}],
         reserved=[{"class": "db.r6g.xlarge", "count": reserved}],
     )  # fmt: skip
-    result = played(made | {"days": 33})
+    result = simulated(made | {"days": 33})
     assert len(result.changes) <= 1
     assert result.refusals == 0
     stayed = result.paid_in_standard_usd if mode == "aurora" else result.paid_in_optimized_usd
@@ -165,7 +174,7 @@ def test_a_steady_load_is_changed_for_at_most_once_and_never_for_the_worse(
         ({"members": None}, "resource.members is empty; give at least one"),
         ({"members": [{"class": "db.r7g.xlarge", "count": 0}]}, "resource.members is empty"),
         ({"members": [{"class": "r7g.xlarge"}]}, "members[1].class is 'r7g.xlarge'; it must be"),
-        ({"members": [{"class": "db.r7g.huge"}]}, "a size nobody knows"),
+        ({"members": [{"class": "db.r7g.huge"}]}, "an unknown size"),
         ({"members": [{"class": "db.r5.24xlarge"}]}, "known are db.r6g.large, db.r7g.xlarge"),
         ({"members": [{"klass": "db.r7g.xlarge"}]}, "members[1].klass is not a known key"),
         ({"members": [{"class": "db.serverless"}]}, "resource.acus is missing"),
@@ -182,13 +191,13 @@ def test_a_steady_load_is_changed_for_at_most_once_and_never_for_the_worse(
         ({"parallel_query": "on"}, "must be true or false"),
     ],
 )
-def test_what_is_no_cluster_is_told_in_one_sentence(
-    change: dict[str, object], fragment: str
+def test_an_invalid_cluster_is_refused_in_one_sentence(
+    change: dict[str, Any], fragment: str
 ) -> None:
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as raised:
         parse_aurora(document(**change), source="case.yaml", base=Path("/nonexistent"))
-    assert fragment in str(told.value)
-    assert "\n" not in str(told.value)
+    assert fragment in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -200,10 +209,12 @@ def test_what_is_no_cluster_is_told_in_one_sentence(
         ({"workload": {}}, "workload is not a known key"),
     ],
 )
-def test_so_is_what_is_wrong_beside_the_cluster(change: dict[str, Any], fragment: str) -> None:
-    with pytest.raises(BadInput) as told:
+def test_an_invalid_scenario_is_refused_in_one_sentence(
+    change: dict[str, Any], fragment: str
+) -> None:
+    with pytest.raises(BadInput) as raised:
         parse_aurora(document() | change, source="case.yaml", base=Path())
-    assert fragment in str(told.value)
+    assert fragment in str(raised.value)
 
 
 KEYS = (
@@ -225,7 +236,7 @@ def test_every_key_of_the_result_is_documented_and_the_example_is_read(tmp_path:
     assert is_aurora(made)
     assert isinstance(made, dict)
     made["resource"]["reserved"] = []
-    for key in played(made | {"days": 1}).to_json():
+    for key in simulated(made | {"days": 1}).to_json():
         assert f"`{key}`" in PAGE
 
 

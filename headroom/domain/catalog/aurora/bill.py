@@ -1,8 +1,8 @@
-"""What an Aurora cluster costs in either storage mode, and where the two are equal.
+"""What an Aurora cluster costs in each storage mode, and where the two are equal.
 
 Source: Aurora pricing, us-east-1 and ap-northeast-1 (checked 2026-09), USD; a month is 730 hours.
 Standard pays for every I/O; I/O-Optimized pays more for instances, ACUs and GiB, and nothing for
-I/O. What both pay alike (backup, replication, transfer, backtrack) is left out of both.
+I/O. Costs that are the same in both (backup, replication, transfer, backtrack) are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HOURS_PER_MONTH = 730
 MILLION = 1_000_000
 
 Pair = tuple[Decimal, Decimal]
-"""A price in Standard and the same thing's in I/O-Optimized."""
+"""A price in Standard and in I/O-Optimized."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Bill:
 
     @property
     def total_usd(self) -> Decimal:
-        """All of it."""
+        """The sum of the parts."""
         return self.instances_usd + self.serverless_usd + self.storage_usd + self.io_usd
 
     @property
@@ -73,21 +73,21 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bills:
-    """The bill on both sides, and where they are equal."""
+    """The bill in both modes, and where they are equal."""
 
     standard: Bill
     io_optimized: Bill
     break_even_ios: float
-    """I/O operations a month from which I/O-Optimized is cheaper; 0 where it always is."""
+    """I/O operations a month above which I/O-Optimized is cheaper; 0 if it always is."""
     covered_percent: tuple[float, float]
-    """How much of the instances reservations cover in Standard and in I/O-Optimized."""
+    """Share of the instances that reservations cover in Standard and in I/O-Optimized."""
 
     def of(self, mode: StorageMode) -> Bill:
         """The bill in `mode`."""
         return self.standard if mode is StorageMode.STANDARD else self.io_optimized
 
     def saving_usd(self, origin: StorageMode) -> Decimal:
-        """What leaving `origin` saves a month; negative where it costs."""
+        """What leaving `origin` saves a month; negative if it costs more."""
         return self.of(origin).total_usd - self.of(origin.other).total_usd
 
 
@@ -125,14 +125,14 @@ def _serverless(usage: Usage, prices: AuroraPrices) -> Pair:
 
 
 def _instances(usage: Usage, prices: AuroraPrices) -> tuple[Pair, tuple[float, float]]:
-    """What instances cost beyond reservations, and how much those cover, by family.
+    """What instances cost beyond reservations, and the percentage that those cover, by family.
 
-    In I/O-Optimized an instance takes up as many more units of a reservation as it is dearer, so
-    that the same reservation covers less; what is not covered is paid at its mode's price.
+    In I/O-Optimized an instance uses more units of a reservation, in proportion to its higher price,
+    so the same reservation covers less. The rest is paid at the mode's price.
     """
     listed: dict[str, list[Decimal]] = {}
-    wanted: dict[str, Decimal] = {}
-    held: dict[str, Decimal] = {}
+    needed: dict[str, Decimal] = {}
+    owned: dict[str, Decimal] = {}
     for member in usage.members:
         if member.instance_class == SERVERLESS:
             continue
@@ -142,16 +142,16 @@ def _instances(usage: Usage, prices: AuroraPrices) -> tuple[Pair, tuple[float, f
         both[0] += pair[0] * hours
         both[1] += pair[1] * hours
         if usage.reserved:
-            wanted[name] = wanted.get(name, Decimal(0)) + _units(member)
+            needed[name] = needed.get(name, Decimal(0)) + _units(member)
     for member in usage.reserved:
         name = family(member.instance_class)
-        held[name] = held.get(name, Decimal(0)) + _units(member)
+        owned[name] = owned.get(name, Decimal(0)) + _units(member)
     paid, total = [Decimal(0), Decimal(0)], [Decimal(0), Decimal(0)]
     for name, both in listed.items():
-        dearer = both[1] / both[0]
-        for mode, factor in enumerate((Decimal(1), dearer)):
-            need = wanted.get(name, Decimal(0)) * factor
-            share = min(Decimal(1), held.get(name, Decimal(0)) / need) if need else Decimal(0)
+        uplift = both[1] / both[0]
+        for mode, factor in enumerate((Decimal(1), uplift)):
+            need = needed.get(name, Decimal(0)) * factor
+            share = min(Decimal(1), owned.get(name, Decimal(0)) / need) if need else Decimal(0)
             paid[mode] += both[mode] * (1 - share)
             total[mode] += both[mode]
     covered = [100 * float(1 - p / t) if t else 0.0 for p, t in zip(paid, total, strict=True)]
@@ -197,7 +197,7 @@ AURORA_PRICES: Mapping[str, AuroraPrices] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""The dated fallback: few classes, because few are known; the uplift of others is not guessed."""
+"""The dated fallback. It has the few classes whose prices are known; no uplift is guessed."""
 
 
 def aurora_prices(region: str) -> AuroraPrices:
