@@ -309,7 +309,7 @@ def test_what_a_person_approved_is_done_once_and_what_they_undo_is_undone() -> N
     stage.later(minutes=15)
     stage.service.lands(StorageType="aurora")
     stage.look()
-    assert "returned" in stage.steps(ORDERS)
+    assert "rolled_back" in stage.steps(ORDERS)
     stage.later(hours=12)
     stage.look()
     assert len(stage.service.changes) == 2  # whoever asked for it meant it

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from headroom.domain.policy import FRIENDLY, PRESETS, Limits, Mode, PolicyError
-from headroom.domain.policy.tags import BY_TAG, key_of, said
+from headroom.domain.policy.tags import BY_TAG, key_of, tag_settings
 from headroom.policy import check, default_policy, parse_policy
 from headroom.proving.policytests import load_tests, run_policy_test
 from headroom.proving.policytests.cases import ANSWERS, EXPECT, LEDGER, LOAD, TO, VOLUME, WORDS
@@ -54,7 +54,7 @@ def test_every_setting_has_its_tag_in_the_docs_with_a_value_it_takes() -> None:
     shown = {key: text for keys, text in rows.items() for key in re.findall(r"`([^`]+)`", keys)}
     assert set(shown) == {"headroom", "headroom:preset", *map(key_of, BY_TAG)}
     for key, text in shown.items():
-        (one,) = said(((key, text),))
+        (one,) = tag_settings(((key, text),))
         assert one.tag == key
 
 
@@ -89,8 +89,8 @@ def test_what_a_check_is_shown_to_say_is_what_it_says(
     kind: str, rules: list[tuple[object, object]]
 ) -> None:
     document = {"rules": [{"match": match, "set": settings} for match, settings in rules]}
-    (said,) = getattr(check(parse_policy(document, source="policy.yaml")), kind)
-    assert said in TEXT
+    (tag_settings,) = getattr(check(parse_policy(document, source="policy.yaml")), kind)
+    assert tag_settings in TEXT
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from headroom.domain.decision import (
     DecisionInput,
     Hold,
     Reason,
-    acting,
+    act_or_hold,
     escalate_once,
     policy_of,
     requested_in_advance,
@@ -64,7 +64,7 @@ from headroom.domain.resources import (
     digest,
 )
 from headroom.domain.state import ResourceState
-from headroom.domain.workload import DAYS, Binding, Demand, Diagnosis, Estimate, Shape
+from headroom.domain.workload import DAYS, Binding, Demand, Diagnosis, Estimate, LoadShape
 
 LANDS = timedelta(minutes=30)
 """How long a change of mode usually takes; AWS names no time."""
@@ -256,7 +256,7 @@ def action_for(
     """Act on a plan that is wanted, or hold, or tell its owner, by what stands in the way of it."""
     at, limits = decision_input.observation.at, effective.limits
     if judged.allowed or requested_in_advance(limits, judged, at):
-        return acting(decision_input, effective, reason, judged.plan)
+        return act_or_hold(decision_input, effective, reason, judged.plan)
     if any(v.guardrail is Guardrail.MODE for v in judged.blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=judged.plan)
     lasting = [v for v in judged.blocking if not v.temporary]
@@ -314,7 +314,7 @@ def _demand(said: AuroraDecision) -> Demand:
     none = Estimate(floor=0.0, likely=0.0, upper=0.0, censored=False)
     known = len(said.demand.days)
     return Demand(
-        iops=none, mibps=none, shape=Shape.UNCONSTRAINED if known else Shape.UNKNOWN, tail=0.0,
+        iops=none, mibps=none, shape=LoadShape.UNCONSTRAINED if known else LoadShape.UNKNOWN, tail=0.0,
         confidence=min(1.0, known / DAYS), known_minutes=known * 24 * 60, pressed_minutes=0,
         expected_starved_minutes=0.0, credits=None, peak_iops=0.0, peak_mibps=0.0,
         clear_minutes=0, basis=f"{known} whole days",

@@ -108,20 +108,20 @@ def decide_cluster_rollback(
     now = found.decision_input.observation.volume.configuration
     if not isinstance(change.answer, Act) or now != change.answer.plan.target:
         why = f"the cluster was changed since: it is {now}"
-        return _told(base, asked, (), rolling_back.refused(why, "rollback_has_no_way", None))
+        return _told(base, asked, (), rolling_back.give_up(why, "rollback_has_no_way", None))
     case = _case(found, base, asked, change, change.answer.plan)
     if case is None:
         why = "no bill is known on either side"
-        return _told(base, asked, (), rolling_back.refused(why, "price_unknown", None))
+        return _told(base, asked, (), rolling_back.give_up(why, "price_unknown", None))
     judged = rolling_back.with_exemptions(judge(case), EXEMPT_GUARDRAILS)
     answer: Action
     if judged.allowed and at >= asked.expires:
         why = "it expired before it could be done"
-        answer = rolling_back.refused(why, "rollback_expired", judged.plan)
+        answer = rolling_back.give_up(why, "rollback_expired", judged.plan)
     elif judged.allowed:
         answer = Act(reason=Reason.ROLLED_BACK, plan=judged.plan)
     else:
-        answer = rolling_back.blocked(judged, asked, at)
+        answer = rolling_back.hold_while_blocked(judged, asked, at)
     return _told(base, asked, (judged,), answer)
 
 

@@ -78,7 +78,7 @@ def merged(one: Served, iops_limit: float) -> bool:
     return one.bytes_known and one.most_ops > ABOVE * iops_limit
 
 
-def alike(one: Served, other: Served) -> bool:
+def same_io_size(one: Served, other: Served) -> bool:
     """Whether both have I/O of about one size."""
     a, b = one.io_bytes, other.io_bytes
     return min(a, b) > 0 and max(a, b) <= ALIKE * min(a, b)

@@ -33,7 +33,7 @@ class StorageRules(Protocol):
     ) -> Configuration | None:  # fmt: skip
         """The cheapest of `volume_type` that sustains both, None if none does."""
 
-    def most(
+    def highest_settings(
         self, origin: Configuration, volume_type: VolumeType, *, mibps: float,
         valid: tuple[ValidStorage, ...] = (),
     ) -> Configuration | None:  # fmt: skip
@@ -78,7 +78,7 @@ def cheapest(
     return rules_of(origin).cheapest(origin, volume_type, iops=iops, mibps=mibps, valid=valid)
 
 
-def most(
+def highest_settings(
     origin: Configuration,
     volume_type: VolumeType,
     *,
@@ -87,7 +87,7 @@ def most(
     valid: tuple[ValidStorage, ...] = (),
 ) -> Configuration | None:
     """The highest IOPS of the type, for a demand above that; None where demand is not above it."""
-    found = rules_of(origin).most(origin, volume_type, mibps=mibps, valid=valid)
+    found = rules_of(origin).highest_settings(origin, volume_type, mibps=mibps, valid=valid)
     return found if found is not None and iops > (found.iops or 0) else None
 
 

@@ -21,9 +21,9 @@ from headroom.domain.state import (
     StoredState,
 )
 
-ALIKE = 2
+SIMILAR_WITHIN = 2
 """A plan whose price change is this many times another's, or as small a part, is another plan."""
-HOURS = frozenset({Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR})
+SCHEDULE_GUARDRAILS = frozenset({Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR})
 """Guardrails that say when a change may be started, and nothing against it."""
 FEW_CENTS = Decimal(1)
 """USD per month below which the sizes of two price changes are not told apart."""
@@ -50,7 +50,7 @@ def requested_in_advance(limits: Limits, judgement: PlanJudgement, at: datetime)
     """
     if why_approval(limits, judgement.plan) is None or not judgement.blocking:
         return False
-    if any(v.guardrail not in HOURS or not v.temporary for v in judgement.blocking):
+    if any(v.guardrail not in SCHEDULE_GUARDRAILS or not v.temporary for v in judgement.blocking):
         return False
     expires = at + timedelta(minutes=limits.approval_expires_minutes)
     starts = starts_at(judgement)
@@ -64,7 +64,7 @@ def starts_at(judgement: PlanJudgement) -> datetime | None:
     return max(known) if known and len(known) == len(clears) else None
 
 
-def alike(plan: Plan, declined: Declined) -> bool:
+def similar(plan: Plan, declined: Declined) -> bool:
     """Whether `plan` is much the same as one that was declined: type, direction and price."""
     if plan.target == declined.target:
         return True
@@ -72,7 +72,7 @@ def alike(plan: Plan, declined: Declined) -> bool:
     if plan.target.volume_type is not declined.target.volume_type or (now > 0) != (before > 0):
         return False
     less, more = sorted((max(abs(now), FEW_CENTS), max(abs(before), FEW_CENTS)))
-    return more < ALIKE * less
+    return more < SIMILAR_WITHIN * less
 
 
 def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
@@ -80,7 +80,7 @@ def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datet
 
     Something clearly different may be asked for, but no more than a few requests in 24 h.
     """
-    waits = [d.until for d in declined if at < d.until and alike(plan, d)]
+    waits = [d.until for d in declined if at < d.until and similar(plan, d)]
     lately = sorted(d.at for d in declined if d.at > at - DAY)
     if len(lately) >= MAX_UNANSWERED:
         waits.append(lately[-MAX_UNANSWERED] + DAY)
@@ -93,7 +93,7 @@ def refused_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> dat
     Whoever said no to a raise does not see one like it done by itself minutes later, because the
     load fell a little and it costs just less than what is asked for. Silence is no no.
     """
-    said = [d.until for d in declined if d.rejected and at < d.until and alike(plan, d)]
+    said = [d.until for d in declined if d.rejected and at < d.until and similar(plan, d)]
     return max(said, default=None) if plan.price_change_usd > 0 else None
 
 

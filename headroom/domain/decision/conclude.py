@@ -44,7 +44,7 @@ from headroom.domain.guardrails import (
 from headroom.domain.planning import Plan, gives_up_only_unused
 from headroom.domain.policy import CodeOwned, EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import CodeOwner, code_owner, spoken
-from headroom.domain.workload import Binding, Demand, Diagnosis, Shape
+from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
 
@@ -111,7 +111,7 @@ def _growing(seen: Analysis, plan: Plan, by_load: Action) -> Action:
     at, resource_state = decision_input.observation.at, decision_input.resource_state
     no_until = growth_refused_until(resource_state.declined, plan.origin.size_gib, at)
     answer: Action = (
-        acting(decision_input, effective, Reason.LOW_FREE_SPACE, plan)
+        act_or_hold(decision_input, effective, Reason.LOW_FREE_SPACE, plan)
         if no_until is None
         else Hold(reason=Reason.DECLINED, until=no_until, proposed_plan=plan)
     )
@@ -140,7 +140,7 @@ def conclude_for_load(
     """The first allowed plan, else the plan nearest to being allowed and why it is not."""
     if isinstance(decision_input.policy, PolicyUnreadable):
         return Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
-    if demand.shape is Shape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
+    if demand.shape is LoadShape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
         return Hold(reason=Reason.NOT_ENOUGH_DATA, until=None, proposed_plan=None)
     at, limits = decision_input.observation.at, effective.limits
     best = next((j for j in judgements if j.allowed or requested_in_advance(limits, j, at)), None)
@@ -165,7 +165,7 @@ def conclude_for_load(
             None,
         )  # fmt: skip
     if best is not None:
-        return acting(decision_input, effective, _why(demand, diagnosis, best.plan), best.plan)
+        return act_or_hold(decision_input, effective, _why(demand, diagnosis, best.plan), best.plan)
     return _blocked(decision_input, effective, demand, min(judgements, key=distance))
 
 
@@ -193,7 +193,7 @@ def _reason_in_calm(plan: Plan) -> Reason:
     return Reason.CHEAPER_EQUIVALENT if plan.price_change_usd <= 0 else Reason.RECURRENCE_EXPECTED
 
 
-def acting(
+def act_or_hold(
     decision_input: DecisionInput, effective: EffectiveLimits, reason: Reason, plan: Plan
 ) -> Action:
     """Act, or hold while a person is asked or has lately said no (or nothing)."""
@@ -220,7 +220,7 @@ def _in_calm(
 ) -> Action:  # fmt: skip
     """Nothing binds: what is worth it and allowed is done, and nobody is told of what is not."""
     if best is not None:
-        return acting(decision_input, effective, _reason_in_calm(best.plan), best.plan)
+        return act_or_hold(decision_input, effective, _reason_in_calm(best.plan), best.plan)
     cost_benefit = [j for j in judgements if not _worthless(j)]
     if not cost_benefit:
         return Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
@@ -262,14 +262,14 @@ def _blocked(
             if effective.limits.full_copy:
                 said += [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
         said += [v.detail for v in lasting if v.guardrail in EXPLAINED]
-        if demand.shape is Shape.CLOSED_LOOP:
+        if demand.shape is LoadShape.CLOSED_LOOP:
             said.append("a closed loop like this has no natural demand and would use up any limit")
         remedy = "; ".join(said)
         return escalate_once(
             decision_input, effective, Reason.BLOCKED_PERMANENTLY, names, remedy, plan
         )
     if {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.COST_BENEFIT}:
-        if demand.shape is Shape.CLOSED_LOOP:
+        if demand.shape is LoadShape.CLOSED_LOOP:
             return escalate_once(
                 decision_input, effective, Reason.NOT_COST_EFFECTIVE, "closed_loop",
                 "a fixed number of workers waits for this volume and would use up any limit; "
@@ -298,12 +298,12 @@ def escalate_once(
     policy, _ = policy_of(decision_input)
     owner = code_owner(decision_input.observation.volume.tags, policy.code_tags)
     told = cause in decision_input.resource_state.escalated_causes
-    if not effective.enrolled or told or left_alone(effective, owner):
+    if not effective.enrolled or told or unmanaged(effective, owner):
         return Hold(reason=reason, until=None, proposed_plan=plan)
     said = spoken(decision_input.observation.volume.ref.kind, remedy)
     return Escalate(reason=reason, cause=cause, remedy=said, proposed_plan=plan)
 
 
-def left_alone(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:
+def unmanaged(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:
     """Whether nothing is even said of the volume: its owner is code, and the policy says leave."""
     return owner is not None and effective.limits.infrastructure_as_code is CodeOwned.LEAVE

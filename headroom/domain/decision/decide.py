@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.cluster_detail import ClusterDetail
-from headroom.domain.decision.conclude import conclude, left_alone, reason_of
+from headroom.domain.decision.conclude import conclude, reason_of, unmanaged
 from headroom.domain.decision.decision_input import (
     Analysis,
     DecisionInput,
@@ -177,7 +177,7 @@ def written_back(
     observation: Observation, effective: EffectiveLimits, owner: CodeOwner | None, answer: Action
 ) -> tuple[WriteBack, ...]:
     plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
-    if owner is None or plan is None or left_alone(effective, owner):
+    if owner is None or plan is None or unmanaged(effective, owner):
         return ()
     return write_back(observation.volume, owner, plan.target)
 

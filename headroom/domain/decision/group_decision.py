@@ -35,8 +35,8 @@ from headroom.domain.planning import (
     GroupDetail,
     GroupMember,
     Plan,
-    Shape,
-    shape,
+    VolumeShape,
+    volume_shape,
 )
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import digest
@@ -56,8 +56,8 @@ WHATEVER_THE_LOAD = frozenset(
     }
 )  # fmt: skip
 """Guardrails that look neither at the load nor at what exactly is planned."""
-NOT_ASKED = "a person would have to agree, and nobody is asked about a whole set yet"
-TOLD = 4
+NEEDS_APPROVAL = "a person would have to agree, and nobody is asked about a whole set yet"
+MOST_NAMED = 4
 """Members whose reasons are told; of the rest only how many there are."""
 
 
@@ -142,7 +142,7 @@ def _seen(
     )
 
 
-def _in_words(like: Shape) -> str:
+def _in_words(like: VolumeShape) -> str:
     kind, iops, mibps = like
     parts = [kind.value, *(f"{n} {u}" for n, u in ((iops, "IOPS"), (mibps, "MiB/s")) if n)]
     return " ".join(parts)
@@ -257,7 +257,7 @@ def blocked_by_members(
     """
     seen, held = alone.observation, dict[str, list[Verdict]]()
     for other in others:
-        if shape(other.volume.configuration) != shape(seen.volume.configuration):
+        if volume_shape(other.volume.configuration) != volume_shape(seen.volume.configuration):
             continue
         case = Case(
             plan=plan, observation=replace(seen, volume=other.volume), demand=alone.demand,
@@ -276,8 +276,8 @@ def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) ->
         for volume_id, blocking in held.items()
         if blocking
     ]
-    if len(told) > TOLD:
-        told = [*told[:TOLD], f"and {len(told) - TOLD} more"]
+    if len(told) > MOST_NAMED:
+        told = [*told[:MOST_NAMED], f"and {len(told) - MOST_NAMED} more"]
     if too_much:
         told.insert(0, too_much)
     verdicts = [v for blocking in held.values() for v in blocking]
@@ -302,7 +302,7 @@ def _to_be_asked(members: Sequence[Analysis], share: GroupShape) -> str:
         why = None if whole is None else why_approval(member.effective.limits, whole)
         if why is not None:
             name = member.decision_input.observation.volume.ref.resource_id
-            return f"{NOT_ASKED} ({name}: {why})"
+            return f"{NEEDS_APPROVAL} ({name}: {why})"
     return ""
 
 

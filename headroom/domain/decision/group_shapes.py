@@ -9,14 +9,26 @@ from statistics import mean
 
 from headroom.domain.catalog.ebs import LIMITS, capability
 from headroom.domain.decision.decision_input import Analysis
-from headroom.domain.planning import Plan, Shape, relieves, shape, shaped, value_targets
+from headroom.domain.planning import (
+    Plan,
+    VolumeShape,
+    relieves,
+    value_targets,
+    volume_shape,
+    with_shape,
+)
 from headroom.domain.resources import Observation
 from headroom.domain.workload import Binding
 
 MOST_SHAPES = 24
 """Shapes that are weighed for a set, the members' own best ones first."""
 RECENT_POINTS = 15
-FREE = (Binding.NOTHING, Binding.UNKNOWN, Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
+NOT_VOLUME_BOUND = (
+    Binding.NOTHING,
+    Binding.UNKNOWN,
+    Binding.INSTANCE_IOPS,
+    Binding.INSTANCE_THROUGHPUT,
+)
 """Where no limit of the volume itself binds."""
 
 
@@ -24,7 +36,7 @@ FREE = (Binding.NOTHING, Binding.UNKNOWN, Binding.INSTANCE_IOPS, Binding.INSTANC
 class GroupShape:
     """One shape for the whole set: a plan for each member, None for one that has it already."""
 
-    like: Shape
+    like: VolumeShape
     plans: tuple[Plan | None, ...]
     value_usd_per_day: float
 
@@ -38,16 +50,16 @@ class GroupShape:
 def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
     """Every shape worth weighing that meets what each pressed member needs, valued for the set."""
     shapes = _shapes(members)
-    plans: list[Mapping[Shape, Plan]] = []
+    plans: list[Mapping[VolumeShape, Plan]] = []
     for member in members:
         current = member.decision_input.observation.volume.configuration
-        targets = [shaped(current, like) for like in shapes]
+        targets = [with_shape(current, like) for like in shapes]
         made = (
             {}
             if member.situation is None
             else value_targets(member.situation, [t for t in targets if t != current])
         )
-        plans.append({shape(target): plan for target, plan in made.items()})
+        plans.append({volume_shape(target): plan for target, plan in made.items()})
     for like in shapes:
         mine = tuple(each.get(like) for each in plans)
         if _fits(members, mine, like):
@@ -59,14 +71,14 @@ def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
             )
 
 
-def _shapes(members: Sequence[Analysis]) -> list[Shape]:
+def _shapes(members: Sequence[Analysis]) -> list[VolumeShape]:
     """The members' own best shapes, what serves the most demanding of a type, and what they have.
 
     A shape that the instance could not serve for all of them is weighed cut down as well.
     """
-    best: dict[Shape, None] = {}
+    best: dict[VolumeShape, None] = {}
     own = [
-        [shape(p.target) for p in m.valued_plans.plans if not p.grows][:MOST_SHAPES]
+        [volume_shape(p.target) for p in m.valued_plans.plans if not p.grows][:MOST_SHAPES]
         for m in members
     ]
     for rank in range(max((len(each) for each in own), default=0)):
@@ -82,13 +94,15 @@ def _shapes(members: Sequence[Analysis]) -> list[Shape]:
         ] = None
     shapes = list(best)[:MOST_SHAPES]
     left = instance_capacity_left(members)
-    have = [shape(m.decision_input.observation.volume.configuration) for m in members]
+    have = [volume_shape(m.decision_input.observation.volume.configuration) for m in members]
     shapes += [cut for like in shapes if (cut := _cut_down(like, left, have)) != like]
     shapes += have
     return list(dict.fromkeys(shapes))
 
 
-def _cut_down(like: Shape, left: tuple[float, float] | None, have: Sequence[Shape]) -> Shape:
+def _cut_down(
+    like: VolumeShape, left: tuple[float, float] | None, have: Sequence[VolumeShape]
+) -> VolumeShape:
     """The shape with each member's even share of what the instance has for the set, at most.
 
     Never below what the type has at least, nor below what one of them has already: a share that
@@ -108,13 +122,13 @@ def _cut_down(like: Shape, left: tuple[float, float] | None, have: Sequence[Shap
     return kind, iops, mibps
 
 
-def _fits(members: Sequence[Analysis], plans: Sequence[Plan | None], like: Shape) -> bool:
+def _fits(members: Sequence[Analysis], plans: Sequence[Plan | None], like: VolumeShape) -> bool:
     """Whether all can have the shape, none goes down while another goes up, and all are helped."""
     for member, plan in zip(members, plans, strict=True):
         current = member.decision_input.observation.volume.configuration
-        if plan is None and shape(current) != like:
+        if plan is None and volume_shape(current) != like:
             return False
-        pressed = plan is not None and member.diagnosis.binding not in FREE
+        pressed = plan is not None and member.diagnosis.binding not in NOT_VOLUME_BOUND
         if pressed and not _helps(member, plan):
             return False
     changes = [

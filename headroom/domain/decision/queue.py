@@ -40,7 +40,7 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
         zone=decision.observation.volume.availability_zone,
         not_before=_not_before(blocking),
         counts=quota_usage(plan.origin, plan.target),
-        places=1 if decision.group is None else max(1, len(decision.group.members)),
+        slots_needed=1 if decision.group is None else max(1, len(decision.group.members)),
     )
 
 

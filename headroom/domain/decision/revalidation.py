@@ -15,7 +15,7 @@ from headroom.domain.planning import Plan
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import PriceUnknown, Volume, digest
 from headroom.domain.state import ApprovalRequest
-from headroom.domain.workload import Binding, Shape
+from headroom.domain.workload import Binding, LoadShape
 
 HOURS_A_MONTH = 730
 LEAST_LOSS = 0.01
@@ -95,7 +95,7 @@ def _passing(decision_input: DecisionInput, base: Decision) -> str | None:
         return "a policy that can be read"
     if decision_input.prices is None:
         return "prices"
-    if base.demand.shape is Shape.UNKNOWN or base.diagnosis.binding is Binding.UNKNOWN:
+    if base.demand.shape is LoadShape.UNKNOWN or base.diagnosis.binding is Binding.UNKNOWN:
         return "measurements"
     return None
 

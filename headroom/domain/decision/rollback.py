@@ -90,7 +90,7 @@ def reversal(change: Plan, current: Configuration, noun: str = "volume") -> Conf
     return back
 
 
-def still_used(observation: Observation, back: Configuration) -> str | None:
+def performance_still_used(observation: Observation, back: Configuration) -> str | None:
     """What the load takes of late that `back` could not sustain, in words; None if nothing.
 
     Nobody but a person takes away what is in use, whether or not it ended the pressure.
@@ -123,18 +123,18 @@ def decide_rollback(
     noun = decision_input.observation.volume.ref.noun
     back = reversal(change, decision_input.observation.volume.configuration, noun)
     if isinstance(back, str):
-        return _told(base, asked, (), refused(back, "rollback_has_no_way", None))
+        return _told(base, asked, (), give_up(back, "rollback_has_no_way", None))
     plan = _plan(decision_input, asked, change, back)
     if plan is None:
         why = f"no price is known for what the {noun} had before"
-        return _told(base, asked, (), refused(why, "price_unknown", None))
+        return _told(base, asked, (), give_up(why, "price_unknown", None))
     judgement = judge_rollback(base, decision_input, plan, by_person=asked.by_person)
     answer: Action
-    in_use = None if asked.by_person else still_used(decision_input.observation, back)
+    in_use = None if asked.by_person else performance_still_used(decision_input.observation, back)
     if judgement.allowed and at >= asked.expires:
-        answer = refused("it expired before it could be done", "rollback_expired", plan)
+        answer = give_up("it expired before it could be done", "rollback_expired", plan)
     elif in_use is not None:
-        answer = refused(in_use, "rollback_in_use", plan)
+        answer = give_up(in_use, "rollback_in_use", plan)
     elif judgement.allowed:
         approval = None if asked.by_person else why_approval(limits, plan)
         expires = at + timedelta(minutes=limits.approval_expires_minutes)
@@ -143,7 +143,7 @@ def decide_rollback(
             expires=None if approval is None else expires,
         )  # fmt: skip
     else:
-        answer = blocked(judgement, asked, at)
+        answer = hold_while_blocked(judgement, asked, at)
     return _told(base, asked, (judgement,), answer)
 
 
@@ -209,14 +209,14 @@ def _plan(
     )  # fmt: skip
 
 
-def blocked(judgement: PlanJudgement, asked: RollbackRequest, at: datetime) -> Action:
+def hold_while_blocked(judgement: PlanJudgement, asked: RollbackRequest, at: datetime) -> Action:
     """Hold for what clears in time, else give it up and say so."""
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     lasting = [v for v in judgement.blocking if not v.temporary]
     if lasting:
-        return refused(f"not allowed by {names}", "rollback_blocked", judgement.plan)
+        return give_up(f"not allowed by {names}", "rollback_blocked", judgement.plan)
     if at >= asked.expires:
-        return refused(
+        return give_up(
             f"still blocked by {names} when it expired", "rollback_expired", judgement.plan
         )
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
@@ -226,7 +226,7 @@ def blocked(judgement: PlanJudgement, asked: RollbackRequest, at: datetime) -> A
     return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=judgement.plan)
 
 
-def refused(why: str, cause: str, plan: Plan | None) -> Escalate:
+def give_up(why: str, cause: str, plan: Plan | None) -> Escalate:
     remedy = f"nothing was rolled back: {why}; change the policy and ask again, or do it yourself"
     return Escalate(
         reason=Reason.BLOCKED_PERMANENTLY, cause=cause, remedy=remedy, proposed_plan=plan

@@ -13,9 +13,9 @@ from headroom.domain.policy import Limits
 from headroom.domain.resources import DatabaseFacts
 from headroom.domain.workload import SpaceForecast
 
-CAUSE = "space_"
+SPACE_CAUSE = "space_"
 """How the causes begin that the owner is told of for want of space."""
-NOBODY_AGREED = f"{CAUSE}approval_today"
+NOBODY_AGREED = f"{SPACE_CAUSE}approval_today"
 AVAILABLE = "available"
 STORAGE_FULL = "storage-full"
 NOTIFY_WITHIN = timedelta(days=3)
@@ -101,7 +101,7 @@ def _if_short(
     if not for_space:
         why = "no size that RDS takes adds any" if priced else "no price is known for more"
         return NotifyOwner(
-            cause=f"{CAUSE}{'no_plan' if priced else 'price_unknown'}",
+            cause=f"{SPACE_CAUSE}{'no_plan' if priced else 'price_unknown'}",
             remedy=f"{why}: make room, or grow it yourself", plan=None,
         )  # fmt: skip
     best = next((j for j in for_space if j.allowed or requested_in_advance(limits, j, at)), None)
@@ -126,7 +126,7 @@ def _unclear(space: SpaceForecast) -> SpaceAction:
     if not space.low:
         return HoldForSpace(plan=None, until=None, unclear=True)
     return NotifyOwner(
-        cause=f"{CAUSE}unclear", plan=None,
+        cause=f"{SPACE_CAUSE}unclear", plan=None,
         remedy="nothing is grown for good on that: look at it yourself",
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ def _storage_full(for_space: Sequence[PlanJudgement]) -> NotifyOwner:
     plan = for_space[0].plan if for_space else None
     size = "" if plan is None else f" of {plan.target.size_gib} GiB or more"
     return NotifyOwner(
-        cause=f"{CAUSE}storage_full", plan=plan,
+        cause=f"{SPACE_CAUSE}storage_full", plan=plan,
         remedy="it is full and stands still, and in that state a person must act: "
         f"give it an AllocatedStorage{size}",
     )  # fmt: skip
@@ -148,12 +148,12 @@ def _autoscaling(
         if not busy or space.full_at is None or space.full_at > at + UNKNOWN_WAIT:
             return None
         return NotifyOwner(
-            cause=f"{CAUSE}autoscaling_waits", plan=None,
+            cause=f"{SPACE_CAUSE}autoscaling_waits", plan=None,
             remedy="RDS grows it by itself, but not while the last change of its storage is being "
             "worked on: make room",
         )  # fmt: skip
     return NotifyOwner(
-        cause=f"{CAUSE}autoscaling_maximum", plan=None,
+        cause=f"{SPACE_CAUSE}autoscaling_maximum", plan=None,
         remedy=f"RDS grows it by itself, but only up to {most_gib} GiB, which has no room for its "
         "next step: raise MaxAllocatedStorage, or make room",
     )  # fmt: skip
@@ -186,7 +186,7 @@ def _too_late(full_at: datetime, until: datetime | None, at: datetime) -> bool:
 
 
 def _cause(verdicts: Sequence[Verdict]) -> str:
-    return CAUSE + "+".join(v.guardrail.value for v in verdicts)
+    return SPACE_CAUSE + "+".join(v.guardrail.value for v in verdicts)
 
 
 def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:

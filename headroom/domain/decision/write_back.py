@@ -49,7 +49,7 @@ def write_back(volume: Volume, owner: CodeOwner, target: Configuration) -> tuple
             return tuple(_hcl(volume, target))
 
 
-def written_out(owner: CodeOwner, parts: tuple[WriteBack, ...], *, noun: str = "volume") -> str:
+def write_back_text(owner: CodeOwner, parts: tuple[WriteBack, ...], *, noun: str = "volume") -> str:
     """All of it as lines of plain text, for a message or a terminal."""
     lines = [f"{owner} keeps this {noun}'s settings too. To keep what Headroom decided:"]
     for part in parts:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from headroom.domain.decision import Act, Decision
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.ledger.reservation import IntentRefusal
-from headroom.domain.ledger.transitions import LANDED
+from headroom.domain.ledger.transitions import LANDED_STEPS
 from headroom.domain.planning import Plan
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import (
@@ -52,9 +52,9 @@ def admit_change(
     if limits is None:
         return IntentRefusal(why=WHY, detail="the decision names no limits for changes under way")
     volume = decision.observation.volume
-    others = concurrency.others(volume.ref.arn, now)
+    others = concurrency.in_flight_elsewhere(volume.ref.arn, now)
     here = sum(change.zone == volume.availability_zone for change in others)
-    begun = len(concurrency.begun(now))
+    begun = len(concurrency.started_last_hour(now))
     for taken, guardrail, what in (
         (len(others), Guardrail.MAX_IN_FLIGHT, "changes are under way"),
         (here, Guardrail.MAX_IN_FLIGHT_PER_AZ,
@@ -102,7 +102,7 @@ def after_step(
     mine = next((c for c in concurrency.in_flight if c.decision_id == decision_id), None)
     types = {name.partition("_")[0] for name, _ in (() if mine is None else mine.counts)}
     return after_change_ended(
-        concurrency, decision_id, at, landed=step in LANDED, nothing_done=step in NOTHING_DONE,
+        concurrency, decision_id, at, landed=step in LANDED_STEPS, nothing_done=step in NOTHING_DONE,
         completed=body.get("completed") is True,
         quota_full_until=at + QUOTA_FULL if full else None,
         types=tuple(VolumeType(name) for name in sorted(types)),

@@ -52,19 +52,19 @@ class PublishingCursor:
         return any(key == known for _, known in self.published)
 
 
-def key_of(decision_id: str, sequence: int) -> str:
+def record_key(decision_id: str, sequence: int) -> str:
     """A short name of a record."""
     return hashlib.sha256(f"{decision_id}/{sequence}".encode()).hexdigest()[:12]
 
 
-def claimed(tail: PublishingCursor, now: datetime) -> PublishingCursor | None:
+def lease_cursor(tail: PublishingCursor, now: datetime) -> PublishingCursor | None:
     """The tail with a lease on it; None while somebody else has one. The first one begins it."""
     if tail.lease_until is not None and now < tail.lease_until <= now + LEASE:
         return None
     return replace(tail, cursor=tail.cursor or now, lease_until=now + LEASE)
 
 
-def settled(
+def advance_cursor(
     tail: PublishingCursor,
     *,
     published: Iterable[tuple[datetime, str]],
@@ -89,7 +89,7 @@ def settled(
     )  # fmt: skip
 
 
-def text_of(tail: PublishingCursor) -> str:
+def cursor_to_text(tail: PublishingCursor) -> str:
     """The tail as the ledger keeps it: JSON."""
     return json.dumps(
         {

@@ -18,11 +18,11 @@ from headroom.domain.state import Step, StoredState, micro_usd, usd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """What an intent adds to the account's sum, which must be at most `room` before; micro-USD."""
+    """What an intent adds to the account's sum, which must be at most `limit_left` before; micro-USD."""
 
     planned: int
     delta: int
-    room: int
+    limit_left: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +77,11 @@ def reservation(
     if delta > 0 and planned > micro_usd(allowed, ROUND_FLOOR):
         detail = f"${usd(planned)} above enrolment, ${allowed} allowed for this resource"
         return IntentRefusal(why="budget", detail=detail)
-    room = micro_usd(limit, ROUND_FLOOR) - delta
-    if delta > 0 and room < 0:
+    limit_left = micro_usd(limit, ROUND_FLOOR) - delta
+    if delta > 0 and limit_left < 0:
         detail = f"needs ${usd(delta)} more, the account's limit is ${limit}"
         return IntentRefusal(why="budget", detail=detail)
-    return Reservation(planned=planned, delta=delta, room=room)
+    return Reservation(planned=planned, delta=delta, limit_left=limit_left)
 
 
 def _counted_from(state: StoredState, decision: Decision) -> Decimal:
@@ -98,7 +98,7 @@ def _counted_from(state: StoredState, decision: Decision) -> Decimal:
     return Decimal(0) if state.enrolment_usd is None else state.enrolment_usd
 
 
-def whose(
+def refusal_of(
     why_not_recordable: IntentRefusal, decision: Decision, decisions: Sequence[Decision]
 ) -> str:
     """Why an intent is refused, and for whose sake where several are made together."""
@@ -108,21 +108,21 @@ def whose(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+class CombinedReservation:
     """What intents that are made together add to the account's sum, and what it may be before."""
 
     delta: int
-    room: int
+    limit_left: int
 
 
-def together(fits: Sequence[Reservation]) -> Together | IntentRefusal:
+def combined_reservation(fits: Sequence[Reservation]) -> CombinedReservation | IntentRefusal:
     """The reservations of several resources as one; the narrowest of their limits counts."""
     delta = sum(fit.delta for fit in fits)
-    limit = min((fit.room + fit.delta for fit in fits if fit.delta > 0), default=0)
+    limit = min((fit.limit_left + fit.delta for fit in fits if fit.delta > 0), default=0)
     if delta > limit:
         detail = f"needs ${usd(delta)} more together, the account's limit is ${usd(limit)}"
         return IntentRefusal(why="budget", detail=detail)
-    return Together(delta=delta, room=limit - delta)
+    return CombinedReservation(delta=delta, limit_left=limit - delta)
 
 
 def _needs_a_person(state: StoredState, decision: Decision, plan: Plan) -> str | None:

@@ -10,7 +10,7 @@ from headroom.domain.state import (
     ConcurrencyState,
     ResourceState,
     StoredState,
-    known,
+    merge_modifications,
     usd,
 )
 
@@ -29,7 +29,7 @@ def resource_state_of(
         enrolment_usd=state.enrolment_usd,
         resource_increase_usd=usd(state.resource_micro_usd),
         account_increase_usd=usd(account_micro_usd),
-        modifications=known(state.modifications, (), now),
+        modifications=merge_modifications(state.modifications, (), now),
         slots_full_until=_ahead(state.slots_full_until, now),
         last_refusal_at=state.last_refusal_at,
         last_act_at=state.last_act_at,

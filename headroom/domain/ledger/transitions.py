@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from headroom.domain.decision import CAUSE as SPACE
+from headroom.domain.decision import SPACE_CAUSE as SPACE
 from headroom.domain.decision import (
     Act,
     Decision,
@@ -19,8 +19,8 @@ from headroom.domain.guardrails import Guardrail
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import (
     BY_HEADROOM,
-    CAUSE,
     FAILURE_STEPS,
+    FAILURES_CAUSE,
     MAX_FAILURES,
     QUIET_AFTER_ROLLBACK,
     ROLLBACK,
@@ -35,9 +35,9 @@ from headroom.domain.state import (
     RolledBack,
     Step,
     StoredState,
-    earliest,
+    earliest_instant,
     is_failure,
-    known,
+    merge_modifications,
     without_resource,
 )
 from headroom.domain.workload import Binding
@@ -50,9 +50,9 @@ RELEASING_STEPS = frozenset(
     }
 )  # fmt: skip
 """Steps that end a chain without a change in force."""
-LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED})
+LANDED_STEPS = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK})
 """Steps that end a chain with a change in force."""
-ENDS = RELEASING_STEPS | LANDED | {Step.GONE}
+ENDING_STEPS = RELEASING_STEPS | LANDED_STEPS | {Step.GONE}
 """Steps that end a chain; GONE ends with it whatever was in force before."""
 
 
@@ -78,7 +78,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
         state, enrolment_usd=enrolment, escalated_causes=causes, last_reconciled_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
         unstarted_act=decision.decision_id if isinstance(decision.answer, Act) else None,
-        due_at=due_at if _may_wait(state, decision) else earliest(state.due_at, due_at),
+        due_at=due_at if _may_wait(state, decision) else earliest_instant(state.due_at, due_at),
         rollback=_rollback_after(state, decision),
         last_request_at=None if _took_in(state, decision) else state.last_request_at,
         waiting=queue_entry_of(decision),
@@ -104,7 +104,7 @@ def _rollback_after(state: StoredState, decision: Decision) -> RollbackRequest |
         case Escalate():
             return None
         case Act():
-            return replace(wanted, tried=decision.decision_id)
+            return replace(wanted, attempted_by=decision.decision_id)
         case _:
             return wanted
 
@@ -148,7 +148,7 @@ def after_step(
     state = _asking_after(state, decision_id, step, at, body)
     if chain is not None and holds:
         since = chain.since
-        ended = step in ENDS
+        ended = step in ENDING_STEPS
         chain = None if ended else replace(chain, phase=step.value, since=at)
         state = replace(state, chain=chain, lease_until=None if ended else state.lease_until)
     if step is Step.GONE:
@@ -161,11 +161,15 @@ def after_step(
     if step is Step.APPLIED:
         by = BY_HEADROOM if undoes is None else ROLLBACK
         ours = KnownModification(started_at=_started(body, at), by=by)
-        state = replace(state, last_act_at=at, modifications=known(state.modifications, [ours], at))
+        state = replace(
+            state,
+            last_act_at=at,
+            modifications=merge_modifications(state.modifications, [ours], at),
+        )
     if undoes is not None and step in (Step.APPLIED, Step.ALREADY_THERE):
         state = _undone(state, undoes, at)
     free = (state.chain is None or holds) and state.last_request_at is None
-    return replace(state, due_at=due_at if free else earliest(state.due_at, due_at))
+    return replace(state, due_at=due_at if free else earliest_instant(state.due_at, due_at))
 
 
 def _asks(state: StoredState, decision_id: str) -> bool:
@@ -180,9 +184,9 @@ def _asking_after(
     if isinstance(wanted, RollbackRequest) and step is Step.INEFFECTIVE and state.rollback is None:
         state = replace(state, rollback=wanted)
     if step is Step.AWAITING and isinstance(asked, ApprovalRequest):
-        tried = state.rollback is not None and state.rollback.tried == decision_id
+        tried = state.rollback is not None and state.rollback.attempted_by == decision_id
         return replace(state, approval_request=asked, rollback=None if tried else state.rollback)
-    if not _asks(state, decision_id) or step not in ENDS:
+    if not _asks(state, decision_id) or step not in ENDING_STEPS:
         return state
     if step is Step.EXPIRED:
         return after_rejection(state, step, at)
@@ -217,11 +221,11 @@ def _settle(
 ) -> StoredState:
     """Release or bring into force, since when it was done, what was reserved; its chain ends."""
     mine = next((r for r in state.reserved if r.decision_id == decision_id), None)
-    if mine is None or step not in RELEASING_STEPS | LANDED:
+    if mine is None or step not in RELEASING_STEPS | LANDED_STEPS:
         return state
     state = replace(state, reserved=tuple(r for r in state.reserved if r is not mine))
     # A chain that lost its lease may have been overtaken: the dearer counts.
-    if step in LANDED and (holds or mine.micro_usd > state.in_force_micro_usd):
+    if step in LANDED_STEPS and (holds or mine.micro_usd > state.in_force_micro_usd):
         return replace(
             state, in_force_micro_usd=mine.micro_usd, in_force_since=since, in_force_by=decision_id
         )
@@ -233,7 +237,7 @@ def _count(state: StoredState, step: Step, at: datetime, body: Mapping[str, obje
 
     Enough of them open the breaker, which no change closes; its owner is told with the opening.
     """
-    if step in LANDED:
+    if step in LANDED_STEPS:
         return replace(state, failures_in_a_row=0)
     if step not in FAILURE_STEPS:
         return state
@@ -247,7 +251,7 @@ def _count(state: StoredState, step: Step, at: datetime, body: Mapping[str, obje
         causes = (*causes, outcome.cause)[-KEPT_CAUSES:]
     if opened_at is None and failures >= MAX_FAILURES:
         opened_at = at
-        causes = (*(c for c in causes if c != CAUSE), CAUSE)[-KEPT_CAUSES:]
+        causes = (*(c for c in causes if c != FAILURES_CAUSE), FAILURES_CAUSE)[-KEPT_CAUSES:]
     return replace(
         state, last_refusal_at=at, failures_in_a_row=failures, escalated_causes=causes,
         breaker_opened_at=opened_at,
@@ -275,8 +279,8 @@ def after_closed(state: StoredState, at: datetime) -> StoredState:
         return state
     return replace(
         state, breaker_opened_at=None, failures_in_a_row=0, retry_not_before=None,
-        escalated_causes=tuple(c for c in state.escalated_causes if c != CAUSE),
-        due_at=earliest(state.due_at, at),
+        escalated_causes=tuple(c for c in state.escalated_causes if c != FAILURES_CAUSE),
+        due_at=earliest_instant(state.due_at, at),
     )  # fmt: skip
 
 

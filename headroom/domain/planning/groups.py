@@ -140,16 +140,16 @@ def _under_way(members: Sequence[Candidate]) -> Iterator[str]:
             yield f"what somebody asked, or is asked, about {name} has not ended"
 
 
-Shape = tuple[VolumeType, int | None, int | None]
+VolumeShape = tuple[VolumeType, int | None, int | None]
 """What all volumes of a set share: type, IOPS, throughput in MiB/s."""
 
 
-def shape(configuration: Configuration) -> Shape:
+def volume_shape(configuration: Configuration) -> VolumeShape:
     """A configuration without its size."""
     return configuration.volume_type, configuration.iops, configuration.throughput_mibps
 
 
-def shaped(configuration: Configuration, like: Shape) -> Configuration:
+def with_shape(configuration: Configuration, like: VolumeShape) -> Configuration:
     """A configuration of the same size with another shape."""
     kind, iops, mibps = like
     return replace(configuration, volume_type=kind, iops=iops, throughput_mibps=mibps)

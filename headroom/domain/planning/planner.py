@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from headroom.domain.catalog import cheapest, most
+from headroom.domain.catalog import cheapest, highest_settings
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import (
     TIME_TO_EFFECT,
@@ -17,7 +17,7 @@ from headroom.domain.planning.build_plan import (
 from headroom.domain.planning.gp2_to_gp3 import plain_gp3
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.plans_from_history import TARGETS, plans_from_history
-from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of, within
+from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import Binding
 
@@ -76,7 +76,7 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
         if plan is None or not relieves(situation, plan):
             continue
         yield plan
-        if not within(situation, plan.target):
+        if not within_limits(situation, plan.target):
             blocked = blocked or plan
     if blocked is not None:
         level = _largest(wanted[-1], lambda r: _fits(situation, volume_type, r))
@@ -118,7 +118,7 @@ def _target(situation: Situation, volume_type: VolumeType, level: float) -> Conf
     target = cheapest(current, volume_type, iops=iops, mibps=mibps, valid=valid)
     if target is None:
         # The type cannot reach it at this size: take all it has, the plan says it falls short.
-        target = most(current, volume_type, iops=iops, mibps=mibps, valid=valid)
+        target = highest_settings(current, volume_type, iops=iops, mibps=mibps, valid=valid)
     return target
 
 
@@ -137,7 +137,7 @@ def _least(situation: Situation, spare: float) -> tuple[float, float]:
 
 def _fits(situation: Situation, volume_type: VolumeType, level: float) -> bool:
     target = _target(situation, volume_type, level)
-    return target is not None and within(situation, target)
+    return target is not None and within_limits(situation, target)
 
 
 def _largest(most: float, fits: Callable[[float], bool]) -> float | None:
@@ -153,5 +153,5 @@ def _largest(most: float, fits: Callable[[float], bool]) -> float | None:
 
 __all__ = [
     "CALM_MINUTES", "TARGETS", "TIME_TO_EFFECT", "Situation", "candidates", "plan_to", "relieves", "step_of",
-    "within",
+    "within_limits",
 ]  # fmt: skip

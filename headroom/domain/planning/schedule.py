@@ -51,13 +51,13 @@ def schedule_cost(
     for hour in range(HOURS - 1, -1, -1):
         locked = [
             usd_per_minute * m + level.usd_per_hour
-            for m, level in zip(demand_forecast.locked[hour], levels, strict=True)
+            for m, level in zip(demand_forecast.locked_minutes[hour], levels, strict=True)
         ]
         reacting = [  # a raise that is dearer than waiting would not follow
             min(waiting, usd_per_minute * m + usd + level.usd_per_hour)
             for waiting, m, usd, level in zip(
                 locked,
-                demand_forecast.reacting[hour],
+                demand_forecast.reacting_minutes[hour],
                 demand_forecast.reaction_usd[hour],
                 levels,
                 strict=True,

@@ -74,7 +74,7 @@ def step_of(origin: Configuration, target: Configuration) -> float:
     return max(step, target.throughput_mibps / max(now.burst_mibps, mibps))
 
 
-def within(situation: Situation, target: Configuration) -> bool:
+def within_limits(situation: Situation, target: Configuration) -> bool:
     """Whether ceilings, step and prices let `target` through; the guardrails judge again."""
     limits, then = situation.limits, capability(target)
     if then.sustained_iops > limits.max_iops:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from headroom.domain.catalog.rds import at_size, full_copy, least_size
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.plan import Plan, SpaceGrowth
-from headroom.domain.planning.situation import Situation, within
+from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, DatabaseFacts
 from headroom.domain.workload import SpaceForecast
 
@@ -112,7 +112,7 @@ def _fits(situation: Situation, target: Configuration) -> bool:
     return (
         target.size_gib <= situation.limits.max_size_gib
         and not full_copy(situation.current, target)
-        and within(situation, target)
+        and within_limits(situation, target)
     )
 
 

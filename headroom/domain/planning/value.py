@@ -13,7 +13,7 @@ from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.schedule import schedule_cost
-from headroom.domain.planning.situation import Situation, within
+from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import WINDOW
 from headroom.domain.workload import (
@@ -22,8 +22,8 @@ from headroom.domain.workload import (
     Forecast,
     Level,
     LoadHistory,
+    LoadShape,
     PresentLoad,
-    Shape,
     demand_forecast,
     minutes,
 )
@@ -96,7 +96,7 @@ def _weighed(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], Fo
     valued_plans = [
         replace(
             plan,
-            relieved_minutes_per_day=round(seen.seen[0] - seen.seen[i], 3),
+            relieved_minutes_per_day=round(seen.seen_minutes[0] - seen.seen_minutes[i], 3),
             value_usd_per_day=_value(situation, plan, found.stay - found.change[i]),
         )
         for i, plan in enumerate(made, start=1)
@@ -110,7 +110,7 @@ def _value(situation: Situation, plan: Plan, usd: float) -> float:
     What a loop would do with more is no reason to buy; that it had more until we lowered it is.
     """
     demand = situation.demand
-    ours = plan.target == situation.reduced_from and demand.shape is Shape.CLOSED_LOOP
+    ours = plan.target == situation.reduced_from and demand.shape is LoadShape.CLOSED_LOOP
     return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
 
 
@@ -162,7 +162,7 @@ def _sensible(situation: Situation, seen: Forecast, plan: Plan, others: Sequence
         return plan.relieved_minutes_per_day > 0 and plan.value_usd_per_day > 0
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
         return True
-    if seen.seen[0] <= NEGLIGIBLE_MIN:
+    if seen.seen_minutes[0] <= NEGLIGIBLE_MIN:
         return False
     usd = situation.limits.relief_value_usd_per_minute * plan.relieved_minutes_per_day
     return usd > float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
@@ -224,7 +224,7 @@ def _reachable(situation: Situation, plan: Plan) -> bool:
     origin, target = plan.origin.volume_type, plan.target.volume_type
     return (
         _allowed(situation, plan)
-        and within(situation, plan.target)
+        and within_limits(situation, plan.target)
         and (situation.limits.growth or not plan.grows)
         and not plan.full_copy
         and (situation.limits.give_back or not plan.lowers)
@@ -274,7 +274,7 @@ def _present(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
             60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
             for hour in range(HOURS)
         ]
-    return PresentLoad(minutes=tuple(hours), fails=fails, iops=iops, mibps=mibps)
+    return PresentLoad(minutes=tuple(hours), shortfall_probability=fails, iops=iops, mibps=mibps)
 
 
 def _usual_episode_min(load_history: LoadHistory, level: Level) -> float:

@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 
 from headroom.domain.catalog import BY_NAME, MOST_IOPS, MOST_TIB
-from headroom.domain.policy.fields import refuse, shown
+from headroom.domain.policy.fields import refuse, value_text
 from headroom.domain.policy.freezes import (
     LONGEST_REASON,
     MOST_CALENDARS,
@@ -40,7 +40,7 @@ FREEZE_KEYS = ("from", "until", "reason", "time_zone")
 def _radius(name: str, value: object, source: str, path: str) -> object:
     high = RADIUS[name][0]
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
-        problem = f"is {shown(value)}; it must be a whole number from 1 to {high:,}"
+        problem = f"is {value_text(value)}; it must be a whole number from 1 to {high:,}"
         if value == 0 and not isinstance(value, bool):
             problem += "; to change nothing, set mode to observe"
         raise refuse(source, path, problem)
@@ -49,7 +49,7 @@ def _radius(name: str, value: object, source: str, path: str) -> object:
 
 def _listed(value: object, what: str, most: int, source: str, path: str) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise refuse(source, path, f"is {shown(value)}; it must be a list of {what}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be a list of {what}")
     if len(value) > most:
         raise refuse(source, path, f"has {len(value)} {what}; {most} is the most")
     return value
@@ -63,25 +63,31 @@ def _freezes(value: object, source: str, path: str) -> tuple[Freeze, ...]:
 
 def _freeze(value: object, source: str, path: str) -> Freeze:
     if not isinstance(value, Mapping):
-        raise refuse(source, path, f"is {shown(value)}; it must be a mapping of from and until")
+        raise refuse(
+            source, path, f"is {value_text(value)}; it must be a mapping of from and until"
+        )
     for key in value:
         if key not in FREEZE_KEYS:
             known = ", ".join(FREEZE_KEYS)
-            raise refuse(source, path, f"has the unknown key {shown(key)}; known are {known}")
+            raise refuse(source, path, f"has the unknown key {value_text(key)}; known are {known}")
     for key in ("from", "until"):
         if key not in value:
             raise refuse(source, path, f"has no {key}; a freeze needs both from and until")
     reason, zone = value.get("reason", ""), value.get("time_zone", "UTC")
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
         wanted = f"a text of at most {LONGEST_REASON} characters"
-        raise refuse(source, f"{path}.reason", f"is {shown(reason)}; it must be {wanted}")
+        raise refuse(source, f"{path}.reason", f"is {value_text(reason)}; it must be {wanted}")
     if not isinstance(zone, str):
-        raise refuse(source, f"{path}.time_zone", f"is {shown(zone)}; one is like Europe/Berlin")
+        raise refuse(
+            source, f"{path}.time_zone", f"is {value_text(zone)}; one is like Europe/Berlin"
+        )
     first, last = (_when(value[key], source, f"{path}.{key}") for key in ("from", "until"))
     try:
         freeze = freeze_between(first, last, zone, " ".join(reason.split()))
     except WindowError as problem:
-        raise refuse(source, f"{path}.time_zone", f"is {shown(zone)}, which {problem}") from None
+        raise refuse(
+            source, f"{path}.time_zone", f"is {value_text(zone)}, which {problem}"
+        ) from None
     except OverflowError:
         raise refuse(source, path, "is too far away in time") from None
     if freeze.until <= freeze.begins:
@@ -101,7 +107,7 @@ def _when(value: object, source: str, path: str) -> date | datetime:
         except ValueError:
             pass
     wanted = "a date such as 2026-12-20 or an instant such as 2026-12-20T18:00"
-    raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
 
 
 def _calendars(value: object, source: str, path: str) -> tuple[str, ...]:
@@ -109,22 +115,22 @@ def _calendars(value: object, source: str, path: str) -> tuple[str, ...]:
     for one in _listed(value, "calendars", MOST_CALENDARS, source, path):
         if not isinstance(one, str) or not re.fullmatch(_CALENDAR, one):
             wanted = "the name or ARN of a Change Calendar of AWS Systems Manager"
-            raise refuse(source, path, f"names {shown(one)}; it must be {wanted}")
+            raise refuse(source, path, f"names {value_text(one)}; it must be {wanted}")
         found.append(one)
     return tuple(sorted(set(found)))
 
 
 def _quotas(value: object, source: str, path: str) -> tuple[tuple[str, int], ...]:
     if not isinstance(value, Mapping):
-        raise refuse(source, path, f"is {shown(value)}; it must map quotas to numbers")
+        raise refuse(source, path, f"is {value_text(value)}; it must map quotas to numbers")
     for name, number in value.items():
         if name not in BY_NAME:
             known = ", ".join(BY_NAME)
-            raise refuse(source, path, f"has the unknown key {shown(name)}; known are {known}")
+            raise refuse(source, path, f"has the unknown key {value_text(name)}; known are {known}")
         most = MOST_TIB if BY_NAME[name].unit == "TiB" else MOST_IOPS
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
             wanted = f"a whole number of {BY_NAME[name].unit} from 1 to {most:,}"
-            raise refuse(source, f"{path}.{name}", f"is {shown(number)}; it must be {wanted}")
+            raise refuse(source, f"{path}.{name}", f"is {value_text(number)}; it must be {wanted}")
     return tuple(sorted(value.items()))
 
 

@@ -24,7 +24,7 @@ from headroom.domain.policy.fields import (
     group_tag,
     money,
     refuse,
-    shown,
+    value_text,
     written_code_tags,
     written_money,
 )
@@ -70,7 +70,7 @@ def _as_it_is(value: object) -> object:
 def _messages(value: object, source: str, path: str) -> object:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_MESSAGES:
         wanted = f"a whole number from 1 to {MOST_MESSAGES:,}, written without commas"
-        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
     return value
 
 
@@ -83,7 +83,7 @@ def _digest(value: object, source: str, path: str) -> object:
         except ValueError:
             pass
     wanted = 'a time of day in quotes, such as "07:00" or "07:00 Europe/Berlin", or off'
-    raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
 
 
 def _written_digest(value: object) -> object:

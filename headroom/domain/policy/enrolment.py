@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from headroom.domain.policy.fields import FRIENDLY, written
+from headroom.domain.policy.fields import FRIENDLY, plain_value
 from headroom.domain.policy.limits import NARROWER, TRADE_OFF_SETTINGS, Limits, TagsMay
 from headroom.domain.resources import Kind
 
@@ -53,14 +53,14 @@ class LimitsReader:
     kind: Kind
     limits: Limits
     origins: dict[str, str] = field(default_factory=dict)
-    withheld: dict[str, tuple[str, object]] = field(default_factory=dict)
+    ignored_settings: dict[str, tuple[str, object]] = field(default_factory=dict)
     """Fields whose last word was not followed as it is: who said it, and what."""
 
     def defaults(self, limits: Limits) -> None:
         """Begin with the policy's defaults."""
         if requires_named_kind(self.kind):
             self._narrow({f.name: getattr(limits, f.name) for f in fields(Limits)}, "defaults")
-            self.origins = dict.fromkeys(self.withheld, SHIPPED)
+            self.origins = dict.fromkeys(self.ignored_settings, SHIPPED)
         else:
             self.limits = limits
 
@@ -73,15 +73,15 @@ class LimitsReader:
         self.limits = replace(self.limits, **asked)  # type: ignore[arg-type]
         self.origins |= dict.fromkeys(asked, where)
         for name in asked:
-            self.withheld.pop(name, None)
+            self.ignored_settings.pop(name, None)
 
     def _narrow(self, asked: Mapping[str, object], where: str) -> None:
         for name, value in asked.items():
             before = getattr(self.limits, name)
             after = at_most(name, before, value)
-            self.withheld.pop(name, None)
+            self.ignored_settings.pop(name, None)
             if after != value:
-                self.withheld[name] = (where, value)
+                self.ignored_settings[name] = (where, value)
             if after != before or after == value:
                 self.limits = replace(self.limits, **{name: after})
                 self.origins[name] = where
@@ -93,7 +93,7 @@ class LimitsReader:
         """
         decided = set(by_tag)
         said: dict[str, list[str]] = {}
-        for name, (where, value) in self.withheld.items():
+        for name, (where, value) in self.ignored_settings.items():
             held = getattr(limits, name)
             if name not in decided and held != value:
                 friendly = _NAMES[name]
@@ -107,7 +107,7 @@ class LimitsReader:
 
 
 def _shown(name: str, value: object) -> str:
-    plain = written(_NAMES[name], value)
+    plain = plain_value(_NAMES[name], value)
     if isinstance(plain, bool):
         return str(plain).lower()
     if isinstance(plain, list):

@@ -23,7 +23,7 @@ class Freeze:
     until: datetime
     reason: str = ""
 
-    def holds(self, at: datetime) -> bool:
+    def is_active(self, at: datetime) -> bool:
         """Whether it is in force at `at`."""
         return self.begins <= at < self.until
 
@@ -33,7 +33,7 @@ def frozen_until(freezes: tuple[Freeze, ...], at: datetime) -> datetime | None:
     """The first instant from `at` on that no freeze holds; None when none holds at `at`."""
     until = at
     while True:
-        ends = [freeze.until for freeze in freezes if freeze.holds(until)]
+        ends = [freeze.until for freeze in freezes if freeze.is_active(until)]
         if not ends:
             return until if until > at else None
         until = max(ends)

@@ -141,7 +141,7 @@ def _mode_from(origins: Mapping[str, str], reading: LimitsReader) -> str:
     where = origins.get("mode", "defaults")
     if where.startswith("tag"):
         return "tag"
-    if "mode" in reading.withheld:
+    if "mode" in reading.ignored_settings:
         return f"{where}; nothing that enrols it names kind: {reading.kind.value}"
     return where
 

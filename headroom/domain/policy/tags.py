@@ -11,7 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from headroom.domain.policy.fields import FRIENDLY, GROUP_TAG, PRESETS, PolicyError, refuse, written
+from headroom.domain.policy.fields import (
+    FRIENDLY,
+    GROUP_TAG,
+    PRESETS,
+    PolicyError,
+    plain_value,
+    refuse,
+)
 from headroom.domain.policy.limits import Limits, TagsMay, narrower
 
 MODE_TAG = "headroom"
@@ -52,7 +59,7 @@ def key_of(name: str) -> str:
     return PREFIX + name.replace("_", "-")
 
 
-def said(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
+def tag_settings(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
     """Every setting that `tags` make, in the order of the policy's settings.
 
     Keys are understood in any case, with `-` or `_`. Raises PolicyError with one sentence.
@@ -123,7 +130,7 @@ def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
     A type list that would leave no type at all is a problem, as is a tag nobody understands.
     """
     try:
-        asked = said(tags)
+        asked = tag_settings(tags)
     except PolicyError as error:
         return TaggedLimits(limits=limits, origins=(), notes=(), problem=str(error).rstrip("."))
     gives_back = limits.give_back and all(o.value for o in asked if o.field == "give_back")
@@ -154,7 +161,7 @@ def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
 
 
 def _shown(field: str, value: object) -> str:
-    plain = written(_NAMES[field], value)
+    plain = plain_value(_NAMES[field], value)
     if isinstance(plain, bool):
         return str(plain).lower()
     if field == "change_windows":

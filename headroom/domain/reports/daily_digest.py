@@ -25,7 +25,14 @@ MOST_QUEUED = 1_000
 WENT_WRONG = (
     Step.REFUSED, Step.FAILED, Step.NOT_APPLIED, Step.INEFFECTIVE, Step.DIVERGED, Step.EXPIRED,
 )  # fmt: skip
-VERIFIED = (Step.RELIEVED, Step.RETURNED, Step.INEFFECTIVE, Step.DIVERGED, Step.FAILED, Step.GONE)
+VERIFIED = (
+    Step.RELIEVED,
+    Step.ROLLED_BACK,
+    Step.INEFFECTIVE,
+    Step.DIVERGED,
+    Step.FAILED,
+    Step.GONE,
+)
 """Steps that end a change, by which it is told whether it helped."""
 
 
@@ -33,7 +40,7 @@ VERIFIED = (Step.RELIEVED, Step.RETURNED, Step.INEFFECTIVE, Step.DIVERGED, Step.
 class RecordCount:
     """Records of a kind: the newest of them, and how many there are; `more` if that is a floor."""
 
-    shown: tuple[RecordSummary, ...] = ()
+    newest: tuple[RecordSummary, ...] = ()
     count: int = 0
     more: bool = False
 
@@ -100,7 +107,7 @@ class DailyDigest:
     limit_usd: Decimal | None = None
     """None while the policy cannot be read."""
     policy_unreadable: str | None = None
-    withheld: Counts = ()
+    dropped: Counts = ()
 
     @property
     def stuck(self) -> bool:
@@ -115,7 +122,7 @@ class DailyDigest:
         """Whether there is nothing to tell."""
         return not (
             self.stuck or self.changed.count or self.unsuccessful.count or self.escalated.count
-            or self.observed or self.withheld or self.queued
+            or self.observed or self.dropped or self.queued
         )  # fmt: skip
 
 
@@ -134,7 +141,7 @@ def change_of(decision: Decision, ended: Step | None) -> Change | None:
     )
 
 
-def grouped(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
+def group_observed(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
     """What would have been done where only the mode stood in the way, most volumes first."""
     volumes: dict[str, int] = defaultdict(int)
     prices: dict[str, Decimal] = defaultdict(Decimal)
@@ -164,7 +171,7 @@ def newest_per_resource(record_summaries: Iterable[RecordSummary]) -> tuple[Reco
     return tuple(found.values())
 
 
-def ends(record_summaries: Sequence[RecordSummary]) -> Mapping[str, Step]:
+def final_steps(record_summaries: Sequence[RecordSummary]) -> Mapping[str, Step]:
     """How each chain ended, by decision id."""
     return {g.decision_id: g.step for g in record_summaries if g.step in VERIFIED}
 
@@ -173,7 +180,7 @@ def ends(record_summaries: Sequence[RecordSummary]) -> Mapping[str, Step]:
 class DigestCursor:
     """Up to when days were told, and who is telling one now."""
 
-    told: datetime | None = None
+    sent_until: datetime | None = None
     lease_until: datetime | None = None
 
 
@@ -182,26 +189,26 @@ def due_digest_period(
 ) -> tuple[datetime, datetime] | None:
     """Since and until when a day is to be told now; None when it is not time."""
     due = latest(at, now - SETTLING)
-    if mark.told is None or due <= mark.told:
+    if mark.sent_until is None or due <= mark.sent_until:
         return None
-    return max(mark.told, due - LONGEST), due
+    return max(mark.sent_until, due - LONGEST), due
 
 
-def begun(mark: DigestCursor, at: TimeOfDay, now: datetime) -> DigestCursor:
+def first_digest_cursor(mark: DigestCursor, at: TimeOfDay, now: datetime) -> DigestCursor:
     """The mark of a deployment that never told a day: the first one begins now."""
-    return mark if mark.told is not None else replace(mark, told=latest(at, now))
+    return mark if mark.sent_until is not None else replace(mark, sent_until=latest(at, now))
 
 
-def claimed(mark: DigestCursor, now: datetime) -> DigestCursor | None:
+def lease_digest(mark: DigestCursor, now: datetime) -> DigestCursor | None:
     """The mark with a lease on it; None while somebody else has one."""
     if mark.lease_until is not None and now < mark.lease_until <= now + LEASE:
         return None
     return replace(mark, lease_until=now + LEASE)
 
 
-def text_of(mark: DigestCursor) -> str:
+def digest_cursor_to_text(mark: DigestCursor) -> str:
     """The mark as the ledger keeps it: JSON."""
-    parts = {"told": mark.told, "lease_until": mark.lease_until}
+    parts = {"sent_until": mark.sent_until, "lease_until": mark.lease_until}
     plain = {n: None if at is None else at.astimezone(UTC).isoformat() for n, at in parts.items()}
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
@@ -210,10 +217,10 @@ def parse_digest_cursor(text: str) -> DigestCursor:
     """The mark in a text of `text_of`; a fresh one where there is none or it cannot be read."""
     try:
         plain = json.loads(text)
-        found = {name: plain[name] for name in ("told", "lease_until")}
+        found = {name: plain[name] for name in ("sent_until", "lease_until")}
         at = {n: None if v is None else datetime.fromisoformat(v) for n, v in found.items()}
         if any(instant is not None and instant.tzinfo is None for instant in at.values()):
             return DigestCursor()
-        return DigestCursor(told=at["told"], lease_until=at["lease_until"])
+        return DigestCursor(sent_until=at["sent_until"], lease_until=at["lease_until"])
     except (ValueError, TypeError, KeyError):
         return DigestCursor()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from headroom.domain.decision import Decision, written_out
+from headroom.domain.decision import Decision, write_back_text
 
 
 def handoff_text(decision: Decision) -> str:
     """What to write where the volume's settings are kept, as plain text; empty without any."""
     if decision.code_owner is None or not decision.write_back:
         return ""
-    return written_out(
+    return write_back_text(
         decision.code_owner, decision.write_back, noun=decision.observation.volume.ref.noun
     )

@@ -2,7 +2,7 @@
 
 Within any 60 minutes at most `most` messages are sent. A quarter of them, rounded up, is kept
 from routine news for what needs a person, and the last one for what stops every change, so that
-chatter never starves them. What is withheld is counted by kind and told with the next message.
+chatter never starves them. What is dropped is counted by kind and told with the next message.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateWindow:
-    """What was sent within the window, oldest first, and what was withheld and not yet told."""
+    """What was sent within the window, oldest first, and what was dropped and not yet told."""
 
     sent: tuple[datetime, ...] = ()
-    withheld: Counts = ()
+    dropped: Counts = ()
     """Since the last message, which told of those before."""
     since: datetime | None = None
-    """When the first of them was withheld."""
+    """When the first of them was dropped."""
     of_day: Counts = ()
     """Withheld since the last digest, whether told since or not."""
 
@@ -50,11 +50,11 @@ class RateDecision:
     """Whether one message may be sent, and what it must tell of those that were not."""
 
     allowed: bool
-    withheld: Counts = ()
+    dropped: Counts = ()
     since: datetime | None = None
 
 
-def share(priority: Priority, most: int) -> int:
+def priority_limit(priority: Priority, most: int) -> int:
     """How many messages may have been sent within the window after one of this priority."""
     match priority:
         case Priority.ROUTINE:
@@ -73,16 +73,16 @@ def admit_message(
     Instants ahead of `now` (another machine's clock) count as sent now.
     """
     sent = tuple(at for at in rate_window.sent if at > now - WINDOW)
-    if len(sent) >= share(priority, most):
+    if len(sent) >= priority_limit(priority, most):
         return _withhold(replace(rate_window, sent=sent), ((kind, 1),), now), RateDecision(
             allowed=False
         )
-    told = RateDecision(allowed=True, withheld=rate_window.withheld, since=rate_window.since)
+    told = RateDecision(allowed=True, dropped=rate_window.dropped, since=rate_window.since)
     kept = (*sent, now)[-most:] if most > 0 else ()
-    return replace(rate_window, sent=tuple(sorted(kept)), withheld=(), since=None), told
+    return replace(rate_window, sent=tuple(sorted(kept)), dropped=(), since=None), told
 
 
-def put_back(
+def refund(
     rate_window: RateWindow, kind: str, admission: RateDecision, *, now: datetime
 ) -> RateWindow:
     """The ration once an admitted message could not be sent: it and what it told of count again.
@@ -90,7 +90,7 @@ def put_back(
     Its place is not given back: whether it was sent after all nobody knows.
     """
     again = _withhold(rate_window, ((kind, 1),), admission.since or now)
-    return replace(again, withheld=_add(again.withheld, admission.withheld))
+    return replace(again, dropped=_add(again.dropped, admission.dropped))
 
 
 def after_digest(rate_window: RateWindow, told: Counts) -> RateWindow:
@@ -101,12 +101,12 @@ def after_digest(rate_window: RateWindow, told: Counts) -> RateWindow:
     return replace(rate_window, of_day=_counts(left))
 
 
-def text_of(rate_window: RateWindow) -> str:
+def rate_window_to_text(rate_window: RateWindow) -> str:
     """The ration as the ledger keeps it: JSON."""
     return json.dumps(
         {
             "sent": [at.astimezone(UTC).isoformat() for at in rate_window.sent],
-            "withheld": dict(rate_window.withheld),
+            "dropped": dict(rate_window.dropped),
             "since": None if rate_window.since is None else rate_window.since.astimezone(UTC).isoformat(),
             "of_day": dict(rate_window.of_day),
         },
@@ -124,7 +124,7 @@ def parse_rate_window(text: str) -> RateWindow:
     since = plain.get("since")
     return RateWindow(
         sent=tuple(_instant(at) for at in plain.get("sent", ())),
-        withheld=_counts(plain.get("withheld", {})),
+        dropped=_counts(plain.get("dropped", {})),
         since=None if since is None else _instant(since),
         of_day=_counts(plain.get("of_day", {})),
     )
@@ -133,7 +133,7 @@ def parse_rate_window(text: str) -> RateWindow:
 def _withhold(rate_window: RateWindow, counts: Counts, since: datetime) -> RateWindow:
     return replace(
         rate_window,
-        withheld=_add(rate_window.withheld, counts),
+        dropped=_add(rate_window.dropped, counts),
         since=since if rate_window.since is None else min(rate_window.since, since),
         of_day=_add(rate_window.of_day, counts),
     )

@@ -16,7 +16,7 @@ MAX_FAILURES = 5
 MAX_ACCOUNT_FAILURES = 10
 """Failures in a row, of any resources and without AWS accepting a change between, that open the
 breaker of the account: then it is not one volume that is at fault."""
-CAUSE = "failures"
+FAILURES_CAUSE = "failures"
 """The guardrail that an open breaker of a resource blocks by; owners are told when it opens."""
 WAITS = frozenset(
     {Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED, Refusal.GATE}
@@ -106,6 +106,6 @@ def account_after_breaker_closed(account: AccountStopState, at: datetime) -> Acc
     return replace(account, breaker=None, failures_in_a_row=0, closed_at=at)
 
 
-def in_force(pause: Pause | None, now: datetime) -> Pause | None:
+def active_pause(pause: Pause | None, now: datetime) -> Pause | None:
     """The pause while it lasts, None once it is over."""
     return pause if pause is not None and now < pause.until else None

@@ -82,19 +82,19 @@ class ConcurrencyState:
     settling: tuple[Settling, ...] = ()
     quota_full: tuple[QuotaFull, ...] = ()
 
-    def others(self, resource: str, now: datetime) -> tuple[InFlight, ...]:
+    def in_flight_elsewhere(self, resource: str, now: datetime) -> tuple[InFlight, ...]:
         """Changes of other resources that have a place at `now`."""
         return tuple(
             c for c in self.in_flight if c.resource != resource and c.since > now - LONGEST
         )
 
-    def begun(self, now: datetime) -> tuple[datetime, ...]:
+    def started_last_hour(self, now: datetime) -> tuple[datetime, ...]:
         """The starts of the 60 minutes before `now`."""
         return tuple(at for at in self.starts if at > now - HOUR)
 
-    def taken(self, quota: str, resource: str, now: datetime) -> int:
+    def quota_in_use(self, quota: str, resource: str, now: datetime) -> int:
         """What other resources take of a quota: changes under way, and those that settle."""
-        sums = [c.counts for c in self.others(resource, now)]
+        sums = [c.counts for c in self.in_flight_elsewhere(resource, now)]
         sums += [s.counts for s in self.settling if s.until > now]
         return sum(amount for counts in sums for name, amount in counts if name == quota)
 
@@ -116,11 +116,11 @@ def available_concurrency(
     concurrency: ConcurrencyState, limits: BlastRadius, now: datetime
 ) -> AvailableConcurrency:
     """How many more changes may be begun now, and in which zones none."""
-    under_way = concurrency.others("", now)
+    under_way = concurrency.in_flight_elsewhere("", now)
     zones = [change.zone for change in under_way]
     free = min(
         limits.max_in_flight - len(under_way),
-        limits.max_changes_per_hour - len(concurrency.begun(now)),
+        limits.max_changes_per_hour - len(concurrency.started_last_hour(now)),
     )
     return AvailableConcurrency(
         free=max(0, free),
@@ -132,7 +132,7 @@ def hourly_limit_clears_at(
     concurrency: ConcurrencyState, limit: int, now: datetime
 ) -> datetime | None:
     """When the hour's limit allows one more change; None when it does at `now`."""
-    begun = sorted(concurrency.begun(now))
+    begun = sorted(concurrency.started_last_hour(now))
     return None if len(begun) < limit else begun[len(begun) - limit] + HOUR
 
 
@@ -161,8 +161,8 @@ def after_change_started(concurrency: ConcurrencyState, change: InFlight) -> Con
     now = change.since
     return replace(
         concurrency,
-        in_flight=(*concurrency.others(change.resource, now), change),
-        starts=tuple(sorted((*concurrency.begun(now), now))),
+        in_flight=(*concurrency.in_flight_elsewhere(change.resource, now), change),
+        starts=tuple(sorted((*concurrency.started_last_hour(now), now))),
         settling=tuple(s for s in concurrency.settling if s.until > now),
         quota_full=tuple(q for q in concurrency.quota_full if q.until > now),
     )

@@ -47,7 +47,7 @@ class LimitHistory:
                 found.append((can.burst_iops, can.burst_mibps, days))
         return tuple(found)
 
-    def of(self, at: float, took: tuple[float, float], *, empty: bool) -> tuple[float, float]:
+    def at(self, at: float, took: tuple[float, float], *, empty: bool) -> tuple[float, float]:
         """IOPS and MiB/s that could be driven at a POSIX timestamp; those of an empty bucket if `empty`.
 
         While a change lands, the lower of both unless more was taken than one of them lets through:
@@ -58,9 +58,9 @@ class LimitHistory:
         if not number or at - self._starts[number - 1] >= LANDING_S:
             return now
         before = self._of(number - 1, empty)
-        if lets(now, took) != lets(before, took):
-            return now if lets(now, took) else before
-        choose = min if lets(now, took) else max
+        if permits(now, took) != permits(before, took):
+            return now if permits(now, took) else before
+        choose = min if permits(now, took) else max
         return choose(before[0], now[0]), choose(before[1], now[1])
 
     def _of(self, number: int, empty: bool) -> tuple[float, float]:
@@ -70,6 +70,6 @@ class LimitHistory:
         return can.burst_iops, can.burst_mibps
 
 
-def lets(limits: tuple[float, float], took: tuple[float, float]) -> bool:
+def permits(limits: tuple[float, float], took: tuple[float, float]) -> bool:
     """Whether so much could be taken under these limits."""
     return took[0] <= limits[0] * STILL_BELOW and took[1] <= limits[1] * STILL_BELOW

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.state.queue_entry import QueueEntry
-from headroom.domain.state.resource_state import KEPT, KnownModification
+from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
 from headroom.domain.state.reversal import BY_HEADROOM, ROLLBACK
 from headroom.domain.state.stored_state import StoredState
 
@@ -51,8 +51,10 @@ def after_modifications(
     reserved for a call that may still come into force stays reserved.
     """
     before = state
-    found = known(state.modifications, seen, now)
-    if found == known(state.modifications, (), now):  # leaving out what is old is no news
+    found = merge_modifications(state.modifications, seen, now)
+    if found == merge_modifications(
+        state.modifications, (), now
+    ):  # leaving out what is old is no news
         found = state.modifications
     reserved, enrolment = state.reserved, state.enrolment_usd
     if owner_price is not None:
@@ -68,13 +70,13 @@ def after_modifications(
     return before if moved == before else moved
 
 
-def known(
+def merge_modifications(
     before: Sequence[KnownModification], seen: Sequence[KnownModification], now: datetime
 ) -> tuple[KnownModification, ...]:
     """Starts of the last 15 days, oldest first; one that is known already is not added."""
-    known = [m for m in before if m.started_at > now - KEPT]
+    known = [m for m in before if m.started_at > now - MODIFICATION_RETENTION]
     for modification in seen:
-        if modification.started_at <= now - KEPT:
+        if modification.started_at <= now - MODIFICATION_RETENTION:
             continue
         same = next(
             (
@@ -88,19 +90,19 @@ def known(
             known.append(modification)
         else:  # somebody may have seen it before we knew that it was ours, or what it changed
             known[known.index(same)] = replace(
-                same, by=whose(same.by, modification.by),
+                same, by=originator_of(same.by, modification.by),
                 origin=same.origin or modification.origin,
                 target=same.target or modification.target,
             )  # fmt: skip
     return tuple(sorted(known, key=lambda m: m.started_at)[-MOST_KEPT:])
 
 
-def whose(before: str, now: str) -> str:
+def originator_of(before: str, now: str) -> str:
     """Whose a start is that was told of twice: who made it knows best."""
     return next((by for by in (ROLLBACK, BY_HEADROOM) if by in (before, now)), before)
 
 
-def earliest(*instants: datetime | None) -> datetime | None:
+def earliest_instant(*instants: datetime | None) -> datetime | None:
     return min((i for i in instants if i is not None), default=None)
 
 

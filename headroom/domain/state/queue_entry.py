@@ -19,7 +19,7 @@ class QueueEntry:
     """It is passed over until then: its change window opens, or AWS may be asked again."""
     counts: tuple[tuple[str, int], ...] = ()
     """What its change would take of AWS's regional quotas, see traffic.counted."""
-    places: int = 1
+    slots_needed: int = 1
     """Places it needs at once: as many as its striped set has volumes."""
 
     @property
@@ -28,6 +28,6 @@ class QueueEntry:
         behind = MOST_MINUTES - min(max(self.starved_minutes, 0), MOST_MINUTES)
         return f"{behind:05}#{self.since.astimezone(UTC).isoformat(timespec='microseconds')}"
 
-    def may(self, now: datetime) -> bool:
+    def is_eligible(self, now: datetime) -> bool:
         """Whether it is looked at when there is a place."""
         return self.not_before is None or self.not_before <= now

@@ -31,7 +31,7 @@ class Step(StrEnum):
     RELIEVED = "relieved"
     INEFFECTIVE = "ineffective"
     DIVERGED = "diverged"
-    RETURNED = "returned"
+    ROLLED_BACK = "rolled_back"
     """A rollback landed: the volume has what it had before."""
     GONE = "gone"
     REJECTED_SIGNAL = "rejected_signal"
@@ -60,12 +60,12 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED, Step.GONE}),
     Step.APPLIED: frozenset(
         {
-            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED, Step.GONE,
+            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
         }
     ),
     Step.ALREADY_THERE: frozenset(
         {
-            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED, Step.GONE,
+            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
         }
     ),
 }  # fmt: skip

@@ -68,7 +68,7 @@ class RollbackRequest:
     reason: str = ""
     by_person: bool = True
     """False when the policy wants it (`roll_back_ineffective`)."""
-    tried: str | None = None
+    attempted_by: str | None = None
     """The chain that last set out to do it."""
 
 

@@ -11,7 +11,7 @@ from headroom.domain.state.concurrency import ConcurrencyState
 from headroom.domain.state.requests import ApprovalRequest, Declined, RollbackRequest, RolledBack
 
 WINDOW = timedelta(hours=24)
-KEPT = timedelta(days=15)
+MODIFICATION_RETENTION = timedelta(days=15)
 """How long a modification is remembered: what a volume did is judged by the limits it then had."""
 
 

@@ -38,7 +38,7 @@ class BusyPeriod(NamedTuple):
     pressed_minutes: float
 
 
-class Row(NamedTuple):
+class PeriodRow(NamedTuple):
     place: int
     iops: float
     mibps: float
@@ -54,14 +54,14 @@ class Row(NamedTuple):
     full_mibps: bool
 
 
-def rows_of(
+def period_rows(
     history: VolumeActivity,
     limits: LimitHistory,
     iops: Sequence[float],
     mibps: Sequence[float],
     *,
     least: tuple[float, float],
-) -> list[Row]:
+) -> list[PeriodRow]:
     """The periods that may matter, with the limits in force in them: busy ones and pressed ones."""
     by_iops, by_mibps = history.iops_exceeded.values, history.throughput_exceeded.values
     most_iops = _or(_values(history.busiest_iops), iops)
@@ -73,7 +73,7 @@ def rows_of(
         if a > bar_iops or b > bar_mibps or c or d
     ]
     return [
-        row_of(history, limits, i, (iops[i], mibps[i]), (most_iops[i], most_mibps[i]))
+        period_row(history, limits, i, (iops[i], mibps[i]), (most_iops[i], most_mibps[i]))
         for i in places
     ]
 
@@ -85,17 +85,17 @@ def _or(values: Sequence[float | None], means: Sequence[float]) -> Sequence[floa
     return [m if v is None or v < m else v for v, m in zip(values, means, strict=True)]
 
 
-def row_of(
+def period_row(
     history: VolumeActivity, limits: LimitHistory, place: int, mean: tuple[float, float],
     peak: tuple[float, float],
-) -> Row:  # fmt: skip
+) -> PeriodRow:  # fmt: skip
     iops, mibps = mean
     by_iops, by_mibps = (
         history.iops_exceeded.values[place], history.throughput_exceeded.values[place]
     )  # fmt: skip
     step = history.read_iops.period_s
     balance = history.burst_balance_percent.values[place]
-    iops_limit, mibps_limit = limits.of(
+    iops_limit, mibps_limit = limits.at(
         history.read_iops.start.timestamp() + place * step, peak,
         empty=balance is not None and balance <= EMPTY_PERCENT,
     )  # fmt: skip
@@ -106,22 +106,22 @@ def row_of(
         pressed = min(step / 60, max(by_iops or 0.0, by_mibps or 0.0))
     by_ops = peak[0] * mibps_limit >= peak[1] * iops_limit
     saturated = pressed >= min(SATURATED_MINUTES, step / 60)
-    return Row(
+    return PeriodRow(
         place, iops, mibps, peak[0], peak[1], iops_limit, mibps_limit,
         pressed > 0 and by_ops, pressed > 0 and not by_ops, pressed,
         saturated and at_iops, saturated and at_mibps,
     )  # fmt: skip
 
 
-def restore_censored(rows: list[Row], count: int) -> list[Row]:
+def restore_censored(rows: list[PeriodRow], count: int) -> list[PeriodRow]:
     """Rows with what was wanted in place of what was served, where a limit held load back.
 
     All that arrived in a run of pressure that is over was served in it, some of it late: what was
     wanted is the mean of the run, however fast its backlog was served under a raised limit. A run
     that is not over wanted more than it got.
     """
-    found: list[Row] = []
-    for run in runs(rows):
+    found: list[PeriodRow] = []
+    for run in pressed_runs(rows):
         held = any(row.full_iops or row.full_mibps for row in run)
         if not held:
             found.extend(run)
@@ -145,9 +145,9 @@ def restore_censored(rows: list[Row], count: int) -> list[Row]:
     return found
 
 
-def runs(rows: Sequence[Row]) -> Iterator[list[Row]]:
+def pressed_runs(rows: Sequence[PeriodRow]) -> Iterator[list[PeriodRow]]:
     """Rows by themselves, but for pressed ones that follow each other."""
-    run: list[Row] = []
+    run: list[PeriodRow] = []
     for row in rows:
         if run and not (row.pressed > 0 and run[-1].pressed > 0 and row.place == run[-1].place + 1):
             yield run
@@ -161,7 +161,7 @@ def _values(series: Series | None) -> tuple[float | None, ...]:
     return () if series is None else series.values
 
 
-def burst_ratios(rows: Sequence[Row]) -> tuple[float, float]:
+def burst_ratios(rows: Sequence[PeriodRow]) -> tuple[float, float]:
     """How far bursts inside a minute went above its mean, where a check told of them; else 1."""
     by_iops = [
         row.iops_limit / row.busiest_iops for row in rows
@@ -171,16 +171,16 @@ def burst_ratios(rows: Sequence[Row]) -> tuple[float, float]:
         row.mibps_limit / row.busiest_mibps for row in rows
         if row.touched_mibps and 0 < row.busiest_mibps < SATURATED * row.mibps_limit
     ]  # fmt: skip
-    return usual(by_iops), usual(by_mibps)
+    return median_ratio(by_iops), median_ratio(by_mibps)
 
 
-def usual(ratios: list[float]) -> float:
+def median_ratio(ratios: list[float]) -> float:
     if len(ratios) < TELLING_BURSTS:
         return 1.0
     return min(MOST_BURST, max(1.0, sorted(ratios)[int(USUAL_BURST * (len(ratios) - 1))]))
 
 
-def period_of(row: Row, burst_iops: float, burst_mibps: float) -> BusyPeriod:
+def period_of(row: PeriodRow, burst_iops: float, burst_mibps: float) -> BusyPeriod:
     """What bursts wanted: no more than the limit where the check says it was not reached."""
     iops = row.iops_limit if row.touched_iops else min(
         row.busiest_iops * burst_iops, row.iops_limit

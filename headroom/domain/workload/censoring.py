@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import mean, median
 
-from headroom.domain.workload.demand import Estimate, Shape
+from headroom.domain.workload.demand import Estimate, LoadShape
 from headroom.domain.workload.demand_ratio import (
-    FULL,
+    MAX_RATIO,
     MAX_VISIBLE_QUEUE,
-    NO_BOUND,
+    QUEUE_FULL,
     DemandRatio,
     combine_ratios,
     littles_law_bound,
@@ -40,7 +40,7 @@ class DemandEstimate:
     iops: Estimate
     mibps: Estimate
     tail: float
-    shape: Shape
+    shape: LoadShape
     backlog_ops: float = 0.0
     weight: float = 1.0
     basis: str = ""
@@ -77,7 +77,7 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
         # The same load was seen running free: a bucket that ran dry, or a limit since lowered.
         return DemandEstimate(
             iops=_known(max(peak[0], at[0])), mibps=_known(max(peak[1], at[1])), tail=0.0,
-            shape=Shape.CENSORED, basis="the same load seen free",
+            shape=LoadShape.CENSORED, basis="the same load seen free",
         )  # fmt: skip
     loop = closed_loop(free, telling)
     if loop is not None:
@@ -90,7 +90,7 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
         _censored(a, p, ratio, bound) for a, p, bound in zip(at, peak, binds, strict=True)
     )
     return DemandEstimate(
-        iops=iops, mibps=mibps, tail=CENSORED_TAIL, shape=Shape.CENSORED,
+        iops=iops, mibps=mibps, tail=CENSORED_TAIL, shape=LoadShape.CENSORED,
         backlog_ops=_backlog(basis.ongoing, iops.likely), weight=ratio.weight,
         basis=ratio.source,
     )  # fmt: skip
@@ -237,12 +237,12 @@ def _of_loop(
     each = [
         Estimate(
             floor=max(a, p), least=max(a, p), likely=max(a, p), upper=max(a, p) * loop.natural,
-            censored=bound, evident=max(a, p) * loop.natural, weight=1.0,
+            censored=bound, indicated=max(a, p) * loop.natural, weight=1.0,
         )
         for a, p, bound in zip(at, peak, binds, strict=True)
     ]  # fmt: skip
     return DemandEstimate(
-        iops=each[0], mibps=each[1], tail=LOOP_TAIL, shape=Shape.CLOSED_LOOP, weight=LOOP_WEIGHT,
+        iops=each[0], mibps=each[1], tail=LOOP_TAIL, shape=LoadShape.CLOSED_LOOP, weight=LOOP_WEIGHT,
         basis=f"{loop.outstanding:.0f} operations outstanding all the time",
     )  # fmt: skip
 
@@ -261,7 +261,7 @@ def _backlog(ongoing: Sequence[Minute], likely_iops: float) -> float:
     if newest.queue is not None:
         shown = newest.queue * newest.ssd_iops / newest.ops
         # A queue that is not cut off is all there is.
-        waiting = shown if newest.queue < FULL * MAX_VISIBLE_QUEUE else max(shown, waiting)
+        waiting = shown if newest.queue < QUEUE_FULL * MAX_VISIBLE_QUEUE else max(shown, waiting)
     return round(waiting, 1)
 
 
@@ -277,23 +277,23 @@ def _censored(at: float, peak: float, ratio: DemandRatio, binds: bool) -> Estima
         floor=floor,
         least=least,
         likely=likely,
-        upper=max(likely, at * min(ratio.upper, max(NO_BOUND, ratio.likely))),
+        upper=max(likely, at * min(ratio.upper, max(MAX_RATIO, ratio.likely))),
         censored=binds,
-        evident=at * ratio.likely if ratio.weight else 0.0,
+        indicated=at * ratio.likely if ratio.weight else 0.0,
         weight=ratio.weight,
     )
 
 
-def _shape(basis: DemandSamples) -> Shape:
+def _shape(basis: DemandSamples) -> LoadShape:
     if not basis.seen:
-        return Shape.UNKNOWN
-    return Shape.IDLE if max(m.iops for m in basis.seen) < 1 else Shape.UNCONSTRAINED
+        return LoadShape.UNKNOWN
+    return LoadShape.IDLE if max(m.iops for m in basis.seen) < 1 else LoadShape.UNCONSTRAINED
 
 
 __all__ = [
     "CENSORED_TAIL",
     "LOOP_TAIL",
-    "NO_BOUND",
+    "MAX_RATIO",
     "DemandEstimate",
     "DemandSamples",
     "estimate_demand",

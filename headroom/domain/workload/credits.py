@@ -30,7 +30,7 @@ def lasting(so_far_minutes: float) -> float:
     return NEW_EPISODE_MINUTES + so_far_minutes
 
 
-def forecast(
+def forecast_credits(
     *,
     now: datetime,
     seen: tuple[Minute, ...],

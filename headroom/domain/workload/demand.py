@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 
-class Shape(StrEnum):
+class LoadShape(StrEnum):
     """What kind of load was seen."""
 
     IDLE = "idle"
@@ -36,7 +36,7 @@ class Estimate:
     censored: bool
     least: float = 0.0
     """Lowest rate consistent with all evidence, at least `floor`; 0 in records of before."""
-    evident: float = 0.0
+    indicated: float = 0.0
     """The rate that evidence points to (queue growth, earlier days); 0 where there is none."""
     weight: float = 0.0
     """How far that evidence is believed, 0 to 1."""
@@ -54,7 +54,7 @@ class Estimate:
         unseen = 1 - math.pow(max(1.0, rate / self.floor), -tail)
         if not self.weight:
             return unseen
-        off = (rate / self.evident - 1 + SPREAD) / (2 * SPREAD)
+        off = (rate / self.indicated - 1 + SPREAD) / (2 * SPREAD)
         return self.weight * min(1.0, max(0.0, off)) + (1 - self.weight) * unseen
 
 
@@ -81,7 +81,7 @@ class Demand:
 
     iops: Estimate
     mibps: Estimate
-    shape: Shape
+    shape: LoadShape
     tail: float
     """How heavy the tail above `likely` is: P(wanted > r x floor) = r ** -tail; 0 when certain."""
     iops_share: float = 1.0

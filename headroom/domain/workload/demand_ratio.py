@@ -17,11 +17,11 @@ from headroom.domain.workload.pressure import Minute
 
 MAX_VISIBLE_QUEUE = 1024.0
 """Most operations an EBS device shows as waiting; more of them wait unseen in the application."""
-FULL = 0.97
+QUEUE_FULL = 0.97
 """Share of that at which a queue is taken for cut off."""
-NO_BOUND = 16.0
+MAX_RATIO = 16.0
 """Upper estimate over what was served where queue and latency give no bound."""
-USUAL = 1.8
+TYPICAL_RATIO = 1.8
 """Median of what a censored load wants over what it got: half of the Pareto tail of 1.2."""
 GROWTH_WEIGHT = 0.9
 CUT_WEIGHT = 0.5
@@ -46,7 +46,7 @@ class DemandRatio:
 
     least: float = 1.0
     likely: float = 1.0
-    upper: float = NO_BOUND
+    upper: float = MAX_RATIO
     weight: float = 0.0
     source: str = ""
 
@@ -60,11 +60,15 @@ def ratio_from_queue_growth(pressed: Sequence[Minute]) -> DemandRatio | None:
     cut: list[float] = []
     seen = [m for m in pressed if m.saturated and m.queue is not None and m.ops > 0]
     for before, after in pairwise(seen):
-        if before.queue is None or after.queue is None or before.queue >= FULL * MAX_VISIBLE_QUEUE:
+        if (
+            before.queue is None
+            or after.queue is None
+            or before.queue >= QUEUE_FULL * MAX_VISIBLE_QUEUE
+        ):
             continue
         seconds = (after.at - before.at).total_seconds()
         rate = 1 + (after.queue - before.queue) / seconds / after.ops
-        (cut if after.queue >= FULL * MAX_VISIBLE_QUEUE else whole).append(rate)
+        (cut if after.queue >= QUEUE_FULL * MAX_VISIBLE_QUEUE else whole).append(rate)
     ratio = mean(whole or cut or [1.0])
     if ratio <= 1.0:
         return None
@@ -86,7 +90,7 @@ def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRat
     return DemandRatio(
         least=likely if len(higher) > 1 else 1.0,
         likely=likely,
-        upper=max(NO_BOUND, higher[0] / served),
+        upper=max(MAX_RATIO, higher[0] / served),
         weight=len(higher) / (len(higher) + 1),
         source=f"same hours of {len(higher)} earlier days",
     )
@@ -119,7 +123,7 @@ def ratio_from_bursts(
     place = ceil(MOST_OF_BURSTS * len(found)) - 1
     return DemandRatio(
         likely=sorted(likely for likely, _ in found)[place],
-        upper=min(NO_BOUND, max(upper for _, upper in found)),
+        upper=min(MAX_RATIO, max(upper for _, upper in found)),
         weight=BURST_WEIGHT,
         source="bursts inside the minute",
     )
@@ -135,12 +139,12 @@ def _burst(minute: Minute, calm: Sequence[Minute], *, by_iops: bool) -> tuple[fl
     rest = min(rest, share)
     busy_s = 60.0 if rest >= 1 else min(60.0, max(1.0, 60 * (share - rest) / (1 - rest)))
     usual = 2 - rest
-    upper = min(NO_BOUND, max(usual, rest + (1 - rest) * busy_s))
+    upper = min(MAX_RATIO, max(usual, rest + (1 - rest) * busy_s))
     if minute.queue is None or not minute.ops or not calm:
         return usual, upper  # without a calm minute, bursts and the rest cannot be told apart
     idle_queue = median([m.queue for m in calm if m.queue is not None] or [0.0])
     peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
-    if peak >= FULL * MAX_VISIBLE_QUEUE:
+    if peak >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
         return usual, upper
     drain_s = peak / (minute.ops / took * limit * (1 - rest)) if rest < 1 else 0.0
     burst_s = busy_s - drain_s
@@ -160,7 +164,7 @@ def ratio_from_ended_pressure(runs_min: Sequence[float], rest: float) -> DemandR
     usual = 2 - min(1.0, rest)
     upper = rest + (1 - rest) * max(runs_min) * 60
     return DemandRatio(
-        likely=usual, upper=min(NO_BOUND, max(usual, upper)), weight=BURST_WEIGHT,
+        likely=usual, upper=min(MAX_RATIO, max(usual, upper)), weight=BURST_WEIGHT,
         source="pressure that ended by itself",
     )  # fmt: skip
 
@@ -173,9 +177,9 @@ def littles_law_bound(free: Sequence[Minute], pressed: Sequence[Minute]) -> floa
     queues = [m.queue for m in pressed if m.queue is not None]
     calm = [m.latency_ms for m in free if m.latency_ms and m.ops > 1]
     took = mean(m.ops for m in pressed) if pressed else 0.0
-    if not queues or not calm or not took or max(queues) >= FULL * MAX_VISIBLE_QUEUE:
-        return NO_BOUND
-    return min(NO_BOUND, max(1.0, median(queues) / (median(calm) / 1000) / took))
+    if not queues or not calm or not took or max(queues) >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
+        return MAX_RATIO
+    return min(MAX_RATIO, max(1.0, median(queues) / (median(calm) / 1000) / took))
 
 
 def combine_ratios(reaches: Sequence[DemandRatio | None], bound: float) -> DemandRatio:
@@ -186,8 +190,8 @@ def combine_ratios(reaches: Sequence[DemandRatio | None], bound: float) -> Deman
     known = [r for r in reaches if r is not None]
     least = max((r.least for r in known), default=1.0)
     telling = [r for r in known if r.weight > 0]
-    upper = max(least, min(bound, max((r.upper for r in telling), default=NO_BOUND)))
-    likely = max((r.likely for r in telling), default=min(USUAL, upper))
+    upper = max(least, min(bound, max((r.upper for r in telling), default=MAX_RATIO)))
+    likely = max((r.likely for r in telling), default=min(TYPICAL_RATIO, upper))
     return DemandRatio(
         least=least,
         likely=max(least, likely),

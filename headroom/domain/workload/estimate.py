@@ -12,7 +12,7 @@ from headroom.domain.workload.censoring import (
     estimate_demand,
     iops_share,
 )
-from headroom.domain.workload.credits import forecast, lasting
+from headroom.domain.workload.credits import forecast_credits, lasting
 from headroom.domain.workload.demand import CreditForecast, Demand
 from headroom.domain.workload.demand_ratio import AFTER, BEFORE
 from headroom.domain.workload.pressure import Minute, clear_run, episode, minutes
@@ -30,7 +30,7 @@ def estimate(observation: Observation) -> Demand:
     seen = minutes(observation.activity, can, change)
     current = _under_present_configuration(observation, seen)
     now_pressed = episode(current)
-    credits = forecast(
+    credits = forecast_credits(
         now=observation.at,
         seen=seen,
         balance=observation.activity.burst_balance_percent,

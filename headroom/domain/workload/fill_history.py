@@ -108,7 +108,7 @@ def used(free: Sequence[Point], size_gib: int, grown: Sequence[Growth]) -> tuple
     )
 
 
-def merged(history: Series | None, recent: Series | None) -> tuple[Point, ...]:
+def merge_series(history: Series | None, recent: Series | None) -> tuple[Point, ...]:
     """All points of both, oldest first; where they overlap the finer one counts."""
     fine = () if recent is None else tuple(recent.points())
     coarse = () if history is None else tuple(history.points())

@@ -67,14 +67,14 @@ class Level(NamedTuple):
 class Forecast:
     """Expected starved minutes by hour from now and by level; `[hour][level]`.
 
-    `reacting` while a raise can follow at once, `locked` while none can; `reaction_usd` is what
-    such raises would cost; `seen` leaves out what was never seen so far.
+    `reacting_minutes` while a raise can follow at once, `locked_minutes` while none can; `reaction_usd` is what
+    such raises would cost; `seen_minutes` leaves out what was never seen so far.
     """
 
-    reacting: tuple[tuple[float, ...], ...]
-    locked: tuple[tuple[float, ...], ...]
+    reacting_minutes: tuple[tuple[float, ...], ...]
+    locked_minutes: tuple[tuple[float, ...], ...]
     reaction_usd: tuple[tuple[float, ...], ...]
-    seen: tuple[float, ...]
+    seen_minutes: tuple[float, ...]
     """Minutes over all hours, by level, from load that was seen before or is there now."""
 
 
@@ -82,11 +82,11 @@ class Forecast:
 class PresentLoad:
     """What the present adds: minutes each hour starves at a level that fails the load there now.
 
-    `fails` is how likely each level is to fail it.
+    `shortfall_probability` is how likely each level is to fail it.
     """
 
     minutes: tuple[float, ...]
-    fails: tuple[float, ...]
+    shortfall_probability: tuple[float, ...]
     iops: float = 0.0
     """The most of the last minutes, in SSD operations/s; MiB/s beside it."""
     mibps: float = 0.0
@@ -111,7 +111,7 @@ def demand_forecast(
         row_locked, row_reacting, row_usd = [], [], []
         for i, by_hour in enumerate(same):
             all_min, first_min, usd = by_hour[hour]
-            here = now_min * present.fails[i]
+            here = now_min * present.shortfall_probability[i]
             if hour < len(alike[i]):
                 after, first_after = alike[i][hour]
                 all_min = trust * after + (1 - trust) * all_min
@@ -124,8 +124,8 @@ def demand_forecast(
         reacting.append(tuple(row_reacting))
         dollars.append(tuple(row_usd))
     return Forecast(
-        reacting=tuple(reacting), locked=tuple(locked), reaction_usd=tuple(dollars),
-        seen=tuple(seen),
+        reacting_minutes=tuple(reacting), locked_minutes=tuple(locked), reaction_usd=tuple(dollars),
+        seen_minutes=tuple(seen),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from headroom.domain.workload.fill_history import (
     by_hour,
     daily_slope,
     growths,
-    merged,
+    merge_series,
     paces,
     rises,
     slope,
@@ -140,7 +140,7 @@ def space_forecast(
         return None
     at, made_at = observation.at, observation.volume.created_at
     # Whatever had the name before, its metrics have the same name.
-    free = tuple(p for p in merged(history, recent) if p[0] >= made_at)
+    free = tuple(p for p in merge_series(history, recent) if p[0] >= made_at)
     if not free:
         return None
     grown = growths([m for m in modifications if m.started_at >= made_at], free, at)

@@ -15,8 +15,8 @@ from headroom.domain.workload.busy_periods import (
     BusyPeriod,
     burst_ratios,
     period_of,
+    period_rows,
     restore_censored,
-    rows_of,
 )
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
@@ -84,7 +84,7 @@ def load_history(
     limits = LimitHistory(observation, modifications)
     iops, mibps = _rates(history)
     rows = restore_censored(
-        rows_of(history, limits, iops, mibps, least=(least_iops, least_mibps)), len(iops)
+        period_rows(history, limits, iops, mibps, least=(least_iops, least_mibps)), len(iops)
     )
     by_iops, by_mibps = burst_ratios(rows)
     periods = [period_of(row, by_iops, by_mibps) for row in rows]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headroom.domain.catalog import Direction, Served, alike, merged, served
+from headroom.domain.catalog import Direction, Served, merged, same_io_size, served
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, Capability, capability
 from headroom.domain.resources import Modification, VolumeActivity
 
@@ -81,7 +81,9 @@ def minutes(
     sizes = [row.served for row in rows if row.merged]
     found = []
     for row in rows:
-        alike_merged = row.sure and not row.iops_check and any(alike(row.served, s) for s in sizes)
+        alike_merged = (
+            row.sure and not row.iops_check and any(same_io_size(row.served, s) for s in sizes)
+        )
         found.append(_minute(activity, can, row, merged_io=row.merged or alike_merged))
     return tuple(found)
 

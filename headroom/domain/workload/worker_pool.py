@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean, median, pstdev
 
-from headroom.domain.workload.demand_ratio import FULL, MAX_VISIBLE_QUEUE, NO_BOUND
+from headroom.domain.workload.demand_ratio import MAX_RATIO, MAX_VISIBLE_QUEUE, QUEUE_FULL
 from headroom.domain.workload.pressure import Minute
 
 ENOUGH = 3
@@ -47,12 +47,12 @@ def closed_loop(free: Sequence[Minute], pressed: Sequence[Minute]) -> ClosedLoop
     if len(queues) < ENOUGH or min(queues) <= LEAST_QUEUE:
         return None
     outstanding = mean(queues)
-    if outstanding >= FULL * MAX_VISIBLE_QUEUE or pstdev(queues) > FLAT * outstanding:
+    if outstanding >= QUEUE_FULL * MAX_VISIBLE_QUEUE or pstdev(queues) > FLAT * outstanding:
         return None
     if sum(b > a for a, b in pairwise(queues)) >= ONLY_GROWS * (len(queues) - 1):
         return None
     calm = [m.latency_ms for m in free if m.latency_ms and m.ops > 1]
-    natural = NO_BOUND
+    natural = MAX_RATIO
     if calm:
         natural = max(1.0, outstanding / (median(calm) / 1000) / latest[-1].ops)
     return ClosedLoop(outstanding=outstanding, natural=natural)

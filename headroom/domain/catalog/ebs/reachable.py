@@ -33,7 +33,7 @@ def cheapest(
     return catalogue.cheapest(volume_type, _size(origin, volume_type), iops=iops, mibps=mibps)
 
 
-def most(
+def highest_settings(
     origin: Configuration,
     volume_type: VolumeType,
     *,

@@ -21,10 +21,10 @@ from headroom.domain.catalog.rds.modifications import (
     SETTLES,
     Attempt,
     LastObserved,
-    Seen,
-    accepted,
-    named,
-    remember,
+    ObservedStorage,
+    after_accepted,
+    after_rename,
+    next_remembered,
 )
 from headroom.domain.catalog.rds.prices import (
     CATALOGUE_RDS_PRICES,

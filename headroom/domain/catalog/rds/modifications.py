@@ -21,7 +21,7 @@ ATTEMPT_TTL = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ObservedStorage:
     """What RDS shows of a database's storage at one instant."""
 
     identity: str
@@ -52,41 +52,45 @@ class LastObserved:
     identity: str
     configuration: Configuration
     modification: Modification | None = None
-    attempt: Attempt | None = None
-    named_at: datetime | None = None
+    last_request: Attempt | None = None
+    renamed_at: datetime | None = None
     """When it was first seen under a name that another database had before; None where none had."""
 
 
-def remember(before: LastObserved | None, seen: Seen, at: datetime) -> LastObserved:
+def next_remembered(
+    before: LastObserved | None, seen: ObservedStorage, at: datetime
+) -> LastObserved:
     """What to remember after a look at `at`; the same look again changes nothing.
 
     Errs towards a change in flight: one that is not understood stops us, and counts as a slot.
     """
     if before is None or before.identity != seen.identity:
-        change = _begun(seen, seen.configuration, at) if at_work(seen) else None
+        change = _begun(seen, seen.configuration, at) if modification_in_progress(seen) else None
         return LastObserved(
             identity=seen.identity, configuration=seen.configuration, modification=change,
-            named_at=None if before is None else at,
+            renamed_at=None if before is None else at,
         )  # fmt: skip
     if before.configuration.database != seen.configuration.database:
         # Its owner made it Multi-AZ, or Single-AZ again: another price of the owner's own.
         return LastObserved(
             identity=seen.identity, configuration=seen.configuration,
-            modification=_begun(seen, before.configuration, at), named_at=before.named_at,
+            modification=_begun(seen, before.configuration, at), renamed_at=before.renamed_at,
         )  # fmt: skip
-    attempt = before.attempt
+    attempt = before.last_request
     if attempt is not None and at - attempt.at > ATTEMPT_TTL:
         attempt = None
     return LastObserved(
         identity=seen.identity,
         configuration=seen.configuration,
-        modification=_latest(replace(before, attempt=attempt), seen, at),
-        attempt=attempt,
-        named_at=before.named_at,
+        modification=_latest(replace(before, last_request=attempt), seen, at),
+        last_request=attempt,
+        renamed_at=before.renamed_at,
     )
 
 
-def accepted(before: LastObserved | None, seen: Seen, attempt: Attempt) -> LastObserved:
+def after_accepted(
+    before: LastObserved | None, seen: ObservedStorage, attempt: Attempt
+) -> LastObserved:
     """What to remember once RDS accepted `attempt`; `seen` is what it answered."""
     change = Modification(
         state=ModificationState.MODIFYING, started_at=attempt.at, ended_at=None,
@@ -94,25 +98,25 @@ def accepted(before: LastObserved | None, seen: Seen, attempt: Attempt) -> LastO
     )  # fmt: skip
     return LastObserved(
         identity=seen.identity if before is None else before.identity,
-        configuration=attempt.origin, modification=change, attempt=attempt,
-        named_at=None if before is None else before.named_at,
+        configuration=attempt.origin, modification=change, last_request=attempt,
+        renamed_at=None if before is None else before.renamed_at,
     )  # fmt: skip
 
 
-def named(volume: Volume, noted: LastObserved | None) -> Volume:
+def after_rename(volume: Volume, noted: LastObserved | None) -> Volume:
     """The storage as begun when the database took its name over: what was published under that
     name before is another one's, as after the switchover of a blue/green deployment."""
-    if noted is None or noted.named_at is None:
+    if noted is None or noted.renamed_at is None:
         return volume
-    return replace(volume, created_at=max(volume.created_at, noted.named_at))
+    return replace(volume, created_at=max(volume.created_at, noted.renamed_at))
 
 
-def at_work(seen: Seen) -> bool:
+def modification_in_progress(seen: ObservedStorage) -> bool:
     """Whether a change of the storage is under way: one pending for a window of its own is not."""
     return seen.working or (seen.target is not None and not seen.settled)
 
 
-def _latest(before: LastObserved, seen: Seen, at: datetime) -> Modification | None:
+def _latest(before: LastObserved, seen: ObservedStorage, at: datetime) -> Modification | None:
     last = before.modification
     landed = seen.configuration != before.configuration
     heads_for = _pending_now(before, seen) or (seen.configuration if landed else None)
@@ -129,9 +133,9 @@ def _latest(before: LastObserved, seen: Seen, at: datetime) -> Modification | No
     return _begun(seen, before.configuration, at)
 
 
-def _pending_now(before: LastObserved, seen: Seen) -> Configuration | None:
+def _pending_now(before: LastObserved, seen: ObservedStorage) -> Configuration | None:
     """The pending storage if it is being applied; what waits for a maintenance window is not."""
-    last, attempt = before.modification, before.attempt
+    last, attempt = before.modification, before.last_request
     called_for = {attempt.target} if attempt is not None else set()
     if last is not None and last.in_flight:
         called_for.add(last.target)
@@ -140,7 +144,7 @@ def _pending_now(before: LastObserved, seen: Seen) -> Configuration | None:
 
 def _which(before: LastObserved, heads_for: Configuration, at: datetime) -> Modification:
     """The change that leads to `heads_for`: the one known, ours just called for, or a new one."""
-    last, attempt = before.modification, before.attempt
+    last, attempt = before.modification, before.last_request
     if last is not None and last.in_flight:
         if last.target == heads_for:
             return last
@@ -153,7 +157,7 @@ def _which(before: LastObserved, heads_for: Configuration, at: datetime) -> Modi
     return _change(at, before.configuration, heads_for)
 
 
-def _moved_on(change: Modification, seen: Seen, at: datetime) -> Modification:
+def _moved_on(change: Modification, seen: ObservedStorage, at: datetime) -> Modification:
     """The change as far as RDS has come with it."""
     there = seen.configuration == change.target
     if there and not seen.settled:
@@ -167,7 +171,7 @@ def _moved_on(change: Modification, seen: Seen, at: datetime) -> Modification:
     return replace(change, state=state, ended_at=None, progress_percent=seen.progress_percent)
 
 
-def _begun(seen: Seen, origin: Configuration, at: datetime) -> Modification:
+def _begun(seen: ObservedStorage, origin: Configuration, at: datetime) -> Modification:
     """A change seen for the first time in the middle of it."""
     return _moved_on(_change(at, origin, seen.target or seen.configuration), seen, at)
 

@@ -47,7 +47,7 @@ def cheapest(
     return None
 
 
-def most(
+def highest_settings(
     origin: Configuration, volume_type: VolumeType, *, mibps: float,
     valid: tuple[ValidStorage, ...] = (),
 ) -> Configuration | None:  # fmt: skip
