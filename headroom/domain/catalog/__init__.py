@@ -20,6 +20,7 @@ from headroom.domain.catalog.reachable import (
     cheapest,
     highest_settings,
     included,
+    rules_of,
     why_invalid,
     why_refused,
 )

@@ -67,6 +67,22 @@ class CodeOwner:
                 return self.tool.value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingNames:
+    """What the tools call a kind of storage, and its type, size, IOPS and throughput, in that order."""
+
+    cloudformation: str
+    terraform: str
+    pulumi: str
+    properties: tuple[str, str, str, str]
+    """In CloudFormation and in AWS's own API."""
+    arguments: tuple[str, str, str, str]
+    """In Terraform and OpenTofu."""
+    pulumi_properties: tuple[str, str, str, str]
+    size_is_text: bool = False
+    """Whether CloudFormation takes the size as text."""
+
+
 def code_owner(
     tags: Iterable[tuple[str, str]], code_tags: Sequence[tuple[str, str]]
 ) -> CodeOwner | None:

@@ -4,7 +4,7 @@ May import: resources and catalog/ebs.
 The door offers the bands of each engine, and the rules that `catalog.rules_of` hands out for databases.
 """
 
-from headroom.domain.catalog.rds import change, reachable
+from headroom.domain.catalog.rds import reachable
 from headroom.domain.catalog.rds.change import Parameters, flushed, parameters
 from headroom.domain.catalog.rds.limits import (
     Band,

@@ -2,18 +2,37 @@
 
 Source: RDS API 2014-10-31, ModifyDBInstance and ModifyDBCluster (checked 2026-11); refusals reported
 for parameters sent below the striping threshold (github.com/hashicorp/terraform-provider-aws,
-issue 28160).
+issue 28160); CloudFormation template reference, AWS::RDS::DBInstance and AWS::RDS::DBCluster; Terraform AWS
+provider, aws_db_instance and aws_rds_cluster; Pulumi AWS, rds.Instance and rds.Cluster (2026-10).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from headroom.domain.catalog.rds.limits import why_refused
-from headroom.domain.resources import Configuration, Deployment, ValidStorage
+from headroom.domain.resources import (
+    STORAGE_MODES,
+    Configuration,
+    Deployment,
+    SettingNames,
+    ValidStorage,
+)
 
 Parameters = Mapping[str, str | int | bool]
+INSTANCE_NAMES = SettingNames(
+    cloudformation="AWS::RDS::DBInstance", terraform="aws_db_instance", pulumi="aws.rds.Instance",
+    properties=("StorageType", "AllocatedStorage", "Iops", "StorageThroughput"),
+    arguments=("storage_type", "allocated_storage", "iops", "storage_throughput"),
+    pulumi_properties=("storageType", "allocatedStorage", "iops", "storageThroughput"),
+    size_is_text=True,
+)  # fmt: skip
+CLUSTER_NAMES = replace(
+    INSTANCE_NAMES, cloudformation="AWS::RDS::DBCluster", terraform="aws_rds_cluster",
+    pulumi="aws.rds.Cluster", size_is_text=False,
+)  # fmt: skip
 
 
 def parameters(
@@ -53,13 +72,24 @@ def parameters(
     return MappingProxyType(sent)
 
 
-def operation(target: Configuration) -> str:
-    """The API call that changes such storage."""
-    database = target.database
-    if database is None:
-        raise ValueError(f"{target} is no storage of a database")
-    cluster = database.deployment is Deployment.CLUSTER
-    return "ModifyDBCluster" if cluster else "ModifyDBInstance"
+def request(
+    name: str, origin: Configuration, target: Configuration, valid: tuple[ValidStorage, ...] = ()
+) -> tuple[str, Parameters]:
+    """The API call that leads from `origin` to `target`, and its parameters; raises as they do."""
+    if target.volume_type in STORAGE_MODES:
+        mode = target.volume_type.value
+        return "ModifyDBCluster", {
+            "DBClusterIdentifier": name, "StorageType": mode, "ApplyImmediately": True,
+        }  # fmt: skip
+    sent = parameters(name.removeprefix("cluster:"), origin, target, valid=valid)
+    return "ModifyDBCluster" if "DBClusterIdentifier" in sent else "ModifyDBInstance", sent
+
+
+def setting_names(configuration: Configuration) -> SettingNames:
+    """What code calls the settings of such storage; RDS's own names, of an instance or a cluster."""
+    database = configuration.database
+    cluster = database is None or database.deployment is Deployment.CLUSTER
+    return CLUSTER_NAMES if cluster else INSTANCE_NAMES
 
 
 def flushed(pending: Mapping[str, object]) -> tuple[str, ...]:
