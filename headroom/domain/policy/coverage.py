@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from types import MappingProxyType
 
-from headroom.domain.catalog.rds import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
+from headroom.domain.catalog import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
 from headroom.domain.policy.enrolment import at_most, requires_named_kind
 from headroom.domain.policy.fields import FRIENDLY
 from headroom.domain.policy.limits import MODES, Limits, Mode

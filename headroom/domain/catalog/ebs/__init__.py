@@ -22,3 +22,9 @@ from headroom.domain.catalog.ebs.limits import (
     max_iops,
     volumes_under,
 )
+from headroom.domain.catalog.ebs.prices import (
+    CATALOGUE_EBS_PRICES,
+    GP3_INCLUDED_IOPS,
+    GP3_INCLUDED_MIBPS,
+    EbsPrices,
+)

@@ -28,8 +28,6 @@ from headroom.domain.catalog.rds.modifications import (
 )
 from headroom.domain.catalog.rds.prices import (
     CATALOGUE_RDS_PRICES,
-    GP3_INCLUDED_IOPS,
-    GP3_INCLUDED_MIBPS,
     RdsPrices,
     unit_prices,
     why_implausible,

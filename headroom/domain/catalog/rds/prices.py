@@ -13,6 +13,7 @@ from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 
+from headroom.domain.catalog.ebs import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
 from headroom.domain.resources import (
     COPIES,
     Configuration,
@@ -22,9 +23,6 @@ from headroom.domain.resources import (
     VolumeType,
 )
 
-GP3_INCLUDED_IOPS = 3_000
-"""IOPS that one gp3 volume includes; a database's storage includes them for each of its volumes."""
-GP3_INCLUDED_MIBPS = 125
 SAME_PRICES = (Engine.MYSQL, Engine.MARIADB, Engine.POSTGRESQL)
 """Engines the catalogue has prices of; those with licences are looked up by engine."""
 
