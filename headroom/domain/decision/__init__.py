@@ -12,7 +12,6 @@ from headroom.domain.decision.approval import (
     after_rejection,
     max_approved_usd,
     requested_in_advance,
-    starts_at,
     unapproved,
     why_approval,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.guardrails import Guardrail, PlanJudgement
+from headroom.domain.guardrails import Guardrail, PlanJudgement, all_known_clear_at
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import STORAGE_MODES
@@ -53,15 +53,8 @@ def requested_in_advance(limits: Limits, judgement: PlanJudgement, at: datetime)
     if any(v.guardrail not in SCHEDULE_GUARDRAILS or not v.temporary for v in judgement.blocking):
         return False
     expires = at + timedelta(minutes=limits.approval_expires_minutes)
-    starts = starts_at(judgement)
+    starts = all_known_clear_at(judgement.blocking)
     return starts is not None and starts < expires
-
-
-def starts_at(judgement: PlanJudgement) -> datetime | None:
-    """When all that blocks a plan has cleared; None when it is not known, or nothing does."""
-    clears = [v.clears_at for v in judgement.blocking]
-    known = [instant for instant in clears if instant is not None]
-    return max(known) if known and len(known) == len(clears) else None
 
 
 def similar(plan: Plan, declined: Declined) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from headroom.domain.catalog.ebs import Capability, capability
-from headroom.domain.decision.assess_space import assess_space
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.verification import (
     Diverged,
@@ -25,6 +24,7 @@ from headroom.domain.workload import (
     Binding,
     Diagnosis,
     Minute,
+    Point,
     clear_run,
     estimate,
     minutes,
@@ -46,6 +46,11 @@ VERIFICATION_TIMEOUT = timedelta(hours=30)
 FULL_COPY_TIMEOUT = timedelta(days=7)
 """The same while RDS is still at work on it, or copies all data: how long, AWS does not say."""
 FULL_COPY_RECHECK_INTERVAL = timedelta(minutes=30)
+RISE_SHARE = 0.7
+"""Share of what was added by which free space must have risen: file systems keep some of it."""
+SPACE_MINUTES = 30
+"""Measured minutes at the new size without a rise: the growth brought no space."""
+SPACE_BEFORE = timedelta(minutes=10)
 
 
 def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
@@ -131,7 +136,7 @@ def _pressure_after(
     missed = _missed(plan, after)
     if missed is not None:
         return ReducedTooFar(cause=missed)
-    if not _raises(plan):
+    if not plan.sustains_more:
         return _nothing_missed(observation, plan, after, applied_at, so_far)
     if clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES):
         return Relieved(detail=_clear(after, clear))
@@ -162,12 +167,6 @@ def _nothing_missed(
         next_reconcile_at=observation.at + max(RECHECK_INTERVAL, timedelta(minutes=more)),
         detail=so_far,
     )
-
-
-def _raises(plan: Plan) -> bool:
-    """Whether the change raises anything that is sustained, so that it was to end pressure."""
-    now, then = capability(plan.origin), plan.capability
-    return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
 
 
 def _missed(plan: Plan, after: tuple[Minute, ...]) -> str | None:
@@ -236,3 +235,50 @@ def _cause(diagnosis: Diagnosis, settled: list[Minute]) -> str:
             "without natural demand"
         )
     return "the limit is reached in bursts shorter than a minute; the volume's average is not"
+
+
+def assess_space(
+    observation: Observation, plan: Plan, applied_at: datetime
+) -> Relieved | Pending | Ineffective:
+    """What became of free space, once the storage has the size that `plan` gave it.
+
+    RDS extends the file system by itself. What fills meanwhile is no reason to doubt: it is the
+    rise that counts, of what is free.
+    """
+    added = plan.target.size_gib - plan.origin.size_gib
+    series = observation.activity.free_gib
+    points = () if series is None else tuple(series.points())
+    since = [p for p in points if p[0] >= applied_at - SPACE_BEFORE]
+    risen = max(_rise(since), _over(since, plan))
+    if risen >= RISE_SHARE * added:
+        free = since[-1][1]
+        return Relieved(
+            detail=f"free space rose by {risen:.1f} of {added} GiB added; {free:.1f} free"
+        )
+    said = f"free space rose by {max(0.0, risen):.1f} GiB where {added} were added"
+    late = observation.at - applied_at > VERIFICATION_TIMEOUT
+    settled = observation.modification is None or not observation.modification.in_flight
+    measured = sum(at >= applied_at + SPACE_BEFORE for at, _ in since)
+    if late and not since:
+        return Ineffective(
+            cause=f"free space was not measured in {VERIFICATION_TIMEOUT.total_seconds() / 3600:.0f} h"
+        )
+    if late or (settled and measured >= SPACE_MINUTES):
+        return Ineffective(cause=said)
+    return Pending(next_reconcile_at=observation.at + RECHECK_INTERVAL, detail=said)
+
+
+def _rise(points: list[Point]) -> float:
+    """The largest rise from any point to a later one."""
+    lowest, most = float("inf"), 0.0
+    for _, gib in points:
+        most = max(most, gib - lowest)
+        lowest = min(lowest, gib)
+    return most
+
+
+def _over(points: list[Point], plan: Plan) -> float:
+    """By how much more is free than when it was planned, should the minutes before be too old."""
+    if not points or plan.growth is None:
+        return 0.0
+    return points[-1][1] - plan.growth.free_gib

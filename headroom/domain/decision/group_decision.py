@@ -27,6 +27,7 @@ from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
     Verdict,
+    all_known_clear_at,
     judge,
 )
 from headroom.domain.planning import (
@@ -282,11 +283,9 @@ def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) ->
         told.insert(0, too_much)
     verdicts = [v for blocking in held.values() for v in blocking]
     passes = not too_much and all(v.temporary for v in verdicts)
-    clears = [v.clears_at for v in verdicts]
-    known = [at for at in clears if at is not None]
     return GroupConstraint(
         name=name, problem="; ".join(told), temporary=passes,
-        clears_at=max(known) if passes and known and len(known) == len(clears) else None,
+        clears_at=all_known_clear_at(verdicts) if passes else None,
     )  # fmt: skip
 
 

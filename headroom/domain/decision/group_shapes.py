@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import mean
 
-from headroom.domain.catalog.ebs import LIMITS, capability
+from headroom.domain.catalog.ebs import LIMITS
 from headroom.domain.decision.decision_input import Analysis
 from headroom.domain.planning import (
     Plan,
@@ -132,7 +132,7 @@ def _fits(members: Sequence[Analysis], plans: Sequence[Plan | None], like: Volum
         if pressed and not _helps(member, plan):
             return False
     changes = [
-        (_lowers(member, plan), _raises(plan))
+        (_lowers(member, plan), plan.sustains_more)
         for member, plan in zip(members, plans, strict=True)
         if plan is not None
     ]
@@ -147,11 +147,6 @@ def _helps(member: Analysis, plan: Plan | None) -> bool:
 
 def _lowers(member: Analysis, plan: Plan) -> bool:
     return plan.gives_back(draining=member.diagnosis.binding is Binding.BURST_CREDITS)
-
-
-def _raises(plan: Plan) -> bool:
-    now, then = capability(plan.origin), plan.capability
-    return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
 
 
 def _value(members: Sequence[Analysis], plans: Sequence[Plan | None]) -> float:

@@ -10,7 +10,14 @@ from headroom.domain.decision.action import Act, Hold, Reason
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DecisionInput
 from headroom.domain.decision.rollback import case_of, judge_rollback
-from headroom.domain.guardrails import Guardrail, PlanJudgement, Relation, judge, verdict_of
+from headroom.domain.guardrails import (
+    Guardrail,
+    PlanJudgement,
+    Relation,
+    all_known_clear_at,
+    judge,
+    verdict_of,
+)
 from headroom.domain.planning import Plan
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import PriceUnknown, Volume, digest
@@ -85,7 +92,7 @@ def revalidate(
     for_now = all(v.temporary for v in judgement.blocking) and not pointless
     if not for_now or max(known, default=at) >= asked.expires:
         return Withdrawal(why=f"judged again, it is blocked by {names}", judgement=judgement)
-    until = max(known) if len(known) == len(judgement.blocking) else None
+    until = all_known_clear_at(judgement.blocking)
     return StillBlocked(decision=waiting_for(base, asked, plan, until, names))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.catalog.ebs import capability
@@ -15,7 +15,15 @@ from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.approval import InvalidAnswer, why_approval
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DENY_ALL_POLICY, DecisionInput
-from headroom.domain.guardrails import Case, Guardrail, PlanJudgement, Relation, judge, verdict_of
+from headroom.domain.guardrails import (
+    Case,
+    Guardrail,
+    PlanJudgement,
+    Relation,
+    all_known_clear_at,
+    judge,
+    verdict_of,
+)
 from headroom.domain.planning import TIME_TO_EFFECT, Plan
 from headroom.domain.policy import EffectiveLimits, Policy
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, digest
@@ -219,8 +227,7 @@ def hold_while_blocked(judgement: PlanJudgement, asked: RollbackRequest, at: dat
         return give_up(
             f"still blocked by {names} when it expired", "rollback_expired", judgement.plan
         )
-    known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
-    until = max(known).astimezone(UTC) if len(known) == len(judgement.blocking) else None
+    until = all_known_clear_at(judgement.blocking)
     if until is not None and until >= asked.expires:
         until = asked.expires
     return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=judgement.plan)

@@ -4,12 +4,6 @@ May import: resources to planning.
 The door offers `judge`, the registry of all guardrails, and their verdicts.
 """
 
-from headroom.domain.guardrails.blocking import (
-    CONCURRENCY_GUARDRAILS,
-    QUEUEABLE_GUARDRAILS,
-    all_clear_at,
-    distance,
-)
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.clusters import limits_of
 from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES
@@ -23,9 +17,14 @@ from headroom.domain.guardrails.storage_mode import (
     judge_storage_mode,
 )
 from headroom.domain.guardrails.verdicts import (
+    CONCURRENCY_GUARDRAILS,
+    QUEUEABLE_GUARDRAILS,
     Guardrail,
     PlanJudgement,
     Quantity,
     Relation,
     Verdict,
+    all_clear_at,
+    all_known_clear_at,
+    distance,
 )

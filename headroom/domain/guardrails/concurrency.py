@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headroom.domain.catalog import QUOTAS, quota_limit
-from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.policy import frozen_until, is_open, next_opening
 from headroom.domain.state import CalendarState, hourly_limit_clears_at, quota_usage
@@ -114,10 +114,7 @@ def regional_quota(case: Case) -> Verdict:
         value = concurrency.quota_in_use(name, arn, at) + amount
         found.append((value / limit, name, value, limit, amount))
     if not found:
-        return verdict_of(
-            Guardrail.REGIONAL_QUOTA, Relation.IS, "takes nothing of EBS's quotas",
-            "takes nothing of EBS's quotas", "",
-        )  # fmt: skip
+        return allowed(Guardrail.REGIONAL_QUOTA, "takes nothing of EBS's quotas")
     _, name, value, limit, amount = max(found)
     quota = QUOTAS[name]
     alone = amount > limit

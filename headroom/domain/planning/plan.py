@@ -56,7 +56,7 @@ class Plan:
     def lowers(self) -> bool:
         """Whether IOPS or throughput, sustained or in a burst, end below those of today."""
         now, then = capability(self.origin), self.capability
-        return self._sustains_less or (
+        return self.sustains_less or (
             then.burst_iops < now.burst_iops or then.burst_mibps < now.burst_mibps
         )
 
@@ -65,13 +65,22 @@ class Plan:
 
         While credits drain, what counts is what is sustained: the burst is about to end anyway.
         """
-        return self._sustains_less if draining else self.lowers
+        return self.sustains_less if draining else self.lowers
 
     @property
-    def _sustains_less(self) -> bool:
+    def sustains_less(self) -> bool:
+        """Whether sustained IOPS or throughput end below those of today."""
         now, then = capability(self.origin), self.capability
         return (
             then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+        )
+
+    @property
+    def sustains_more(self) -> bool:
+        """Whether sustained IOPS or throughput end above those of today."""
+        now, then = capability(self.origin), self.capability
+        return (
+            then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
         )
 
     @property

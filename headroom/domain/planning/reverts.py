@@ -29,7 +29,6 @@ class Revert:
 
     def again(self, plan: Plan) -> bool:
         """Whether `plan` goes once more where the volume was taken back from."""
-        now, then = capability(plan.origin), plan.capability
         kind = plan.target.volume_type
         if (
             self.type_undone
@@ -38,14 +37,7 @@ class Revert:
             return True
         if self.lowered is None:
             return False
-        if self.lowered:
-            return (
-                then.sustained_iops > now.sustained_iops
-                or then.sustained_mibps > now.sustained_mibps
-            )
-        return (
-            then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
-        )
+        return plan.sustains_more if self.lowered else plan.sustains_less
 
 
 def reverted(modifications: Sequence[KnownModification]) -> Revert | None:

@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 
 from headroom.domain.catalog import BY_NAME, MOST_IOPS, MOST_TIB
-from headroom.domain.policy.fields import refuse, value_text
+from headroom.domain.policy.fields import Reader, refuse, value_text
 from headroom.domain.policy.freezes import (
     LONGEST_REASON,
     MOST_CALENDARS,
@@ -21,7 +21,6 @@ from headroom.domain.policy.freezes import (
 from headroom.domain.policy.windows import WindowError
 from headroom.domain.state import MOST_IN_FLIGHT, MOST_PER_HOUR
 
-Schema = Mapping[str, object]
 RADIUS: Mapping[str, tuple[int, str]] = MappingProxyType(
     {
         "max_in_flight": (MOST_IN_FLIGHT, "The most changes that are under way at once."),
@@ -155,7 +154,8 @@ def _written_quotas(value: object) -> object:
     return dict(value) if isinstance(value, tuple) else {}
 
 
-def _as_it_is(value: object) -> object:
+def unchanged(value: object) -> object:
+    """A value that is written as it is."""
     return value
 
 
@@ -177,32 +177,34 @@ _QUOTAS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleSetting:
-    """One of the settings: its field of Policy, reader, writer, schema and meaning."""
+class AccountSetting:
+    """One setting: the field of Policy it is, how it is read and written, and what it means."""
 
-    field: str
-    read: Callable[[object, str, str], object]
+    name: str
+    read: Reader
     write: Callable[[object], object]
-    schema: Schema
+    """The JSON value that `read` makes the field's value of."""
+    schema: Mapping[str, object]
+    """Its value in words of JSON Schema."""
     meaning: str
 
 
-SCHEDULE_AND_CONCURRENCY: Mapping[str, ScheduleSetting] = MappingProxyType(
+SCHEDULE_AND_CONCURRENCY: Mapping[str, AccountSetting] = MappingProxyType(
     {
         **{
-            name: ScheduleSetting(
-                field=name, read=partial(_radius, name), write=_as_it_is,
+            name: AccountSetting(
+                name=name, read=partial(_radius, name), write=unchanged,
                 schema={"type": "integer", "minimum": 1, "maximum": high}, meaning=meaning,
             )
             for name, (high, meaning) in RADIUS.items()
         },
-        "freezes": ScheduleSetting(
-            field="freezes", read=_freezes, write=_written_freezes,
+        "freezes": AccountSetting(
+            name="freezes", read=_freezes, write=_written_freezes,
             schema={"type": "array", "maxItems": MOST_FREEZES, "items": _FREEZE},
             meaning="Times in which nothing is changed.",
         ),
-        "calendars": ScheduleSetting(
-            field="calendars", read=_calendars, write=_written_list,
+        "calendars": AccountSetting(
+            name="calendars", read=_calendars, write=_written_list,
             schema={
                 "type": "array", "maxItems": MOST_CALENDARS,
                 "items": {"type": "string", "pattern": f"^{_CALENDAR}$"},
@@ -210,8 +212,8 @@ SCHEDULE_AND_CONCURRENCY: Mapping[str, ScheduleSetting] = MappingProxyType(
             meaning="Change Calendars of AWS Systems Manager: nothing is changed while one of "
             "them is closed, or cannot be read.",
         ),
-        "regional_quotas": ScheduleSetting(
-            field="quotas", read=_quotas, write=_written_quotas,
+        "regional_quotas": AccountSetting(
+            name="quotas", read=_quotas, write=_written_quotas,
             schema={"type": "object", "additionalProperties": False, "properties": _QUOTAS},
             meaning="Your account's quotas for concurrent modifications, where AWS raised them; "
             "TiB and IOPS.",

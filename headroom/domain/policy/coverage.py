@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from types import MappingProxyType
 
 from headroom.domain.catalog import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
 from headroom.domain.policy.enrolment import at_most, requires_named_kind
-from headroom.domain.policy.fields import FRIENDLY
+from headroom.domain.policy.fields import FRIENDLY, POLICY_NAMES
 from headroom.domain.policy.limits import MODES, Limits, Mode
 from headroom.domain.policy.policy import Policy, Rule, Selector
 from headroom.domain.policy.tags import MODE_TAG
 from headroom.domain.resources import GOVERNED, STRIPES, Kind, VolumeType
 
-NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
 DATABASES = tuple(kind for kind in GOVERNED if requires_named_kind(kind))
 ONLY_DATABASES = frozenset(
     name for name in FRIENDLY
@@ -51,7 +49,7 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
     usual = Limits()
     for where, said in _unnamed(policy):
         wider = [
-            NAMES[name] for name, value in said.items()
+            POLICY_NAMES[name] for name, value in said.items()
             if name != "mode" and name not in named
             and at_most(name, getattr(usual, name), value) != value
         ]  # fmt: skip
@@ -75,7 +73,7 @@ def remarks_on_ceilings(number: int, rule: Rule, limits: Limits) -> Iterator[str
         return
     iops, mibps = STRIPES * GP3_INCLUDED_IOPS, STRIPES * GP3_INCLUDED_MIBPS
     low = [
-        f"{NAMES[name]} {value:,}"
+        f"{POLICY_NAMES[name]} {value:,}"
         for name, value, least in (
             ("max_iops", limits.max_iops, iops),
             ("max_throughput_mibps", limits.max_throughput_mibps, mibps),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from headroom.domain.policy.fields import FRIENDLY, plain_value
+from headroom.domain.policy.fields import POLICY_NAMES, plain_value
 from headroom.domain.policy.limits import NARROWER, TRADE_OFF_SETTINGS, Limits, TagsMay
 from headroom.domain.resources import Kind
 
@@ -19,7 +19,6 @@ SHIPPED = "shipped value"
 """Where a limit is from that the defaults would have widened without naming the kind."""
 _TAGS_MAY = tuple(TagsMay)
 """The least permission first."""
-_NAMES = {setting.name: name for name, setting in FRIENDLY.items()}
 
 
 def requires_named_kind(kind: Kind) -> bool:
@@ -96,7 +95,7 @@ class LimitsReader:
         for name, (where, value) in self.ignored_settings.items():
             held = getattr(limits, name)
             if name not in decided and held != value:
-                friendly = _NAMES[name]
+                friendly = POLICY_NAMES[name]
                 text = f"{friendly} {_shown(name, value)} (it is {_shown(name, held)})"
                 said.setdefault(where, []).append(text)
         return tuple(
@@ -107,7 +106,7 @@ class LimitsReader:
 
 
 def _shown(name: str, value: object) -> str:
-    plain = plain_value(_NAMES[name], value)
+    plain = plain_value(POLICY_NAMES[name], value)
     if isinstance(plain, bool):
         return str(plain).lower()
     if isinstance(plain, list):

@@ -128,9 +128,7 @@ def written_money(amount: Decimal) -> int | float:
 def _mode(value: object, source: str, path: str) -> object:
     if value is False:
         return Mode.OFF  # YAML 1.1 reads a bare `off` as false
-    if isinstance(value, str) and value in set(Mode):
-        return Mode(value)
-    raise refuse(source, path, f"is {value_text(value)}; known are {', '.join(Mode)}")
+    return _member(Mode)(value, source, path)
 
 
 def _types(value: object, source: str, path: str) -> object:
@@ -231,26 +229,13 @@ class Setting:
     meaning: str
 
 
-def _money(value: object, source: str, path: str) -> object:
-    return money(value, source, path)
+def _member(kind: type[StrEnum]) -> Reader:
+    def read(value: object, source: str, path: str) -> object:
+        if isinstance(value, str) and value in set(kind):
+            return kind(value)
+        raise refuse(source, path, f"is {value_text(value)}; known are {', '.join(kind)}")
 
-
-def _tags_may(value: object, source: str, path: str) -> object:
-    if isinstance(value, str) and value in set(TagsMay):
-        return TagsMay(value)
-    raise refuse(source, path, f"is {value_text(value)}; known are {', '.join(TagsMay)}")
-
-
-def _code_owned(value: object, source: str, path: str) -> object:
-    if isinstance(value, str) and value in set(CodeOwned):
-        return CodeOwned(value)
-    raise refuse(source, path, f"is {value_text(value)}; known are {', '.join(CodeOwned)}")
-
-
-def _aurora_goal(value: object, source: str, path: str) -> object:
-    if isinstance(value, str) and value in set(Goal):
-        return Goal(value)
-    raise refuse(source, path, f"is {value_text(value)}; known are {', '.join(Goal)}")
+    return read
 
 
 def _windows(value: object, source: str, path: str) -> object:
@@ -294,7 +279,7 @@ SOME_TIME_SCHEMA: Mapping[str, object] = MappingProxyType(
 DURATION_SCHEMA: Mapping[str, object] = MappingProxyType(
     {
         "oneOf": [
-            {"type": "string", "pattern": "^(?=.)([0-9]{1,4}d)?([0-9]{1,5}h)?([0-9]{1,6}m)?$"},
+            dict(SOME_TIME_SCHEMA),
             {"const": 0},
         ]
     }
@@ -341,7 +326,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             meaning="The most that IOPS and MiB/s may be multiplied by in one change.",
         ),
         "price_increase_usd_per_month": Setting(
-            name="price_increase_usd", read=_money, schema=MONEY_SCHEMA,
+            name="price_increase_usd", read=money, schema=MONEY_SCHEMA,
             meaning="The most the monthly price may exceed the price at enrolment, in USD.",
         ),
         "slots_reserve": _integer(
@@ -378,7 +363,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "Sustained throughput in MiB/s that giving back must leave.",
         ),
         "infrastructure_as_code": Setting(
-            name="infrastructure_as_code", read=_code_owned, schema=_one_of(CodeOwned),
+            name="infrastructure_as_code", read=_member(CodeOwned), schema=_one_of(CodeOwned),
             meaning="What to do where code or a cluster owns the volume too: act, tell or leave.",
         ),
         "revert_wait": Setting(
@@ -413,7 +398,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "space_horizon_days", 2, 90, "For how many days a growth of storage should be enough."
         ),
         "aurora_goal": Setting(
-            name="aurora_goal", read=_aurora_goal, schema=_one_of(Goal),
+            name="aurora_goal", read=_member(Goal), schema=_one_of(Goal),
             meaning="What an Aurora cluster's storage mode is chosen for: cost, or performance too.",
         ),
         "aurora_margin_percent": Setting(
@@ -431,12 +416,14 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "Whether an Aurora engine may restart to change its storage mode (local NVMe only).",
         ),
         "tags_may": Setting(
-            name="tags_may", read=_tags_may, schema=_one_of(TagsMay),
+            name="tags_may", read=_member(TagsMay), schema=_one_of(TagsMay),
             meaning="What a volume's own headroom: tags may do: narrow, enrol or widen.",
         ),
     }
 )  # fmt: skip
 """Every setting by the name it has in a policy."""
+POLICY_NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
+"""What a policy calls each field of Limits."""
 
 
 def plain_value(name: str, value: object) -> object:

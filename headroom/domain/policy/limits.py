@@ -122,6 +122,10 @@ def _fewer(one: tuple[VolumeType, ...], other: tuple[VolumeType, ...]) -> tuple[
     return tuple(kind for kind in one if kind in other)
 
 
+def _both_allow(one: bool, other: bool) -> bool:
+    return one and other
+
+
 NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
     {
         # Narrower is what makes Headroom do less or spend less.
@@ -130,15 +134,15 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "max_iops": min,
         "max_throughput_mibps": min,
         "max_size_gib": min,
-        "growth": lambda one, other: one and other,
-        "full_copy": lambda one, other: one and other,
+        "growth": _both_allow,
+        "full_copy": _both_allow,
         "largest_step": min,
         "price_increase_usd": min,
         "slots_reserve": max,
         "cooldown_minutes": max,
         "headroom_percent": min,
         "relief_value_usd_per_minute": min,
-        "give_back": lambda one, other: one and other,
+        "give_back": _both_allow,
         "give_back_after_days": max,
         "min_iops": max,
         "min_throughput_mibps": max,
@@ -146,15 +150,15 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "revert_wait_minutes": max,
         "approve_above_usd": _asks_sooner,
         "approval_expires_minutes": min,
-        "roll_back_ineffective": lambda one, other: one and other,
+        "roll_back_ineffective": _both_allow,
         "change_windows": both,
-        "grow_space": lambda one, other: one and other,
+        "grow_space": _both_allow,
         "free_space_percent": min,
         "space_horizon_days": min,
         "aurora_goal": lambda one, other: min(one, other, key=_GOALS.index),
         "aurora_margin_percent": max,
         "aurora_slow_commit_ms": max,
-        "aurora_restart": lambda one, other: one and other,
+        "aurora_restart": _both_allow,
     }
 )
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""

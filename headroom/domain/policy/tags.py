@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from headroom.domain.policy.fields import (
     FRIENDLY,
     GROUP_TAG,
+    POLICY_NAMES,
     PRESETS,
     PolicyError,
     plain_value,
@@ -27,7 +28,6 @@ PREFIX = "headroom:"
 """What the keys of all other tags begin with: `headroom:max-iops`."""
 BY_TAG = tuple(name for name in FRIENDLY if name != "tags_may")
 """Settings that a tag can make; what tags may do is not theirs to say."""
-_NAMES = {setting.name: name for name, setting in FRIENDLY.items()}
 NOBODY = "The volume's tags"
 _LIST = re.compile(r"[\s,/+;]+")
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
@@ -161,7 +161,7 @@ def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
 
 
 def _shown(field: str, value: object) -> str:
-    plain = plain_value(_NAMES[field], value)
+    plain = plain_value(POLICY_NAMES[field], value)
     if isinstance(plain, bool):
         return str(plain).lower()
     if field == "change_windows":

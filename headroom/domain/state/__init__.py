@@ -33,11 +33,14 @@ from headroom.domain.state.concurrency import (
 )
 from headroom.domain.state.limit_history import LimitHistory
 from headroom.domain.state.modification_history import (
+    BY_HEADROOM,
+    ROLLBACK,
     after_modifications,
     after_reconcile,
     after_resource_gone,
     earliest_instant,
     merge_modifications,
+    reduced_from,
     without_resource,
 )
 from headroom.domain.state.outcome import (
@@ -83,5 +86,4 @@ from headroom.domain.state.resource_state import (
     Signature,
     new_resource_state,
 )
-from headroom.domain.state.reversal import BY_HEADROOM, ROLLBACK, reduced_from
 from headroom.domain.state.stored_state import Reserved, StoredState, micro_usd, usd

@@ -7,11 +7,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.resources import Configuration
 from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
-from headroom.domain.state.reversal import BY_HEADROOM, ROLLBACK
 from headroom.domain.state.stored_state import StoredState
 
+BY_HEADROOM = "headroom"
+ROLLBACK = "rollback"
+"""Origin of a change that undoes one of Headroom's: Headroom does not lower what people set."""
 SAME_START_TOLERANCE = timedelta(seconds=1)
 """AWS tells starts to the second; two that are no further apart are the same one."""
 MOST_KEPT = 64
@@ -133,3 +137,20 @@ def without_resource(state: StoredState) -> StoredState:
         reserved=tuple(r for r in state.reserved if r.decision_id == held),
         approval_request=None, rollback=None, last_request_at=None,
     )  # fmt: skip
+
+
+def reduced_from(
+    modifications: Sequence[KnownModification], current: Configuration
+) -> Configuration | None:
+    """What the volume had before our own latest change lowered it to `current`, else None."""
+    latest = max(modifications, key=lambda m: m.started_at, default=None)
+    if (
+        latest is None
+        or latest.by != BY_HEADROOM
+        or latest.origin is None
+        or latest.target != current
+    ):
+        return None
+    before, now = capability(latest.origin), capability(current)
+    lower = now.burst_iops < before.burst_iops or now.burst_mibps < before.burst_mibps
+    return latest.origin if lower else None
