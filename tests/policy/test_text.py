@@ -238,7 +238,7 @@ REFUSED: list[tuple[object, str]] = [
     ({"defaults": {"price_increase_usd_per_month": 0.001}}, "two decimals"),
     ({"defaults": {"price_increase_usd_per_month": float("inf")}}, "is inf"),
     ({"defaults": {"slots_reserve": 5}}, "from 0 to 4"),
-    ({"defaults": {"infrastructure_as_code": "maybe"}}, "known are act, tell, leave"),
+    ({"defaults": {"infrastructure_as_code": "maybe"}}, "known are act, notify, leave"),
     ({"defaults": {"revert_wait": "soon"}}, "a duration such as"),
     ({"account": {"infrastructure_as_code_tags": ["terraform"]}}, "a mapping of tag keys"),
     ({"account": {"infrastructure_as_code_tags": {"iac": True}}}, "write it in quotes"),

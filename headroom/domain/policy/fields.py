@@ -364,7 +364,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         ),
         "infrastructure_as_code": Setting(
             name="infrastructure_as_code", read=_member(CodeOwned), schema=_one_of(CodeOwned),
-            meaning="What to do where code or a cluster owns the volume too: act, tell or leave.",
+            meaning="What to do where code or a cluster owns the volume too: act, notify or leave.",
         ),
         "revert_wait": Setting(
             name="revert_wait_minutes", read=_minutes, schema=DURATION_SCHEMA,
