@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.cluster_detail import ClusterDetail
-from headroom.domain.decision.conclude import conclude, reason_of, unmanaged
+from headroom.domain.decision.conclude import conclude, unmanaged
 from headroom.domain.decision.decision_input import (
     Analysis,
     DecisionInput,
@@ -212,21 +212,3 @@ def summary_of(observation: Observation, seen: str, answer: Action) -> str:
             return text if plan is None else f"{text}; would take {plan.target}"
         case Escalate(cause=cause, remedy=remedy):
             return f"{name}: {seen}; {cause.replace('_', ' ')}: {remedy}"
-
-
-__all__ = [
-    "Act",
-    "Action",
-    "Analysis",
-    "Decision",
-    "DecisionInput",
-    "Escalate",
-    "Hold",
-    "Reason",
-    "analyze",
-    "build_decision",
-    "case_of",
-    "decide",
-    "decision_id_of",
-    "reason_of",
-]  # fmt: skip

@@ -80,6 +80,3 @@ def _price(prices: PriceTable | None, configuration: Configuration) -> Decimal |
 
 def _order(offer: Alternative) -> tuple[bool, bool, Decimal]:
     return offer.target is None, offer.monthly_usd is None, offer.monthly_usd or Decimal(0)
-
-
-__all__ = ["Alternative", "alternatives"]

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterator
 from headroom.domain.catalog import cheapest, highest_settings
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import (
-    TIME_TO_EFFECT,
     capped,
     plan_for,
-    plan_to,
     priced_only,
     relieves,
 )
 from headroom.domain.planning.gp2_to_gp3 import plain_gp3
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.plans_from_history import TARGETS, plans_from_history
-from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of, within_limits
+from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import Binding
 
@@ -149,9 +147,3 @@ def _largest(most: float, fits: Callable[[float], bool]) -> float | None:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
-
-
-__all__ = [
-    "CALM_MINUTES", "TARGETS", "TIME_TO_EFFECT", "Situation", "candidates", "plan_to", "relieves", "step_of",
-    "within_limits",
-]  # fmt: skip

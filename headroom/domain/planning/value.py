@@ -302,6 +302,3 @@ def _load(situation: Situation) -> tuple[float, float]:
     return max((m.ssd_iops for m in recent), default=0.0), max(
         (m.mibps for m in recent), default=0.0
     )
-
-
-__all__ = ["NO_VALUED_PLANS", "ValuedPlans", "value_plans", "value_targets"]

@@ -112,6 +112,3 @@ def _shown(name: str, value: object) -> str:
     if isinstance(plain, list):
         return ", ".join(map(str, plain)) or "none"
     return f"{plain:,}" if isinstance(plain, int) else str(plain)
-
-
-__all__ = ["LimitsReader", "at_most", "defaults_for", "requires_named_kind"]

@@ -9,8 +9,8 @@ from decimal import Decimal
 from headroom.domain.policy.enrolment import LimitsReader
 from headroom.domain.policy.fields import GROUP_TAG
 from headroom.domain.policy.freezes import Freeze
-from headroom.domain.policy.limits import Limits, Mode, TagsMay
-from headroom.domain.policy.tags import MODE_TAG, apply_tags
+from headroom.domain.policy.limits import Limits, Mode
+from headroom.domain.policy.tags import apply_tags
 from headroom.domain.policy.time_of_day import TimeOfDay
 from headroom.domain.resources import DEFAULT_CODE_TAGS, Kind, Volume, VolumeType, spoken
 from headroom.domain.state import BlastRadius
@@ -162,9 +162,3 @@ def narrowed(policy: Policy, account_id: str | None, region: str | None) -> Poli
 
     rules = (rule for rule in policy.rules if rule.selector.counts_in(account_id, region))
     return replace(policy, rules=tuple(replace(r, selector=here(r.selector)) for r in rules))
-
-
-__all__ = [
-    "GROUP_TAG", "MODE_TAG", "EffectiveLimits", "Limits", "Mode", "Policy", "PolicyUnreadable", "Rule",
-    "Selector", "TagsMay", "limits_for", "narrowed",
-]  # fmt: skip

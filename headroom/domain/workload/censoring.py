@@ -288,14 +288,3 @@ def _shape(basis: DemandSamples) -> LoadShape:
     if not basis.seen:
         return LoadShape.UNKNOWN
     return LoadShape.IDLE if max(m.iops for m in basis.seen) < 1 else LoadShape.UNCONSTRAINED
-
-
-__all__ = [
-    "CENSORED_TAIL",
-    "LOOP_TAIL",
-    "MAX_RATIO",
-    "DemandEstimate",
-    "DemandSamples",
-    "estimate_demand",
-    "iops_share",
-]

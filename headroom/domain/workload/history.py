@@ -151,6 +151,3 @@ def demand_levels(
         found.add((load_history.most_iops, load_history.most_mibps * factor))
         found.add((load_history.most_iops * factor, load_history.most_mibps * factor))
     return tuple(sorted(found))
-
-
-__all__ = ["NOTHING", "BusyPeriod", "LoadHistory", "demand_levels", "load_history"]
