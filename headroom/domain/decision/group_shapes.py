@@ -1,4 +1,4 @@
-"""Shapes for a striped set: what all of its volumes could be alike, and what that is worth to them."""
+"""Shapes for a striped set: settings that all its volumes could share, with their value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headroom.domain.resources import Observation
 from headroom.domain.workload import Binding
 
 MOST_SHAPES = 24
-"""Shapes that are weighed for a set, the members' own best ones first."""
+"""Shapes that are valued for a set, the members' own best ones first."""
 RECENT_POINTS = 15
 NOT_VOLUME_BOUND = (
     Binding.NOTHING,
@@ -29,7 +29,7 @@ NOT_VOLUME_BOUND = (
     Binding.INSTANCE_IOPS,
     Binding.INSTANCE_THROUGHPUT,
 )
-"""Where no limit of the volume itself binds."""
+"""Bindings other than a limit of the volume itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class GroupShape:
 
 
 def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
-    """Every shape worth weighing that meets what each pressed member needs, valued for the set."""
+    """Every candidate shape that relieves each pressed member, valued for the set."""
     shapes = _shapes(members)
     plans: list[Mapping[VolumeShape, Plan]] = []
     for member in members:
@@ -72,9 +72,9 @@ def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
 
 
 def _shapes(members: Sequence[Analysis]) -> list[VolumeShape]:
-    """The members' own best shapes, what serves the most demanding of a type, and what they have.
+    """The members' own best shapes, the highest of each type, and the current ones.
 
-    A shape that the instance could not serve for all of them is weighed cut down as well.
+    A shape that the instance could not serve for all members is also valued in a smaller version.
     """
     best: dict[VolumeShape, None] = {}
     own = [
@@ -103,10 +103,9 @@ def _shapes(members: Sequence[Analysis]) -> list[VolumeShape]:
 def _cut_down(
     like: VolumeShape, left: tuple[float, float] | None, have: Sequence[VolumeShape]
 ) -> VolumeShape:
-    """The shape with each member's even share of what the instance has for the set, at most.
+    """The shape, limited to each member's even share of the instance's capacity for the set.
 
-    Never below what the type has at least, nor below what one of them has already: a share that
-    is smaller in one of the two would take it away, or be no volume of that type.
+    Never below the minimum of the type, nor below what a member has already.
     """
     kind, iops, mibps = like
     if left is None:
@@ -123,7 +122,7 @@ def _cut_down(
 
 
 def _fits(members: Sequence[Analysis], plans: Sequence[Plan | None], like: VolumeShape) -> bool:
-    """Whether all can have the shape, none goes down while another goes up, and all are helped."""
+    """Whether all can have the shape, none is lowered while another is raised, and all are relieved."""
     for member, plan in zip(members, plans, strict=True):
         current = member.decision_input.observation.volume.configuration
         if plan is None and volume_shape(current) != like:
@@ -150,9 +149,9 @@ def _lowers(member: Analysis, plan: Plan) -> bool:
 
 
 def _value(members: Sequence[Analysis], plans: Sequence[Plan | None]) -> float:
-    """What the change of all is worth per day: the sum, and of giving back the least of all.
+    """The value of the whole change per day: the sum, or the minimum where performance is lowered.
 
-    Nobody's saving outweighs what another would miss.
+    One member's saving never outweighs another's loss.
     """
     made = [(m, p) for m, p in zip(members, plans, strict=True) if p is not None]
     values = [plan.value_usd_per_day for _, plan in made]
@@ -161,7 +160,7 @@ def _value(members: Sequence[Analysis], plans: Sequence[Plan | None]) -> float:
 
 
 def instance_capacity_left(members: Sequence[Analysis]) -> tuple[float, float] | None:
-    """Sustained IOPS and MiB/s that the instance has for all of the set; None when not known."""
+    """Sustained IOPS and MiB/s that the instance has left for the set; None when unknown."""
     seen = members[0].decision_input.observation
     limits = None if seen.instance is None else seen.instance.limits
     if seen.instance is None or limits is None:

@@ -1,4 +1,4 @@
-"""What free space alone asks of a decision: grow, wait, tell the owner, or nothing. Pure."""
+"""The action for free space alone: grow, hold, notify the owner, or none. Pure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from headroom.domain.resources import DatabaseFacts
 from headroom.domain.workload import SpaceForecast
 
 SPACE_CAUSE = "space_"
-"""How the causes begin that the owner is told of for want of space."""
+"""Prefix of the causes of escalations about free space."""
 NOBODY_AGREED = f"{SPACE_CAUSE}approval_today"
 AVAILABLE = "available"
 STORAGE_FULL = "storage-full"
 NOTIFY_WITHIN = timedelta(days=3)
-"""How near full a database must be for its owner to hear of it who never let it grow."""
+"""How near full a database must be before an owner without `grow_space` is notified."""
 BEFORE_FULL = timedelta(hours=1)
-"""Growth that is let through later than this before the storage is full comes too late."""
+"""Growth that is allowed less than this before the storage is full comes too late."""
 TODAY = timedelta(hours=24)
-"""So near full its owner hears of it once more, whatever was told before."""
+"""How near full it must be for a second notification."""
 UNKNOWN_WAIT = timedelta(hours=6)
-"""How near full it must be for its owner to hear of a wait nobody knows the end of."""
+"""How near full it must be for a notification about a block of unknown duration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,13 @@ class GrowStorage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldForSpace:
-    """Do nothing yet; `unclear` where it is not known whether space is short."""
+    """Do nothing yet; `unclear` if it is unknown whether space is short."""
 
     plan: Plan | None
     until: datetime | None
     unclear: bool = False
     observed: bool = False
-    """Whether nothing is changed because the owner only wants it watched."""
+    """Whether only the mode blocks the change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class NotifyOwner:
     remedy: str
     plan: Plan | None
     until: datetime | None = None
-    """When what stands in the way clears, should that be known and too late."""
+    """When the block clears, if that is known but too late."""
 
 
 SpaceAction = GrowStorage | HoldForSpace | NotifyOwner
@@ -63,7 +63,7 @@ SpaceAction = GrowStorage | HoldForSpace | NotifyOwner
 def space_forecast_for_owner(
     space: SpaceForecast | None, limits: Limits, at: datetime
 ) -> SpaceForecast | None:
-    """The forecast as far as it concerns the owner: who lets nothing grow hears when it is near."""
+    """The forecast as it concerns the owner: without `grow_space`, a shortage counts only when near."""
     if space is None or limits.grow_space or not space.short:
         return space
     if space.full_at is not None and space.full_at <= at + NOTIFY_WITHIN:
@@ -75,7 +75,7 @@ def decide_space(
     space: SpaceForecast | None, facts: DatabaseFacts | None, limits: Limits,
     judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
 ) -> SpaceAction | None:  # fmt: skip
-    """What is to be done for want of space; None where there is enough or RDS sees to it."""
+    """The action for a shortage of space; None if there is none or RDS grows the storage itself."""
     for_space = [j for j in judgements if j.plan.growth is not None]
     if facts is not None and facts.status == STORAGE_FULL:
         return _storage_full(for_space)
@@ -112,12 +112,12 @@ def _if_short(
 
 
 def full_within_a_day(space: SpaceForecast | None, at: datetime) -> bool:
-    """Whether it is a day or less from being full."""
+    """Whether the storage is full within a day."""
     return space is not None and space.full_at is not None and space.full_at <= at + TODAY
 
 
 def still_short(space: SpaceForecast | None, facts: DatabaseFacts | None) -> bool:
-    """Whether what the owner was told of space still holds, so that it is not told again."""
+    """Whether a notified shortage persists, so that it is not notified again."""
     full = facts is not None and facts.status == STORAGE_FULL
     return full or (space is not None and not space.eased)
 
@@ -127,7 +127,7 @@ def _unclear(space: SpaceForecast) -> SpaceAction:
         return HoldForSpace(plan=None, until=None, unclear=True)
     return NotifyOwner(
         cause=f"{SPACE_CAUSE}unclear", plan=None,
-        remedy="nothing is grown for good on that: look at it yourself",
+        remedy="growth cannot be undone, so Headroom waits for clearer data: check it yourself",
     )  # fmt: skip
 
 
@@ -192,8 +192,8 @@ def _cause(verdicts: Sequence[Verdict]) -> str:
 def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
     if plan.full_copy:
         first = (
-            f"{plan.target.size_gib} GiB are wanted, for which RDS would copy all data for hours "
-            "and never back: that is for a person to begin"
+            f"it needs {plan.target.size_gib} GiB, for which RDS would copy all data for hours, "
+            "which cannot be undone: a person must start that"
         )
     else:
         first = (

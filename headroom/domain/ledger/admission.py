@@ -1,7 +1,7 @@
-"""Whether a change gets a place among those under way, and when it gives it back.
+"""Admission: whether a change may be in flight beside the others, and when its slot is free again.
 
-Pure; the ledger makes it binding: traffic is written in the transaction of the intent and of the
-chain's end, over the version that was read.
+Pure; the ledger makes it binding: it writes the concurrency state in the transaction of the intent
+and of the chain's end, if its version is unchanged.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from headroom.domain.state import (
 )
 
 WHY = "blast_radius"
-"""Why an intent is refused for want of a place, in the words of ports.NotIntended."""
+"""Why an intent is refused without a free slot, in the words of ports.NotIntended."""
 LIMITS = (
     Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR,
 )  # fmt: skip
 NOTHING_DONE = frozenset({Step.REFUSED, Step.STALE, Step.NOT_APPLIED})
-"""Of those, the ones after which AWS changed nothing."""
+"""Steps after which AWS changed nothing."""
 QUOTA_FULL = timedelta(hours=1)
-"""How long a type of volume is left alone after AWS refused a change of it for a quota."""
+"""How long Headroom does not change a volume type after AWS refused it for a quota."""
 
 
 def admit_change(
     concurrency: ConcurrencyState, decision: Decision, now: datetime
 ) -> ConcurrencyState | IntentRefusal:
-    """The traffic with the decision's change under way, or why there is no place for it.
+    """The concurrency state with the decision's change in flight, or why it is not admitted.
 
-    The limits are those its chosen plan was judged by; without them there is no place.
+    The limits are those its chosen plan was judged by; without them it is not admitted.
     """
     answer = decision.answer
     if not isinstance(answer, Act):
@@ -90,10 +90,10 @@ def after_step(
     at: datetime,
     body: Mapping[str, object],
 ) -> ConcurrencyState:
-    """The traffic once `step` is recorded; the very same one unless it ends a change under way.
+    """The concurrency state after `step`; the same object unless it ends a change in flight.
 
-    `body` may carry `outcome` (an Outcome), which tells of a quota, and `completed`, whether AWS
-    is done with the change.
+    `body` may contain `outcome` (an Outcome), which names a quota, and `completed`, whether AWS
+    has finished the change.
     """
     if step in NEXT:  # something follows: the chain goes on
         return concurrency

@@ -1,4 +1,4 @@
-"""Which limits of a volume were in force at an earlier instant, by the changes that are known."""
+"""Limits at an instant: which limits of a volume were in force, by the known modifications."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headroom.domain.resources import Observation, VolumeActivity
 from headroom.domain.state.resource_state import KnownModification
 
 LANDING_S = 3_600.0
-"""How long after its start a change is taken to be landing: which limit binds, the load tells."""
+"""How long after its start a change may be landing; the load then shows which limit binds."""
 STILL_BELOW = 1.02
 
 
@@ -48,10 +48,10 @@ class LimitHistory:
         return tuple(found)
 
     def at(self, at: float, took: tuple[float, float], *, empty: bool) -> tuple[float, float]:
-        """IOPS and MiB/s that could be driven at a POSIX timestamp; those of an empty bucket if `empty`.
+        """IOPS and MiB/s that were possible at a POSIX timestamp; with an empty bucket if `empty`.
 
-        While a change lands, the lower of both unless more was taken than one of them lets through:
-        IOPS and throughput of a change take hold together.
+        While a change lands, the lower of both limits, unless more was served than one of them permits.
+        IOPS and throughput of a change take effect together.
         """
         number = bisect_right(self._starts, at)
         now = self._of(number, empty)
@@ -71,5 +71,5 @@ class LimitHistory:
 
 
 def permits(limits: tuple[float, float], took: tuple[float, float]) -> bool:
-    """Whether so much could be taken under these limits."""
+    """Whether these limits let `took` through."""
     return took[0] <= limits[0] * STILL_BELOW and took[1] <= limits[1] * STILL_BELOW
