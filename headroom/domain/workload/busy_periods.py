@@ -1,4 +1,4 @@
-"""Periods of earlier days that came near a limit, and what each of them wanted."""
+"""Periods of earlier days that came near a limit, and the demand in each."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from headroom.domain.state import LimitHistory
 from headroom.domain.workload.pressure import EMPTY_PERCENT
 
 SATURATED = 0.9
-"""Share of a limit above which a period's mean is what was served, not what was wanted."""
+"""Share of a limit above which a period's mean is censored demand."""
 SATURATED_MINUTES = 3
 CENSORED = 1.6
-"""What a saturated period is taken to have wanted over what it got: a tail of 1.2 at its middle."""
+"""Assumed demand of a saturated period over what it got: the median of a tail of 1.2."""
 UNEVEN = 1.2
-"""What the busiest part of a run of pressure is taken to have wanted over its mean."""
+"""Assumed demand of the busiest part of a run of pressure over its mean."""
 TELLING_BURSTS = 3
 MOST_BURST = 8.0
 USUAL_BURST = 0.2
-"""Of the bursts seen to touch a limit, this share had a smaller ratio of limit to minute mean."""
+"""Quantile of the ratios of limit to minute mean that is used for bursts."""
 
 
 class BusyPeriod(NamedTuple):
-    """A period in which more was wanted than the least a volume can have.
+    """A period with a demand above the minimum of a volume.
 
-    `peak_*` is the most that bursts in it are taken to have wanted; `touched_*` a limit that a
-    check says was reached (0 if none): what was wanted is at least that.
+    `peak_*` is the highest assumed demand of its bursts; `touched_*` is a limit that a check says
+    was reached (0 if none), so demand was at least that.
     """
 
     place: int
@@ -62,7 +62,7 @@ def period_rows(
     *,
     least: tuple[float, float],
 ) -> list[PeriodRow]:
-    """The periods that may matter, with the limits in force in them: busy ones and pressed ones."""
+    """The busy and pressed periods, with the limits in force in them."""
     by_iops, by_mibps = history.iops_exceeded.values, history.throughput_exceeded.values
     most_iops = _or(_values(history.busiest_iops), iops)
     most_mibps = _or(_values(history.busiest_mibps), mibps)
@@ -114,11 +114,10 @@ def period_row(
 
 
 def restore_censored(rows: list[PeriodRow], count: int) -> list[PeriodRow]:
-    """Rows with what was wanted in place of what was served, where a limit held load back.
+    """Rows with demand in place of served load, where a limit held load back.
 
-    All that arrived in a run of pressure that is over was served in it, some of it late: what was
-    wanted is the mean of the run, however fast its backlog was served under a raised limit. A run
-    that is not over wanted more than it got.
+    All load of an ended run of pressure was served in it, some of it late, so its demand is the
+    mean of the run. An ongoing run has a demand above what it got.
     """
     found: list[PeriodRow] = []
     for run in pressed_runs(rows):
@@ -146,7 +145,7 @@ def restore_censored(rows: list[PeriodRow], count: int) -> list[PeriodRow]:
 
 
 def pressed_runs(rows: Sequence[PeriodRow]) -> Iterator[list[PeriodRow]]:
-    """Rows by themselves, but for pressed ones that follow each other."""
+    """Runs of consecutive pressed rows; every other row is a run by itself."""
     run: list[PeriodRow] = []
     for row in rows:
         if run and not (row.pressed > 0 and run[-1].pressed > 0 and row.place == run[-1].place + 1):
@@ -162,7 +161,7 @@ def _values(series: Series | None) -> tuple[float | None, ...]:
 
 
 def burst_ratios(rows: Sequence[PeriodRow]) -> tuple[float, float]:
-    """How far bursts inside a minute went above its mean, where a check told of them; else 1."""
+    """Ratio of bursts to the minute's mean, where checks show bursts; else 1."""
     by_iops = [
         row.iops_limit / row.busiest_iops for row in rows
         if row.touched_iops and 0 < row.busiest_iops < SATURATED * row.iops_limit
@@ -181,7 +180,7 @@ def median_ratio(ratios: list[float]) -> float:
 
 
 def period_of(row: PeriodRow, burst_iops: float, burst_mibps: float) -> BusyPeriod:
-    """What bursts wanted: no more than the limit where the check says it was not reached."""
+    """The busy period of a row; bursts stay below a limit that its check says was not reached."""
     iops = row.iops_limit if row.touched_iops else min(
         row.busiest_iops * burst_iops, row.iops_limit
     )  # fmt: skip

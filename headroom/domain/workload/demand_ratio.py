@@ -1,7 +1,7 @@
-"""How many times what it got a load wanted: small estimators, each from one kind of evidence.
+"""Demand ratios: demand over served load, by small estimators with one kind of evidence each.
 
 A ratio of 1 is what was served at the limit. Where the device's queue is cut off, a backlog grows
-unseen, and a queue tells less than it seems to.
+unseen, and the queue shows only part of it.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from statistics import mean, median
 from headroom.domain.workload.pressure import Minute
 
 MAX_VISIBLE_QUEUE = 1024.0
-"""Most operations an EBS device shows as waiting; more of them wait unseen in the application."""
+"""Most operations that an EBS device reports as waiting; more wait unseen in the application."""
 QUEUE_FULL = 0.97
-"""Share of that at which a queue is taken for cut off."""
+"""Share of that from which a queue counts as cut off."""
 MAX_RATIO = 16.0
 """Upper estimate over what was served where queue and latency give no bound."""
 TYPICAL_RATIO = 1.8
-"""Median of what a censored load wants over what it got: half of the Pareto tail of 1.2."""
+"""Median demand of a censored load over what it got: the median of a Pareto tail of 1.2."""
 GROWTH_WEIGHT = 0.9
 CUT_WEIGHT = 0.5
-"""Of growth that was seen before the queue was cut off."""
+"""Weight of growth that was observed before the queue was cut off."""
 WHOLE_STEPS = 2
-"""Steps from minute to minute, both of them seen whole, that tell how fast a queue grows."""
+"""Complete steps from minute to minute that are enough to measure a queue's growth."""
 BURST_WEIGHT = 0.6
 MOST_OF_BURSTS = 0.9
 BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=60)
 """The same hours: from half an hour before this time of day to an hour after it."""
 ABOVE = 1.02
-"""Earlier days tell of more than was served today only if they reached this much more."""
+"""Earlier days are evidence of higher demand only if they reached this factor more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemandRatio:
-    """What one kind of evidence says: wanted over served.
+    """Demand over served load by one kind of evidence.
 
-    `least` is the lowest ratio consistent with it, `likely` what it points to, with a `weight`
-    from 0 (a guess) to 1 (known); `upper` is a bound.
+    `least` is the lowest consistent ratio, `likely` the best estimate with a `weight` from 0 (a
+    guess) to 1 (known), `upper` a bound.
     """
 
     least: float = 1.0
@@ -72,16 +72,16 @@ def ratio_from_queue_growth(pressed: Sequence[Minute]) -> DemandRatio | None:
     ratio = mean(whole or cut or [1.0])
     if ratio <= 1.0:
         return None
-    if len(whole) < WHOLE_STEPS:  # it went on growing where nobody sees it
+    if len(whole) < WHOLE_STEPS:  # it kept growing unseen
         return DemandRatio(least=ratio, likely=ratio, source="queue growth, cut off")
     weight = CUT_WEIGHT if cut else GROWTH_WEIGHT
     return DemandRatio(least=ratio, likely=ratio, weight=weight, source="queue growth")
 
 
 def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRatio | None:
-    """What the same hours of earlier days took, where that is more than `served`.
+    """The ratio from the same hours of earlier days, if they took more than `served`.
 
-    The second highest day counts, so that one odd day is no rule; None if no day took more.
+    The second highest day counts, so that one outlier does not; None if no day took more.
     """
     higher = sorted((level for level in levels if level >= ABOVE * served), reverse=True)
     if not higher or not served:
@@ -183,9 +183,9 @@ def littles_law_bound(free: Sequence[Minute], pressed: Sequence[Minute]) -> floa
 
 
 def combine_ratios(reaches: Sequence[DemandRatio | None], bound: float) -> DemandRatio:
-    """All evidence as one: the highest of what is certain, and of what is pointed to.
+    """All evidence combined: the highest certain ratio and the highest likely one.
 
-    Without evidence the usual excess of a censored load, no higher than `bound`.
+    Without evidence the typical excess of a censored load, at most `bound`.
     """
     known = [r for r in reaches if r is not None]
     least = max((r.least for r in known), default=1.0)

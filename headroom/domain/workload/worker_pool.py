@@ -1,8 +1,8 @@
-"""A fixed number of workers that wait for the device: any limit is used up, no natural demand.
+"""Closed loops: a fixed number of workers waits for the device and uses up any limit.
 
 fio at 256 outstanding on gp3: doubling the limit doubled the service and left both Exceeded checks
-at 1 (DevelopersIO, on VolumeIOPSExceededCheck). What more it would take is no reason to buy: no
-minute of it is relieved short of all the workers could do.
+at 1 (DevelopersIO, on VolumeIOPSExceededCheck). Its unmet demand is no reason to buy: no
+minute is relieved below the natural rate of all workers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from headroom.domain.workload.demand_ratio import MAX_RATIO, MAX_VISIBLE_QUEUE, 
 from headroom.domain.workload.pressure import Minute
 
 ENOUGH = 3
-"""Saturated minutes with one and the same queue that tell a loop from a load."""
+"""Saturated minutes with the same queue that distinguish a closed loop from an open load."""
 LATEST = 15
 FLAT = 0.05
 """Spread of the queue over its mean below which it is flat: an open load's grows or drains."""
 LEAST_QUEUE = 8.0
 ONLY_GROWS = 0.8
-"""Share of minutes with a longer queue than the one before that tells a backlog from a loop."""
+"""Share of minutes with a growing queue from which it is a backlog and no closed loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ class ClosedLoop:
 
 
 def closed_loop(free: Sequence[Minute], pressed: Sequence[Minute]) -> ClosedLoop | None:
-    """The loop behind this pressure; None for a load that may be open, or too little to tell.
+    """The closed loop behind this pressure; None for a load that may be open, or too little data.
 
-    A queue that the device cuts off may hide any backlog and tells nothing.
+    A queue that the device cuts off may hide any backlog and proves nothing.
     """
     latest = [m for m in pressed if m.saturated and m.queue is not None and m.ops > 0][-LATEST:]
     queues = [m.queue for m in latest if m.queue is not None]
