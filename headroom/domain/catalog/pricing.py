@@ -39,7 +39,7 @@ class PriceTable(EbsPrices):
         )
 
     def source_of(self, configuration: Configuration) -> tuple[str, date]:
-        """Where the price of `configuration` is from, and when it held."""
+        """Source and date of the price of `configuration`."""
         database = configuration.database
         for prices in self.databases if database is not None else ():
             if database is not None and prices.sells(database):
@@ -70,7 +70,7 @@ def catalogue_prices(region: str) -> PriceTable:
 
 
 def with_databases(table: PriceTable) -> PriceTable:
-    """The table, with the catalogue's prices of databases where it has none of its own."""
+    """The table, with the catalogue's prices of databases if it has none."""
     if table.databases:
         return table
     return replace(table, databases=CATALOGUE_RDS_PRICES.get(table.region, ()))
@@ -84,11 +84,11 @@ _EVERYWHERE = frozenset({VolumeType.GP3})
 
 
 def why_implausible(table: PriceTable) -> str | None:
-    """One sentence on why `table` cannot be right, or None; the catalogue is the yardstick.
+    """One sentence on why `table` cannot be right, or None.
 
-    Every price must be within PLAUSIBLE_FACTOR of the catalogue's for the Region, or of
-    us-east-1's where the catalogue lacks the Region; no type the catalogue has may be missing;
-    io2's IOPS may not become dearer from tier to tier, which AWS has never done.
+    Every price must be within PLAUSIBLE_FACTOR of the catalogue's for the Region, or of us-east-1's
+    if the catalogue lacks the Region. No type of the catalogue may be missing, and io2's IOPS may
+    not cost more from tier to tier.
     """
     own = CATALOGUE_PRICES.get(table.region)
     yardstick = own or CATALOGUE_PRICES[_REFERENCE]

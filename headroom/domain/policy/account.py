@@ -1,4 +1,4 @@
-"""What the account section of a policy says of when, and how many at once: how it is read."""
+"""The schedule and concurrency settings of a policy's account section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy may be thought to say of databases, and does not: see docs/policy.md."""
+"""Remarks on what a policy does not cover for databases; see docs/policy.md."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ ONLY_DATABASES = frozenset(
     if name in ("grow_space", "free_space_percent", "space_horizon_days", "full_copy")
     or name.startswith("aurora_")
 )  # fmt: skip
-"""Settings that say nothing of volumes."""
+"""Settings that do not apply to volumes."""
 _KINDS = " or ".join(f"kind: {kind.value}" for kind in DATABASES)
 
 
 def overrides(later: Selector, rule: Selector) -> bool:
-    """Whether what a later rule sets takes the place of what `rule` set, where both fit.
+    """Whether a later rule replaces what `rule` set, where both match.
 
-    What names no kind only narrows what was said of databases by name.
+    A rule without a kind only narrows what a rule for databases set.
     """
     named = rule.kind is not None and requires_named_kind(rule.kind)
     return not named or later.kind is rule.kind
 
 
 def remarks_on_kinds(policy: Policy) -> Iterator[str]:
-    """Where somebody might expect databases to be changed, and they are not."""
+    """Remarks where a policy seems to enrol or widen databases and does not."""
     named: set[str] = set()
     for rule in policy.rules:
         if rule.selector.kind in DATABASES:
@@ -60,7 +60,7 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
                 f"that names {_KINDS}."
             )
         wider = [name for name in wider if name not in theirs]
-        if wider and named:  # else nobody expects it to widen the limits of databases
+        if wider and named:  # otherwise nobody expects it to widen databases
             yield (
                 f"{where} widens {', '.join(wider)} for volumes; for a database it stays as it is "
                 f"unless a rule that names {_KINDS} sets it."
@@ -68,7 +68,7 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
 
 
 def remarks_on_ceilings(number: int, rule: Rule, limits: Limits) -> Iterator[str]:
-    """Where a ceiling rules out what costs nothing; `limits` are those of what the rule fits."""
+    """Remarks where a ceiling excludes free performance; `limits` are those under the rule."""
     if rule.selector.kind is not Kind.RDS or not _enrols(limits.mode):
         return
     iops, mibps = STRIPES * GP3_INCLUDED_IOPS, STRIPES * GP3_INCLUDED_MIBPS
@@ -97,7 +97,7 @@ def _unnamed(policy: Policy) -> Iterator[tuple[str, Mapping[str, object]]]:
     yield "The defaults section", {f.name: getattr(policy.defaults, f.name) for f in fields(Limits)}
     for number, rule in enumerate(policy.rules, 1):
         by_mode = any(key.strip().lower() == MODE_TAG for key, _ in rule.selector.tags)
-        if rule.selector.kind is None and not by_mode:  # such a tag enrols whatever carries it
+        if rule.selector.kind is None and not by_mode:  # a mode tag enrols every kind
             yield f"Rule {number}", dict(rule.settings)
 
 

@@ -1,8 +1,7 @@
-"""What a policy's words count for which kind of storage: silence enrols no database.
+"""Enrolment: which settings of a policy apply to which kind of storage.
 
-Defaults, and rules that name no kind, were written with volumes in mind. For a database they only
-narrow: they take permission away and never give any. What allows more is said by a rule that names
-the kind, or by the database's own tags as far as they may.
+Defaults, and rules without a kind, are meant for volumes. For a database they only narrow limits and
+never permit anything. Only a rule that names the kind, or the database's own tags, permit more.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from headroom.domain.policy.limits import NARROWER, TRADE_OFF_SETTINGS, Limits, 
 from headroom.domain.resources import Kind
 
 SHIPPED = "shipped value"
-"""Where a limit is from that the defaults would have widened without naming the kind."""
+"""Origin of a limit that the defaults may not widen because they name no kind."""
 _TAGS_MAY = tuple(TagsMay)
 """The least permission first."""
 
 
 def requires_named_kind(kind: Kind) -> bool:
-    """Whether only what names this kind may allow anything for it."""
+    """Whether only rules that name this kind may permit anything for it."""
     return kind is not Kind.EBS
 
 
 def at_most(name: str, before: Any, asked: Any) -> Any:
-    """What `asked` may make of field `name` of Limits where the kind was not named.
+    """The value of field `name` of Limits where a rule sets `asked` without naming the kind.
 
-    Preferences (what relief is worth, how much to spare) allow nothing and count as they are.
+    Preferences (the value of relief, the spare capacity) permit nothing and apply as they are.
     """
     if name in TRADE_OFF_SETTINGS:
         return asked
@@ -39,7 +38,7 @@ def at_most(name: str, before: Any, asked: Any) -> Any:
 
 
 def defaults_for(kind: Kind, defaults: Limits) -> Limits:
-    """What holds for this kind where no rule and no tag says anything."""
+    """The limits of this kind without any rule or tag."""
     reading = LimitsReader(kind=kind, limits=Limits())
     reading.defaults(defaults)
     return reading.limits
@@ -47,16 +46,16 @@ def defaults_for(kind: Kind, defaults: Limits) -> Limits:
 
 @dataclass(slots=True)
 class LimitsReader:
-    """Limits of one resource as its policy is read from top to bottom; used once."""
+    """Reads the limits of one resource from a policy, top to bottom; used once."""
 
     kind: Kind
     limits: Limits
     origins: dict[str, str] = field(default_factory=dict)
     ignored_settings: dict[str, tuple[str, object]] = field(default_factory=dict)
-    """Fields whose last word was not followed as it is: who said it, and what."""
+    """Fields whose last setting was not applied: its place and its value."""
 
     def defaults(self, limits: Limits) -> None:
-        """Begin with the policy's defaults."""
+        """Start with the policy's defaults."""
         if requires_named_kind(self.kind):
             self._narrow({f.name: getattr(limits, f.name) for f in fields(Limits)}, "defaults")
             self.origins = dict.fromkeys(self.ignored_settings, SHIPPED)
@@ -64,7 +63,7 @@ class LimitsReader:
             self.limits = limits
 
     def rule(self, number: int, settings: Iterable[tuple[str, object]], named: Kind | None) -> None:
-        """Follow a rule that fits; `named` is the kind that its match names."""
+        """Apply a matching rule; `named` is the kind that it names."""
         asked, where = dict(settings), f"rule {number}"
         if requires_named_kind(self.kind) and named is not self.kind:
             self._narrow(asked, where)
@@ -86,9 +85,9 @@ class LimitsReader:
                 self.origins[name] = where
 
     def notes(self, limits: Limits, by_tag: Iterable[str]) -> tuple[str, ...]:
-        """What was said without naming the kind and not followed, a sentence for each place.
+        """The settings that were ignored because they name no kind, a sentence for each place.
 
-        `limits` are those in force in the end, `by_tag` the fields that tags decided.
+        `limits` are the effective ones, `by_tag` the fields that tags decided.
         """
         decided = set(by_tag)
         said: dict[str, list[str]] = {}

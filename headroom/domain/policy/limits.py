@@ -1,4 +1,4 @@
-"""The owner's limits for one resource, and which of two limits is the narrower."""
+"""The owner's limits for one resource, and which of two limits is narrower."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headroom.domain.resources import Goal, VolumeType
 
 
 class Mode(StrEnum):
-    """How far Headroom may go with a resource; every next one includes the ones before."""
+    """How far Headroom may go with a resource; each mode includes the ones before."""
 
     OFF = "off"
     OBSERVE = "observe"
@@ -26,22 +26,22 @@ class TagsMay(StrEnum):
     """What the tags on a resource may do to the limits that the policy sets for it."""
 
     NARROW = "narrow"
-    """Tighten any limit, the mode included; what is wider is not followed."""
+    """Tighten any limit, including the mode; wider values are ignored."""
     ENROL = "enrol"
-    """The same, but the mode is theirs to choose: `headroom: auto` enrols."""
+    """The same, and they may also choose the mode: `headroom: auto` enrols."""
     WIDEN = "widen"
-    """Set anything to anything that a policy could."""
+    """Set anything that a policy could."""
 
 
 class CodeOwned(StrEnum):
-    """What is done with a volume whose settings are kept in code, or in a cluster, as well."""
+    """How to treat a volume whose settings code or a cluster manages as well."""
 
     ACT = "act"
-    """Change it as any other, and hand over what to write back."""
+    """Change it like any other, and report the values to write back."""
     NOTIFY = "notify"
-    """Never change it; tell its owner what to write there."""
+    """Never change it; notify its owner of the values to write there."""
     LEAVE = "leave"
-    """Never change it, and say nothing."""
+    """Never change it, and do not notify."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

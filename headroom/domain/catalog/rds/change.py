@@ -1,4 +1,4 @@
-"""A change of a database's storage as the parameters of one RDS call: what must and must not be sent.
+"""A change of a database's storage as one RDS call, and what code calls its settings.
 
 Source: RDS API 2014-10-31, ModifyDBInstance and ModifyDBCluster (checked 2026-11); refusals reported
 for parameters sent below the striping threshold (github.com/hashicorp/terraform-provider-aws,
@@ -44,12 +44,11 @@ def parameters(
 ) -> Parameters:
     """What ModifyDBInstance, or ModifyDBCluster for a cluster, is called with to reach `target`.
 
-    `name` is the identifier of the instance or the cluster. Size and IOPS travel together, also when
-    only one of them changes; gp3 below the threshold is sent without either setting, or RDS refuses
-    it; a type is named only when it changes; a cluster's throughput follows by itself. Always at
-    once: without ApplyImmediately nothing happens before the maintenance window. That applies what
-    others left pending too, which `flushed` tells beforehand. Raises ValueError for a no-op and for
-    what RDS would refuse.
+    `name` is the identifier of the instance or the cluster. Size and IOPS are always sent together.
+    gp3 below the threshold is sent without settings, or RDS refuses it. The type is sent only if it
+    changes; a cluster's throughput follows by itself. Without ApplyImmediately nothing happens before
+    the maintenance window; it also applies other pending changes, which `flushed` lists. Raises
+    ValueError for a no-op and for what RDS would refuse.
     """
     if origin == target:
         raise ValueError(f"{target} is what it has: a call would use up one of four a day")
@@ -93,8 +92,8 @@ def setting_names(configuration: Configuration) -> SettingNames:
 
 
 def flushed(pending: Mapping[str, object]) -> tuple[str, ...]:
-    """Names of other people's pending changes that applying at once would apply too, sorted.
+    """Names of other pending changes that ApplyImmediately would also apply, sorted.
 
-    Some of them restart the database (a class, an engine version). With any, hold and say so.
+    Some restart the database (a class, an engine version), so with any of them Headroom holds.
     """
     return tuple(sorted(name for name, value in pending.items() if value not in (None, {}, [], ())))
