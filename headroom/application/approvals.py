@@ -19,9 +19,8 @@ from headroom.domain.decision import (
     StillBlocked,
     Withdrawal,
     revalidate,
-    starts_at,
 )
-from headroom.domain.guardrails import PlanJudgement
+from headroom.domain.guardrails import PlanJudgement, all_known_clear_at
 from headroom.domain.policy import Mode, Policy, limits_for
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import ApprovalRequest, Step
@@ -39,7 +38,7 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
     )  # fmt: skip
     summary = f"waits for a person until {act.expires:%Y-%m-%d %H:%M} UTC: {act.approval}"
     judged = next((j for j in decision.judgements if j.plan == act.plan), None)
-    starts = None if judged is None else starts_at(judged)
+    starts = None if judged is None else all_known_clear_at(judged.blocking)
     if starts is not None:
         summary += f"; once approved it is started from {starts:%Y-%m-%d %H:%M} UTC on"
     try:

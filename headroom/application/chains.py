@@ -43,7 +43,7 @@ GIVE_RDS = SETTLES + timedelta(minutes=5)
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
     ReductionConfirmed: Step.RELIEVED,
-    RollbackConfirmed: Step.RETURNED,
+    RollbackConfirmed: Step.ROLLED_BACK,
     Ineffective: Step.INEFFECTIVE,
     ReducedTooFar: Step.INEFFECTIVE,
     Diverged: Step.DIVERGED,

@@ -26,9 +26,9 @@ from headroom.domain.reports import (
     parse_rate_window,
 )
 from headroom.domain.reports import daily_digest as days
-from headroom.domain.reports import text_of as ration_text
+from headroom.domain.reports import rate_window_to_text as ration_text
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.domain.state import RecordSummary, Step, in_force
+from headroom.domain.state import RecordSummary, Step, active_pause
 from headroom.ports import ReadFailed, Reporting
 
 NOTE = "day"
@@ -56,12 +56,12 @@ def send_digest(
     if at is None:
         return None
     mark = days.parse_digest_cursor(telling.notes.note(NOTE))
-    if mark.told is not None and days.due_digest_period(mark, at, now) is None:
+    if mark.sent_until is not None and days.due_digest_period(mark, at, now) is None:
         return None
     mine = telling.notes.amend(NOTE, lambda text: _claim(text, at, now))
     if mine is None:
         return None
-    told = mine.told
+    told = mine.sent_until
     try:
         span = days.due_digest_period(mine, at, now)
         if span is None:
@@ -71,17 +71,17 @@ def send_digest(
             telling.announcer.report(day)
         told = span[1]
     finally:
-        ended = DigestCursor(told=told)
-        telling.notes.amend(NOTE, lambda _: (days.text_of(ended), None))
-    telling.notes.amend(RATION, lambda text: _off(text, day.withheld))
+        ended = DigestCursor(sent_until=told)
+        telling.notes.amend(NOTE, lambda _: (days.digest_cursor_to_text(ended), None))
+    telling.notes.amend(RATION, lambda text: _off(text, day.dropped))
     return None if day.empty else day
 
 
 def _claim(text: str, at: TimeOfDay, now: datetime) -> tuple[str, DigestCursor | None]:
     """Whether this one tells the day; a deployment that never told one begins with the next."""
-    mark = days.begun(days.parse_digest_cursor(text), at, now)
-    mine = days.claimed(mark, now) if days.due_digest_period(mark, at, now) else None
-    return days.text_of(mine or mark), mine
+    mark = days.first_digest_cursor(days.parse_digest_cursor(text), at, now)
+    mine = days.lease_digest(mark, now) if days.due_digest_period(mark, at, now) else None
+    return days.digest_cursor_to_text(mine or mark), mine
 
 
 def _off(text: str, told: Counts) -> tuple[str, None]:
@@ -110,22 +110,22 @@ def build_digest(
     waits = _waiting(telling, now)
     return DailyDigest(
         account_id=account_id, region=region, since=span[0], until=until,
-        changes=_changes(telling, changed, days.ends(ends)), changed=changed,
+        changes=_changes(telling, changed, days.final_steps(ends)), changed=changed,
         ended=tuple(sorted(Counter(g.step.value for g in ends).items())),
         unsuccessful=_counted(telling, days.WENT_WRONG, since, until),
         escalated=_named(telling, ["escalate"], since, until),
-        observed=days.grouped(observed), observed_read=len(observed),
+        observed=days.group_observed(observed), observed_read=len(observed),
         held=len(held), held_more=held_more,
         awaiting=tuple(_awaited(telling, g) for g in waits[:LISTED]), awaiting_count=len(waits),
         queued=len(telling.state_store.queue(days.MOST_QUEUED)),
-        pause=in_force(stop_state.account.pause, now), account_breaker=stop_state.account.breaker,
+        pause=active_pause(stop_state.account.pause, now), account_breaker=stop_state.account.breaker,
         breakers=stop_state.breakers,
         increase_usd=telling.state_store.resource_state(
             _nothing(account_id, region), now
         ).account_increase_usd,
         limit_usd=policy.account_increase_usd if isinstance(policy, Policy) else None,
         policy_unreadable=None if readable else _reason(policy),
-        withheld=_ration(telling.notes.note(RATION)).of_day,
+        dropped=_ration(telling.notes.note(RATION)).of_day,
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _named(
     each = [_glimpses(telling, outcome, since, until) for outcome in outcomes]
     found = sorted((g for part in each for g in part), key=lambda g: g.at, reverse=True)
     return RecordCount(
-        shown=tuple(found[:MOST_READ]),
+        newest=tuple(found[:MOST_READ]),
         count=len(found),
         more=any(len(part) == MOST_COUNTED for part in each),
     )
@@ -190,7 +190,7 @@ def _changes(
 ) -> tuple[Change, ...]:
     found = (
         days.change_of(decision, ends.get(decision.decision_id))
-        for decision in _decisions(telling, changed.shown)
+        for decision in _decisions(telling, changed.newest)
     )
     return tuple(change for change in found if change is not None)
 

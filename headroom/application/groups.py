@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from headroom.application.execute import LEASE, is_notified, save_outcome
 from headroom.domain.decision import (
-    NOT_ASKED,
+    NEEDS_APPROVAL,
     Act,
     Decision,
     DecisionInput,
@@ -71,7 +71,7 @@ def consider(
     if not isinstance(alone.answer, Act):
         return GroupDecision(primary=alone, acts=())
     if alone.answer.approval is not None:
-        said = GroupConstraint(name=name, problem=NOT_ASKED)
+        said = GroupConstraint(name=name, problem=NEEDS_APPROVAL)
         return GroupDecision(primary=decide(decision_input, group=said), acts=())
     if not name or len(seen.instance_ids) != 1:
         said = GroupConstraint(name=name, problem=why_not_a_group(name, seen, ()))

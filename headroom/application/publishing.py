@@ -15,11 +15,11 @@ from itertools import islice
 from headroom.domain.decision import Decision
 from headroom.domain.ledger import (
     PublishingCursor,
-    claimed,
-    key_of,
+    advance_cursor,
+    cursor_to_text,
+    lease_cursor,
     parse_publishing_cursor,
-    settled,
-    text_of,
+    record_key,
 )
 from headroom.domain.state import Record, RecordSummary, Step
 from headroom.ports import Delivery, ReadFailed, Recorded, Reporting
@@ -88,7 +88,8 @@ def publish_records(
         raise
     finally:
         telling.notes.amend(
-            NOTE, lambda text: (text_of(_settle(parse_publishing_cursor(text), run, now)), None)
+            NOTE,
+            lambda text: (cursor_to_text(_settle(parse_publishing_cursor(text), run, now)), None),
         )
     return run
 
@@ -115,7 +116,7 @@ def _tell(
             return
         records = telling.record_summaries.records([(g.decision_id, g.sequence) for g in batch])
         for record in records:
-            key = key_of(record.decision_id, record.sequence)
+            key = record_key(record.decision_id, record.sequence)
             if record.step in SWITCHED and key not in heard:
                 telling.announcer.announce(record)
                 run.announced += 1
@@ -137,7 +138,7 @@ def _note(
             continue
         else:
             run.published += 1
-        run.keys.append((record.at, key_of(record.decision_id, record.sequence)))
+        run.keys.append((record.at, record_key(record.decision_id, record.sequence)))
     return Delivery.UNSENT in deliveries
 
 
@@ -151,16 +152,16 @@ def _decision(telling: Reporting, record: Record) -> Decision | None:
 
 
 def _claim(text: str, now: datetime) -> tuple[str, PublishingCursor | None]:
-    mine = claimed(parse_publishing_cursor(text), now)
-    return (text, None) if mine is None else (text_of(mine), mine)
+    mine = lease_cursor(parse_publishing_cursor(text), now)
+    return (text, None) if mine is None else (cursor_to_text(mine), mine)
 
 
 def _settle(tail: PublishingCursor, run: PublishedRecords, now: datetime) -> PublishingCursor:
-    return settled(tail, published=run.keys, announced=run.heard, undone=run.undone, now=now)
+    return advance_cursor(tail, published=run.keys, announced=run.heard, undone=run.undone, now=now)
 
 
 def _key(record_summary: RecordSummary) -> str:
-    return key_of(record_summary.decision_id, record_summary.sequence)
+    return record_key(record_summary.decision_id, record_summary.sequence)
 
 
 def _batches(news: Sequence[RecordSummary]) -> Iterator[Sequence[RecordSummary]]:

@@ -65,12 +65,13 @@ def _may(
     now: datetime,
 ) -> bool:
     """Whether a look at it now could end in a change, as far as the queue itself tells."""
-    if not one.waiting.may(now) or one.waiting.zone in places.full_zones:
+    if not one.waiting.is_eligible(now) or one.waiting.zone in places.full_zones:
         return False
     if not _enough(one, policy, concurrency, places, now):
         return False
     return all(
-        concurrency.taken(name, one.ref.arn, now) + amount <= quota_limit(name, policy.quotas)
+        concurrency.quota_in_use(name, one.ref.arn, now) + amount
+        <= quota_limit(name, policy.quotas)
         for name, amount in one.waiting.counts
         if name in QUOTAS
     )
@@ -87,9 +88,11 @@ def _enough(
 
     A set that lacks one is not read by each of its volumes every minute.
     """
-    if one.waiting.places == 1:
+    if one.waiting.slots_needed == 1:
         return True
-    here = sum(change.zone == one.waiting.zone for change in concurrency.others("", now))
+    here = sum(
+        change.zone == one.waiting.zone for change in concurrency.in_flight_elsewhere("", now)
+    )
     free = min(places.free, policy.max_in_flight_per_az - here)
     ever = min(policy.max_in_flight, policy.max_in_flight_per_az, policy.max_changes_per_hour)
-    return free >= min(one.waiting.places, ever)
+    return free >= min(one.waiting.slots_needed, ever)

@@ -30,7 +30,14 @@ from headroom.domain.resources import (
     PriceUnknown,
     ResourceRef,
 )
-from headroom.domain.state import KEPT, WINDOW, KnownModification, QueueEntry, ResourceState, Step
+from headroom.domain.state import (
+    MODIFICATION_RETENTION,
+    WINDOW,
+    KnownModification,
+    QueueEntry,
+    ResourceState,
+    Step,
+)
 from headroom.ports import Ports, ResourceGone, StorageView
 
 CLOSE_TO_LIMIT = timedelta(minutes=5)
@@ -215,7 +222,9 @@ def save_observed_modifications(
     left for a look that has them: nothing is done without.
     """
     change, enrolled = view.modification, resource_state.enrolment_usd is not None
-    if change is None or change.started_at <= now - (KEPT if enrolled else WINDOW):
+    if change is None or change.started_at <= now - (
+        MODIFICATION_RETENTION if enrolled else WINDOW
+    ):
         return resource_state
     landed = change.state is not ModificationState.FAILED
     if prices is None and landed and enrolled:

@@ -37,7 +37,7 @@ from headroom.domain.resources import (
     PriceUnknown,
 )
 from headroom.domain.state import (
-    KEPT,
+    MODIFICATION_RETENTION,
     WINDOW,
     ApprovalRequest,
     KnownModification,
@@ -222,7 +222,9 @@ def _record_external_change(
     """
     change, ref = view.modification, view.volume.ref
     enrolled = resource_state.enrolment_usd is not None
-    if change is None or change.started_at <= now - (KEPT if enrolled else WINDOW):
+    if change is None or change.started_at <= now - (
+        MODIFICATION_RETENTION if enrolled else WINDOW
+    ):
         return resource_state
     if any(
         abs(change.started_at - m.started_at) <= SAME_START_TOLERANCE

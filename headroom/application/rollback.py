@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from headroom.domain.decision import Act, Decision, DecisionInput, decide_rollback, still_used
+from headroom.domain.decision import (
+    Act,
+    Decision,
+    DecisionInput,
+    decide_rollback,
+    performance_still_used,
+)
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import Observation
 from headroom.domain.state import AUTO_ROLLBACK_INTERVAL, ROLLBACK_TTL, RollbackRequest
@@ -34,7 +40,10 @@ def automatic_rollback(
         return None
     if not limits_for(policy, observation.volume).limits.roll_back_ineffective:
         return None
-    if not isinstance(answer, Act) or still_used(observation, answer.plan.origin) is not None:
+    if (
+        not isinstance(answer, Act)
+        or performance_still_used(observation, answer.plan.origin) is not None
+    ):
         return None
     last = ports.state_store.resource_state(observation.volume.ref, now).rolled_back
     if last is not None and now < last.at + AUTO_ROLLBACK_INTERVAL:

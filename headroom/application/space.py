@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from headroom.domain.decision import (
-    CAUSE,
+    SPACE_CAUSE,
     STORAGE_FULL,
     Act,
     Decision,
@@ -77,7 +77,7 @@ def warn(ports: Ports, decision_input: DecisionInput) -> None:
         return  # what a person asked is taken in by the look that ends the chain
     decision = decide(decision_input)
     answer, at = decision.answer, decision.at
-    near = isinstance(answer, Escalate) and answer.cause.startswith(CAUSE)
+    near = isinstance(answer, Escalate) and answer.cause.startswith(SPACE_CAUSE)
     if not near or not full_within_a_day(decision.space, at):
         return
     if ports.ledger.decided(decision, due_at=None):

@@ -31,9 +31,9 @@ from headroom.domain.policy import (
     limits_for,
     never_opens,
     overrides,
+    plain_value,
     remarks_on_ceilings,
     remarks_on_kinds,
-    written,
     zone_of,
 )
 from headroom.domain.resources import (
@@ -328,7 +328,7 @@ def _said(rule: Rule, field: str) -> str:
 
 
 def _shown(field: str, value: object) -> str:
-    plain = written(NAMES[field], value)
+    plain = plain_value(NAMES[field], value)
     if isinstance(plain, bool):
         return str(plain).lower()
     if isinstance(plain, list):

@@ -19,7 +19,7 @@ from headroom.domain.policy import (
     Rule,
     Selector,
     refuse,
-    shown,
+    value_text,
 )
 from headroom.domain.resources import EBS_TYPES, GOVERNED, Kind, VolumeType
 
@@ -53,7 +53,7 @@ class _Reading:
         top = self._mapping(document, ("version", "defaults", "account", "rules"), "")
         version = top.get("version", FORMAT)
         if isinstance(version, bool) or version != FORMAT:
-            self._tell("version", f"is {shown(version)}; this release reads {FORMAT}")
+            self._tell("version", f"is {value_text(version)}; this release reads {FORMAT}")
         settings = self._settings(top.get("defaults", {}), "defaults")
         account = self._mapping(top.get("account", {}), tuple(ACCOUNT), "account")
         policy = Policy(version="", defaults=replace(Limits(), **dict(settings)))  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ class _Reading:
                 self.problems.append(problem)
         rules = top.get("rules", [])
         if not isinstance(rules, Sequence) or isinstance(rules, str):
-            self._tell("rules", f"is {shown(rules)}; it must be a list of rules")
+            self._tell("rules", f"is {value_text(rules)}; it must be a list of rules")
             return policy
         read = [self._rule(rule, f"rules[{i}]") for i, rule in enumerate(rules, 1)]
         return replace(policy, rules=tuple(read))
@@ -77,13 +77,13 @@ class _Reading:
     def _mapping(self, value: object, known: Sequence[str], path: str) -> Mapping[str, object]:
         """The known members of a mapping; none of what is no mapping."""
         if not isinstance(value, Mapping):
-            self._tell(path, f"is {shown(value)}; it must be a mapping of {_and(known)}")
+            self._tell(path, f"is {value_text(value)}; it must be a mapping of {_and(known)}")
             return {}
         for key in value:
             if key not in known:
                 close = get_close_matches(str(key), known, n=1)
                 hint = f"did you mean {close[0]}" if close else f"known are {', '.join(known)}"
-                self._tell(path, f"has the unknown key {shown(key)}; {hint}")
+                self._tell(path, f"has the unknown key {value_text(key)}; {hint}")
         return {key: said for key, said in value.items() if key in known}
 
     def _settings(self, value: object, path: str) -> tuple[tuple[str, object], ...]:
@@ -98,7 +98,7 @@ class _Reading:
                     found[WORTH] = PRESETS[said]
                 else:
                     self._tell(
-                        f"{path}.preset", f"is {shown(said)}; known are {', '.join(PRESETS)}"
+                        f"{path}.preset", f"is {value_text(said)}; known are {', '.join(PRESETS)}"
                     )
                 continue
             setting = FRIENDLY[name]
@@ -126,12 +126,14 @@ class _Reading:
         given = self._mapping(value, ("kind", "type", "tags", "account", "region"), path)
         kind = given.get("kind")
         if "kind" in given and kind not in list(GOVERNED):
-            self._tell(f"{path}.kind", f"is {shown(kind)}; known are {', '.join(GOVERNED)}")
+            self._tell(f"{path}.kind", f"is {value_text(kind)}; known are {', '.join(GOVERNED)}")
             kind = None
         types = self._list(given, "type", path, every="every type")
         for one in types:
             if one not in list(EBS_TYPES):
-                self._tell(f"{path}.type", f"names {shown(one)}; known are {', '.join(EBS_TYPES)}")
+                self._tell(
+                    f"{path}.type", f"names {value_text(one)}; known are {', '.join(EBS_TYPES)}"
+                )
         return Selector(
             kind=Kind(kind) if isinstance(kind, str) else None,
             volume_types=tuple(
@@ -161,17 +163,19 @@ class _Reading:
                 found.append(one)
             else:
                 quotes = "" if isinstance(one, str) else ", written in quotes"
-                self._tell(f"{path}.{name}", f"names {shown(one)}; it must be {meaning}{quotes}")
+                self._tell(
+                    f"{path}.{name}", f"names {value_text(one)}; it must be {meaning}{quotes}"
+                )
         return tuple(dict.fromkeys(found))
 
     def _tags(self, tags: object, path: str, given: bool) -> tuple[tuple[str, str], ...]:
         if not isinstance(tags, Mapping) or (given and not tags):
-            self._tell(path, f"is {shown(tags)}; it must map tag keys to values")
+            self._tell(path, f"is {value_text(tags)}; it must map tag keys to values")
             return ()
         for key, value in tags.items():
             for part in (key, value):
                 if not isinstance(part, str):
-                    self._tell(path, f"has {shown(part)}; write it in quotes")
+                    self._tell(path, f"has {value_text(part)}; write it in quotes")
         return tuple(
             sorted((k, v) for k, v in tags.items() if isinstance(k, str) and isinstance(v, str))
         )

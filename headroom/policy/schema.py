@@ -12,7 +12,7 @@ from headroom.domain.policy import (
     PRESETS,
     Limits,
     Policy,
-    written,
+    plain_value,
 )
 from headroom.domain.resources import EBS_TYPES, GOVERNED
 from headroom.policy.document import ACCOUNT_ID, FORMAT, REGION, WORTH
@@ -66,7 +66,7 @@ def schema_text() -> str:
 def _settings() -> Schema:
     settings: Schema = {}
     for name, setting in FRIENDLY.items():
-        usual = written(name, getattr(Limits(), setting.name))
+        usual = plain_value(name, getattr(Limits(), setting.name))
         settings[name] = {**setting.schema, "default": usual, "description": setting.meaning}
     settings["preset"] = {
         "enum": list(PRESETS),

@@ -21,9 +21,9 @@ from headroom.domain.policy import (
     PolicyError,
     Selector,
     narrowed,
+    plain_value,
     refuse,
-    shown,
-    written,
+    value_text,
 )
 from headroom.policy.document import FORMAT, read_policy
 
@@ -90,7 +90,9 @@ def document_in(path: str | Path) -> object:
             key = loader.construct_object(key_node, deep=True)
             if key in seen:
                 line = key_node.start_mark.line + 1
-                raise refuse(str(path), "", f"gives {shown(key)} twice (line {line}); keep one")
+                raise refuse(
+                    str(path), "", f"gives {value_text(key)} twice (line {line}); keep one"
+                )
             seen.append(key)
         return dict(loader.construct_mapping(node, deep=True))
 
@@ -117,7 +119,7 @@ def canonical_json(policy: Policy) -> str:
     defaults = {name: getattr(policy.defaults, f.name) for name, f in FRIENDLY.items()}
     document: dict[str, object] = {
         "version": FORMAT,
-        "defaults": {name: written(name, value) for name, value in defaults.items()},
+        "defaults": {name: plain_value(name, value) for name, value in defaults.items()},
         "account": {name: s.write(getattr(policy, s.name)) for name, s in ACCOUNT.items()},
     }
     if policy.rules:
@@ -164,7 +166,7 @@ def _written_selector(selector: Selector) -> dict[str, object]:
 
 def _written_settings(settings: Sequence[tuple[str, object]]) -> dict[str, object]:
     names = {field.name: name for name, field in FRIENDLY.items()}
-    return {names[field]: written(names[field], value) for field, value in settings}
+    return {names[field]: plain_value(names[field], value) for field, value in settings}
 
 
 __all__ = [

@@ -23,8 +23,13 @@ from headroom.domain.reports import (
     admit_message,
     parse_rate_window,
 )
-from headroom.domain.reports import text_of as ration_text
-from headroom.domain.reports.daily_digest import LEASE, SETTLING, parse_digest_cursor, text_of
+from headroom.domain.reports import rate_window_to_text as ration_text
+from headroom.domain.reports.daily_digest import (
+    LEASE,
+    SETTLING,
+    digest_cursor_to_text,
+    parse_digest_cursor,
+)
 from headroom.domain.state import QueueEntry, Record, Step
 from headroom.ports import Delivery, Recorded, Reporting
 from headroom.proving.memory import InMemoryLedger
@@ -72,7 +77,11 @@ class Scene:
         due = None if at is None else time_of_day(at)
         self.rules = Rules(replace(policy(), digest=due))
         self.ledger.amend(
-            NOTE, lambda _: (text_of(DigestCursor(told=SEVEN - timedelta(days=1))), None)
+            NOTE,
+            lambda _: (
+                digest_cursor_to_text(DigestCursor(sent_until=SEVEN - timedelta(days=1))),
+                None,
+            ),
         )
 
     def tell(self, now: datetime) -> DailyDigest | None:
@@ -115,7 +124,7 @@ def test_a_day_tells_changes_with_their_price_and_whether_they_helped() -> None:
         "vol-a": Step.RELIEVED, "vol-b": Step.INEFFECTIVE, "vol-c": None,
     }  # fmt: skip
     assert dict(day.ended) == {"relieved": 1, "ineffective": 1}
-    assert [g.step for g in day.unsuccessful.shown] == [Step.INEFFECTIVE]
+    assert [g.step for g in day.unsuccessful.newest] == [Step.INEFFECTIVE]
     assert day.increase_usd == Decimal(150)
     assert day.limit_usd == Decimal(2_000)
 
@@ -153,7 +162,7 @@ def test_a_day_tells_what_is_stopped_what_needs_somebody_and_what_was_withheld()
     assert [b.resource.rsplit("/", 1)[-1] for b in day.breakers] == ["vol-b"]
     assert day.escalated.count == 1
     assert day.unsuccessful.count == 5
-    assert day.withheld == (("applied", 1),)
+    assert day.dropped == (("applied", 1),)
     assert parse_rate_window(scene.ledger.note("messages")).of_day == (), "told once"
 
 
@@ -222,8 +231,8 @@ def test_a_function_that_died_while_telling_is_followed_by_another() -> None:
     scene = Scene()
     scene.changed("a")
     now = SEVEN + SETTLING
-    held = DigestCursor(told=SEVEN - timedelta(days=1), lease_until=now + LEASE)
-    scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
+    held = DigestCursor(sent_until=SEVEN - timedelta(days=1), lease_until=now + LEASE)
+    scene.ledger.amend(NOTE, lambda _: (digest_cursor_to_text(held), None))
     assert scene.tell(now) is None
     assert scene.tell(now + LEASE) is not None
     assert scene.tell(now + LEASE + MINUTE) is None

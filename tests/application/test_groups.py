@@ -245,7 +245,7 @@ def two_names(stage: Stage) -> None:
         (not_enrolled, "vol-3 may not (mode)", False),
         (
             waits_for_approval,
-            "nobody is asked about a whole set yet (vol-3: the mode is approve)",
+            "approval of a whole set is not supported yet (vol-3: the mode is approve)",
             False,
         ),
         (off, "vol-3 is not to be looked at (mode off)", False),
@@ -259,7 +259,11 @@ def two_names(stage: Stage) -> None:
         (no_slot_left, "vol-3 may not (slots)", True),
         (budget_for_three, "may not (price_per_account)", False),
         (small_instance, "their instance sustains 12,000 IOPS for them", False),
-        (asked_above_a_price, "nobody is asked about a whole set yet (vol-1: it costs", False),
+        (
+            asked_above_a_price,
+            "approval of a whole set is not supported yet (vol-1: it costs",
+            False,
+        ),
         (few_places, "it needs 4 changes at once, max_in_flight_per_az allows 3", False),
         (only_one, "no other volume of the set data is on i-1", False),
         (two_names, "its tags do not name one set", False),

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 from headroom.application import PublishedRecords, publish_records
 from headroom.application.publishing import BATCH_LIMIT, GIVE_UP, NOTE
-from headroom.domain.ledger import PublishingCursor, parse_publishing_cursor, settled, text_of
+from headroom.domain.ledger import (
+    PublishingCursor,
+    advance_cursor,
+    cursor_to_text,
+    parse_publishing_cursor,
+)
 from headroom.domain.ledger.publishing import LEASE, MOST_KEPT, OVERLAP
 from headroom.domain.policy import Policy
 from headroom.domain.reports import DailyDigest
@@ -157,7 +162,7 @@ def test_only_one_function_tells_at_a_time_and_a_dead_ones_place_is_taken() -> N
     scene = Scene()
     scene.acted()
     held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + LEASE)
-    scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
+    scene.ledger.amend(NOTE, lambda _: (cursor_to_text(held), None))
     assert scene.tell(NOW).published == 0
     assert scene.tell(NOW + LEASE).published == 3
 
@@ -166,7 +171,7 @@ def test_a_lease_from_a_clock_far_ahead_holds_nobody_up() -> None:
     scene = Scene()
     scene.acted()
     held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + timedelta(days=3))
-    scene.ledger.amend(NOTE, lambda _: (text_of(held), None))
+    scene.ledger.amend(NOTE, lambda _: (cursor_to_text(held), None))
     assert scene.tell(NOW).published == 3
 
 
@@ -272,12 +277,14 @@ def test_a_ledger_that_does_not_answer_is_told_and_loses_nothing() -> None:
 
 def test_what_is_kept_is_bounded_and_comes_back_as_it_was() -> None:
     many = [(NOW, f"key-{number}") for number in range(MOST_KEPT + 10)]
-    tail = settled(
+    tail = advance_cursor(
         PublishingCursor(cursor=NOW), published=many, announced=["a"], undone=None, now=NOW
     )
     assert len(tail.published) == MOST_KEPT
-    assert parse_publishing_cursor(text_of(tail)) == tail
-    later = settled(tail, published=[], announced=[], undone=None, now=NOW + OVERLAP + MINUTE)
+    assert parse_publishing_cursor(cursor_to_text(tail)) == tail
+    later = advance_cursor(
+        tail, published=[], announced=[], undone=None, now=NOW + OVERLAP + MINUTE
+    )
     assert later.published == ()
 
 

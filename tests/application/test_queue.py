@@ -485,7 +485,7 @@ def test_a_set_gets_its_turn_when_there_is_room_for_all_of_it_and_costs_no_look_
     for each in members:
         asked(stage, each)
     stage.ledger.claim_scan(stage.now, NEVER_SCANNED)
-    assert [one.waiting.places for one in stage.ledger.queue(9)] == [3, 3, 3]
+    assert [one.waiting.slots_needed for one in stage.ledger.queue(9)] == [3, 3, 3]
     stage.unmeasured = {each.resource_id for each in members}  # whoever looks now fails
     sweep_until(stage, stage.now + 8 * MINUTE)
     assert not any(began(stage, each) for each in members)

@@ -307,7 +307,7 @@ def test_an_approved_change_is_made_once_and_can_be_rolled_back() -> None:
     stage.later(minutes=15)
     stage.service.lands(StorageType="aurora")
     stage.look()
-    assert "returned" in stage.steps(ORDERS)
+    assert "rolled_back" in stage.steps(ORDERS)
     stage.later(hours=12)
     stage.look()
     assert len(stage.service.changes) == 2  # whoever asked for it meant it

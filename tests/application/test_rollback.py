@@ -90,8 +90,8 @@ def test_a_person_has_a_raise_undone_within_a_minute_and_its_chain_names_the_old
     assert undone.summary.endswith("a month, one of AWS's four changes in 24 h")
     minutes(stage, 30, each=15)
     assert now_is(stage, ref) == gp3()
-    assert stage.ledger.chain(undone.decision_id)[-1].step is Step.RETURNED
-    assert [step for _, step, _ in stage.told] == [Step.APPLIED, Step.RETURNED]
+    assert stage.ledger.chain(undone.decision_id)[-1].step is Step.ROLLED_BACK
+    assert [step for _, step, _ in stage.told] == [Step.APPLIED, Step.ROLLED_BACK]
 
 
 def test_what_a_rollback_frees_is_free(stage: Stage) -> None:
@@ -380,4 +380,4 @@ def test_under_approve_a_rollback_by_itself_waits_for_a_person(stage: Stage) -> 
     stage.ledger.answer(waiting.decision_id, Step.APPROVED, at=stage.now, who=WHO)
     minutes(stage, 30, each=15)
     assert now_is(stage, ref) == gp3()
-    assert stage.ledger.chain(waiting.decision_id)[-1].step is Step.RETURNED
+    assert stage.ledger.chain(waiting.decision_id)[-1].step is Step.ROLLED_BACK

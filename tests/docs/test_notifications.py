@@ -18,7 +18,7 @@ from headroom.domain.ledger import breaker_closed_record, pause_record
 from headroom.domain.policy import Policy
 from headroom.domain.reports import Priority, RateDecision
 from headroom.domain.reports.daily_digest import LEASE, SETTLING
-from headroom.domain.reports.message_rate import share
+from headroom.domain.reports.message_rate import priority_limit
 from headroom.domain.state import INDEFINITE, Step
 from tests.adapters.notifications.test_digest import BUSY
 from tests.adapters.notifications.test_topic import acting
@@ -50,7 +50,7 @@ def escalated() -> Decision:
 
 def examples() -> list[tuple[str, Message]]:
     withheld = RateDecision(
-        allowed=True, withheld=(("applied", 7),), since=NOW - timedelta(minutes=9)
+        allowed=True, dropped=(("applied", 7),), since=NOW - timedelta(minutes=9)
     )
     asked = acted(approval="the mode is approve", expires=NOW + timedelta(hours=8))
     refused = "AWS refused (UnauthorizedOperation): You are not authorized."
@@ -106,9 +106,9 @@ def test_every_example_is_a_message_that_is_sent() -> None:
 def test_the_page_states_the_message_limit_in_force() -> None:
     most = Policy(version="").messages_per_hour
     assert f"`account.messages_per_hour` ({most} unless" in PLAIN
-    assert share(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of the limit"
-    assert share(Priority.NEEDS_YOU, most) == most - 1, "all but the last message"
-    assert share(Priority.STOPPED, most) == most
+    assert priority_limit(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of the limit"
+    assert priority_limit(Priority.NEEDS_YOU, most) == most - 1, "all but the last message"
+    assert priority_limit(Priority.STOPPED, most) == most
     assert NEVER_RATE_LIMITED == 5
     assert "at most five messages of the second and third kind" in PLAIN
 

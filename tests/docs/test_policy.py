@@ -54,7 +54,7 @@ def test_every_setting_has_its_tag_in_the_docs_with_a_value_it_takes() -> None:
     keys = {key: text for keys, text in rows.items() for key in re.findall(r"`([^`]+)`", keys)}
     assert set(keys) == {"headroom", "headroom:preset", *map(key_of, BY_TAG)}
     for key, text in keys.items():
-        (one,) = said(((key, text),))
+        (one,) = tag_settings(((key, text),))
         assert one.tag == key
 
 

@@ -32,8 +32,8 @@ QUIET = {
     Refusal.OTHER: timedelta(minutes=15),
 }  # fmt: skip
 """How long AWS is left alone after a refusal; after any other six hours."""
-LANDED = (Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED)
-WORKED = (Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE, Step.RETURNED)
+LANDED = (Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK)
+WORKED = (Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE, Step.ROLLED_BACK)
 ROLLBACKS_ARE_SPARED = frozenset({
     "types", "largest_step", "give_back", "give_back_data", "give_back_stabilization", "give_back_slot",
     "give_back_reversible", "cost_benefit", "data", "instance_limit", "cooldown", "reverted",

@@ -14,16 +14,16 @@ from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.ledger.transactions import ATTEMPTS, Cancelled, LedgerOutcomeUnknown
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import (
+    CombinedReservation,
     IntentRefusal,
     Reservation,
-    Together,
     admit_change,
     after_intended,
+    combined_reservation,
     intended_body,
     next_record,
+    refusal_of,
     reservation,
-    together,
-    whose,
 )
 from headroom.domain.state import ConcurrencyState, Record, Step, StoredState, usd
 from headroom.ports import IllegalStep, Intent, NotIntended
@@ -66,13 +66,15 @@ class Intents(Tables):
             for decision in decisions:
                 member = self._member(decision, lease_until, now)
                 if isinstance(member, IntentRefusal):
-                    return NotIntended(why=member.why, detail=whose(member, decision, decisions))
+                    return NotIntended(
+                        why=member.why, detail=refusal_of(member, decision, decisions)
+                    )
                 begun = admit_change(concurrency, decision, now)
                 if isinstance(begun, IntentRefusal):
-                    return NotIntended(why=begun.why, detail=whose(begun, decision, decisions))
+                    return NotIntended(why=begun.why, detail=refusal_of(begun, decision, decisions))
                 members.append(member)
                 concurrency = begun
-            sum_of = together([member.fit for member in members])
+            sum_of = combined_reservation([member.fit for member in members])
             if isinstance(sum_of, IntentRefusal):
                 return NotIntended(why=sum_of.why, detail=sum_of.detail)
             refused = self._write_all(members, sum_of, now, before, concurrency)
@@ -103,7 +105,7 @@ class Intents(Tables):
         return _Member(decision=decision, act=answer, held=held, last=last, fit=fit, moved=moved)
 
     def _write_all(
-        self, members: Sequence[_Member], sum_of: Together, now: datetime,
+        self, members: Sequence[_Member], sum_of: CombinedReservation, now: datetime,
         before: ConcurrencyItem, concurrency: ConcurrencyState,
     ) -> Cancelled | None:  # fmt: skip
         token = self._new_id()
@@ -121,13 +123,13 @@ class Intents(Tables):
         parts.append(self._traffic.put(before, concurrency, token))
         parts.append(self._stops.require_not_stopped(now))
         if sum_of.delta:
-            parts.append(self._state.add(sum_of.delta, sum_of.room))
+            parts.append(self._state.add(sum_of.delta, sum_of.limit_left))
         return self._transactions.write(
             parts, token=token, landed=lambda: self._is_same_decision(records[0], token)
         )
 
 
-def _not_intended(refused: Cancelled, sum_of: Together, *, switches: int) -> NotIntended:
+def _not_intended(refused: Cancelled, sum_of: CombinedReservation, *, switches: int) -> NotIntended:
     """Why, from the conditions that failed: the switches or, after them, the account's sum."""
     if switches in refused.failed:
         why, detail = stop_reason(refused.failed[switches])
@@ -136,5 +138,5 @@ def _not_intended(refused: Cancelled, sum_of: Together, *, switches: int) -> Not
     return NotIntended(
         why="budget",
         detail=f"${usd(sum_now)} of increases in force, ${usd(sum_of.delta)} more needed, "
-        f"${usd(sum_of.room + sum_of.delta)} allowed in the account",
+        f"${usd(sum_of.limit_left + sum_of.delta)} allowed in the account",
     )

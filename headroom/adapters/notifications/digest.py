@@ -31,7 +31,7 @@ LONGEST_LINE = 260
 ENDED = {
     None: "not verified yet",
     Step.RELIEVED: "helped",
-    Step.RETURNED: "rolled back",
+    Step.ROLLED_BACK: "rolled back",
     Step.INEFFECTIVE: "did not help",
     Step.DIVERGED: "changed by somebody else since",
     Step.FAILED: "AWS failed to make it",
@@ -69,7 +69,7 @@ def digest_message(day: DailyDigest) -> Message:
             "policy_unreadable": day.policy_unreadable is not None,
             "increase_usd": float(day.increase_usd),
             "limit_usd": None if day.limit_usd is None else float(day.limit_usd),
-            "withheld": dict(day.withheld),
+            "withheld": dict(day.dropped),
             "newest_changes": [_change_facts(change) for change in day.changes[:LISTED]],
         },
     )
@@ -100,8 +100,8 @@ def _facts(day: DailyDigest) -> Iterator[tuple[str, str]]:
     if day.queued:
         least = "at least " if day.queued >= MOST_QUEUED else ""
         yield "In the queue for a place or an hour", f"{least}{day.queued:,}"
-    if day.withheld:
-        yield "Withheld by the rate of messages", withheld_counts(day.withheld)
+    if day.dropped:
+        yield "Withheld by the rate of messages", withheld_counts(day.dropped)
 
 
 def _sections(day: DailyDigest) -> Iterator[Section]:
@@ -113,7 +113,7 @@ def _sections(day: DailyDigest) -> Iterator[Section]:
     )  # fmt: skip
     yield Section(
         title="Needs you",
-        lines=_listed(day.escalated.shown, _glimpse, day.escalated.count, _audit(day, "escalate"),
+        lines=_listed(day.escalated.newest, _glimpse, day.escalated.count, _audit(day, "escalate"),
                       more=day.escalated.more),
     )  # fmt: skip
     yield Section(title="Went wrong", lines=_wrong(day, day.unsuccessful))
@@ -178,7 +178,7 @@ def _wrong(day: DailyDigest, wrong: RecordCount) -> tuple[str, ...]:
         said = f"{name}, {record_summary.step.value.replace('_', ' ')}: {record_summary.summary}"
         return f"{clipped(single_line(said), LONGEST_LINE - 30)} ({record_summary.decision_id})"
 
-    return _listed(wrong.shown, line, wrong.count, _audit(day, None), more=wrong.more)
+    return _listed(wrong.newest, line, wrong.count, _audit(day, None), more=wrong.more)
 
 
 def _observed(day: DailyDigest) -> Iterator[str]:

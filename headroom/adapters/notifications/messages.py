@@ -29,7 +29,7 @@ HEADLINES = {
     "awaiting": "{volume} waits for your approval",
     "expired": "nobody approved a change of {volume}",
     "withdrawn": "{volume} was not changed after all",
-    "returned": "{volume} is rolled back",
+    "rolled_back": "{volume} is rolled back",
 }
 """By step; any other step of a decision needs a person."""
 OF_CLUSTERS = {

@@ -27,8 +27,8 @@ from headroom.domain.reports import (
     RateWindow,
     admit_message,
     parse_rate_window,
-    put_back,
-    text_of,
+    rate_window_to_text,
+    refund,
 )
 from headroom.domain.state import Record, Step
 from headroom.ports import Notes, Policies
@@ -120,7 +120,7 @@ class SnsNotifier:
             rate_window, answer = admit_message(
                 _ration(text), kind, priority, now=self._clock(), most=rules.messages_per_hour
             )
-            return text_of(rate_window), answer
+            return rate_window_to_text(rate_window), answer
 
         try:
             return self._notes.amend(NOTE, ask)
@@ -133,7 +133,9 @@ class SnsNotifier:
 
     def _put_back(self, kind: str, admission: RateDecision) -> None:
         def again(text: str) -> tuple[str, None]:
-            return text_of(put_back(_ration(text), kind, admission, now=self._clock())), None
+            return rate_window_to_text(
+                refund(_ration(text), kind, admission, now=self._clock())
+            ), None
 
         try:
             self._notes.amend(NOTE, again)
@@ -151,7 +153,7 @@ def _ration(text: str) -> RateWindow:
 
 def with_withheld(message: Message, admission: RateDecision) -> Message:
     """The message with a fact about those that were withheld before it."""
-    if not admission.withheld:
+    if not admission.dropped:
         return message
     since, region = admission.since, message.data.get("region", "")
     began = "" if since is None else f" since {since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
@@ -160,10 +162,10 @@ def with_withheld(message: Message, admission: RateDecision) -> Message:
         command += f" --since {since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     return replace(
         message,
-        facts=(*message.facts, ("Withheld", f"{withheld_counts(admission.withheld)}{began}, by the "
+        facts=(*message.facts, ("Withheld", f"{withheld_counts(admission.dropped)}{began}, by the "
                                 "policy's rate of messages")),
         commands=(*message.commands, ("What was withheld", f"{command} --region {region}")),
-        data={**message.data, "withheld": dict(admission.withheld)},
+        data={**message.data, "withheld": dict(admission.dropped)},
     )  # fmt: skip
 
 

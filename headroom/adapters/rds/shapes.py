@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.domain.catalog.rds import Seen, band_of, flushed, why_invalid
+from headroom.domain.catalog.rds import ObservedStorage, band_of, flushed, why_invalid
 from headroom.domain.resources import (
     Configuration,
     Database,
@@ -56,7 +56,7 @@ class ReportedInstance:
     """One answer about one database, told apart: its volume, and what RDS does with its storage."""
 
     volume: Volume
-    seen: Seen
+    seen: ObservedStorage
 
     @property
     def facts(self) -> DatabaseFacts:
@@ -169,7 +169,7 @@ def _told(
     pending = shape.get("PendingModifiedValues") or {}
     working = facts.operation is not None or facts.status in _WORKING
     target = _heads_for(shape, pending, now)
-    seen = Seen(
+    seen = ObservedStorage(
         identity=identity, configuration=now, target=target, working=working,
         settled=facts.status == AVAILABLE and not working,
         progress_percent=int(shape.get("StorageOperationPercentProgress") or 0),

@@ -24,10 +24,10 @@ from headroom.domain.catalog.rds import (
     Attempt,
     LastObserved,
     Parameters,
-    accepted,
-    named,
+    after_accepted,
+    after_rename,
+    next_remembered,
     parameters,
-    remember,
 )
 from headroom.domain.resources import Configuration, Instance, Kind, Modification, ResourceRef
 from headroom.domain.state import Applied, Outcome, Refusal, Refused, Stale, declined
@@ -102,7 +102,7 @@ class RdsStorage:
         facts = told.facts
         self._tags[ref.resource_id] = told.volume.tags
         return StorageView(
-            volume=named(told.volume, noted),
+            volume=after_rename(told.volume, noted),
             modification=_modification(noted),
             instance=Instance(
                 instance_id=facts.members[0] if facts.members else ref.resource_id,
@@ -168,7 +168,9 @@ class RdsStorage:
     ) -> Outcome:
         attempt = Attempt(at=self._clock(), origin=told.volume.configuration, target=target)
         try:
-            self._noted.amend(ref, lambda r: None if r is None else replace(r, attempt=attempt))
+            self._noted.amend(
+                ref, lambda r: None if r is None else replace(r, last_request=attempt)
+            )
         except Exception as failed:  # what could not be told from somebody else's is not sent
             return declined(Refusal.OTHER, f"could not note the change first: {failed}")
         moved = self._moved(ref, told)
@@ -184,7 +186,7 @@ class RdsStorage:
         except Exception as error:  # once it may have been sent, anything is an outcome
             return rds_refusal_of(error)
         try:
-            self._noted.amend(ref, lambda r: accepted(r, told.seen, attempt))
+            self._noted.amend(ref, lambda r: after_accepted(r, told.seen, attempt))
         except Exception as failed:  # the next look finds it by what was noted before
             _log.warning("%s was changed, which was not noted: %r", ref.resource_id, failed)
         flushed = shapes.applied_with(answer)
@@ -217,7 +219,9 @@ class RdsStorage:
         with suppress(ReadFailed):
             self._noted.amend(
                 ref,
-                lambda r: r if r is None or r.attempt != attempt else replace(r, attempt=None),
+                lambda r: (
+                    r if r is None or r.last_request != attempt else replace(r, last_request=None)
+                ),
             )
 
     def _look(
@@ -226,13 +230,13 @@ class RdsStorage:
         """What RDS shows now, laid beside what was noted of the last look."""
         told, at = self._reads.told(ref), self._clock()
         noted = self._noted.with_context(
-            ref, told.seen, lambda before: remember(before, told.seen, at),
+            ref, told.seen, lambda before: next_remembered(before, told.seen, at),
             name=name_of(ref), acting=acting,
         )  # fmt: skip
         return _with_pending(told, _modification(noted)), noted
 
     def _at_work(self, told: shapes.ReportedInstance) -> Modification | None:
-        return remember(None, told.seen, self._clock()).modification
+        return next_remembered(None, told.seen, self._clock()).modification
 
     def _known(
         self, read: Callable[..., shapes.ReportedInstance], shape: shapes.Shape

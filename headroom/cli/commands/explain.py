@@ -17,7 +17,7 @@ from headroom.cli.views import decision as telling
 from headroom.cli.views import volume as described
 from headroom.cli.views.decision import DecisionStory
 from headroom.domain.decision import Act, Decision, Escalate
-from headroom.domain.policy import FRIENDLY, EffectiveLimits, written
+from headroom.domain.policy import FRIENDLY, EffectiveLimits, plain_value
 from headroom.domain.reports import handoff_text
 from headroom.domain.state import Step, broken_link
 
@@ -123,7 +123,7 @@ def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
     """Limits that are not the policy's defaults and where from, and what tags did not get."""
     origins = dict(effective.origins)
     own = tuple(
-        f"{name} {written(name, getattr(effective.limits, setting.name))} (from "
+        f"{name} {plain_value(name, getattr(effective.limits, setting.name))} (from "
         f"{origins[setting.name]})"
         for name, setting in FRIENDLY.items()
         if name != "mode" and setting.name in origins

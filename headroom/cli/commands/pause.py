@@ -29,7 +29,7 @@ from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, out
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.views.breakers import as_object, breaker_object, broken, until_of
-from headroom.domain.state import INDEFINITE, in_force
+from headroom.domain.state import INDEFINITE, active_pause
 
 LONGEST = timedelta(days=90)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -84,7 +84,7 @@ def resume(
     here = deployment(region, profile, endpoint_url, stack, local)
     now, who = here.account.now, here.account.caller
     before = stops_of(here)
-    was_paused = in_force(before.account.pause, now) is not None
+    was_paused = active_pause(before.account.pause, now) is not None
     if before.account.pause is not None:
         written(lambda: here.ledger.resume(at=now, who=who, reason=reason))
     if before.account.breaker is not None:

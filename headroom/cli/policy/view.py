@@ -10,7 +10,7 @@ from rich.console import Console
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import table, utc
 from headroom.domain.planning import group_of
-from headroom.domain.policy import FRIENDLY, CodeOwned, EffectiveLimits, Mode, Policy, written
+from headroom.domain.policy import FRIENDLY, CodeOwned, EffectiveLimits, Mode, Policy, plain_value
 from headroom.domain.resources import CodeOwner, ResourceRef, Volume, code_owner
 from headroom.proving.policytests import PolicyTests, Verdict
 
@@ -54,7 +54,7 @@ def rows(shown: PolicyView) -> tuple[tuple[str, object, str], ...]:
     """Every setting, its value as a policy writes it, and where it came from."""
     limits, origins = shown.effective.limits, dict(shown.effective.origins)
     return tuple(
-        (name, written(name, getattr(limits, s.name)), origins.get(s.name, "defaults"))
+        (name, plain_value(name, getattr(limits, s.name)), origins.get(s.name, "defaults"))
         for name, s in FRIENDLY.items()
     )
 

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import utc
-from headroom.domain.state import INDEFINITE, Breaker, Pause, StopState, in_force
+from headroom.domain.state import INDEFINITE, Breaker, Pause, StopState, active_pause
 
 
 def lines(stop_state: StopState, now: datetime) -> list[str]:
     """What is stopped, a line each; none when nothing is."""
     found = []
-    paused = in_force(stop_state.account.pause, now)
+    paused = active_pause(stop_state.account.pause, now)
     if paused is not None:
         found.append(_paused(paused))
     if stop_state.account.breaker is not None:
@@ -22,7 +22,7 @@ def lines(stop_state: StopState, now: datetime) -> list[str]:
 
 def as_object(stop_state: StopState, now: datetime) -> dict[str, object]:
     """What is stopped, for JSON."""
-    paused = in_force(stop_state.account.pause, now)
+    paused = active_pause(stop_state.account.pause, now)
     breaker = stop_state.account.breaker
     return {
         "paused": None

@@ -38,7 +38,7 @@ class ConcurrencyView:
 def lines(seen: ConcurrencyView) -> Iterator[str]:
     """A line each, for people."""
     now, limits, concurrency = seen.now, seen.policy.blast_radius, seen.concurrency
-    under_way = concurrency.others("", now)
+    under_way = concurrency.in_flight_elsewhere("", now)
     zones = Counter(change.zone for change in under_way)
     yield (
         f"Under way: {len(under_way)} of at most {limits.max_in_flight} changes"
@@ -46,12 +46,12 @@ def lines(seen: ConcurrencyView) -> Iterator[str]:
             f", {count} of {limits.max_in_flight_per_az} in {zone}"
             for zone, count in sorted(zones.items())
         )
-        + f"; begun in the last 60 minutes: {len(concurrency.begun(now))} of at most "
+        + f"; begun in the last 60 minutes: {len(concurrency.started_last_hour(now))} of at most "
         f"{limits.max_changes_per_hour}."
     )
     until = frozen_until(seen.policy.freezes, now)
     if until is not None:
-        reasons = sorted({f.reason for f in seen.policy.freezes if f.holds(now) and f.reason})
+        reasons = sorted({f.reason for f in seen.policy.freezes if f.is_active(now) and f.reason})
         yield f"Frozen until {utc(until)}{': ' if reasons else ''}{'; '.join(reasons)}"
     for one in seen.calendars:
         if not one.open:
@@ -72,7 +72,7 @@ def lines(seen: ConcurrencyView) -> Iterator[str]:
 def as_object(seen: ConcurrencyView) -> dict[str, object]:
     """The same for JSON."""
     now, limits, concurrency = seen.now, seen.policy.blast_radius, seen.concurrency
-    under_way = concurrency.others("", now)
+    under_way = concurrency.in_flight_elsewhere("", now)
     until = frozen_until(seen.policy.freezes, now)
     return {
         "in_flight": [
@@ -82,7 +82,7 @@ def as_object(seen: ConcurrencyView) -> dict[str, object]:
         ],
         "max_in_flight": limits.max_in_flight,
         "max_in_flight_per_az": limits.max_in_flight_per_az,
-        "begun_in_the_last_hour": len(concurrency.begun(now)),
+        "begun_in_the_last_hour": len(concurrency.started_last_hour(now)),
         "max_changes_per_hour": limits.max_changes_per_hour,
         "frozen_until": None if until is None else until.isoformat(),
         "calendars": [

@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headroom.cli.views import decision as telling
-from headroom.domain.catalog.ebs import change as ebs_changes
-from headroom.domain.catalog.rds import change as rds_changes
+from headroom.domain.catalog import rules_of
 from headroom.domain.decision import Act, Decision
-from headroom.domain.planning import Plan
-from headroom.domain.resources import STORAGE_MODES
 
 Parameters = Mapping[str, str | int | bool]
 
@@ -43,21 +40,11 @@ def sending(decision: Decision) -> Sending | None:
     if plan is None:
         return None
     try:
-        operation, parameters = _call(plan, decision)
+        name, valid = decision.observation.volume.ref.resource_id, decision.observation.valid
+        rules = rules_of(plan.target)
+        operation, parameters = rules.request(name, plan.origin, plan.target, valid)
     except ValueError:
         return None
     answer = decision.answer
     now = isinstance(answer, Act) and answer.approval is None
     return Sending(operation=operation, parameters=parameters, now=now)
-
-
-def _call(plan: Plan, decision: Decision) -> tuple[str, Parameters]:
-    target, name = plan.target, decision.observation.volume.ref.resource_id
-    if target.volume_type in STORAGE_MODES:
-        mode = {"StorageType": target.volume_type.value, "ApplyImmediately": True}
-        return "ModifyDBCluster", {"DBClusterIdentifier": name, **mode}
-    if target.database is None:
-        return "ModifyVolume", {"VolumeId": name, **ebs_changes.parameters(plan.origin, target)}
-    identifier, valid = name.removeprefix("cluster:"), decision.observation.valid
-    sent = rds_changes.parameters(identifier, plan.origin, target, valid=valid)
-    return rds_changes.operation(target), sent

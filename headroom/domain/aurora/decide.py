@@ -25,7 +25,7 @@ from headroom.domain.decision import (
     DecisionInput,
     Hold,
     Reason,
-    acting,
+    act_or_hold,
     escalate_once,
     policy_of,
     requested_in_advance,
@@ -62,7 +62,7 @@ from headroom.domain.workload import (
     Demand,
     Diagnosis,
     Estimate,
-    Shape,
+    LoadShape,
     cluster_demand,
     usage,
 )
@@ -297,7 +297,7 @@ def _answer(
         return Hold(reason=stays, until=None, proposed_plan=proposed)
     if judged.allowed or requested_in_advance(effective.limits, judged, at):
         reason = Reason.SLOW_COMMITS if goal is Goal.PERFORMANCE else Reason.CHEAPER
-        return acting(decision_input, effective, reason, plan)
+        return act_or_hold(decision_input, effective, reason, plan)
     if _blocks(judged, Guardrail.MODE):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     lasting = [v for v in judged.blocking if not v.temporary]
@@ -339,7 +339,7 @@ def _demand(demand: AuroraDemand) -> Demand:
     none = Estimate(floor=0.0, likely=0.0, upper=0.0, censored=False)
     known = len(demand.days)
     return Demand(
-        iops=none, mibps=none, shape=Shape.UNCONSTRAINED if known else Shape.UNKNOWN, tail=0.0,
+        iops=none, mibps=none, shape=LoadShape.UNCONSTRAINED if known else LoadShape.UNKNOWN, tail=0.0,
         confidence=min(1.0, known / DAYS), known_minutes=known * 24 * 60, pressed_minutes=0,
         expected_starved_minutes=0.0, credits=None, peak_iops=0.0, peak_mibps=0.0,
         clear_minutes=0, basis=f"{known} whole days",

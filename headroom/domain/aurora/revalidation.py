@@ -91,21 +91,21 @@ def decide_cluster_rollback(
     if not isinstance(change.answer, Act) or now != change.answer.plan.target:
         why = f"the cluster was changed since: it is {now}"
         return _rollback_decision(
-            base, asked, None, rollback.refused(why, "rollback_has_no_way", None)
+            base, asked, None, rollback.give_up(why, "rollback_has_no_way", None)
         )
     case = _rollback_case(cluster_input, base, asked, change, change.answer.plan)
     if case is None:
         why = "no bill is known on either side"
-        return _rollback_decision(base, asked, None, rollback.refused(why, "price_unknown", None))
+        return _rollback_decision(base, asked, None, rollback.give_up(why, "price_unknown", None))
     judged = rollback.with_exemptions(judge(case), EXEMPT_GUARDRAILS)
     answer: Action
     if judged.allowed and at >= asked.expires:
         why = "it expired before it could be done"
-        answer = rollback.refused(why, "rollback_expired", judged.plan)
+        answer = rollback.give_up(why, "rollback_expired", judged.plan)
     elif judged.allowed:
         answer = Act(reason=Reason.ROLLED_BACK, plan=judged.plan)
     else:
-        answer = rollback.blocked(judged, asked, at)
+        answer = rollback.hold_while_blocked(judged, asked, at)
     return _rollback_decision(base, asked, judged, answer)
 
 

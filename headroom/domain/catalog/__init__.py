@@ -4,11 +4,10 @@ May import: resources, and the folder of each kind below it.
 The door offers `capability`, `cheapest`, `why_refused` for every kind of storage, the price table, regional quotas.
 """
 
-from headroom.domain.catalog.operations import Direction, Served, alike, merged, served
+from headroom.domain.catalog.ebs import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
+from headroom.domain.catalog.operations import Direction, Served, merged, same_io_size, served
 from headroom.domain.catalog.pricing import (
     CATALOGUE_PRICES,
-    GP3_INCLUDED_IOPS,
-    GP3_INCLUDED_MIBPS,
     SECONDS_PER_MONTH,
     PriceTable,
     catalogue_prices,
@@ -16,4 +15,11 @@ from headroom.domain.catalog.pricing import (
     with_databases,
 )
 from headroom.domain.catalog.quotas import BY_NAME, MOST_IOPS, MOST_TIB, QUOTAS, quota_limit
-from headroom.domain.catalog.reachable import cheapest, included, most, why_invalid, why_refused
+from headroom.domain.catalog.reachable import (
+    cheapest,
+    highest_settings,
+    included,
+    rules_of,
+    why_invalid,
+    why_refused,
+)

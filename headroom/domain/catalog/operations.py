@@ -1,7 +1,7 @@
 """How EBS counts operations: large I/O is split, small sequential I/O is merged.
 
 Source: EBS User Guide, "I/O characteristics and monitoring" (checked 2026-10): SSD counts one per
-256 KiB, HDD one per 1,024 KiB; CloudWatch tells operations and bytes, not how many were counted.
+256 KiB, HDD one per 1,024 KiB; CloudWatch reports operations and bytes, but not the counted operations.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 
 ABOVE = 1.02
-"""Served this far above a limit on operations, operations must have been merged."""
+"""A served rate this far above the limit on operations proves that operations were merged."""
 ALIKE = 1.25
-"""I/O sizes within this ratio are taken for the same kind of I/O."""
+"""I/O sizes within this ratio count as the same kind of I/O."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What reads and writes took together; what is not known of it counts as not there.
+    """Reads and writes together; unknown parts count as zero.
 
     `least_ops` is the EBS operations/s if everything was merged, `most_ops` if nothing was,
     `ssd_most_ops` the same as an SSD volume would count it.
@@ -51,7 +51,7 @@ class Served:
 def served(reads: Direction, writes: Direction, io_bytes: int) -> Served | None:
     """Both directions of one period together; None when neither has operations published.
 
-    Each direction is counted by itself: 1 MiB reads beside 4 KiB writes are 4 operations and 1.
+    Each direction counts separately: a read of 1 MiB and a write of 4 KiB are 4 operations and 1.
     """
     known = [d for d in (reads, writes) if d.ops is not None]
     if not known:
@@ -74,11 +74,11 @@ def _split(direction: Direction, io_bytes: int) -> float:
 
 
 def merged(one: Served, iops_limit: float) -> bool:
-    """Whether operations were merged: more were served than the limit lets through unmerged."""
+    """Whether operations were merged: more were served than the limit permits unmerged."""
     return one.bytes_known and one.most_ops > ABOVE * iops_limit
 
 
-def alike(one: Served, other: Served) -> bool:
+def same_io_size(one: Served, other: Served) -> bool:
     """Whether both have I/O of about one size."""
     a, b = one.io_bytes, other.io_bytes
     return min(a, b) > 0 and max(a, b) <= ALIKE * min(a, b)

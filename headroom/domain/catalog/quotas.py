@@ -16,9 +16,9 @@ TIB = 1_024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """A quota: how much by default, and AWS's code for it in Service Quotas, empty if not known.
+    """A quota: its default, and its code in Service Quotas, empty if unknown.
 
-    `scale` GiB or IOPS are one of the unit that AWS and the policy use.
+    `scale` GiB or IOPS are one `unit`, which AWS and the policy use.
     """
 
     name: str
@@ -44,12 +44,12 @@ QUOTAS: Mapping[str, Quota] = MappingProxyType(
         "io2_iops": Quota(name="io2_iops", unit="IOPS", default=100_000, code="L-35B31D98"),
     }
 )  # fmt: skip
-"""Quotas by what is counted (see traffic.counted); `name` is what a policy calls them."""
+"""Quotas by what is counted (see `state.quota_usage`); `name` is the name in a policy."""
 BY_NAME: Mapping[str, Quota] = MappingProxyType({quota.name: quota for quota in QUOTAS.values()})
 MOST_TIB, MOST_IOPS = 1_000_000, 1_000_000_000
 
 
 def quota_limit(counted: str, owners: tuple[tuple[str, int], ...]) -> int:
-    """The quota for what is counted, in GiB or IOPS: the owner's number, else AWS's default."""
+    """The quota in GiB or IOPS: the owner's number, else AWS's default."""
     quota = QUOTAS[counted]
     return dict(owners).get(quota.name, quota.default) * quota.scale

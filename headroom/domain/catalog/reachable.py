@@ -1,16 +1,23 @@
-"""Reachable configurations: what one change can make of a volume, by the rules of whoever owns it.
+"""Reachable configurations: what one change can make of storage, by the rules of its kind.
 
 `StorageRules` is what Headroom needs to know of a kind of storage; `rules_of` finds the kind.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from headroom.domain.catalog.ebs import GP2_BURST_IOPS, volumes_under
-from headroom.domain.catalog.ebs import reachable as ebs_reachable
-from headroom.domain.catalog.rds import reachable as rds_cheapest
-from headroom.domain.resources import Configuration, ValidStorage, VolumeType
+from headroom.domain.catalog.ebs import reachable as ebs_rules
+from headroom.domain.catalog.rds import reachable as rds_rules
+from headroom.domain.resources import (
+    STORAGE_MODES,
+    Configuration,
+    SettingNames,
+    ValidStorage,
+    VolumeType,
+)
 
 
 class StorageRules(Protocol):
@@ -33,20 +40,30 @@ class StorageRules(Protocol):
     ) -> Configuration | None:  # fmt: skip
         """The cheapest of `volume_type` that sustains both, None if none does."""
 
-    def most(
+    def highest_settings(
         self, origin: Configuration, volume_type: VolumeType, *, mibps: float,
         valid: tuple[ValidStorage, ...] = (),
     ) -> Configuration | None:  # fmt: skip
         """The highest IOPS that `volume_type` takes at the size it needs, None if none."""
 
+    def request(
+        self, name: str, origin: Configuration, target: Configuration,
+        valid: tuple[ValidStorage, ...] = (),
+    ) -> tuple[str, Mapping[str, str | int | bool]]:  # fmt: skip
+        """The API call that makes the change, and its parameters. Raises ValueError."""
 
-EBS: StorageRules = ebs_reachable
-RDS: StorageRules = rds_cheapest
+    def setting_names(self, configuration: Configuration) -> SettingNames:
+        """What infrastructure as code calls the kind and its settings."""
+
+
+EBS: StorageRules = ebs_rules
+RDS: StorageRules = rds_rules
 
 
 def rules_of(configuration: Configuration) -> StorageRules:
-    """The rules of the kind of storage that `configuration` is."""
-    return EBS if configuration.database is None else RDS
+    """The rules of the kind of storage that `configuration` is; RDS changes Aurora clusters too."""
+    rds = configuration.database is not None or configuration.volume_type in STORAGE_MODES
+    return RDS if rds else EBS
 
 
 def why_invalid(configuration: Configuration) -> str | None:
@@ -63,38 +80,29 @@ def why_refused(
 
 
 def cheapest(
-    origin: Configuration,
-    volume_type: VolumeType,
-    *,
-    iops: float,
-    mibps: float,
+    origin: Configuration, volume_type: VolumeType, *, iops: float, mibps: float,
     valid: tuple[ValidStorage, ...] = (),
-) -> Configuration | None:
+) -> Configuration | None:  # fmt: skip
     """The cheapest of `volume_type` from `origin` that sustains `iops` and `mibps`, None if none.
 
-    Size grows only to what the type takes at least, for gp2, and where RDS's ratios or stripes
-    ask for it.
+    Size grows only to the type's minimum, for gp2, and where RDS's ratios or stripes require it.
     """
     return rules_of(origin).cheapest(origin, volume_type, iops=iops, mibps=mibps, valid=valid)
 
 
-def most(
-    origin: Configuration,
-    volume_type: VolumeType,
-    *,
-    iops: float,
-    mibps: float,
+def highest_settings(
+    origin: Configuration, volume_type: VolumeType, *, iops: float, mibps: float,
     valid: tuple[ValidStorage, ...] = (),
-) -> Configuration | None:
+) -> Configuration | None:  # fmt: skip
     """The highest IOPS of the type, for a demand above that; None where demand is not above it."""
-    found = rules_of(origin).most(origin, volume_type, mibps=mibps, valid=valid)
+    found = rules_of(origin).highest_settings(origin, volume_type, mibps=mibps, valid=valid)
     return found if found is not None and iops > (found.iops or 0) else None
 
 
 def included(configuration: Configuration) -> tuple[float, float]:
     """IOPS and MiB/s that the type has at its smallest, at the configuration's size.
 
-    gp3's are free of charge; gp2's are those of a burst; 1 IOPS where a type has no least.
+    gp3's are free of charge; gp2's are those of a burst; 1 IOPS where a type has no minimum.
     """
     if configuration.volume_type in (VolumeType.GP2, VolumeType.GP3):
         stripes = volumes_under(configuration)

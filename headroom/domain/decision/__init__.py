@@ -12,7 +12,6 @@ from headroom.domain.decision.approval import (
     after_rejection,
     max_approved_usd,
     requested_in_advance,
-    starts_at,
     unapproved,
     why_approval,
 )
@@ -23,11 +22,11 @@ from headroom.domain.decision.cluster_detail import (
     ClusterDetail,
     ModeSwitch,
 )
-from headroom.domain.decision.conclude import EXPLAINED, acting, escalate_once
+from headroom.domain.decision.conclude import EXPLAINED, act_or_hold, escalate_once
 from headroom.domain.decision.decide import Decision, decide, written_back
 from headroom.domain.decision.decision_input import DecisionInput, policy_of
 from headroom.domain.decision.group_decision import (
-    NOT_ASKED,
+    NEEDS_APPROVAL,
     GroupDecision,
     blocked_by_members,
     decide_group,
@@ -46,11 +45,11 @@ from headroom.domain.decision.revalidation import (
 )
 from headroom.domain.decision.rollback import (
     decide_rollback,
+    performance_still_used,
     request_rollback,
     reversal,
-    still_used,
 )
-from headroom.domain.decision.space import CAUSE, STORAGE_FULL, full_within_a_day, still_short
+from headroom.domain.decision.space import SPACE_CAUSE, STORAGE_FULL, full_within_a_day, still_short
 from headroom.domain.decision.verification import (
     Diverged,
     FailedAtAws,
@@ -62,4 +61,4 @@ from headroom.domain.decision.verification import (
     RollbackConfirmed,
     Verification,
 )
-from headroom.domain.decision.write_back import written_out
+from headroom.domain.decision.write_back import write_back_text

@@ -10,16 +10,16 @@ from headroom.domain.planning import Plan
 
 
 class Reason(StrEnum):
-    """Why, for counting and for people; code never branches on it."""
+    """The reason, for people and for statistics; code never branches on it."""
 
     STARVED = "starved"
     DEPLETION_FORESEEN = "depletion_foreseen"
     RECURRENCE_EXPECTED = "recurrence_expected"
-    """Load of earlier days is expected to come again: raised before it does."""
+    """Load of earlier days is expected to recur: performance is raised before it does."""
     SCALING_DOWN = "scaling_down"
-    """Less is enough for what is expected."""
+    """Less performance is enough for the expected load."""
     CHEAPER_EQUIVALENT = "cheaper_equivalent"
-    """Another type does what this one can, at a lower price."""
+    """Another type delivers the same at a lower price."""
     NO_PRESSURE = "no_pressure"
     NOT_COST_EFFECTIVE = "not_cost_effective"
     INSTANCE_LIMITED = "instance_limited"
@@ -27,35 +27,35 @@ class Reason(StrEnum):
     BLOCKED_TEMPORARILY = "blocked_temporarily"
     BLOCKED_PERMANENTLY = "blocked_permanently"
     AWAITING_APPROVAL = "awaiting_approval"
-    """It would be done; a request for approval waits."""
+    """The change needs approval, and a request is pending."""
     DECLINED = "declined"
-    """It would be asked for, but something alike was rejected or ran out lately."""
+    """A similar request was rejected or expired recently."""
     ROLLED_BACK = "rolled_back"
-    """A change is undone because somebody, or the policy, wants it."""
+    """A change is undone because a person or the policy requests it."""
     OBSERVE_ONLY = "observe_only"
     NOT_ENOUGH_DATA = "not_enough_data"
     LOW_FREE_SPACE = "low_free_space"
-    """A database's storage is about to be full, or less is free than its owner wants."""
+    """A database's storage is about to be full, or less than the owner's reserve is free."""
     FREE_SPACE_UNCERTAIN = "free_space_uncertain"
-    """It may be filling, but that is too young, or too little measured, to grow it for good."""
+    """It may be filling, but there is too little data for growth that cannot be undone."""
     POLICY_UNREADABLE = "policy_unreadable"
     PRICE_UNKNOWN = "price_unknown"
     CHEAPER = "cheaper"
-    """Of an Aurora cluster, as all below: the other storage mode has the lower bill."""
+    """For an Aurora cluster, like all below: the other storage mode has the lower bill."""
     SLOW_COMMITS = "slow_commits"
     ALREADY_CHEAPEST = "already_cheapest"
     FAST_ENOUGH = "fast_enough"
     KEPT_FOR_PERFORMANCE = "kept_for_performance"
-    """It is I/O-Optimized and its owner wants speed: it stays."""
+    """It is I/O-Optimized and the owner's goal is performance: it stays."""
     NO_BILLED_IO = "no_billed_io"
-    """Nothing is published of the billed I/O under the present mode."""
+    """No billed I/O is published in the current mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
     """Change the volume to `plan.target`.
 
-    With `approval`, only once a person agreed, before `expires`; it says why a person must.
+    With `approval`, only after a person approves, before `expires`; it says why approval is needed.
     """
 
     reason: Reason
@@ -66,7 +66,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """Do nothing for now. `until` is when a blocking guardrail clears, None if no such instant."""
+    """Do nothing for now. `until` is when the blocking guardrails clear, None if that is unknown."""
 
     reason: Reason
     until: datetime | None
@@ -75,7 +75,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Escalate:
-    """Do nothing, and tell the owner what only the owner can change."""
+    """Do nothing, and notify the owner of what only the owner can change."""
 
     reason: Reason
     cause: str

@@ -1,4 +1,4 @@
-"""When a person must agree, how long a request waits, and what a no means. Pure."""
+"""When a change needs approval, how long a request is pending, and what a rejection means. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.guardrails import Guardrail, PlanJudgement
+from headroom.domain.guardrails import Guardrail, PlanJudgement, all_known_clear_at
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import STORAGE_MODES
@@ -21,18 +21,18 @@ from headroom.domain.state import (
     StoredState,
 )
 
-ALIKE = 2
-"""A plan whose price change is this many times another's, or as small a part, is another plan."""
-HOURS = frozenset({Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR})
-"""Guardrails that say when a change may be started, and nothing against it."""
-FEW_CENTS = Decimal(1)
-"""USD per month below which the sizes of two price changes are not told apart."""
+SIMILAR_WITHIN = 2
+"""Plans are similar only if their price changes differ by less than this factor."""
+SCHEDULE_GUARDRAILS = frozenset({Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR})
+"""Guardrails that only say when a change may start."""
+NEGLIGIBLE_USD = Decimal(1)
+"""USD per month below which two price changes count as equally large."""
 
 
 def why_approval(limits: Limits, plan: Plan) -> str | None:
-    """Why a person must agree to `plan` before it is done; None when nobody is asked.
+    """Why `plan` needs approval; None when it does not.
 
-    Under `auto` only for what it adds to the monthly price, never for what lowers it.
+    Under `auto` only an added monthly price needs approval, never a lower one.
     """
     if limits.mode is Mode.APPROVE:
         return "the mode is approve"
@@ -43,44 +43,37 @@ def why_approval(limits: Limits, plan: Plan) -> str | None:
 
 
 def requested_in_advance(limits: Limits, judgement: PlanJudgement, at: datetime) -> bool:
-    """Whether a person is asked now for what may only be started later.
+    """Whether approval is requested now for a change that may only start later.
 
-    So it is where nothing but the hours the owner gave stands in the way, and they come while the
-    request waits: people answer by day what is done at night.
+    True if only the owner's schedule blocks the plan and it opens before the request expires:
+    people approve by day what happens at night.
     """
     if why_approval(limits, judgement.plan) is None or not judgement.blocking:
         return False
-    if any(v.guardrail not in HOURS or not v.temporary for v in judgement.blocking):
+    if any(v.guardrail not in SCHEDULE_GUARDRAILS or not v.temporary for v in judgement.blocking):
         return False
     expires = at + timedelta(minutes=limits.approval_expires_minutes)
-    starts = starts_at(judgement)
+    starts = all_known_clear_at(judgement.blocking)
     return starts is not None and starts < expires
 
 
-def starts_at(judgement: PlanJudgement) -> datetime | None:
-    """When all that blocks a plan has cleared; None when it is not known, or nothing does."""
-    clears = [v.clears_at for v in judgement.blocking]
-    known = [instant for instant in clears if instant is not None]
-    return max(known) if known and len(known) == len(clears) else None
-
-
-def alike(plan: Plan, declined: Declined) -> bool:
-    """Whether `plan` is much the same as one that was declined: type, direction and price."""
+def similar(plan: Plan, declined: Declined) -> bool:
+    """Whether `plan` is similar to a declined one: type, direction and price."""
     if plan.target == declined.target:
         return True
     now, before = plan.price_change_usd, declined.price_change_usd
     if plan.target.volume_type is not declined.target.volume_type or (now > 0) != (before > 0):
         return False
-    less, more = sorted((max(abs(now), FEW_CENTS), max(abs(before), FEW_CENTS)))
-    return more < ALIKE * less
+    less, more = sorted((max(abs(now), NEGLIGIBLE_USD), max(abs(before), NEGLIGIBLE_USD)))
+    return more < SIMILAR_WITHIN * less
 
 
 def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
-    """Until when nobody is asked for `plan` because of earlier answers; None when it may be asked.
+    """Until when earlier answers suppress a request for `plan`; None when it may be requested.
 
-    Something clearly different may be asked for, but no more than a few requests in 24 h.
+    A clearly different plan may be requested, but only a few requests are made in 24 h.
     """
-    waits = [d.until for d in declined if at < d.until and alike(plan, d)]
+    waits = [d.until for d in declined if at < d.until and similar(plan, d)]
     lately = sorted(d.at for d in declined if d.at > at - DAY)
     if len(lately) >= MAX_UNANSWERED:
         waits.append(lately[-MAX_UNANSWERED] + DAY)
@@ -88,27 +81,26 @@ def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datet
 
 
 def refused_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
-    """Until when a person's no holds for `plan` though nobody need be asked for it; None for none.
+    """Until when a rejection blocks `plan` although it needs no approval; None for none.
 
-    Whoever said no to a raise does not see one like it done by itself minutes later, because the
-    load fell a little and it costs just less than what is asked for. Silence is no no.
+    Otherwise a rejected raise would happen minutes later without approval, because the load fell
+    a little and the price is just below the threshold. An expired request is no rejection.
     """
-    said = [d.until for d in declined if d.rejected and at < d.until and alike(plan, d)]
+    said = [d.until for d in declined if d.rejected and at < d.until and similar(plan, d)]
     return max(said, default=None) if plan.price_change_usd > 0 else None
 
 
 def growth_refused_until(
     declined: Sequence[Declined], size_gib: int, at: datetime
 ) -> datetime | None:
-    """Until when a person's no to growing storage of `size_gib` holds, at whatever price or for
-    whatever else it was; None for none."""
+    """Until when a rejection blocks growth beyond `size_gib`, whatever its price or purpose; None for none."""
     said = [d for d in declined if d.rejected and at < d.until]
     return max((d.until for d in said if d.target.size_gib > size_gib), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidAnswer:
-    """Why an answer counts for nothing, in the words of ports.NotAnswered."""
+    """Why an answer is not accepted; `why` is one of the words of ports.NotAnswered."""
 
     why: str
     detail: str
@@ -117,9 +109,9 @@ class InvalidAnswer:
 def after_answer(
     state: StoredState, decision_id: str, step: Step, *, last: Step | None, at: datetime, who: str
 ) -> StoredState | InvalidAnswer:
-    """The state once a person approved or rejected, or why the answer comes to nothing.
+    """The state after a person approved or rejected, or why the answer is not accepted.
 
-    `last` is the last step of the chain. The resource is due at once: the deployed function looks.
+    `last` is the last step of the chain. The resource becomes due immediately.
     """
     asked = state.approval_request
     if asked is None or asked.decision_id != decision_id or last is not Step.AWAITING:
@@ -155,7 +147,7 @@ def _not_waiting(
 
 
 def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState:
-    """The state once the request that waits was rejected or ran out."""
+    """The state after the pending request was rejected or expired."""
     asked = state.approval_request
     if asked is None:
         return state
@@ -172,17 +164,17 @@ def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState
 def max_approved_usd(asked: ApprovalRequest) -> Decimal:
     """The most that an approved change may add to the monthly price.
 
-    What a cluster's storage mode saves moves with its load: it needs to save something still, and
-    its own margin says how much.
+    The saving of a storage mode varies with the load: the change must still save something, and
+    the owner's margin says how much.
     """
     saves = asked.target.volume_type in STORAGE_MODES and asked.price_change_usd < 0
     return Decimal(0) if saves else asked.price_change_usd
 
 
 def unapproved(state: StoredState, plan: Plan, decision_id: str, now: datetime) -> str | None:
-    """Why `plan` may not be intended as the approved one; None when it may.
+    """Why `plan` may not be executed as the approved one; None when it may.
 
-    Only what a person agreed to, for no more money, and not after the request expired.
+    Only the approved change, at no higher price, and before the approval expires.
     """
     asked = state.approval_request
     if asked is None or asked.decision_id != decision_id or asked.approved_at is None:

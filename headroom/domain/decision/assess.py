@@ -1,11 +1,10 @@
-"""Did the change land, and did the pressure end, or stay away? Proven, never assumed."""
+"""Verification: whether a change landed, and whether pressure ended, stayed away, or space was added."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
 from headroom.domain.catalog.ebs import Capability, capability
-from headroom.domain.decision.assess_space import assess_space
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.verification import (
     Diverged,
@@ -25,31 +24,37 @@ from headroom.domain.workload import (
     Binding,
     Diagnosis,
     Minute,
+    Point,
     clear_run,
     estimate,
     minutes,
 )
 
 CLEAR_MINUTES = 5
-"""Measured minutes without pressure, after the change took hold, that prove relief."""
+"""Measured minutes without pressure, after the change took effect, that prove relief."""
 REDUCTION_CONFIRMED_MINUTES = 15
-"""Measured minutes without pressure, after a change lowered something, that prove it not missed."""
+"""Measured minutes without pressure, after a reduction, that confirm it."""
 RECHECK_INTERVAL = timedelta(minutes=5)
 PRESSED_MINUTES = 10
-"""Measured minutes still pressed after AWS called the change completed: it did not help."""
+"""Pressed minutes after AWS reported the change as completed: it was ineffective."""
 REDUCED_TOO_FAR_MINUTES = 2
-"""Minutes pressed by a limit that the change lowered: enough to know, and to raise it at once."""
+"""Minutes pressed by a limit that the change lowered, after which it is raised again."""
 SAME_CHANGE = timedelta(hours=1)
-"""An unanswered call may be resolved to applied that long after AWS started the change."""
+"""How long before the call AWS may have started what counts as the same change."""
 VERIFICATION_TIMEOUT = timedelta(hours=30)
-"""Past this, a change whose effect could not be proven is reported as not having helped."""
+"""After this time, a change without proven effect is reported as ineffective."""
 FULL_COPY_TIMEOUT = timedelta(days=7)
-"""The same while RDS is still at work on it, or copies all data: how long, AWS does not say."""
+"""The same while RDS still works on it or copies all data; AWS documents no duration."""
 FULL_COPY_RECHECK_INTERVAL = timedelta(minutes=30)
+RISE_SHARE = 0.7
+"""Share of what was added by which free space must have risen: file systems keep some of it."""
+SPACE_MINUTES = 30
+"""Measured minutes at the new size without a rise: the growth brought no space."""
+SPACE_BEFORE = timedelta(minutes=10)
 
 
 def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
-    """What became of `plan`, applied at `applied_at`, as far as `observation` tells."""
+    """The result of `plan`, applied at `applied_at`, as far as `observation` shows it."""
     landing = _landing(observation, plan, applied_at)
     if landing is not None:
         return landing
@@ -61,7 +66,7 @@ def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verifi
 
 
 def assess_rollback(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
-    """What became of a rollback: it has landed or not; whether pressure follows was known before."""
+    """The result of a rollback: landed or not; its relief is not verified."""
     landing, noun = _landing(observation, plan, applied_at), observation.volume.ref.noun
     return landing or RollbackConfirmed(detail=f"rolled back: the {noun} is {plan.target} again")
 
@@ -100,7 +105,7 @@ def _pending(
 
 
 def verification_timeout(observation: Observation, plan: Plan) -> timedelta:
-    """How long a change may take: RDS may work on the storage for days, and nothing else starts."""
+    """How long verification may take: RDS may work on the storage for days."""
     change = observation.modification
     of_rds = observation.volume.facts is not None
     at_work = of_rds and change is not None and change.in_flight
@@ -108,7 +113,7 @@ def verification_timeout(observation: Observation, plan: Plan) -> timedelta:
 
 
 def _waited(observation: Observation, applied_at: datetime) -> timedelta:
-    """How long it is since proof could have been seen: of a database, since RDS was done with it."""
+    """Time since the change could be verified; for a database, since RDS finished it."""
     change = observation.modification
     of_rds = observation.volume.facts is not None and change is not None
     ended_at = change.ended_at if of_rds and change is not None else None
@@ -123,16 +128,17 @@ def _pressure_after(
     after = tuple(
         m
         for m in minutes(observation.activity, capability(plan.target), change)
-        if m.at >= applied_at + RECHECK_INTERVAL and (m.pressed or _tells(m, old, completed_at))
+        if m.at >= applied_at + RECHECK_INTERVAL
+        and (m.pressed or _is_evidence(m, old, completed_at))
     )
     clear = clear_run(after)
     state = "completed" if change is None else change.state.value
     so_far = f"{state}, {clear} clear minutes so far"
-    missed = _missed(plan, after)
-    if missed is not None:
-        return ReducedTooFar(cause=missed)
-    if not _raises(plan):
-        return _nothing_missed(observation, plan, after, applied_at, so_far)
+    lowered_too_far = _lowered_too_far(plan, after)
+    if lowered_too_far is not None:
+        return ReducedTooFar(cause=lowered_too_far)
+    if not plan.sustains_more:
+        return _after_reduction(observation, plan, after, applied_at, so_far)
     if clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES):
         return Relieved(detail=_clear(after, clear))
     settled = [m for m in after if completed_at is not None and m.at >= completed_at]
@@ -143,11 +149,11 @@ def _pressure_after(
     return _pending(observation, plan, applied_at, so_far)
 
 
-def _nothing_missed(
+def _after_reduction(
     observation: Observation, plan: Plan, after: tuple[Minute, ...], applied_at: datetime,
     so_far: str,
 ) -> ReductionConfirmed | Pending:  # fmt: skip
-    """A change that raised nothing: over once it is clear, or pressure comes from elsewhere."""
+    """The result of a change that raised nothing; pressure on other limits is not its fault."""
     clear, pressed = clear_run(after), sum(m.pressed for m in after)
     if pressed >= REDUCED_TOO_FAR_MINUTES:
         return ReductionConfirmed(
@@ -164,14 +170,8 @@ def _nothing_missed(
     )
 
 
-def _raises(plan: Plan) -> bool:
-    """Whether the change raises anything that is sustained, so that it was to end pressure."""
-    now, then = capability(plan.origin), plan.capability
-    return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
-
-
-def _missed(plan: Plan, after: tuple[Minute, ...]) -> str | None:
-    """Which of the limits that the change lowered the load touches now; None if it does not."""
+def _lowered_too_far(plan: Plan, after: tuple[Minute, ...]) -> str | None:
+    """Which lowered limit the load touches now; None if none."""
     now, then = capability(plan.origin), plan.capability
     for what, less, pressed in (
         ("IOPS", _less(now.sustained_iops, then.sustained_iops, now.burst_iops, then.burst_iops),
@@ -187,23 +187,23 @@ def _missed(plan: Plan, after: tuple[Minute, ...]) -> str | None:
 def _less(
     sustained: float, sustained_then: float, burst: float, burst_then: float
 ) -> tuple[float, float] | None:
-    """What could be driven before and what can be now; None where that is no less."""
+    """The limit before and after the change; None where it is not lower."""
     if burst_then < burst:
         return burst, burst_then
     return (sustained, sustained_then) if sustained_then < sustained else None
 
 
 def _completed_at(change: Modification | None, applied_at: datetime) -> datetime | None:
-    """Since when the new performance is certain; None while AWS still optimizes."""
-    if change is None:  # AWS lists no modification any more: it is long over
+    """Since when the new performance is guaranteed; None while AWS still optimizes."""
+    if change is None:  # AWS no longer lists it: it ended long ago
         return applied_at
     if change.state is not ModificationState.COMPLETED:
         return None
     return change.ended_at or applied_at
 
 
-def _tells(minute: Minute, old: Capability, completed_at: datetime | None) -> bool:
-    """Whether a minute without pressure is any proof that the change helped.
+def _is_evidence(minute: Minute, old: Capability, completed_at: datetime | None) -> bool:
+    """Whether a minute without pressure is evidence that the change helped.
 
     Before AWS calls it completed, an idle minute proves nothing, and a minute without an Exceeded
     check only if more was served than the old limits allowed.
@@ -236,3 +236,50 @@ def _cause(diagnosis: Diagnosis, settled: list[Minute]) -> str:
             "without natural demand"
         )
     return "the limit is reached in bursts shorter than a minute; the volume's average is not"
+
+
+def assess_space(
+    observation: Observation, plan: Plan, applied_at: datetime
+) -> Relieved | Pending | Ineffective:
+    """Whether free space rose once the storage has the size of `plan`.
+
+    RDS extends the file system itself. Only the rise of free space counts, because data may fill
+    it again meanwhile.
+    """
+    added = plan.target.size_gib - plan.origin.size_gib
+    series = observation.activity.free_gib
+    points = () if series is None else tuple(series.points())
+    since = [p for p in points if p[0] >= applied_at - SPACE_BEFORE]
+    risen = max(_rise(since), _over(since, plan))
+    if risen >= RISE_SHARE * added:
+        free = since[-1][1]
+        return Relieved(
+            detail=f"free space rose by {risen:.1f} of {added} GiB added; {free:.1f} free"
+        )
+    detail = f"free space rose by {max(0.0, risen):.1f} GiB where {added} were added"
+    late = observation.at - applied_at > VERIFICATION_TIMEOUT
+    settled = observation.modification is None or not observation.modification.in_flight
+    measured = sum(at >= applied_at + SPACE_BEFORE for at, _ in since)
+    if late and not since:
+        return Ineffective(
+            cause=f"free space was not measured in {VERIFICATION_TIMEOUT.total_seconds() / 3600:.0f} h"
+        )
+    if late or (settled and measured >= SPACE_MINUTES):
+        return Ineffective(cause=detail)
+    return Pending(next_reconcile_at=observation.at + RECHECK_INTERVAL, detail=detail)
+
+
+def _rise(points: list[Point]) -> float:
+    """The largest rise from any point to a later one."""
+    lowest, most = float("inf"), 0.0
+    for _, gib in points:
+        most = max(most, gib - lowest)
+        lowest = min(lowest, gib)
+    return most
+
+
+def _over(points: list[Point], plan: Plan) -> float:
+    """How much more is free than when the change was planned."""
+    if not points or plan.growth is None:
+        return 0.0
+    return points[-1][1] - plan.growth.free_gib

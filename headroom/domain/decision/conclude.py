@@ -1,7 +1,7 @@
-"""How the answer follows from what every guardrail said: the first allowed plan, or why there is none.
+"""The action that follows from the verdicts: the first allowed plan, or why there is none.
 
-Space comes before load: a database that is full stops. Whoever owns the storage is told once in an
-episode and cause of what only they can change.
+Space comes before load, because a full database stops. The owner is notified once per episode and
+cause of what only the owner can change.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from headroom.domain.guardrails import (
 from headroom.domain.planning import Plan, gives_up_only_unused
 from headroom.domain.policy import CodeOwned, EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import CodeOwner, code_owner, spoken
-from headroom.domain.workload import Binding, Demand, Diagnosis, Shape
+from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
 
@@ -60,30 +60,32 @@ EXPLAINED = frozenset(
         Guardrail.DATABASE_STATE, Guardrail.PENDING_CHANGES, Guardrail.STORAGE_AUTOSCALING,
     }
 )  # fmt: skip
-"""Guardrails whose own words tell the owner what to do."""
+"""Guardrails whose detail tells the owner what to do."""
 
 
-def conclude(seen: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
-    """What free space asks for, and else what the load does: a database that is full stops."""
-    decision_input, effective = seen.decision_input, seen.effective
+def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
+    """The action for free space if it needs one, else the action for the load."""
+    decision_input, effective = analysis.decision_input, analysis.effective
     for_load = tuple(j for j in judgements if j.plan.growth is None)
-    by_load = conclude_for_load(decision_input, effective, seen.demand, seen.diagnosis, for_load)
+    by_load = conclude_for_load(
+        decision_input, effective, analysis.demand, analysis.diagnosis, for_load
+    )
     if isinstance(decision_input.policy, PolicyUnreadable):
         return by_load
-    asked = decide_space(
-        seen.space, decision_input.observation.volume.facts, effective.limits, judgements,
+    space_action = decide_space(
+        analysis.space, decision_input.observation.volume.facts, effective.limits, judgements,
         decision_input.observation.at, priced=current_price(decision_input) is not None,
         busy=(change := decision_input.observation.modification) is not None and change.in_flight,
     )  # fmt: skip
-    return by_load if asked is None else _for_space(seen, asked, by_load)
+    return by_load if space_action is None else _for_space(analysis, space_action, by_load)
 
 
-def _for_space(seen: Analysis, asked: SpaceAction, by_load: Action) -> Action:
-    decision_input, effective = seen.decision_input, seen.effective
-    calm = seen.diagnosis.binding is Binding.NOTHING
-    match asked:
+def _for_space(analysis: Analysis, space_action: SpaceAction, by_load: Action) -> Action:
+    decision_input, effective = analysis.decision_input, analysis.effective
+    calm = analysis.diagnosis.binding is Binding.NOTHING
+    match space_action:
         case GrowStorage(plan=plan):
-            return _growing(seen, plan, by_load)
+            return _growing(analysis, plan, by_load)
         case HoldForSpace(unclear=True):
             hold = Hold(reason=Reason.FREE_SPACE_UNCERTAIN, until=None, proposed_plan=None)
             return hold if calm else by_load
@@ -92,39 +94,40 @@ def _for_space(seen: Analysis, asked: SpaceAction, by_load: Action) -> Action:
             return Hold(reason=why, until=until, proposed_plan=plan)
         case NotifyOwner(cause=cause, remedy=remedy, plan=plan, until=until):
             why = Reason.LOW_FREE_SPACE
-            told = escalate_once(decision_input, effective, why, cause, remedy, plan)
-            if isinstance(told, Escalate):
-                return told
-            # Told already: what the load wants is seen to, as far as it does not keep space out.
+            escalation = escalate_once(decision_input, effective, why, cause, remedy, plan)
+            if isinstance(escalation, Escalate):
+                return escalation
+            # The owner is notified already: the load is handled, as far as it leaves room to grow.
             idle = calm and isinstance(by_load, Hold)
             return Hold(reason=why, until=until, proposed_plan=plan) if idle else by_load
         case _:
-            assert_never(asked)
+            assert_never(space_action)
 
 
-def _growing(seen: Analysis, plan: Plan, by_load: Action) -> Action:
-    """Grow; or hold while a person is asked or has lately said no to any growth.
+def _growing(analysis: Analysis, plan: Plan, by_load: Action) -> Action:
+    """Grow; or hold while a request is pending or growth was rejected recently.
 
-    A no to growth is none to what the load wants. Within a day of being full they hear of it once.
+    Rejecting growth does not reject changes for the load. Within a day of being full, the owner is
+    notified once.
     """
-    decision_input, effective = seen.decision_input, seen.effective
+    decision_input, effective = analysis.decision_input, analysis.effective
     at, resource_state = decision_input.observation.at, decision_input.resource_state
     no_until = growth_refused_until(resource_state.declined, plan.origin.size_gib, at)
     answer: Action = (
-        acting(decision_input, effective, Reason.LOW_FREE_SPACE, plan)
+        act_or_hold(decision_input, effective, Reason.LOW_FREE_SPACE, plan)
         if no_until is None
         else Hold(reason=Reason.DECLINED, until=no_until, proposed_plan=plan)
     )
     if isinstance(answer, Act):
         return answer
-    if full_within_a_day(seen.space, at):
-        told = escalate_once(
+    if full_within_a_day(analysis.space, at):
+        escalation = escalate_once(
             decision_input, effective, Reason.LOW_FREE_SPACE, NOBODY_AGREED,
             f"growing it to {plan.target.size_gib} GiB waits for a person, or was declined: approve "
             "it, grow it yourself, or make room", plan,
         )  # fmt: skip
-        return told if isinstance(told, Escalate) else answer
-    # Another change would take the place of the request that waits.
+        return escalation if isinstance(escalation, Escalate) else answer
+    # Another change would replace the pending request.
     return (
         by_load if resource_state.approval_request is None and isinstance(by_load, Act) else answer
     )
@@ -137,10 +140,10 @@ def conclude_for_load(
     diagnosis: Diagnosis,
     judgements: tuple[PlanJudgement, ...],
 ) -> Action:
-    """The first allowed plan, else the plan nearest to being allowed and why it is not."""
+    """The first allowed plan, else the plan nearest to being allowed and what blocks it."""
     if isinstance(decision_input.policy, PolicyUnreadable):
         return Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
-    if demand.shape is Shape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
+    if demand.shape is LoadShape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
         return Hold(reason=Reason.NOT_ENOUGH_DATA, until=None, proposed_plan=None)
     at, limits = decision_input.observation.at, effective.limits
     best = next((j for j in judgements if j.allowed or requested_in_advance(limits, j, at)), None)
@@ -165,15 +168,15 @@ def conclude_for_load(
             None,
         )  # fmt: skip
     if best is not None:
-        return acting(decision_input, effective, _why(demand, diagnosis, best.plan), best.plan)
+        return act_or_hold(decision_input, effective, _why(demand, diagnosis, best.plan), best.plan)
     return _blocked(decision_input, effective, demand, min(judgements, key=distance))
 
 
-def reason_of(seen: Analysis, plan: Plan) -> Reason:
-    """Why a plan is taken for the volume that was seen."""
-    if seen.diagnosis.binding is Binding.NOTHING:
+def reason_of(analysis: Analysis, plan: Plan) -> Reason:
+    """The reason for a plan of the analyzed volume."""
+    if analysis.diagnosis.binding is Binding.NOTHING:
         return _reason_in_calm(plan)
-    return _why(seen.demand, seen.diagnosis, plan)
+    return _why(analysis.demand, analysis.diagnosis, plan)
 
 
 def _why(demand: Demand, diagnosis: Diagnosis, plan: Plan) -> Reason:
@@ -193,10 +196,10 @@ def _reason_in_calm(plan: Plan) -> Reason:
     return Reason.CHEAPER_EQUIVALENT if plan.price_change_usd <= 0 else Reason.RECURRENCE_EXPECTED
 
 
-def acting(
+def act_or_hold(
     decision_input: DecisionInput, effective: EffectiveLimits, reason: Reason, plan: Plan
 ) -> Action:
-    """Act, or hold while a person is asked or has lately said no (or nothing)."""
+    """Act, or hold while a request is pending or a similar one was declined recently."""
     at, resource_state = decision_input.observation.at, decision_input.resource_state
     approval = why_approval(effective.limits, plan)
     if approval is None:
@@ -218,13 +221,13 @@ def _in_calm(
     decision_input: DecisionInput, effective: EffectiveLimits, judgements: tuple[PlanJudgement, ...],
     best: PlanJudgement | None,
 ) -> Action:  # fmt: skip
-    """Nothing binds: what is worth it and allowed is done, and nobody is told of what is not."""
+    """No limit binds: take a worthwhile, allowed plan; a blocked one is no reason to escalate."""
     if best is not None:
-        return acting(decision_input, effective, _reason_in_calm(best.plan), best.plan)
-    cost_benefit = [j for j in judgements if not _worthless(j)]
-    if not cost_benefit:
+        return act_or_hold(decision_input, effective, _reason_in_calm(best.plan), best.plan)
+    worthwhile = [j for j in judgements if not _worthless(j)]
+    if not worthwhile:
         return Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
-    nearest = min(cost_benefit, key=distance)
+    nearest = min(worthwhile, key=distance)
     if any(v.guardrail is Guardrail.MODE for v in nearest.blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=nearest.plan)
     for_now = all(v.temporary for v in nearest.blocking)
@@ -253,23 +256,23 @@ def _blocked(
     if lasting:
         names = "+".join(map(_cause, lasting))
         changeable = [v.guardrail.value for v in lasting if v.guardrail is not Guardrail.GROUP]
-        said = [f"the owner could change: {', '.join(changeable)}"] if changeable else []
+        parts = [f"the owner could change: {', '.join(changeable)}"] if changeable else []
         if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
-            said = [
+            parts = [
                 f"a person may make it {plan.target} for ${plan.price_change_usd:.2f} a month more, "
                 "for which RDS copies all data for hours and never back"
             ]
             if effective.limits.full_copy:
-                said += [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
-        said += [v.detail for v in lasting if v.guardrail in EXPLAINED]
-        if demand.shape is Shape.CLOSED_LOOP:
-            said.append("a closed loop like this has no natural demand and would use up any limit")
-        remedy = "; ".join(said)
+                parts += [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
+        parts += [v.detail for v in lasting if v.guardrail in EXPLAINED]
+        if demand.shape is LoadShape.CLOSED_LOOP:
+            parts.append("a closed loop like this has no natural demand and would use up any limit")
+        remedy = "; ".join(parts)
         return escalate_once(
             decision_input, effective, Reason.BLOCKED_PERMANENTLY, names, remedy, plan
         )
     if {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.COST_BENEFIT}:
-        if demand.shape is Shape.CLOSED_LOOP:
+        if demand.shape is LoadShape.CLOSED_LOOP:
             return escalate_once(
                 decision_input, effective, Reason.NOT_COST_EFFECTIVE, "closed_loop",
                 "a fixed number of workers waits for this volume and would use up any limit; "
@@ -277,14 +280,14 @@ def _blocked(
                 plan,
             )  # fmt: skip
         return Hold(reason=Reason.NOT_COST_EFFECTIVE, until=None, proposed_plan=plan)
-    thin = {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.DATA}
-    if thin or demand.known_minutes < MIN_KNOWN_MINUTES:
+    too_little_data = {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.DATA}
+    if too_little_data or demand.known_minutes < MIN_KNOWN_MINUTES:
         return Hold(reason=Reason.NOT_ENOUGH_DATA, until=None, proposed_plan=plan)
     return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=all_clear_at(others), proposed_plan=plan)
 
 
 def _cause(verdict: Verdict) -> str:
-    """What an owner is told of once; what somebody undid, once for each time it is undone."""
+    """The cause that is notified once; a revert, once each time."""
     if verdict.guardrail is Guardrail.REVERTED:
         return f"{verdict.guardrail.value} ({verdict.value})"
     return verdict.guardrail.value
@@ -297,13 +300,13 @@ def escalate_once(
     """Escalate for enrolled resources, once per episode and cause; else hold."""
     policy, _ = policy_of(decision_input)
     owner = code_owner(decision_input.observation.volume.tags, policy.code_tags)
-    told = cause in decision_input.resource_state.escalated_causes
-    if not effective.enrolled or told or left_alone(effective, owner):
+    notified = cause in decision_input.resource_state.escalated_causes
+    if not effective.enrolled or notified or unmanaged(effective, owner):
         return Hold(reason=reason, until=None, proposed_plan=plan)
-    said = spoken(decision_input.observation.volume.ref.kind, remedy)
-    return Escalate(reason=reason, cause=cause, remedy=said, proposed_plan=plan)
+    remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
+    return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)
 
 
-def left_alone(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:
-    """Whether nothing is even said of the volume: its owner is code, and the policy says leave."""
+def unmanaged(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:
+    """Whether nobody is even notified: code owns the volume, and the policy says `leave`."""
     return owner is not None and effective.limits.infrastructure_as_code is CodeOwned.LEAVE

@@ -1,7 +1,7 @@
 """The decision, and how it is made. Read this file first.
 
-observation + standing -> estimate -> diagnose -> past -> plans, weighed (evidence.py) -> judge
-(guardrails) -> Act, Hold or Escalate (answering.py).
+observation + resource state -> estimate -> diagnose -> history -> valued plans (decision_input.py)
+-> judge (guardrails) -> Act, Hold or Escalate (conclude.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.cluster_detail import ClusterDetail
-from headroom.domain.decision.conclude import conclude, left_alone, reason_of
+from headroom.domain.decision.conclude import conclude, unmanaged
 from headroom.domain.decision.decision_input import (
     Analysis,
     DecisionInput,
@@ -35,7 +35,7 @@ from headroom.domain.workload import Binding, Demand, Diagnosis, SpaceForecast
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One decision about one volume at one instant, with all it was made from.
+    """One decision about one resource at one instant, with its whole input.
 
     `decision_id` is a hash of the inputs: same inputs, same decision, same id.
     """
@@ -54,100 +54,102 @@ class Decision:
     demand: Demand
     diagnosis: Diagnosis
     judgements: tuple[PlanJudgement, ...]
-    """Every plan with what every guardrail said about it, best plan first."""
+    """Every plan with the verdict of every guardrail, best plan first."""
     answer: Action
     summary: str
     """One sentence for people."""
     next_change_at: datetime | None = None
-    """When the best schedule of the coming day changes something, as far as known now."""
+    """When the best schedule of the coming day changes something, as known now."""
     code_owner: CodeOwner | None = None
-    """Who else keeps the volume's settings, None for nobody."""
+    """Who else manages the settings, None for nobody."""
     write_back: tuple[WriteBack, ...] = ()
-    """What to write there for the plan to last; empty without a plan, or where it is left alone."""
+    """What to write there so that the plan lasts; empty without a plan or under `leave`."""
     rollback_of: str | None = None
-    """The chain whose change this decision is about to undo."""
+    """The chain whose change this decision undoes."""
     group: GroupDetail | None = None
-    """The striped set that it was decided with; None for a volume of none."""
+    """The striped set that was decided together; None outside a set."""
     space: SpaceForecast | None = field(default=None, metadata=LATER)
-    """What is expected of a database's free space; None where nothing is told of it."""
+    """The forecast of a database's free space; None where none is published."""
     cluster: ClusterDetail | None = field(default=None, metadata=LATER)
-    """Of an Aurora cluster: its members, its days, both bills; None for everything else."""
+    """For an Aurora cluster: its members, days and both bills; None for everything else."""
 
     @property
     def signature(self) -> Signature:
-        """What a later decision is compared with to tell whether it is news."""
+        """What a later decision is compared with, to record only news."""
         answer = self.answer
         plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
         chosen = next((j for j in self.judgements if j.plan == plan), None)
-        said = [v.guardrail for v in chosen.blocking] if chosen else []
-        # Places come and go by the minute with changes of others: which of them is missing, or
-        # that one is where more stands against the plan, is no news.
-        blocking = tuple(g.value for g in said if g not in CONCURRENCY_GUARDRAILS) or (
-            ("places",) if said else ()
+        guardrails = [v.guardrail for v in chosen.blocking] if chosen else []
+        # Concurrency limits clear and block by the minute with other changes: which of them
+        # blocks, or whether one blocks beside others, is no news.
+        blocking = tuple(g.value for g in guardrails if g not in CONCURRENCY_GUARDRAILS) or (
+            ("places",) if guardrails else ()
         )
         return Signature(
             answer=type(answer).__name__.lower(),
-            binding=self.diagnosis.binding.value + self._tight,
+            binding=self.diagnosis.binding.value + self._space_suffix,
             plan="" if plan is None else str(plan.target),
             blocking=blocking,
         )
 
     @property
-    def _tight(self) -> str:
+    def _space_suffix(self) -> str:
         if self.space is None or self.space.eased:
             return ""
         return "+full_today" if full_within_a_day(self.space, self.at) else "+space"
 
 
 def decide(decision_input: DecisionInput, *, group: GroupConstraint | None = None) -> Decision:
-    """What to do about one volume; a pure function of the evidence.
+    """What to do about one volume; a pure function of its input.
 
-    `group` is what the striped set says that the volume belongs to; without it a volume that
-    belongs to one is never changed.
+    `group` is the constraint of the volume's striped set; without it a volume of a set is never
+    changed.
     """
-    seen = analyze(decision_input)
+    analysis = analyze(decision_input)
     judgements = tuple(
-        judge(case_of(seen, plan, decision_input.resource_state, group))
-        for plan in seen.valued_plans.plans
+        judge(case_of(analysis, plan, decision_input.resource_state, group))
+        for plan in analysis.valued_plans.plans
     )
     about = None if group is None else GroupDetail(name=group.name)
-    return build_decision(seen, judgements, group=about, token="" if group is None else repr(group))
+    return build_decision(
+        analysis, judgements, group=about, token="" if group is None else repr(group)
+    )
 
 
 def build_decision(
-    seen: Analysis, judgements: tuple[PlanJudgement, ...], *, answer: Action | None = None,
+    analysis: Analysis, judgements: tuple[PlanJudgement, ...], *, answer: Action | None = None,
     group: GroupDetail | None = None, token: str = "",
 ) -> Decision:  # fmt: skip
-    """The decision that follows from what every guardrail said; `answer` is a set's own."""
-    decision_input, effective = seen.decision_input, seen.effective
+    """The decision that follows from the verdicts; `answer` replaces the action of a set's member."""
+    decision_input, effective = analysis.decision_input, analysis.effective
     observation = decision_input.observation
-    answer = answer or conclude(seen, judgements)
-    owner = code_owner(observation.volume.tags, seen.policy.code_tags)
+    answer = answer or conclude(analysis, judgements)
+    owner = code_owner(observation.volume.tags, analysis.policy.code_tags)
     return Decision(
         decision_id=decision_id_of(decision_input, token),
         at=observation.at,
         trigger=decision_input.trigger,
         observation=observation,
         resource_state=decision_input.resource_state,
-        policy_version=seen.policy.version,
+        policy_version=analysis.policy.version,
         effective=effective,
         price_source=_priced_by(decision_input, ", ", "none"),
         current_usd=current_price(decision_input),
-        demand=seen.demand,
-        diagnosis=seen.diagnosis,
+        demand=analysis.demand,
+        diagnosis=analysis.diagnosis,
         judgements=judgements,
         answer=answer,
-        summary=summary_of(observation, _seen(seen), answer),
-        next_change_at=seen.valued_plans.next_change,
+        summary=summary_of(observation, _findings(analysis), answer),
+        next_change_at=analysis.valued_plans.next_change,
         code_owner=owner,
         write_back=written_back(observation, effective, owner, answer),
         group=group,
-        space=seen.space,
+        space=analysis.space,
     )  # fmt: skip
 
 
 def decision_id_of(decision_input: DecisionInput, token: str = "") -> str:
-    """The id that follows from the evidence and, if it is of a set, from that of the others."""
+    """The id: a digest of the input and, in a set, of the other members' (`token`)."""
     policy, _ = policy_of(decision_input)
     return digest(
         decision_input.trigger, decision_input.observation, decision_input.resource_state, policy.version,
@@ -156,28 +158,28 @@ def decision_id_of(decision_input: DecisionInput, token: str = "") -> str:
 
 
 def _priced_by(decision_input: DecisionInput, between: str, none: str) -> str:
-    """Where the price of what was observed is from, and its date; `none` without prices."""
+    """Source and date of the current configuration's price; `none` without prices."""
     if decision_input.prices is None:
         return none
     source, as_of = decision_input.prices.source_of(decision_input.observation.volume.configuration)
     return f"{source}{between}{as_of}"
 
 
-def _seen(seen: Analysis) -> str:
-    """What was found of the load, and of free space where that matters, in words."""
-    space, said = seen.space, seen.diagnosis.explanation
-    unclear = space is not None and space.unclear and seen.effective.limits.grow_space
+def _findings(analysis: Analysis) -> str:
+    """Findings about the load, and about free space where it matters, in words."""
+    space, load = analysis.space, analysis.diagnosis.explanation
+    unclear = space is not None and space.unclear and analysis.effective.limits.grow_space
     if space is None or not (space.short or unclear):
-        return said
-    calm = seen.diagnosis.binding is Binding.NOTHING
-    return space.explanation if calm else f"{space.explanation}; {said}"
+        return load
+    calm = analysis.diagnosis.binding is Binding.NOTHING
+    return space.explanation if calm else f"{space.explanation}; {load}"
 
 
 def written_back(
     observation: Observation, effective: EffectiveLimits, owner: CodeOwner | None, answer: Action
 ) -> tuple[WriteBack, ...]:
     plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
-    if owner is None or plan is None or left_alone(effective, owner):
+    if owner is None or plan is None or unmanaged(effective, owner):
         return ()
     return write_back(observation.volume, owner, plan.target)
 
@@ -189,44 +191,26 @@ _WHY: Mapping[Reason, str] = MappingProxyType(
         Reason.CHEAPER_EQUIVALENT: "another type does the same for less",
     }
 )
-"""What a summary says of an act that no pressure explains."""
+"""What a summary says about an act that no pressure explains."""
 
 
-def summary_of(observation: Observation, seen: str, answer: Action) -> str:
+def summary_of(observation: Observation, findings: str, answer: Action) -> str:
     name = observation.volume.ref.resource_id
     match answer:
         case Act(reason=why, plan=plan):
             sign = "+" if plan.price_change_usd >= 0 else "-"
             because = f"{_WHY[why]}: " if why in _WHY else ""
             if answer.approval is not None:
-                because = f"{because}a person must agree ({answer.approval}): "
+                because = f"{because}needs approval ({answer.approval}): "
             copy = "; RDS copies all data for hours, and never back" if plan.full_copy else ""
             return (
-                f"{name}: {seen}; {because}{plan.origin} -> {plan.target}, "
+                f"{name}: {findings}; {because}{plan.origin} -> {plan.target}, "
                 f"{sign}${abs(plan.price_change_usd):.2f} a month{copy}"
             )
         case Hold(reason=reason, until=until, proposed_plan=plan):
-            text = f"{name}: {seen}; held ({reason.value.replace('_', ' ')})"
+            text = f"{name}: {findings}; held ({reason.value.replace('_', ' ')})"
             if until is not None:
                 text += f" until {until:%Y-%m-%d %H:%M} UTC"
             return text if plan is None else f"{text}; would take {plan.target}"
         case Escalate(cause=cause, remedy=remedy):
-            return f"{name}: {seen}; {cause.replace('_', ' ')}: {remedy}"
-
-
-__all__ = [
-    "Act",
-    "Action",
-    "Analysis",
-    "Decision",
-    "DecisionInput",
-    "Escalate",
-    "Hold",
-    "Reason",
-    "analyze",
-    "build_decision",
-    "case_of",
-    "decide",
-    "decision_id_of",
-    "reason_of",
-]  # fmt: skip
+            return f"{name}: {findings}; {cause.replace('_', ' ')}: {remedy}"

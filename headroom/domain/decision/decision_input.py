@@ -1,4 +1,4 @@
-"""What a decision is made from, and what it says before any plan is judged."""
+"""The input of a decision, and its analysis before any plan is judged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from headroom.domain.workload import (
 )
 
 DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
-"""What stands in for a policy nobody can read: it allows nothing at all."""
+"""Replaces an unreadable policy: it allows nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +52,12 @@ class DecisionInput:
     policy: Policy | PolicyUnreadable
     prices: PriceTable | None
     extra_target: Configuration | None = None
-    """A target to weigh beside those that the planner finds; not part of the decision's id."""
+    """A target to value beside the planner's own; not part of the decision's id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What the evidence of one volume says, before any plan is judged."""
+    """What the input of one volume means, before any plan is judged."""
 
     decision_input: DecisionInput
     policy: Policy
@@ -71,7 +71,7 @@ class Analysis:
 
 
 def analyze(decision_input: DecisionInput) -> Analysis:
-    """What is wanted, what binds, and which plans there are, best first."""
+    """Demand, the binding limit, and the candidate plans, best first."""
     observation = decision_input.observation
     policy, effective = policy_of(decision_input)
     demand = estimate(observation)
@@ -95,14 +95,17 @@ def analyze(decision_input: DecisionInput) -> Analysis:
 
 
 def case_of(
-    seen: Analysis, plan: Plan, resource_state: ResourceState, group: GroupConstraint | None = None
+    analysis: Analysis,
+    plan: Plan,
+    resource_state: ResourceState,
+    group: GroupConstraint | None = None,
 ) -> Case:
-    """What the guardrails look at for one plan."""
+    """The guardrails' input for one plan."""
     return Case(
-        plan=plan, observation=seen.decision_input.observation, demand=seen.demand,
-        diagnosis=seen.diagnosis, resource_state=resource_state, policy=seen.policy,
-        effective=seen.effective, known_days=seen.valued_plans.known_days, group=group,
-        space=seen.space,
+        plan=plan, observation=analysis.decision_input.observation, demand=analysis.demand,
+        diagnosis=analysis.diagnosis, resource_state=resource_state, policy=analysis.policy,
+        effective=analysis.effective, known_days=analysis.valued_plans.known_days, group=group,
+        space=analysis.space,
     )  # fmt: skip
 
 
@@ -137,7 +140,7 @@ def _situation(
     at = decision_input.observation.at
     return Situation(
         observation=decision_input.observation,
-        load_history=_past(decision_input, effective.limits),
+        load_history=_load_history(decision_input, effective.limits),
         demand=demand,
         diagnosis=diagnosis,
         limits=effective.limits,
@@ -156,8 +159,8 @@ def _situation(
     )
 
 
-def _past(decision_input: DecisionInput, limits: Limits) -> LoadHistory:
-    """Earlier days, busy where they wanted more than the least of the cheapest type allowed."""
+def _load_history(decision_input: DecisionInput, limits: Limits) -> LoadHistory:
+    """Earlier days; periods above the minimum of the cheapest allowed type are busy."""
     gp3 = VolumeType.GP3 in limits.types
     return load_history(
         decision_input.observation, decision_input.resource_state.modifications,

@@ -1,7 +1,7 @@
-"""The decision about a striped set: one shape for all, judged for each, all of them or none.
+"""The decision about a striped set: one shape for all members, judged for each, all or none.
 
-assessed members -> shapes, weighed for the set -> every guardrail of every member -> Act for all
-that change, or the decision about the one that was looked at.
+analyzed members -> shapes, valued for the set -> every guardrail of every member -> Act for all
+that change, or the decision about the primary volume.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
     Verdict,
+    all_known_clear_at,
     judge,
 )
 from headroom.domain.planning import (
@@ -35,8 +36,8 @@ from headroom.domain.planning import (
     GroupDetail,
     GroupMember,
     Plan,
-    Shape,
-    shape,
+    VolumeShape,
+    volume_shape,
 )
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import digest
@@ -48,22 +49,23 @@ from headroom.domain.state import (
     quota_usage,
 )
 
-WHATEVER_THE_LOAD = frozenset(
+LOAD_INDEPENDENT_GUARDRAILS = frozenset(
     {
         Guardrail.POLICY, Guardrail.MODE, Guardrail.MANAGED_ELSEWHERE, Guardrail.MULTI_ATTACH,
         Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.SLOTS, Guardrail.RETRY_BACKOFF,
         Guardrail.ROLLED_BACK, Guardrail.FAILURES,
     }
 )  # fmt: skip
-"""Guardrails that look neither at the load nor at what exactly is planned."""
-NOT_ASKED = "a person would have to agree, and nobody is asked about a whole set yet"
-TOLD = 4
-"""Members whose reasons are told; of the rest only how many there are."""
+"""Guardrails that depend neither on the load nor on the exact plan."""
+NEEDS_APPROVAL = "it needs approval, and approval of a whole set is not supported yet"
+MOST_NAMED = 4
+"""Members whose reasons are listed; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDecision:
-    """Acts for the members that change, none if the set stays; `looked_at` is its own decision."""
+    """Acts for the members that change, none if the set stays; `primary` is the decision about the volume
+    that was reconciled."""
 
     primary: Decision
     acts: tuple[Decision, ...]
@@ -72,7 +74,7 @@ class GroupDecision:
 def decide_group(
     name: str, primary: DecisionInput, others: Sequence[DecisionInput]
 ) -> GroupDecision:
-    """What to do about a set whose volumes were all read; a pure function of the evidence."""
+    """What to do about a set whose volumes were all observed; a pure function of the input."""
     members = [analyze(decision_input) for decision_input in (primary, *others)]
     shares = sorted(value_group_shapes(members), key=lambda share: share.order)
     judged = [_judged(name, members, share) for share in shares]
@@ -88,38 +90,38 @@ def decide_group(
         *((m.decision_input.observation, m.decision_input.resource_state) for m in members)
     )
     if chosen is None:
-        mine = _mine(judged, 0)
+        mine = _of_member(judged, 0)
         seen = _seen(name, members, None, token)
         return GroupDecision(
             primary=build_decision(members[0], mine, group=seen, token=token), acts=()
         )
     share = shares[chosen]
     seen = _seen(name, members, share, token)
-    woken = members[0]
+    primary_analysis = members[0]
     acts = tuple(
-        _act(member, plan, _mine(judged, place), woken, seen, token)
+        _act(member, plan, _of_member(judged, place), primary_analysis, seen, token)
         for place, (member, plan) in enumerate(zip(members, share.plans, strict=True))
         if plan is not None
     )
     if share.plans[0] is not None:
         return GroupDecision(primary=acts[0], acts=acts)
-    # It has what the others get: there is nothing to do about this one, whatever else was judged.
+    # It already has the shape that the others get.
     stays = Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
-    rest = build_decision(woken, (), answer=stays, group=seen, token=token)
+    rest = build_decision(primary_analysis, (), answer=stays, group=seen, token=token)
     return GroupDecision(primary=rest, acts=acts)
 
 
-def _mine(
+def _of_member(
     judged: Sequence[Sequence[PlanJudgement | None]], place: int
 ) -> tuple[PlanJudgement, ...]:
     return tuple(each[place] for each in judged if each[place] is not None)  # type: ignore[misc]
 
 
 def _act(
-    member: Analysis, plan: Plan, judgements: tuple[PlanJudgement, ...], woken: Analysis,
+    member: Analysis, plan: Plan, judgements: tuple[PlanJudgement, ...], primary_analysis: Analysis,
     seen: GroupDetail, token: str,
 ) -> Decision:  # fmt: skip
-    answer = Act(reason=reason_of(woken, plan), plan=plan)
+    answer = Act(reason=reason_of(primary_analysis, plan), plan=plan)
     made = build_decision(member, judgements, answer=answer, group=seen, token=token)
     return replace(made, summary=f"{made.summary}; with its set {seen.name} of {len(seen.members)}")
 
@@ -142,7 +144,7 @@ def _seen(
     )
 
 
-def _in_words(like: Shape) -> str:
+def _in_words(like: VolumeShape) -> str:
     kind, iops, mibps = like
     parts = [kind.value, *(f"{n} {u}" for n, u in ((iops, "IOPS"), (mibps, "MiB/s")) if n)]
     return " ".join(parts)
@@ -151,16 +153,16 @@ def _in_words(like: Shape) -> str:
 def _judged(
     name: str, members: Sequence[Analysis], share: GroupShape
 ) -> tuple[PlanJudgement | None, ...]:
-    """What every guardrail says about each member's plan, then what the others make of it."""
-    state_store = _standings(members, share.plans)
+    """The verdicts on each member's plan, including what the other members' verdicts add."""
+    state_store = _states_in_flight(members, share.plans)
     alone = [
         None if plan is None else judge(case_of(m, plan, s, GroupConstraint(name=name)))
         for m, plan, s in zip(members, share.plans, state_store, strict=True)
     ]
     too_much = (
         _beyond_the_instance(members, share)
-        or _to_be_asked(members, share)
-        or _beyond_the_places(members, share)
+        or _needs_approval(members, share)
+        or _beyond_concurrency(members, share)
     )
     together: list[PlanJudgement | None] = []
     for place, (member, plan, resource_state) in enumerate(
@@ -169,17 +171,17 @@ def _judged(
         if plan is None:
             together.append(None)
             continue
-        said = _said_by_others(name, members, alone, place, too_much)
+        said = _constraint_by_others(name, members, alone, place, too_much)
         together.append(
             alone[place] if not said.problem else judge(case_of(member, plan, resource_state, said))
         )
     return tuple(together)
 
 
-def _standings(
+def _states_in_flight(
     members: Sequence[Analysis], plans: Sequence[Plan | None]
 ) -> tuple[ResourceState, ...]:
-    """Each member's standing as if the change of all others were under way and paid for."""
+    """Each member's state as if all other changes were in flight and reserved."""
     own = [m.decision_input.resource_state.resource_increase_usd for m in members]
     then = [
         had if plan is None else _increase(member, plan)
@@ -219,19 +221,19 @@ def _under_way(member: Analysis, plan: Plan) -> InFlight:
 
 
 def _increase(member: Analysis, plan: Plan) -> Decimal:
-    """What the plan would count as, above the price at enrolment."""
+    """The plan's increase above the price at enrolment."""
     enrolment = member.decision_input.resource_state.enrolment_usd
     before = plan.monthly_usd - plan.price_change_usd if enrolment is None else enrolment
     return max(Decimal(0), plan.monthly_usd - before)
 
 
-def _said_by_others(
+def _constraint_by_others(
     name: str, members: Sequence[Analysis], judgements: Sequence[PlanJudgement | None],
     place: int, too_much: str,
 ) -> GroupConstraint:  # fmt: skip
-    """Why the others hold a member back, and whether that passes."""
+    """Why the others block a member, and whether that is temporary."""
     mine = judgements[place]
-    # What holds for the whole account holds this one back as well, and says so itself.
+    # Limits of the whole account block this member too, with a verdict of their own.
     shared = (
         {v.guardrail for v in mine.blocking} & QUEUEABLE_GUARDRAILS
         if mine is not None
@@ -250,50 +252,47 @@ def _said_by_others(
 def blocked_by_members(
     name: str, alone: Decision, plan: Plan, policy: Policy, others: Sequence[Candidate]
 ) -> GroupConstraint:
-    """Why others would hold the set back whatever their load is, so that it need not be read.
+    """Why other members would block the set whatever their load is, so that it need not be read.
 
-    Asked only of volumes that have the shape of the one that `alone` is about and that `plan`
-    would change: they would have to change with it.
+    Only volumes with the shape of the volume of `alone` are checked: they would change with it.
     """
     seen, held = alone.observation, dict[str, list[Verdict]]()
     for other in others:
-        if shape(other.volume.configuration) != shape(seen.volume.configuration):
+        if volume_shape(other.volume.configuration) != volume_shape(seen.volume.configuration):
             continue
         case = Case(
             plan=plan, observation=replace(seen, volume=other.volume), demand=alone.demand,
             diagnosis=alone.diagnosis, resource_state=other.resource_state, policy=policy,
             effective=limits_for(policy, other.volume), group=GroupConstraint(name=name),
         )  # fmt: skip
-        blocking = [v for v in judge(case).blocking if v.guardrail in WHATEVER_THE_LOAD]
+        blocking = [v for v in judge(case).blocking if v.guardrail in LOAD_INDEPENDENT_GUARDRAILS]
         held[other.volume.ref.resource_id] = blocking
     return _held_by(name, held, "")
 
 
 def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) -> GroupConstraint:
-    """What the verdicts against other volumes make of the set, in words and in time."""
-    told = [
+    """The constraint that the blocked members put on the set."""
+    reasons = [
         f"{volume_id} may not ({', '.join(v.guardrail.value for v in blocking)})"
         for volume_id, blocking in held.items()
         if blocking
     ]
-    if len(told) > TOLD:
-        told = [*told[:TOLD], f"and {len(told) - TOLD} more"]
+    if len(reasons) > MOST_NAMED:
+        reasons = [*reasons[:MOST_NAMED], f"and {len(reasons) - MOST_NAMED} more"]
     if too_much:
-        told.insert(0, too_much)
+        reasons.insert(0, too_much)
     verdicts = [v for blocking in held.values() for v in blocking]
     passes = not too_much and all(v.temporary for v in verdicts)
-    clears = [v.clears_at for v in verdicts]
-    known = [at for at in clears if at is not None]
     return GroupConstraint(
-        name=name, problem="; ".join(told), temporary=passes,
-        clears_at=max(known) if passes and known and len(known) == len(clears) else None,
+        name=name, problem="; ".join(reasons), temporary=passes,
+        clears_at=all_known_clear_at(verdicts) if passes else None,
     )  # fmt: skip
 
 
-def _to_be_asked(members: Sequence[Analysis], share: GroupShape) -> str:
-    """Why a person would have to agree to the change; empty when nobody would.
+def _needs_approval(members: Sequence[Analysis], share: GroupShape) -> str:
+    """Why the change needs approval; empty when it does not.
 
-    What the owner is asked for above a price counts for the price of the whole set.
+    A price limit for approval applies to the price of the whole set.
     """
     made = [plan for plan in share.plans if plan is not None]
     usd = sum((plan.price_change_usd for plan in made), Decimal(0))
@@ -302,12 +301,12 @@ def _to_be_asked(members: Sequence[Analysis], share: GroupShape) -> str:
         why = None if whole is None else why_approval(member.effective.limits, whole)
         if why is not None:
             name = member.decision_input.observation.volume.ref.resource_id
-            return f"{NOT_ASKED} ({name}: {why})"
+            return f"{NEEDS_APPROVAL} ({name}: {why})"
     return ""
 
 
-def _beyond_the_places(members: Sequence[Analysis], share: GroupShape) -> str:
-    """Why so many changes may never be under way at once; empty when they may."""
+def _beyond_concurrency(members: Sequence[Analysis], share: GroupShape) -> str:
+    """Which concurrency limit is smaller than the set; empty when none is."""
     limits, count = members[0].policy.blast_radius, sum(plan is not None for plan in share.plans)
     for name, most in (
         ("max_in_flight", limits.max_in_flight),
@@ -320,10 +319,10 @@ def _beyond_the_places(members: Sequence[Analysis], share: GroupShape) -> str:
 
 
 def _beyond_the_instance(members: Sequence[Analysis], share: GroupShape) -> str:
-    """Why the instance could not serve the set if all had the shape; empty when it could."""
+    """Why the instance could not serve the set in the new shape; empty when it could."""
     left = instance_capacity_left(members)
     if left is None:
-        return ""  # whether the instance is known at all, another guardrail asks
+        return ""  # the instance_limit guardrail handles unknown instances
     now = [capability(m.decision_input.observation.volume.configuration) for m in members]
     then = [
         can if plan is None else plan.capability for can, plan in zip(now, share.plans, strict=True)

@@ -1,4 +1,4 @@
-"""Shapes for a striped set: what all of its volumes could be alike, and what that is worth to them."""
+"""Shapes for a striped set: settings that all its volumes could share, with their value."""
 
 from __future__ import annotations
 
@@ -7,24 +7,36 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import mean
 
-from headroom.domain.catalog.ebs import LIMITS, capability
+from headroom.domain.catalog.ebs import LIMITS
 from headroom.domain.decision.decision_input import Analysis
-from headroom.domain.planning import Plan, Shape, relieves, shape, shaped, value_targets
+from headroom.domain.planning import (
+    Plan,
+    VolumeShape,
+    relieves,
+    value_targets,
+    volume_shape,
+    with_shape,
+)
 from headroom.domain.resources import Observation
 from headroom.domain.workload import Binding
 
 MOST_SHAPES = 24
-"""Shapes that are weighed for a set, the members' own best ones first."""
+"""Shapes that are valued for a set, the members' own best ones first."""
 RECENT_POINTS = 15
-FREE = (Binding.NOTHING, Binding.UNKNOWN, Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
-"""Where no limit of the volume itself binds."""
+NOT_VOLUME_BOUND = (
+    Binding.NOTHING,
+    Binding.UNKNOWN,
+    Binding.INSTANCE_IOPS,
+    Binding.INSTANCE_THROUGHPUT,
+)
+"""Bindings other than a limit of the volume itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupShape:
     """One shape for the whole set: a plan for each member, None for one that has it already."""
 
-    like: Shape
+    like: VolumeShape
     plans: tuple[Plan | None, ...]
     value_usd_per_day: float
 
@@ -36,18 +48,18 @@ class GroupShape:
 
 
 def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
-    """Every shape worth weighing that meets what each pressed member needs, valued for the set."""
+    """Every candidate shape that relieves each pressed member, valued for the set."""
     shapes = _shapes(members)
-    plans: list[Mapping[Shape, Plan]] = []
+    plans: list[Mapping[VolumeShape, Plan]] = []
     for member in members:
         current = member.decision_input.observation.volume.configuration
-        targets = [shaped(current, like) for like in shapes]
+        targets = [with_shape(current, like) for like in shapes]
         made = (
             {}
             if member.situation is None
             else value_targets(member.situation, [t for t in targets if t != current])
         )
-        plans.append({shape(target): plan for target, plan in made.items()})
+        plans.append({volume_shape(target): plan for target, plan in made.items()})
     for like in shapes:
         mine = tuple(each.get(like) for each in plans)
         if _fits(members, mine, like):
@@ -59,14 +71,14 @@ def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
             )
 
 
-def _shapes(members: Sequence[Analysis]) -> list[Shape]:
-    """The members' own best shapes, what serves the most demanding of a type, and what they have.
+def _shapes(members: Sequence[Analysis]) -> list[VolumeShape]:
+    """The members' own best shapes, the highest of each type, and the current ones.
 
-    A shape that the instance could not serve for all of them is weighed cut down as well.
+    A shape that the instance could not serve for all members is also valued in a smaller version.
     """
-    best: dict[Shape, None] = {}
+    best: dict[VolumeShape, None] = {}
     own = [
-        [shape(p.target) for p in m.valued_plans.plans if not p.grows][:MOST_SHAPES]
+        [volume_shape(p.target) for p in m.valued_plans.plans if not p.grows][:MOST_SHAPES]
         for m in members
     ]
     for rank in range(max((len(each) for each in own), default=0)):
@@ -82,17 +94,18 @@ def _shapes(members: Sequence[Analysis]) -> list[Shape]:
         ] = None
     shapes = list(best)[:MOST_SHAPES]
     left = instance_capacity_left(members)
-    have = [shape(m.decision_input.observation.volume.configuration) for m in members]
+    have = [volume_shape(m.decision_input.observation.volume.configuration) for m in members]
     shapes += [cut for like in shapes if (cut := _cut_down(like, left, have)) != like]
     shapes += have
     return list(dict.fromkeys(shapes))
 
 
-def _cut_down(like: Shape, left: tuple[float, float] | None, have: Sequence[Shape]) -> Shape:
-    """The shape with each member's even share of what the instance has for the set, at most.
+def _cut_down(
+    like: VolumeShape, left: tuple[float, float] | None, have: Sequence[VolumeShape]
+) -> VolumeShape:
+    """The shape, limited to each member's even share of the instance's capacity for the set.
 
-    Never below what the type has at least, nor below what one of them has already: a share that
-    is smaller in one of the two would take it away, or be no volume of that type.
+    Never below the minimum of the type, nor below what a member has already.
     """
     kind, iops, mibps = like
     if left is None:
@@ -108,17 +121,17 @@ def _cut_down(like: Shape, left: tuple[float, float] | None, have: Sequence[Shap
     return kind, iops, mibps
 
 
-def _fits(members: Sequence[Analysis], plans: Sequence[Plan | None], like: Shape) -> bool:
-    """Whether all can have the shape, none goes down while another goes up, and all are helped."""
+def _fits(members: Sequence[Analysis], plans: Sequence[Plan | None], like: VolumeShape) -> bool:
+    """Whether all can have the shape, none is lowered while another is raised, and all are relieved."""
     for member, plan in zip(members, plans, strict=True):
         current = member.decision_input.observation.volume.configuration
-        if plan is None and shape(current) != like:
+        if plan is None and volume_shape(current) != like:
             return False
-        pressed = plan is not None and member.diagnosis.binding not in FREE
+        pressed = plan is not None and member.diagnosis.binding not in NOT_VOLUME_BOUND
         if pressed and not _helps(member, plan):
             return False
     changes = [
-        (_lowers(member, plan), _raises(plan))
+        (_lowers(member, plan), plan.sustains_more)
         for member, plan in zip(members, plans, strict=True)
         if plan is not None
     ]
@@ -135,15 +148,10 @@ def _lowers(member: Analysis, plan: Plan) -> bool:
     return plan.gives_back(draining=member.diagnosis.binding is Binding.BURST_CREDITS)
 
 
-def _raises(plan: Plan) -> bool:
-    now, then = capability(plan.origin), plan.capability
-    return then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
-
-
 def _value(members: Sequence[Analysis], plans: Sequence[Plan | None]) -> float:
-    """What the change of all is worth per day: the sum, and of giving back the least of all.
+    """The value of the whole change per day: the sum, or the minimum where performance is lowered.
 
-    Nobody's saving outweighs what another would miss.
+    One member's saving never outweighs another's loss.
     """
     made = [(m, p) for m, p in zip(members, plans, strict=True) if p is not None]
     values = [plan.value_usd_per_day for _, plan in made]
@@ -152,7 +160,7 @@ def _value(members: Sequence[Analysis], plans: Sequence[Plan | None]) -> float:
 
 
 def instance_capacity_left(members: Sequence[Analysis]) -> tuple[float, float] | None:
-    """Sustained IOPS and MiB/s that the instance has for all of the set; None when not known."""
+    """Sustained IOPS and MiB/s that the instance has left for the set; None when unknown."""
     seen = members[0].decision_input.observation
     limits = None if seen.instance is None else seen.instance.limits
     if seen.instance is None or limits is None:

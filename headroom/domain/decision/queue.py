@@ -1,7 +1,7 @@
-"""The queue: which decisions wait for a place or for an hour, and in which order they get one.
+"""The queue: which decisions wait for a concurrency slot or for the schedule, and in which order.
 
-What waits has nothing against it but limits that hold for the whole account or Region. The most
-starved goes first, then who has waited longest.
+Queued decisions are blocked only by limits of the whole account or Region. The most starved
+resource goes first, then the one that has waited longest.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from headroom.domain.guardrails import (
 from headroom.domain.state import QueueEntry, quota_usage
 
 HANDLED_BY_QUEUE = CONCURRENCY_GUARDRAILS | {Guardrail.FREEZE, Guardrail.CALENDAR}
-"""Guardrails that the sweep looks at itself before it gives anybody a turn."""
+"""Guardrails that the sweep checks itself before it dequeues anything."""
 NEARLY_FULL = timedelta(hours=24)
 
 
 def queue_entry_of(decision: Decision) -> QueueEntry | None:
-    """The place in the queue that a decision is given, None when it does not wait there."""
+    """The queue entry of a decision, None when it is not queued."""
     plan = getattr(decision.answer, "proposed_plan", None)
     judged = next((j for j in decision.judgements if j.plan == plan), None)
     if plan is None or judged is None or not decision.effective.enrolled:
@@ -40,12 +40,12 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
         zone=decision.observation.volume.availability_zone,
         not_before=_not_before(blocking),
         counts=quota_usage(plan.origin, plan.target),
-        places=1 if decision.group is None else max(1, len(decision.group.members)),
+        slots_needed=1 if decision.group is None else max(1, len(decision.group.members)),
     )
 
 
 def _short_of_space(decision: Decision) -> int:
-    """How long a database will have been nearer than a day to being full, in minutes."""
+    """By how many minutes a database is less than a day from being full."""
     full_at = None if decision.space is None else decision.space.full_at
     if full_at is None:
         return 0
@@ -53,6 +53,6 @@ def _short_of_space(decision: Decision) -> int:
 
 
 def _not_before(blocking: tuple[Verdict, ...]) -> datetime | None:
-    """When everything has cleared that the sweep does not see to for all at once."""
+    """When the guardrails clear that the sweep does not check itself."""
     found = [v.clears_at for v in blocking if v.guardrail not in HANDLED_BY_QUEUE]
     return max((at for at in found if at is not None), default=None)

@@ -1,4 +1,4 @@
-"""An approved plan judged again on fresh evidence, by the same guardrails as when it was asked."""
+"""Revalidation: an approved plan judged again on fresh input, by the same guardrails."""
 
 from __future__ import annotations
 
@@ -10,35 +10,42 @@ from headroom.domain.decision.action import Act, Hold, Reason
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DecisionInput
 from headroom.domain.decision.rollback import case_of, judge_rollback
-from headroom.domain.guardrails import Guardrail, PlanJudgement, Relation, judge, verdict_of
+from headroom.domain.guardrails import (
+    Guardrail,
+    PlanJudgement,
+    Relation,
+    all_known_clear_at,
+    judge,
+    verdict_of,
+)
 from headroom.domain.planning import Plan
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import PriceUnknown, Volume, digest
 from headroom.domain.state import ApprovalRequest
-from headroom.domain.workload import Binding, Shape
+from headroom.domain.workload import Binding, LoadShape
 
 HOURS_A_MONTH = 730
 LEAST_LOSS = 0.01
-"""USD a day that a plan nobody would weigh any more is worth less than nothing, at least."""
+"""The least loss in USD a day that counts for a plan that is no candidate any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proceed:
-    """It may be done: the decision as it was asked, with what is known and judged now."""
+    """Execute it: the approved decision with the current state and verdicts."""
 
     decision: Decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StillBlocked:
-    """Blocked for now, by what clears before the approval expires: a Hold that says so."""
+    """Blocked by what clears before the approval expires; the decision is a Hold."""
 
     decision: Decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawal:
-    """It is no longer allowed, or no longer what should be done."""
+    """It is no longer allowed or no longer useful."""
 
     why: str
     judgement: PlanJudgement | None
@@ -51,7 +58,7 @@ NOT_DECIDED = Withdrawal(why="it was not decided to act", judgement=None)
 
 
 def approval_obsolete(asked: ApprovalRequest, volume: Volume, at: datetime) -> Withdrawal | None:
-    """Why an approval counts no more, whatever would be judged: its time, or what was changed."""
+    """Why an approval is void before any judgement: it expired, or the configuration changed."""
     if at >= asked.expires:
         return Withdrawal(why="the approval expired before it could be done", judgement=None)
     if volume.configuration != asked.origin:
@@ -62,7 +69,7 @@ def approval_obsolete(asked: ApprovalRequest, volume: Volume, at: datetime) -> W
 def revalidate(
     decision_input: DecisionInput, decision: Decision, asked: ApprovalRequest
 ) -> Revalidation:
-    """What becomes of the plan of `decision` that a person approved, judged on `evidence`."""
+    """Judge the approved plan of `decision` again on the current input."""
     answer, at = decision.answer, decision_input.observation.at
     if not isinstance(answer, Act):
         return NOT_DECIDED
@@ -70,10 +77,10 @@ def revalidate(
     if over is not None:
         return over
     base = decide(replace(decision_input, extra_target=asked.target))
-    passing = _passing(decision_input, base)
-    if passing is not None:
-        return StillBlocked(decision=waiting_for(base, asked, answer.plan, None, passing))
-    plan = _fresh(decision_input, base, answer.plan)
+    missing = _missing_input(decision_input, base)
+    if missing is not None:
+        return StillBlocked(decision=waiting_for(base, asked, answer.plan, None, missing))
+    plan = _current_plan(decision_input, base, answer.plan)
     if plan is None:
         return Withdrawal(why="no price is known for it any more", judgement=None)
     judgement = _judgement(decision_input, base, decision, plan, asked.price_change_usd)
@@ -85,17 +92,17 @@ def revalidate(
     for_now = all(v.temporary for v in judgement.blocking) and not pointless
     if not for_now or max(known, default=at) >= asked.expires:
         return Withdrawal(why=f"judged again, it is blocked by {names}", judgement=judgement)
-    until = max(known) if len(known) == len(judgement.blocking) else None
+    until = all_known_clear_at(judgement.blocking)
     return StillBlocked(decision=waiting_for(base, asked, plan, until, names))
 
 
-def _passing(decision_input: DecisionInput, base: Decision) -> str | None:
-    """What keeps anything from being judged just now; a person's word outlasts it until it expires."""
+def _missing_input(decision_input: DecisionInput, base: Decision) -> str | None:
+    """What is missing to judge anything now; the approval stays valid until it expires."""
     if isinstance(decision_input.policy, PolicyUnreadable):
         return "a policy that can be read"
     if decision_input.prices is None:
         return "prices"
-    if base.demand.shape is Shape.UNKNOWN or base.diagnosis.binding is Binding.UNKNOWN:
+    if base.demand.shape is LoadShape.UNKNOWN or base.diagnosis.binding is Binding.UNKNOWN:
         return "measurements"
     return None
 
@@ -117,8 +124,8 @@ def waiting_for(
     )
 
 
-def _fresh(decision_input: DecisionInput, base: Decision, plan: Plan) -> Plan | None:
-    """The plan at today's price, with what it is worth under today's load."""
+def _current_plan(decision_input: DecisionInput, base: Decision, plan: Plan) -> Plan | None:
+    """The plan at the current price, valued under the current load."""
     if decision_input.prices is None:
         return None
     try:
@@ -143,7 +150,7 @@ def _judgement(
     plan: Plan,
     approved_usd: Decimal,
 ) -> PlanJudgement:
-    """All guardrails on the fresh plan, and the price that was agreed to beside them."""
+    """All guardrails on the current plan, and the approved price."""
     if decision.rollback_of is not None:
         return judge_rollback(
             base, decision_input, plan, by_person=False, approved_usd=approved_usd
@@ -161,7 +168,7 @@ def _judgement(
 def revalidated_decision(
     decision: Decision, base: Decision, answer: Act, judgement: PlanJudgement
 ) -> Decision:
-    """The decision that was approved, its id and instant kept, with what is in force today."""
+    """The approved decision with its id and instant, and the current state."""
     return replace(
         decision, observation=base.observation, resource_state=base.resource_state,
         policy_version=base.policy_version, effective=base.effective,

@@ -1,4 +1,4 @@
-"""Undoing a change: who may ask, what is set back, which guardrails have a say. Pure.
+"""Rollback of a change: who may request it, what is restored, which guardrails apply. Pure.
 
 IOPS, throughput and type go back to what they were before the change; size never does.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.catalog.ebs import capability
@@ -15,7 +15,15 @@ from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.approval import InvalidAnswer, why_approval
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DENY_ALL_POLICY, DecisionInput
-from headroom.domain.guardrails import Case, Guardrail, PlanJudgement, Relation, judge, verdict_of
+from headroom.domain.guardrails import (
+    Case,
+    Guardrail,
+    PlanJudgement,
+    Relation,
+    all_known_clear_at,
+    judge,
+    verdict_of,
+)
 from headroom.domain.planning import TIME_TO_EFFECT, Plan
 from headroom.domain.policy import EffectiveLimits, Policy
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, digest
@@ -24,27 +32,27 @@ from headroom.domain.workload import minutes
 
 EXEMPT_GUARDRAILS = frozenset(
     {
-        # Whether it pays, and what is known of the load: a person, or proof, has decided that.
+        # Cost and data about the load: a person, or the failed verification, has decided that.
         Guardrail.COST_BENEFIT, Guardrail.DATA, Guardrail.INSTANCE_LIMIT,
         Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_STABILIZATION,
         Guardrail.GIVE_BACK_SLOT, Guardrail.GIVE_BACK_REVERSIBLE,
-        # It goes to what the volume had, not to something that was guessed.
+        # The target is what the volume had, no estimate.
         Guardrail.TYPES, Guardrail.LARGEST_STEP,
-        # Quiet times keep Headroom from changing its mind, not people from changing theirs.
+        # Cooldowns limit Headroom, not people.
         Guardrail.COOLDOWN, Guardrail.ROLLED_BACK, Guardrail.REVERTED,
     }
 )  # fmt: skip
-"""Guardrails that have no say in a rollback; all others judge it as they judge any change."""
+"""Guardrails that do not apply to a rollback; all others do."""
 IN_USE_WITHIN = timedelta(hours=1)
 IN_USE_MINUTES = 2
 IN_USE = 1.05
-"""Share of what a volume had before above which a minute needs what a raise added to it."""
+"""Share of the earlier limit above which a minute uses what the raise added."""
 NOTHING_TO_UNDO = frozenset({Step.FAILED, Step.GONE, Step.NOT_APPLIED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedRollback:
-    """A wish that makes sense, and the state once it is recorded."""
+    """An accepted rollback request, and the state after it is recorded."""
 
     wish: RollbackRequest
     state: StoredState
@@ -54,7 +62,7 @@ def request_rollback(
     state: StoredState, decision_id: str, steps: Sequence[Step], *, at: datetime, who: str,
     reason: str,
 ) -> AcceptedRollback | InvalidAnswer:  # fmt: skip
-    """The state once somebody asked to undo the change of a chain, or why that makes no sense."""
+    """The state after a rollback of a chain's change was requested, or why it is refused."""
     if not steps or steps[0] is not Step.DECIDED:
         return InvalidAnswer(why="unknown", detail="there is no such decision")
     if Step.APPLIED not in steps or steps[-1] in NOTHING_TO_UNDO:
@@ -72,7 +80,7 @@ def request_rollback(
     mine = RollbackRequest(
         decision_id=decision_id, requested_at=at, expires=at + ROLLBACK_TTL, who=who, reason=reason
     )
-    # While a change is open, the end of its chain takes the wish up at once.
+    # While a change is open, the end of its chain starts the rollback.
     last_request_at = at if state.chain is None else state.last_request_at
     moved = replace(
         state, rollback=mine, last_request_at=last_request_at, due_at=min(at, state.due_at or at)
@@ -81,7 +89,7 @@ def request_rollback(
 
 
 def reversal(change: Plan, current: Configuration, noun: str = "volume") -> Configuration | str:
-    """What `current` becomes when `change` is undone, or why that cannot be."""
+    """The configuration that undoes `change`, or why there is none."""
     if _performance(current) != _performance(change.target):
         return f"the {noun} was changed since: it is {current}, the change made it {change.target}"
     back = replace(change.origin, size_gib=current.size_gib)
@@ -90,10 +98,10 @@ def reversal(change: Plan, current: Configuration, noun: str = "volume") -> Conf
     return back
 
 
-def still_used(observation: Observation, back: Configuration) -> str | None:
-    """What the load takes of late that `back` could not sustain, in words; None if nothing.
+def performance_still_used(observation: Observation, back: Configuration) -> str | None:
+    """What the recent load uses that `back` could not sustain, in words; None if nothing.
 
-    Nobody but a person takes away what is in use, whether or not it ended the pressure.
+    Only a person may take away performance that is in use.
     """
     can, now = capability(back), capability(observation.volume.configuration)
     seen = [
@@ -117,24 +125,24 @@ def _performance(configuration: Configuration) -> Configuration:
 def decide_rollback(
     decision_input: DecisionInput, asked: RollbackRequest, change: Plan
 ) -> Decision:
-    """Act, Hold or Escalate on the wish to undo `change`; pure, like decide()."""
+    """Act, Hold or Escalate on the request to undo `change`; pure, like decide()."""
     base = decide(decision_input)
     at, limits = decision_input.observation.at, base.effective.limits
     noun = decision_input.observation.volume.ref.noun
     back = reversal(change, decision_input.observation.volume.configuration, noun)
     if isinstance(back, str):
-        return _told(base, asked, (), refused(back, "rollback_has_no_way", None))
+        return _with_action(base, asked, (), give_up(back, "rollback_has_no_way", None))
     plan = _plan(decision_input, asked, change, back)
     if plan is None:
         why = f"no price is known for what the {noun} had before"
-        return _told(base, asked, (), refused(why, "price_unknown", None))
+        return _with_action(base, asked, (), give_up(why, "price_unknown", None))
     judgement = judge_rollback(base, decision_input, plan, by_person=asked.by_person)
     answer: Action
-    in_use = None if asked.by_person else still_used(decision_input.observation, back)
+    in_use = None if asked.by_person else performance_still_used(decision_input.observation, back)
     if judgement.allowed and at >= asked.expires:
-        answer = refused("it expired before it could be done", "rollback_expired", plan)
+        answer = give_up("it expired before it could be done", "rollback_expired", plan)
     elif in_use is not None:
-        answer = refused(in_use, "rollback_in_use", plan)
+        answer = give_up(in_use, "rollback_in_use", plan)
     elif judgement.allowed:
         approval = None if asked.by_person else why_approval(limits, plan)
         expires = at + timedelta(minutes=limits.approval_expires_minutes)
@@ -143,17 +151,17 @@ def decide_rollback(
             expires=None if approval is None else expires,
         )  # fmt: skip
     else:
-        answer = blocked(judgement, asked, at)
-    return _told(base, asked, (judgement,), answer)
+        answer = hold_while_blocked(judgement, asked, at)
+    return _with_action(base, asked, (judgement,), answer)
 
 
 def judge_rollback(
     base: Decision, decision_input: DecisionInput, plan: Plan, *, by_person: bool,
     approved_usd: Decimal | None = None,
 ) -> PlanJudgement:  # fmt: skip
-    """What every guardrail says about a rollback; those that have no say in it say so.
+    """The verdict of every guardrail on a rollback; exempt guardrails say so.
 
-    A person's own wish may use the slots that are kept for people.
+    A rollback requested by a person may use the slots that are reserved for people.
     """
     effective = base.effective
     if by_person:
@@ -163,13 +171,13 @@ def judge_rollback(
     )
 
 
-def with_exemptions(judged: PlanJudgement, not_asked: Set[Guardrail]) -> PlanJudgement:
-    """The judgement of a rollback, in which `not_asked` have no say and tell so."""
+def with_exemptions(judged: PlanJudgement, exempt: Set[Guardrail]) -> PlanJudgement:
+    """The judgement of a rollback in which the guardrails of `exempt` always allow."""
     verdicts = tuple(
         verdict_of(
             v.guardrail, Relation.IS, "a rollback", "a rollback", "", "has no say in a rollback"
         )
-        if v.guardrail in not_asked
+        if v.guardrail in exempt
         else v
         for v in judged.verdicts
     )
@@ -180,7 +188,7 @@ def case_of(
     base: Decision, decision_input: DecisionInput, plan: Plan, effective: EffectiveLimits,
     approved_usd: Decimal | None,
 ) -> Case:  # fmt: skip
-    """The case of one plan under what `base` concluded from the evidence."""
+    """The guardrails' input for one plan, from the analysis of `base`."""
     policy = decision_input.policy
     return Case(
         plan=plan, observation=base.observation, demand=base.demand, diagnosis=base.diagnosis,
@@ -209,34 +217,33 @@ def _plan(
     )  # fmt: skip
 
 
-def blocked(judgement: PlanJudgement, asked: RollbackRequest, at: datetime) -> Action:
-    """Hold for what clears in time, else give it up and say so."""
+def hold_while_blocked(judgement: PlanJudgement, asked: RollbackRequest, at: datetime) -> Action:
+    """Hold if the block clears in time, else give up and notify the owner."""
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     lasting = [v for v in judgement.blocking if not v.temporary]
     if lasting:
-        return refused(f"not allowed by {names}", "rollback_blocked", judgement.plan)
+        return give_up(f"not allowed by {names}", "rollback_blocked", judgement.plan)
     if at >= asked.expires:
-        return refused(
+        return give_up(
             f"still blocked by {names} when it expired", "rollback_expired", judgement.plan
         )
-    known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
-    until = max(known).astimezone(UTC) if len(known) == len(judgement.blocking) else None
+    until = all_known_clear_at(judgement.blocking)
     if until is not None and until >= asked.expires:
         until = asked.expires
     return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=judgement.plan)
 
 
-def refused(why: str, cause: str, plan: Plan | None) -> Escalate:
+def give_up(why: str, cause: str, plan: Plan | None) -> Escalate:
     remedy = f"nothing was rolled back: {why}; change the policy and ask again, or do it yourself"
     return Escalate(
         reason=Reason.BLOCKED_PERMANENTLY, cause=cause, remedy=remedy, proposed_plan=plan
     )
 
 
-def _told(
+def _with_action(
     base: Decision, asked: RollbackRequest, judgements: tuple[PlanJudgement, ...], answer: Action
 ) -> Decision:
-    """`base` with what was concluded about the wish in place of what the load would ask for."""
+    """`base` with the action on the rollback in place of the action for the load."""
     return replace(
         base,
         decision_id=digest(base.decision_id, "rollback", asked.decision_id)[:20],
@@ -252,7 +259,7 @@ def _summary(base: Decision, asked: RollbackRequest, answer: Action) -> str:
         head += f" ({asked.reason})"
     match answer:
         case Act(plan=plan, approval=approval):
-            agree = "" if approval is None else f"a person must agree ({approval}): "
+            agree = "" if approval is None else f"needs approval ({approval}): "
             change = plan.price_change_usd
             sign = "+" if change >= 0 else "-"
             return (

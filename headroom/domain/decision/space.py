@@ -1,4 +1,4 @@
-"""What free space alone asks of a decision: grow, wait, tell the owner, or nothing. Pure."""
+"""The action for free space alone: grow, hold, notify the owner, or none. Pure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from headroom.domain.policy import Limits
 from headroom.domain.resources import DatabaseFacts
 from headroom.domain.workload import SpaceForecast
 
-CAUSE = "space_"
-"""How the causes begin that the owner is told of for want of space."""
-NOBODY_AGREED = f"{CAUSE}approval_today"
+SPACE_CAUSE = "space_"
+"""Prefix of the causes of escalations about free space."""
+NOBODY_AGREED = f"{SPACE_CAUSE}approval_today"
 AVAILABLE = "available"
 STORAGE_FULL = "storage-full"
 NOTIFY_WITHIN = timedelta(days=3)
-"""How near full a database must be for its owner to hear of it who never let it grow."""
+"""How near full a database must be before an owner without `grow_space` is notified."""
 BEFORE_FULL = timedelta(hours=1)
-"""Growth that is let through later than this before the storage is full comes too late."""
+"""Growth that is allowed less than this before the storage is full comes too late."""
 TODAY = timedelta(hours=24)
-"""So near full its owner hears of it once more, whatever was told before."""
+"""How near full it must be for a second notification."""
 UNKNOWN_WAIT = timedelta(hours=6)
-"""How near full it must be for its owner to hear of a wait nobody knows the end of."""
+"""How near full it must be for a notification about a block of unknown duration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,13 @@ class GrowStorage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldForSpace:
-    """Do nothing yet; `unclear` where it is not known whether space is short."""
+    """Do nothing yet; `unclear` if it is unknown whether space is short."""
 
     plan: Plan | None
     until: datetime | None
     unclear: bool = False
     observed: bool = False
-    """Whether nothing is changed because the owner only wants it watched."""
+    """Whether only the mode blocks the change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class NotifyOwner:
     remedy: str
     plan: Plan | None
     until: datetime | None = None
-    """When what stands in the way clears, should that be known and too late."""
+    """When the block clears, if that is known but too late."""
 
 
 SpaceAction = GrowStorage | HoldForSpace | NotifyOwner
@@ -63,7 +63,7 @@ SpaceAction = GrowStorage | HoldForSpace | NotifyOwner
 def space_forecast_for_owner(
     space: SpaceForecast | None, limits: Limits, at: datetime
 ) -> SpaceForecast | None:
-    """The forecast as far as it concerns the owner: who lets nothing grow hears when it is near."""
+    """The forecast as it concerns the owner: without `grow_space`, a shortage counts only when near."""
     if space is None or limits.grow_space or not space.short:
         return space
     if space.full_at is not None and space.full_at <= at + NOTIFY_WITHIN:
@@ -75,7 +75,7 @@ def decide_space(
     space: SpaceForecast | None, facts: DatabaseFacts | None, limits: Limits,
     judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
 ) -> SpaceAction | None:  # fmt: skip
-    """What is to be done for want of space; None where there is enough or RDS sees to it."""
+    """The action for a shortage of space; None if there is none or RDS grows the storage itself."""
     for_space = [j for j in judgements if j.plan.growth is not None]
     if facts is not None and facts.status == STORAGE_FULL:
         return _storage_full(for_space)
@@ -101,7 +101,7 @@ def _if_short(
     if not for_space:
         why = "no size that RDS takes adds any" if priced else "no price is known for more"
         return NotifyOwner(
-            cause=f"{CAUSE}{'no_plan' if priced else 'price_unknown'}",
+            cause=f"{SPACE_CAUSE}{'no_plan' if priced else 'price_unknown'}",
             remedy=f"{why}: make room, or grow it yourself", plan=None,
         )  # fmt: skip
     best = next((j for j in for_space if j.allowed or requested_in_advance(limits, j, at)), None)
@@ -112,12 +112,12 @@ def _if_short(
 
 
 def full_within_a_day(space: SpaceForecast | None, at: datetime) -> bool:
-    """Whether it is a day or less from being full."""
+    """Whether the storage is full within a day."""
     return space is not None and space.full_at is not None and space.full_at <= at + TODAY
 
 
 def still_short(space: SpaceForecast | None, facts: DatabaseFacts | None) -> bool:
-    """Whether what the owner was told of space still holds, so that it is not told again."""
+    """Whether a notified shortage persists, so that it is not notified again."""
     full = facts is not None and facts.status == STORAGE_FULL
     return full or (space is not None and not space.eased)
 
@@ -126,8 +126,8 @@ def _unclear(space: SpaceForecast) -> SpaceAction:
     if not space.low:
         return HoldForSpace(plan=None, until=None, unclear=True)
     return NotifyOwner(
-        cause=f"{CAUSE}unclear", plan=None,
-        remedy="nothing is grown for good on that: look at it yourself",
+        cause=f"{SPACE_CAUSE}unclear", plan=None,
+        remedy="growth cannot be undone, so Headroom waits for clearer data: check it yourself",
     )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _storage_full(for_space: Sequence[PlanJudgement]) -> NotifyOwner:
     plan = for_space[0].plan if for_space else None
     size = "" if plan is None else f" of {plan.target.size_gib} GiB or more"
     return NotifyOwner(
-        cause=f"{CAUSE}storage_full", plan=plan,
+        cause=f"{SPACE_CAUSE}storage_full", plan=plan,
         remedy="it is full and stands still, and in that state a person must act: "
         f"give it an AllocatedStorage{size}",
     )  # fmt: skip
@@ -148,12 +148,12 @@ def _autoscaling(
         if not busy or space.full_at is None or space.full_at > at + UNKNOWN_WAIT:
             return None
         return NotifyOwner(
-            cause=f"{CAUSE}autoscaling_waits", plan=None,
+            cause=f"{SPACE_CAUSE}autoscaling_waits", plan=None,
             remedy="RDS grows it by itself, but not while the last change of its storage is being "
             "worked on: make room",
         )  # fmt: skip
     return NotifyOwner(
-        cause=f"{CAUSE}autoscaling_maximum", plan=None,
+        cause=f"{SPACE_CAUSE}autoscaling_maximum", plan=None,
         remedy=f"RDS grows it by itself, but only up to {most_gib} GiB, which has no room for its "
         "next step: raise MaxAllocatedStorage, or make room",
     )  # fmt: skip
@@ -186,14 +186,14 @@ def _too_late(full_at: datetime, until: datetime | None, at: datetime) -> bool:
 
 
 def _cause(verdicts: Sequence[Verdict]) -> str:
-    return CAUSE + "+".join(v.guardrail.value for v in verdicts)
+    return SPACE_CAUSE + "+".join(v.guardrail.value for v in verdicts)
 
 
 def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
     if plan.full_copy:
         first = (
-            f"{plan.target.size_gib} GiB are wanted, for which RDS would copy all data for hours "
-            "and never back: that is for a person to begin"
+            f"it needs {plan.target.size_gib} GiB, for which RDS would copy all data for hours, "
+            "which cannot be undone: a person must start that"
         )
     else:
         first = (

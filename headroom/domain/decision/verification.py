@@ -1,4 +1,4 @@
-"""Whether a change landed, and what pressure followed. Values; see assess.py."""
+"""The possible results of verifying a change; assess.py finds out which."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Relieved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReductionConfirmed:
-    """The change landed, and the load does not touch the limits that it lowered."""
+    """The change landed, and the load does not reach the lowered limits."""
 
     detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """Too early to say; look again at `next_reconcile_at`."""
+    """Not verified yet; the next check is at `next_reconcile_at`."""
 
     next_reconcile_at: datetime
     detail: str
@@ -37,14 +37,14 @@ class Ineffective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReducedTooFar:
-    """The change landed, and the load touches a limit that it lowered; `cause` says which."""
+    """The change landed, and the load reaches a lowered limit; `cause` says which."""
 
     cause: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diverged:
-    """The volume is not what the change made of it: somebody else changed it since."""
+    """The volume differs from the plan: somebody else changed it since."""
 
     detail: str
 
@@ -58,7 +58,7 @@ class FailedAtAws:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackConfirmed:
-    """A rollback landed: the volume has what it had before; no relief was expected of it."""
+    """A rollback landed: the volume has its earlier settings."""
 
     detail: str
 

@@ -1,10 +1,10 @@
-"""What to write where the volume's settings are kept, ready to paste; pure text, nothing is sent.
+"""What to write where code keeps a resource's settings, ready to paste; pure text, nothing is sent.
 
 Sources (2026-10): CloudFormation template reference, AWS::EC2::Volume (type, IOPS, throughput and
 size update without replacement) and AWS::EC2::Instance Ebs (only DeleteOnTermination does);
-CloudFormation "Detect drift"; Terraform AWS provider, aws_ebs_volume and aws_instance; Kubernetes
-"Volume Attributes Classes" (stable in 1.34, parameters of a class cannot be changed) and Amazon
-EBS CSI driver docs/modify-volume.md (type, iops, throughput).
+CloudFormation "Detect drift"; Terraform AWS provider, aws_instance; Kubernetes "Volume Attributes
+Classes" (stable in 1.34, parameters of a class cannot be changed) and Amazon EBS CSI driver
+docs/modify-volume.md (type, iops, throughput). The names of each kind's settings are in `catalog`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,22 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from headroom.domain.decision.write_back_rds import database_text
-from headroom.domain.resources import STORAGE_MODES, CodeOwner, Configuration, Tool, Volume
+from headroom.domain.catalog import rules_of
+from headroom.domain.resources import (
+    STORAGE_MODES,
+    CodeOwner,
+    Configuration,
+    Kind,
+    SettingNames,
+    Tool,
+    Volume,
+)
+
+FOUR = ("type", "size", "iops", "throughput")
+Pairs = list[tuple[str, str | int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,25 +42,38 @@ class WriteBack:
 
 def write_back(volume: Volume, owner: CodeOwner, target: Configuration) -> tuple[WriteBack, ...]:
     """What `owner`'s files must say for `volume` to stay at `target`, the best way first."""
-    if target.database is not None or target.volume_type in STORAGE_MODES:
-        language, where, text = database_text(
-            owner, volume.ref.resource_id.removeprefix("cluster:"), target
-        )
-        return (WriteBack(language=language, where=where, text=text),)
+    names = rules_of(target).setting_names(target)
+    name = volume.ref.resource_id.removeprefix("cluster:")
     match owner.tool:
         case Tool.CLOUDFORMATION:
-            return (_cloudformation(owner, target),)
+            return (_cloudformation(owner, volume, names, target),)
+        case Tool.KUBERNETES if volume.ref.kind is not Kind.EBS:
+            return (
+                WriteBack(
+                    language="kubernetes", text=_yaml(_pairs(names.properties, target)),
+                    where=f"In the manifest that creates {name}, under the names used there.",
+                ),
+            )  # fmt: skip
         case Tool.KUBERNETES if owner.claim:
             return (_attributes_class(target), _claim_patch(owner, target))
         case Tool.KUBERNETES:
-            return (_node(target),)
+            return (_node(names, target),)
         case Tool.PULUMI:
-            return (_pulumi(target),)
+            pairs = _pairs(names.pulumi_properties, target)
+            keys = ", ".join(key for key, _ in pairs)
+            return (
+                WriteBack(
+                    language="pulumi", text=_yaml((key, json.dumps(value)) for key, value in pairs),
+                    where=f"In the properties of the {names.pulumi} that is {name}, or leave them to "
+                    f"Headroom with the resource option ignoreChanges: {keys}. Until then the next "
+                    "`pulumi up` after a refresh restores the old values.",
+                ),
+            )  # fmt: skip
         case _:
-            return tuple(_hcl(volume, target))
+            return tuple(_terraform(volume, name, names, target))
 
 
-def written_out(owner: CodeOwner, parts: tuple[WriteBack, ...], *, noun: str = "volume") -> str:
+def write_back_text(owner: CodeOwner, parts: tuple[WriteBack, ...], *, noun: str = "volume") -> str:
     """All of it as lines of plain text, for a message or a terminal."""
     lines = [f"{owner} keeps this {noun}'s settings too. To keep what Headroom decided:"]
     for part in parts:
@@ -57,64 +81,78 @@ def written_out(owner: CodeOwner, parts: tuple[WriteBack, ...], *, noun: str = "
     return "\n".join(lines)
 
 
-def _cloudformation(owner: CodeOwner, target: Configuration) -> WriteBack:
-    name = owner.logical_id if re.fullmatch(r"[A-Za-z0-9]+", owner.logical_id) else "TheVolume"
-    lines = [f"{name}:", "  Type: AWS::EC2::Volume", "  Properties:"]
-    lines += [f"    {key}: {value}" for key, value in _properties(target)]
-    return WriteBack(
-        language="cloudformation",
-        where=f"In the template of stack {owner.stack or '(unknown)'}, these properties of "
-        f"{name} (keep its other ones). Until they are there, drift detection shows the resource "
-        "as MODIFIED, and an update that touches it may put the old values back. The block device "
-        "mappings of an AWS::EC2::Instance are something else: a change of theirs replaces the "
-        "instance, so leave those as they are.",
-        text="\n".join(lines) + "\n",
+def _pairs(names: Iterable[str], target: Configuration) -> Pairs:
+    """Names and values of what may be set. An Aurora cluster has no size to set."""
+    size = None if target.volume_type in STORAGE_MODES else target.size_gib
+    values = (target.volume_type.value, size, target.iops, target.throughput_mibps)
+    return [(name, v) for name, v in zip(names, values, strict=True) if v is not None]
+
+
+def _yaml(pairs: Iterable[tuple[str, object]]) -> str:
+    return "".join(f"{key}: {value}\n" for key, value in pairs)
+
+
+def _cloudformation(
+    owner: CodeOwner, volume: Volume, names: SettingNames, target: Configuration
+) -> WriteBack:
+    fallback = f"The{volume.ref.noun.capitalize()}"
+    name = owner.logical_id if re.fullmatch(r"[A-Za-z0-9]+", owner.logical_id) else fallback
+    lines = [f"{name}:", f"  Type: {names.cloudformation}", "  Properties:"]
+    for key, value in _pairs(names.properties, target):
+        as_text = names.size_is_text and key == names.properties[1]
+        lines.append(f"    {key}: {json.dumps(str(value)) if as_text else value}")
+    where = (
+        f"In the template of stack {owner.stack or '(unknown)'}, these properties of {name} (keep "
+        "its other ones). Until they are there, drift detection shows the resource as MODIFIED, "
+        "and an update that touches it may restore the old values"
     )
+    if volume.ref.kind is Kind.EBS:
+        where += (
+            ". Leave the block device mappings of an AWS::EC2::Instance as they are: changing them "
+            "replaces the instance."
+        )
+    else:
+        where += ", and one that names a smaller size fails." if target.size_gib else "."
+    return WriteBack(language="cloudformation", where=where, text="\n".join(lines) + "\n")
 
 
-def _properties(target: Configuration) -> Iterator[tuple[str, object]]:
-    yield "VolumeType", target.volume_type.value
-    yield "Size", target.size_gib
-    if target.iops is not None:
-        yield "Iops", target.iops
-    if target.throughput_mibps is not None:
-        yield "Throughput", target.throughput_mibps
-
-
-def _hcl(volume: Volume, target: Configuration) -> Iterator[WriteBack]:
-    volume_id = volume.ref.resource_id
+def _terraform(
+    volume: Volume, name: str, names: SettingNames, target: Configuration
+) -> Iterator[WriteBack]:
+    ebs = volume.ref.kind is Kind.EBS
+    pairs = _pairs(names.arguments, target)
+    lookup = f" (`terraform state list` with `-id={name}` names it)" if ebs else ""
+    ignore = "" if ebs else f", or leave {', '.join(key for key, _ in pairs)} to ignore_changes"
+    yield WriteBack(
+        language="hcl", text=_block(f'resource "{names.terraform}" "this"', pairs),
+        where=f"In the resource that is {name}{lookup}{ignore}. Until it says so the next apply "
+        f"restores the old values, and Headroom then leaves the {volume.ref.noun} alone for a while.",
+    )  # fmt: skip
+    if not ebs:
+        return
     yield WriteBack(
         language="hcl",
-        where=f"In the resource that is {volume_id} (`terraform state list` with `-id={volume_id}` "
-        "names it). Until it says so the next apply puts the old values back, and Headroom then "
-        "leaves the volume alone for a while.",
-        text=_block('resource "aws_ebs_volume" "this"', target, "type", "size"),
-    )
-    yield WriteBack(
-        language="hcl",
+        text=_block(
+            "root_block_device",
+            _pairs(("volume_type", "volume_size", "iops", "throughput"), target),
+        ),
         where="If the volume is part of an aws_instance: in its root_block_device. An "
-        "ebs_block_device takes the same arguments, but a change of it replaces the instance; "
-        "use ignore_changes there.",
-        text=_block("root_block_device", target, "volume_type", "volume_size"),
+        "ebs_block_device takes the same arguments, but changing it replaces the instance; use "
+        "ignore_changes there.",
     )
     yield WriteBack(
         language="hcl",
-        where="Or leave these settings to Headroom for good, in the same resource "
-        "(of an aws_instance: ignore_changes = [root_block_device, ebs_block_device]):",
-        text="lifecycle {\n  ignore_changes = [type, size, iops, throughput]\n}\n",
+        text=f"lifecycle {{\n  ignore_changes = [{', '.join(names.arguments)}]\n}}\n",
+        where="Or leave these settings to Headroom permanently, in the same resource (of an "
+        "aws_instance: ignore_changes = [root_block_device, ebs_block_device]):",
     )
 
 
-def _block(head: str, target: Configuration, kind: str, size: str) -> str:
-    pairs: list[tuple[str, str]] = [
-        (kind, json.dumps(target.volume_type.value)), (size, str(target.size_gib)),
-    ]  # fmt: skip
-    if target.iops is not None:
-        pairs.append(("iops", str(target.iops)))
-    if target.throughput_mibps is not None:
-        pairs.append(("throughput", str(target.throughput_mibps)))
+def _block(head: str, pairs: Pairs) -> str:
     width = max(len(name) for name, _ in pairs)
-    return "\n".join([f"{head} {{", *(f"  {name:<{width}} = {v}" for name, v in pairs), "}\n"])
+    return "\n".join(
+        [f"{head} {{", *(f"  {name:<{width}} = {json.dumps(v)}" for name, v in pairs), "}\n"]
+    )
 
 
 def class_name(target: Configuration) -> str:
@@ -124,15 +162,11 @@ def class_name(target: Configuration) -> str:
 
 
 def _attributes_class(target: Configuration) -> WriteBack:
-    values = [("type", target.volume_type.value)]
-    if target.iops is not None:
-        values.append(("iops", str(target.iops)))
-    if target.throughput_mibps is not None:
-        values.append(("throughput", str(target.throughput_mibps)))
+    values = [(key, value) for key, value in _pairs(FOUR, target) if key != "size"]
     lines = [
         "apiVersion: storage.k8s.io/v1", "kind: VolumeAttributesClass", "metadata:",
         f"  name: {class_name(target)}", "driverName: ebs.csi.aws.com", "parameters:",
-        *(f"  {key}: {json.dumps(value)}" for key, value in values),
+        *(f"  {key}: {json.dumps(str(value))}" for key, value in values),
     ]  # fmt: skip
     return WriteBack(
         language="kubernetes",
@@ -143,41 +177,25 @@ def _attributes_class(target: Configuration) -> WriteBack:
 
 def _claim_patch(owner: CodeOwner, target: Configuration) -> WriteBack:
     namespace = owner.namespace or "default"
-    spec: dict[str, object] = {"volumeAttributesClassName": class_name(target)}
-    patch = json.dumps({"spec": spec})
+    patch = json.dumps({"spec": {"volumeAttributesClassName": class_name(target)}})
     return WriteBack(
         language="shell",
-        where=f"Then the claim {namespace}/{owner.claim}, here and wherever its manifest is kept. "
-        "The driver finds the volume as the class wants it, though it may use one of AWS's four "
-        "changes a day to say so. A claim without a class is never put back.",
+        where=f"Then the claim {namespace}/{owner.claim}, here and in its manifest. The driver finds "
+        "the volume as the class wants it, though it may use one of AWS's four changes a day to say "
+        "so. A claim without a class is never put back.",
         text=f"kubectl patch pvc {shlex.quote(owner.claim)} --namespace {shlex.quote(namespace)} "
         f"--patch '{patch}'\n",
     )
 
 
-def _node(target: Configuration) -> WriteBack:
-    """A volume of a cluster that no claim stands behind comes and goes with its node."""
+def _node(names: SettingNames, target: Configuration) -> WriteBack:
+    """For a volume without a claim: it is created and deleted with its node."""
     return WriteBack(
         language="cloudformation",
-        where="No claim stands behind this volume: it is a node's own, and the next node gets what "
-        "the launch template (or EC2NodeClass) says under BlockDeviceMappings, Ebs:",
-        text="".join(
-            f"{'VolumeSize' if key == 'Size' else key}: {value}\n"
-            for key, value in _properties(target)
+        where="No claim uses this volume: it belongs to a node, and the next node gets what the "
+        "launch template (or EC2NodeClass) says under BlockDeviceMappings, Ebs:",
+        text=_yaml(
+            ("VolumeSize" if key == "Size" else key, value)
+            for key, value in _pairs(names.properties, target)
         ),
-    )
-
-
-def _pulumi(target: Configuration) -> WriteBack:
-    values = {"type": target.volume_type.value, "size": target.size_gib}
-    if target.iops is not None:
-        values["iops"] = target.iops
-    if target.throughput_mibps is not None:
-        values["throughput"] = target.throughput_mibps
-    return WriteBack(
-        language="pulumi",
-        where="In the properties of the aws.ebs.Volume, or leave them to Headroom with the "
-        "resource option ignoreChanges: type, size, iops, throughput. Until then the next "
-        "`pulumi up` after a refresh puts the old values back.",
-        text="\n".join(f"{key}: {json.dumps(value)}" for key, value in values.items()) + "\n",
     )

@@ -4,20 +4,19 @@ May import: resources to planning.
 The door offers `judge`, the registry of all guardrails, and their verdicts.
 """
 
-from headroom.domain.guardrails.blocking import (
-    CONCURRENCY_GUARDRAILS,
-    QUEUEABLE_GUARDRAILS,
-    all_clear_at,
-    distance,
-)
 from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES
 from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.guardrails.registry import CLUSTER_GUARDRAILS, GUARDRAILS, judge
 from headroom.domain.guardrails.verdicts import (
+    CONCURRENCY_GUARDRAILS,
+    QUEUEABLE_GUARDRAILS,
     Guardrail,
     PlanJudgement,
     Quantity,
     Relation,
     Verdict,
+    all_clear_at,
+    all_known_clear_at,
+    distance,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 
 
@@ -10,9 +10,7 @@ def approval(case: Case) -> Verdict:
     """Block an approved change that now costs more than the person approved."""
     approved = case.approved_usd
     if approved is None:
-        return verdict_of(
-            Guardrail.APPROVAL, Relation.IS, "nothing approved yet", "nothing approved yet", ""
-        )
+        return allowed(Guardrail.APPROVAL, "nothing approved yet")
     return verdict_of(
         Guardrail.APPROVAL, Relation.AT_MOST, case.plan.price_change_usd, approved, "USD/month"
     )

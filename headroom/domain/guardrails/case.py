@@ -61,7 +61,13 @@ def verdict_of(
     clears_at: datetime | None = None,
     temporary: bool = False,
 ) -> Verdict:
+    """The verdict that compares `value` with `limit`."""
     return Verdict(
         guardrail=guardrail, relation=relation, value=value, limit=limit, unit=unit, detail=detail,
         clears_at=clears_at, temporary=temporary,
     )  # fmt: skip
+
+
+def allowed(guardrail: Guardrail, why: str, unit: str = "") -> Verdict:
+    """The verdict on a plan that the guardrail does not concern; `why` says so in a few words."""
+    return verdict_of(guardrail, Relation.IS, why, why, unit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headroom.domain.catalog import QUOTAS, quota_limit
-from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.policy import frozen_until, is_open, next_opening
 from headroom.domain.state import CalendarState, hourly_limit_clears_at, quota_usage
@@ -28,7 +28,7 @@ def freeze(case: Case) -> Verdict:
     """Block a change while the owner has frozen the account."""
     at = case.observation.at
     until = frozen_until(case.policy.freezes, at)
-    held = [one for one in case.policy.freezes if one.holds(at)]
+    held = [one for one in case.policy.freezes if one.is_active(at)]
     reasons = "; ".join(one.reason for one in held if one.reason)
     return verdict_of(
         Guardrail.FREEZE, Relation.IS, "frozen" if held else "free", "free", "", reasons,
@@ -59,7 +59,7 @@ def _why_closed(one: CalendarState) -> str:
 
 def max_in_flight(case: Case) -> Verdict:
     """Block too many changes in flight at once in the account and Region."""
-    others = case.resource_state.concurrency.others(
+    others = case.resource_state.concurrency.in_flight_elsewhere(
         case.observation.volume.ref.arn, case.observation.at
     )
     return verdict_of(
@@ -71,7 +71,9 @@ def max_in_flight(case: Case) -> Verdict:
 def max_in_flight_per_az(case: Case) -> Verdict:
     """Block too many changes in flight at once in one Availability Zone."""
     volume = case.observation.volume
-    others = case.resource_state.concurrency.others(volume.ref.arn, case.observation.at)
+    others = case.resource_state.concurrency.in_flight_elsewhere(
+        volume.ref.arn, case.observation.at
+    )
     here = sum(one.zone == volume.availability_zone for one in others)
     return verdict_of(
         Guardrail.MAX_IN_FLIGHT_PER_AZ, Relation.AT_MOST, here + 1,
@@ -85,7 +87,7 @@ def max_changes_per_hour(case: Case) -> Verdict:
     at, limit = case.observation.at, case.policy.blast_radius.max_changes_per_hour
     concurrency = case.resource_state.concurrency
     return verdict_of(
-        Guardrail.MAX_CHANGES_PER_HOUR, Relation.AT_MOST, len(concurrency.begun(at)) + 1, limit,
+        Guardrail.MAX_CHANGES_PER_HOUR, Relation.AT_MOST, len(concurrency.started_last_hour(at)) + 1, limit,
         "changes begun in 60 min", clears_at=hourly_limit_clears_at(concurrency, limit, at), temporary=True,
     )  # fmt: skip
 
@@ -109,13 +111,10 @@ def regional_quota(case: Case) -> Verdict:
     found = []
     for name, amount in quota_usage(plan.origin, plan.target):
         limit = quota_limit(name, case.policy.quotas)
-        value = concurrency.taken(name, arn, at) + amount
+        value = concurrency.quota_in_use(name, arn, at) + amount
         found.append((value / limit, name, value, limit, amount))
     if not found:
-        return verdict_of(
-            Guardrail.REGIONAL_QUOTA, Relation.IS, "takes nothing of EBS's quotas",
-            "takes nothing of EBS's quotas", "",
-        )  # fmt: skip
+        return allowed(Guardrail.REGIONAL_QUOTA, "takes nothing of EBS's quotas")
     _, name, value, limit, amount = max(found)
     quota = QUOTAS[name]
     alone = amount > limit

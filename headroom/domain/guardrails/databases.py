@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from headroom.domain.guardrails.case import Case, verdict_of
+from datetime import timedelta
+
+from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import CALM_MINUTES
+from headroom.domain.planning import CALM_MINUTES, Plan
 from headroom.domain.resources import VolumeType
+from headroom.domain.workload import SpaceForecast
 
 AVAILABLE = "available"
 FOR_A_PERSON = (
@@ -17,6 +20,8 @@ FOR_A_PERSON = (
     "restore",
 )
 """Beginnings of statuses that do not pass by themselves."""
+NEAR = timedelta(hours=24)
+"""How long RDS may work on a change, in which neither anybody nor its autoscaling adds space."""
 
 
 def database_state(case: Case) -> Verdict:
@@ -73,7 +78,7 @@ def full_copy(case: Case) -> Verdict:
     """
     plan, name = case.plan, Guardrail.FULL_COPY
     if not plan.full_copy:
-        return verdict_of(name, Relation.IS, "no copy", "no copy", "")
+        return allowed(name, "no copy")
     if not case.effective.limits.full_copy:
         return verdict_of(
             name, Relation.IS, "a full copy", "no full copy", "",
@@ -94,3 +99,27 @@ def full_copy(case: Case) -> Verdict:
         "hours of copying beside a load that is held back already would make it worse: it begins "
         "by itself once the load rests, and a person may begin it now",
     )  # fmt: skip
+
+
+def space_first(case: Case) -> Verdict:
+    """Block all changes except added space while a database is about to be full.
+
+    RDS may work on a change for a day, and accepts no growth from anyone meanwhile.
+    """
+    space = case.space
+    full_at = None if space is None else space.full_at
+    near = full_at is not None and full_at <= case.observation.at + NEAR
+    plan = case.plan
+    if space is None or full_at is None or not near or _adds(plan, space):
+        return allowed(Guardrail.FREE_SPACE, "enough")
+    return verdict_of(
+        Guardrail.FREE_SPACE, Relation.IS, "about to be full", "enough", "",
+        f"{space.explanation}; RDS may work on a change for a day, in which nobody adds space",
+        temporary=plan.growth is None,  # a copy that comes too late only gets later
+    )  # fmt: skip
+
+
+def _adds(plan: Plan, space: SpaceForecast) -> bool:
+    """Whether the plan adds the space in minutes, for whatever reason it grows."""
+    enough = plan.growth is not None or plan.target.size_gib >= space.needed_gib
+    return plan.grows and enough and not plan.full_copy

@@ -1,12 +1,12 @@
-"""Guardrails for volumes that somebody else has a say in too: code, a cluster, a person."""
+"""Guardrails for volumes that are not Headroom's alone: code, a person, a striped set."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import reverted
+from headroom.domain.planning import group_of, reverted
 from headroom.domain.policy import CodeOwned
 from headroom.domain.resources import code_owner
 
@@ -16,9 +16,7 @@ def infrastructure_as_code(case: Case) -> Verdict:
     owner = code_owner(case.observation.volume.tags, case.policy.code_tags)
     handling = case.effective.limits.infrastructure_as_code
     if owner is None:
-        return verdict_of(
-            Guardrail.INFRASTRUCTURE_AS_CODE, Relation.IS, "no other owner", "no other owner", ""
-        )
+        return allowed(Guardrail.INFRASTRUCTURE_AS_CODE, "no other owner")
     detail = f"owned by {owner} as well, tag {owner.detected_from}"
     if handling is CodeOwned.NOTIFY:
         detail += "; write the values there, or set infrastructure_as_code to act"
@@ -38,7 +36,7 @@ def not_reverted(case: Case) -> Verdict:
         case.effective.limits.revert_wait_minutes,
     )
     if found is None or not found.again(case.plan):
-        return verdict_of(Guardrail.REVERTED, Relation.IS, "not undone", "not undone", "")
+        return allowed(Guardrail.REVERTED, "not undone")
     clears = found.at + timedelta(minutes=minutes)
     over = case.observation.at >= clears
     return verdict_of(
@@ -47,4 +45,22 @@ def not_reverted(case: Case) -> Verdict:
         f"we made it {found.our_configuration}, somebody made it {found.external_configuration} on "
         f"{found.at:%Y-%m-%d %H:%M} UTC; tried again from {clears:%Y-%m-%d %H:%M} UTC, or as soon "
         f"as somebody makes it {found.our_configuration} again; revert_wait in the policy says how long",
+    )  # fmt: skip
+
+
+def whole_group(case: Case) -> Verdict:
+    """Block a change to one volume of a striped set without the others."""
+    name = group_of(case.policy, case.observation.volume)
+    if name is None:
+        return allowed(Guardrail.GROUP, "in no set")
+    group = case.group
+    if group is None:
+        return verdict_of(
+            Guardrail.GROUP, Relation.IS, "alone", "together", "",
+            f"it belongs to the set {name!r}, which was not looked at",
+        )  # fmt: skip
+    return verdict_of(
+        Guardrail.GROUP, Relation.IS, "not all of it" if group.problem else "together", "together",
+        "", f"set {group.name}: {group.problem}" if group.problem else f"set {group.name}",
+        clears_at=group.clears_at, temporary=group.temporary,
     )  # fmt: skip

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import inf
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
-from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import CALM_MINUTES, gives_up_only_unused, step_of
 from headroom.domain.state import BY_HEADROOM, WINDOW
@@ -30,9 +31,7 @@ def give_back_data(case: Case) -> Verdict:
     """Block lowering performance before enough of the load was measured."""
     least = case.effective.limits.give_back_after_days
     if not _lowers(case):
-        return verdict_of(
-            Guardrail.GIVE_BACK_DATA, Relation.IS, "lowers nothing", "lowers nothing", ""
-        )
+        return allowed(Guardrail.GIVE_BACK_DATA, "lowers nothing")
     days = min([case.known_days, *_days_since_others(case)])
     missing = least - round(days, 3)
     return verdict_of(
@@ -52,9 +51,7 @@ def give_back_reversible(case: Case) -> Verdict:
     """Block lowering performance that two steps within the limits could not restore."""
     limits, origin = case.effective.limits, case.plan.origin
     if not _lowers(case):
-        return verdict_of(
-            Guardrail.GIVE_BACK_REVERSIBLE, Relation.IS, "lowers nothing", "lowers nothing", ""
-        )
+        return allowed(Guardrail.GIVE_BACK_REVERSIBLE, "lowers nothing")
     above = [
         name
         for name, value, most in (
@@ -81,13 +78,10 @@ def give_back_stabilization(case: Case) -> Verdict:
     Throughput that no load came near is exempt.
     """
     if not _lowers(case):
-        return verdict_of(
-            Guardrail.GIVE_BACK_STABILIZATION, Relation.IS, "lowers nothing", "lowers nothing", ""
-        )
+        return allowed(Guardrail.GIVE_BACK_STABILIZATION, "lowers nothing")
     spare = 1 + case.effective.limits.headroom_percent / 100
     if gives_up_only_unused(case.plan, case.demand, spare=spare):
-        unused = "lowers throughput no load came near to"
-        return verdict_of(Guardrail.GIVE_BACK_STABILIZATION, Relation.IS, unused, unused, "")
+        return allowed(Guardrail.GIVE_BACK_STABILIZATION, "lowers throughput no load came near to")
     return verdict_of(
         Guardrail.GIVE_BACK_STABILIZATION, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,
         "clear minutes", temporary=True,
@@ -97,9 +91,7 @@ def give_back_stabilization(case: Case) -> Verdict:
 def give_back_slot(case: Case) -> Verdict:
     """Block lowering performance when no slot is left to raise it again."""
     if not _lowers(case):
-        return verdict_of(
-            Guardrail.GIVE_BACK_SLOT, Relation.IS, "lowers nothing", "lowers nothing", ""
-        )
+        return allowed(Guardrail.GIVE_BACK_SLOT, "lowers nothing")
     at, reserve = case.observation.at, case.effective.limits.slots_reserve
     starts = sorted(
         m.started_at for m in case.resource_state.modifications if m.started_at > at - WINDOW
@@ -110,4 +102,25 @@ def give_back_slot(case: Case) -> Verdict:
         Guardrail.GIVE_BACK_SLOT, Relation.AT_LEAST, left, 1, "slots left to raise it again",
         clears_at=starts[clears - 1] + WINDOW if 0 < clears <= len(starts) else None,
         temporary=MAX_MODIFICATIONS - reserve >= 2,
+    )  # fmt: skip
+
+
+def give_back_floor(case: Case) -> Verdict:
+    """Block lowering performance below the IOPS and MiB/s that the owner wants kept.
+
+    The verdict shows the side that is shorter; the detail shows the other.
+    """
+    if not _lowers(case):
+        return allowed(Guardrail.GIVE_BACK_FLOOR, "lowers nothing")
+    can, limits = case.plan.capability, case.effective.limits
+    sides = (
+        (can.sustained_iops, limits.min_iops, "IOPS"),
+        (can.sustained_mibps, limits.min_throughput_mibps, "MiB/s"),
+    )
+    (value, least, unit), (left, floor, other) = sorted(
+        sides, key=lambda side: side[0] / side[1] if side[1] else inf
+    )
+    return verdict_of(
+        Guardrail.GIVE_BACK_FLOOR, Relation.AT_LEAST, value, least, unit,
+        f"and {left:g} {other} of at least {floor:,}",
     )  # fmt: skip

@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import step_of
 from headroom.domain.policy import Mode
@@ -171,16 +171,10 @@ def cooldown(case: Case) -> Verdict:
     """
     minutes, last = case.effective.limits.cooldown_minutes, case.resource_state.last_act_at
     if last is None:
-        return verdict_of(Guardrail.COOLDOWN, Relation.IS, "no change yet", "no change yet", "min")
+        return allowed(Guardrail.COOLDOWN, "no change yet", "min")
     back = reduced_from(case.resource_state.modifications, case.plan.origin)
     if back is not None and not case.plan.lowers:
-        return verdict_of(
-            Guardrail.COOLDOWN,
-            Relation.IS,
-            "raises what we lowered",
-            "raises what we lowered",
-            "min",
-        )
+        return allowed(Guardrail.COOLDOWN, "raises what we lowered", "min")
     since = (case.observation.at - last).total_seconds() / 60
     return verdict_of(
         Guardrail.COOLDOWN, Relation.AT_LEAST, round(since, 1), minutes, "min",

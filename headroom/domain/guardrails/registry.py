@@ -5,58 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headroom.domain.guardrails import (
-    approvals as asking,
-)
-from headroom.domain.guardrails import (
+    approvals,
     aws,
     clusters,
+    concurrency,
+    cost_benefit,
     databases,
-    floors,
+    external_owners,
+    giving_back,
     owner,
-    space,
-)
-from headroom.domain.guardrails import (
-    concurrency as traffic,
-)
-from headroom.domain.guardrails import (
-    cost_benefit as sense,
-)
-from headroom.domain.guardrails import (
-    external_owners as owners,
-)
-from headroom.domain.guardrails import (
-    giving_back as lowering,
-)
-from headroom.domain.guardrails import (
-    groups as together,
 )
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES
 from headroom.domain.guardrails.verdicts import Guardrail, PlanJudgement, Relation, Verdict
 
 GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     # The order is the one people read them in: permission, when and how many, safety, the owner's
-    # limits, money, AWS's limits, sense. No rule depends on another.
+    # limits, money, AWS's limits, cost_benefit. No rule depends on another.
     (Guardrail.POLICY, owner.enrolled),
     (Guardrail.PAUSE, owner.pause),
     (Guardrail.BREAKER, owner.breaker),
     (Guardrail.MODE, owner.mode),
-    (Guardrail.APPROVAL, asking.approval),
-    (Guardrail.CHANGE_WINDOW, traffic.change_window),
-    (Guardrail.FREEZE, traffic.freeze),
-    (Guardrail.CALENDAR, traffic.calendar),
-    (Guardrail.MAX_IN_FLIGHT, traffic.max_in_flight),
-    (Guardrail.MAX_IN_FLIGHT_PER_AZ, traffic.max_in_flight_per_az),
-    (Guardrail.MAX_CHANGES_PER_HOUR, traffic.max_changes_per_hour),
+    (Guardrail.APPROVAL, approvals.approval),
+    (Guardrail.CHANGE_WINDOW, concurrency.change_window),
+    (Guardrail.FREEZE, concurrency.freeze),
+    (Guardrail.CALENDAR, concurrency.calendar),
+    (Guardrail.MAX_IN_FLIGHT, concurrency.max_in_flight),
+    (Guardrail.MAX_IN_FLIGHT_PER_AZ, concurrency.max_in_flight_per_az),
+    (Guardrail.MAX_CHANGES_PER_HOUR, concurrency.max_changes_per_hour),
     (Guardrail.MANAGED_ELSEWHERE, aws.managed_elsewhere),
     (Guardrail.MULTI_ATTACH, aws.multi_attach),
-    (Guardrail.INFRASTRUCTURE_AS_CODE, owners.infrastructure_as_code),
-    (Guardrail.REVERTED, owners.not_reverted),
+    (Guardrail.INFRASTRUCTURE_AS_CODE, external_owners.infrastructure_as_code),
+    (Guardrail.REVERTED, external_owners.not_reverted),
     (Guardrail.DATABASE_STATE, databases.database_state),
     (Guardrail.PENDING_CHANGES, databases.pending_changes),
     (Guardrail.STORAGE_AUTOSCALING, databases.storage_autoscaling),
-    (Guardrail.FREE_SPACE, space.space_first),
-    (Guardrail.GROUP, together.together),
+    (Guardrail.FREE_SPACE, databases.space_first),
+    (Guardrail.GROUP, external_owners.whole_group),
     (Guardrail.VALID, aws.valid),
     (Guardrail.NEVER_SHRINK, aws.never_shrink),
     (Guardrail.DURABILITY, aws.durability),
@@ -71,20 +55,20 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.PRICE_PER_ACCOUNT, owner.price_per_account),
     (Guardrail.SLOTS, aws.slots),
     (Guardrail.IN_FLIGHT, aws.in_flight),
-    (Guardrail.REGIONAL_QUOTA, traffic.regional_quota),
+    (Guardrail.REGIONAL_QUOTA, concurrency.regional_quota),
     (Guardrail.RETRY_BACKOFF, aws.retry_backoff),
     (Guardrail.COOLDOWN, owner.cooldown),
-    (Guardrail.ROLLED_BACK, asking.rolled_back),
+    (Guardrail.ROLLED_BACK, approvals.rolled_back),
     (Guardrail.FAILURES, aws.failures),
-    (Guardrail.INSTANCE_LIMIT, sense.instance_limit),
-    (Guardrail.DATA, sense.data),
-    (Guardrail.GIVE_BACK, lowering.give_back),
-    (Guardrail.GIVE_BACK_DATA, lowering.give_back_data),
-    (Guardrail.GIVE_BACK_STABILIZATION, lowering.give_back_stabilization),
-    (Guardrail.GIVE_BACK_SLOT, lowering.give_back_slot),
-    (Guardrail.GIVE_BACK_FLOOR, floors.give_back_floor),
-    (Guardrail.GIVE_BACK_REVERSIBLE, lowering.give_back_reversible),
-    (Guardrail.COST_BENEFIT, sense.cost_benefit),
+    (Guardrail.INSTANCE_LIMIT, cost_benefit.instance_limit),
+    (Guardrail.DATA, cost_benefit.data),
+    (Guardrail.GIVE_BACK, giving_back.give_back),
+    (Guardrail.GIVE_BACK_DATA, giving_back.give_back_data),
+    (Guardrail.GIVE_BACK_STABILIZATION, giving_back.give_back_stabilization),
+    (Guardrail.GIVE_BACK_SLOT, giving_back.give_back_slot),
+    (Guardrail.GIVE_BACK_FLOOR, giving_back.give_back_floor),
+    (Guardrail.GIVE_BACK_REVERSIBLE, giving_back.give_back_reversible),
+    (Guardrail.COST_BENEFIT, cost_benefit.cost_benefit),
 )
 
 
@@ -121,6 +105,3 @@ def _ask(name: Guardrail, rule: Callable[[Case], Verdict], case: Case) -> Verdic
     except Exception as error:
         return verdict_of(name, Relation.FAILED, None, None, "", f"{type(error).__name__}: {error}")
     return verdict
-
-
-__all__ = ["CLUSTER_GUARDRAILS", "GUARDRAILS", "MIN_KNOWN_MINUTES", "Case", "judge"]

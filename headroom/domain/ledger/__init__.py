@@ -9,11 +9,11 @@ from headroom.domain.ledger.admission import WHY, admit_change
 from headroom.domain.ledger.budget import Budget, Holding, budget
 from headroom.domain.ledger.publishing import (
     PublishingCursor,
-    claimed,
-    key_of,
+    advance_cursor,
+    cursor_to_text,
+    lease_cursor,
     parse_publishing_cursor,
-    settled,
-    text_of,
+    record_key,
 )
 from headroom.domain.ledger.record_builders import (
     answer_summary,
@@ -29,13 +29,13 @@ from headroom.domain.ledger.record_builders import (
     withdrawal_text,
 )
 from headroom.domain.ledger.reservation import (
+    CombinedReservation,
     IntentRefusal,
     Reservation,
-    Together,
+    combined_reservation,
     intended_body,
+    refusal_of,
     reservation,
-    together,
-    whose,
 )
 from headroom.domain.ledger.state_view import resource_state_of
 from headroom.domain.ledger.transitions import (

@@ -1,7 +1,7 @@
-"""Whether a change gets a place among those under way, and when it gives it back.
+"""Admission: whether a change may be in flight beside the others, and when its slot is free again.
 
-Pure; the ledger makes it binding: traffic is written in the transaction of the intent and of the
-chain's end, over the version that was read.
+Pure; the ledger makes it binding: it writes the concurrency state in the transaction of the intent
+and of the chain's end, if its version is unchanged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from headroom.domain.decision import Act, Decision
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.ledger.reservation import IntentRefusal
-from headroom.domain.ledger.transitions import LANDED
+from headroom.domain.ledger.transitions import LANDED_STEPS
 from headroom.domain.planning import Plan
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import (
@@ -28,22 +28,22 @@ from headroom.domain.state import (
 )
 
 WHY = "blast_radius"
-"""Why an intent is refused for want of a place, in the words of ports.NotIntended."""
+"""Why an intent is refused without a free slot, in the words of ports.NotIntended."""
 LIMITS = (
     Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR,
 )  # fmt: skip
 NOTHING_DONE = frozenset({Step.REFUSED, Step.STALE, Step.NOT_APPLIED})
-"""Of those, the ones after which AWS changed nothing."""
+"""Steps after which AWS changed nothing."""
 QUOTA_FULL = timedelta(hours=1)
-"""How long a type of volume is left alone after AWS refused a change of it for a quota."""
+"""How long Headroom does not change a volume type after AWS refused it for a quota."""
 
 
 def admit_change(
     concurrency: ConcurrencyState, decision: Decision, now: datetime
 ) -> ConcurrencyState | IntentRefusal:
-    """The traffic with the decision's change under way, or why there is no place for it.
+    """The concurrency state with the decision's change in flight, or why it is not admitted.
 
-    The limits are those its chosen plan was judged by; without them there is no place.
+    The limits are those its chosen plan was judged by; without them it is not admitted.
     """
     answer = decision.answer
     if not isinstance(answer, Act):
@@ -52,9 +52,9 @@ def admit_change(
     if limits is None:
         return IntentRefusal(why=WHY, detail="the decision names no limits for changes under way")
     volume = decision.observation.volume
-    others = concurrency.others(volume.ref.arn, now)
+    others = concurrency.in_flight_elsewhere(volume.ref.arn, now)
     here = sum(change.zone == volume.availability_zone for change in others)
-    begun = len(concurrency.begun(now))
+    begun = len(concurrency.started_last_hour(now))
     for taken, guardrail, what in (
         (len(others), Guardrail.MAX_IN_FLIGHT, "changes are under way"),
         (here, Guardrail.MAX_IN_FLIGHT_PER_AZ,
@@ -90,10 +90,10 @@ def after_step(
     at: datetime,
     body: Mapping[str, object],
 ) -> ConcurrencyState:
-    """The traffic once `step` is recorded; the very same one unless it ends a change under way.
+    """The concurrency state after `step`; the same object unless it ends a change in flight.
 
-    `body` may carry `outcome` (an Outcome), which tells of a quota, and `completed`, whether AWS
-    is done with the change.
+    `body` may contain `outcome` (an Outcome), which names a quota, and `completed`, whether AWS
+    has finished the change.
     """
     if step in NEXT:  # something follows: the chain goes on
         return concurrency
@@ -102,7 +102,7 @@ def after_step(
     mine = next((c for c in concurrency.in_flight if c.decision_id == decision_id), None)
     types = {name.partition("_")[0] for name, _ in (() if mine is None else mine.counts)}
     return after_change_ended(
-        concurrency, decision_id, at, landed=step in LANDED, nothing_done=step in NOTHING_DONE,
+        concurrency, decision_id, at, landed=step in LANDED_STEPS, nothing_done=step in NOTHING_DONE,
         completed=body.get("completed") is True,
         quota_full_until=at + QUOTA_FULL if full else None,
         types=tuple(VolumeType(name) for name in sorted(types)),

@@ -1,4 +1,4 @@
-"""Who holds how much of the account's budget: the ledger's states, added up for people.
+"""How much of the account's budget each resource uses.
 
 Pure. Money in USD per month; the ledger counts in whole micro-USD (domain/resource_state.py).
 """
@@ -16,7 +16,7 @@ from headroom.domain.state import StoredState, usd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """What one resource takes up of its account's budget; it counts with the dearer of the two."""
+    """What one resource uses of its account's budget: the higher of the two amounts counts."""
 
     ref: ResourceRef
     enrolment_usd: Decimal | None
@@ -24,31 +24,31 @@ class Holding:
     in_force_usd: Decimal
     """Increase of what landed."""
     reserved_usd: Decimal
-    """The most that changes under way may come to."""
+    """The most that changes in flight may add."""
     counted_usd: Decimal
     since: datetime | None
-    """When the change it is for was accepted, or intended; None where an earlier release wrote it."""
+    """When its change was accepted or intended; None if an earlier release wrote it."""
     decision_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The account's sum beside that of its resources, the dearest first."""
+    """The account's sum and its resources, the highest first."""
 
     sum_usd: Decimal
-    """What every decision is judged by."""
+    """The sum that every decision is judged by."""
     holdings: tuple[Holding, ...]
     free: int
-    """Enrolled resources that take up nothing."""
+    """Enrolled resources that use nothing of it."""
 
     @property
     def parts_usd(self) -> Decimal:
-        """What the resources take up, added up anew."""
+        """The sum over the resources."""
         return sum((each.counted_usd for each in self.holdings), Decimal(0))
 
     @property
     def drift_usd(self) -> Decimal:
-        """By how much the account's sum exceeds that of its parts; anything but zero is wrong."""
+        """By how much the account's sum exceeds that of its resources; anything but zero is an error."""
         return self.sum_usd - self.parts_usd
 
 

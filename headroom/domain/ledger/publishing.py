@@ -1,8 +1,7 @@
-"""How far the record was told to others: what is new in it, once and in order.
+"""The publishing cursor: up to where records were published, once and in order.
 
-Records carry the instant they are about and come into the index a moment later, from functions
-that run at once; so a stretch before the cursor is read again, and what was told of it is known
-by key.
+A record enters the index a moment after its own instant, and functions run concurrently. So an
+overlap before the cursor is read again, and the keys of published records are remembered.
 """
 
 from __future__ import annotations
@@ -14,32 +13,32 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 OVERLAP = timedelta(minutes=15)
-"""Longer than a function takes from the instant it records to the record, and than the index
-lags; a person's clock that is further behind than this goes unheard."""
+"""Longer than a function takes to write a record, and than the index lags. Records from a client
+whose clock is further behind are not published."""
 LEASE = timedelta(minutes=3)
-"""How long one function is the one that tells; then another may take over, and tell again what
-the first did not note."""
+"""How long one function publishes; then another may take over and repeat what the first did not
+note."""
 MOST_KEPT = 10_000
-"""Keys kept of what was told, 30 bytes each: more than are told within the overlap. Where more
-records than that are so close together, what comes late among them goes untold."""
+"""Published keys that are kept, 30 bytes each. With more records than this within the overlap, late
+ones among them are not published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishingCursor:
-    """Where telling stands."""
+    """The stored position of publishing."""
 
     cursor: datetime | None = None
-    """All up to here was told, but for what comes late; None before the first time."""
+    """Everything before this was published, except late records; None before the first run."""
     published: tuple[tuple[int, str], ...] = ()
-    """Records told within the overlap, oldest first: second of the epoch and key."""
+    """Records published within the overlap, oldest first: second of the epoch and key."""
     announced: tuple[str, ...] = ()
-    """Keys of records that people heard of and that are not told to the bus yet."""
+    """Keys of records that people were notified of and that are not on the bus yet."""
     lease_until: datetime | None = None
 
     def since(self, now: datetime) -> datetime:
-        """From when on the record is read: not from where the keys of what was told were dropped.
+        """From when records are read: never before the oldest kept key.
 
-        Else the oldest would be told for ever, and nothing after them.
+        Otherwise the oldest records would be published again and again.
         """
         start = (self.cursor or now) - OVERLAP
         if self.cursor is None or len(self.published) < MOST_KEPT:
@@ -48,62 +47,67 @@ class PublishingCursor:
         return max(start, min(self.cursor, known_from))
 
     def has_published(self, key: str) -> bool:
-        """Whether the record of that key was told."""
+        """Whether the record with that key was published."""
         return any(key == known for _, known in self.published)
 
 
-def key_of(decision_id: str, sequence: int) -> str:
+def record_key(decision_id: str, sequence: int) -> str:
     """A short name of a record."""
     return hashlib.sha256(f"{decision_id}/{sequence}".encode()).hexdigest()[:12]
 
 
-def claimed(tail: PublishingCursor, now: datetime) -> PublishingCursor | None:
-    """The tail with a lease on it; None while somebody else has one. The first one begins it."""
-    if tail.lease_until is not None and now < tail.lease_until <= now + LEASE:
+def lease_cursor(publishing_cursor: PublishingCursor, now: datetime) -> PublishingCursor | None:
+    """The cursor with a lease on it; None while another function has one."""
+    if (
+        publishing_cursor.lease_until is not None
+        and now < publishing_cursor.lease_until <= now + LEASE
+    ):
         return None
-    return replace(tail, cursor=tail.cursor or now, lease_until=now + LEASE)
+    return replace(
+        publishing_cursor, cursor=publishing_cursor.cursor or now, lease_until=now + LEASE
+    )
 
 
-def settled(
-    tail: PublishingCursor,
+def advance_cursor(
+    publishing_cursor: PublishingCursor,
     *,
     published: Iterable[tuple[datetime, str]],
     announced: Iterable[str],
     undone: datetime | None,
     now: datetime,
 ) -> PublishingCursor:
-    """The tail once `told` were; `undone` is the instant of the first record that was not.
+    """The cursor after `published`; `undone` is the instant of the first unpublished record.
 
-    The cursor never goes back, and not past what is undone.
+    The cursor never goes back, and never past `undone`.
     """
     reached = now if undone is None else min(undone, now)
-    cursor = reached if tail.cursor is None else max(tail.cursor, reached)
-    keys = {key: second for second, key in tail.published}
+    cursor = reached if publishing_cursor.cursor is None else max(publishing_cursor.cursor, reached)
+    keys = {key: second for second, key in publishing_cursor.published}
     keys |= {key: int(at.timestamp()) for at, key in published}
     oldest = int((cursor - OVERLAP).timestamp())
     kept = sorted((second, key) for key, second in keys.items() if second >= oldest)
-    heard = {*tail.announced, *announced} - keys.keys()
+    announced_now = {*publishing_cursor.announced, *announced} - keys.keys()
     return PublishingCursor(
-        cursor=cursor, published=tuple(kept[-MOST_KEPT:]), announced=tuple(sorted(heard)),
+        cursor=cursor, published=tuple(kept[-MOST_KEPT:]), announced=tuple(sorted(announced_now)),
         lease_until=None,
     )  # fmt: skip
 
 
-def text_of(tail: PublishingCursor) -> str:
-    """The tail as the ledger keeps it: JSON."""
+def cursor_to_text(publishing_cursor: PublishingCursor) -> str:
+    """The cursor as the ledger stores it: JSON."""
     return json.dumps(
         {
-            "cursor": _text(tail.cursor),
-            "published": [[second, key] for second, key in tail.published],
-            "announced": list(tail.announced),
-            "lease_until": _text(tail.lease_until),
+            "cursor": _text(publishing_cursor.cursor),
+            "published": [[second, key] for second, key in publishing_cursor.published],
+            "announced": list(publishing_cursor.announced),
+            "lease_until": _text(publishing_cursor.lease_until),
         },
         sort_keys=True, separators=(",", ":"),
     )  # fmt: skip
 
 
 def parse_publishing_cursor(text: str) -> PublishingCursor:
-    """The tail in a text of `text_of`; a fresh one where there is none or it cannot be read."""
+    """The cursor in a text of `cursor_to_text`; a new one if it is missing or unreadable."""
     try:
         plain = json.loads(text)
         if not isinstance(plain, Mapping):

@@ -22,7 +22,7 @@ LONGEST_NAME = 256
 
 
 def outcome_of(decision: Decision) -> str:
-    """What a decision counts as: act, hold or escalate."""
+    """The outcome of a decision: act, hold or escalate."""
     return type(decision.answer).__name__.lower()
 
 
@@ -51,7 +51,7 @@ def next_record(last: Record, step: Step, *, at: datetime, summary: str, body: s
 
 
 def withdrawal_text(successor: str | None) -> tuple[str, dict[str, object]]:
-    """Summary and body of the withdrawal of an act that nobody began.
+    """Summary and body of the withdrawal of an act that was not started.
 
     `successor` is the later decision about the same resource, None when the resource is gone.
     """
@@ -63,7 +63,7 @@ def withdrawal_text(successor: str | None) -> tuple[str, dict[str, object]]:
 def rejection_record(
     event_id: str, *, reason: str, excerpt: str, at: datetime, body: str
 ) -> Record:
-    """The only record of an event nobody understood; its id follows from the event's."""
+    """The only record of an event that was not understood; its id follows from the event's."""
     name = _readable(event_id)
     if len(name) > LONGEST_NAME:
         name = hashlib.sha256(name.encode()).hexdigest()
@@ -79,23 +79,25 @@ def pause_record(
     account: str, until: datetime | None, *, at: datetime, who: str, body: str, reason: str = ""
 ) -> Record:
     """The only record of a pause (until `until`) or, None, a resume."""
-    step, told = Step.RESUMED, f"resumed by {who}"
+    step, summary = Step.RESUMED, f"resumed by {who}"
     if until is not None:
         step = Step.PAUSED
-        told = f"paused {'without end' if until >= INDEFINITE else f'until {until.isoformat()}'} by {who}"
-    return _single(step, account, at.astimezone(UTC).isoformat(), at, _because(told, reason), body)
+        summary = f"paused {'without end' if until >= INDEFINITE else f'until {until.isoformat()}'} by {who}"
+    return _single(
+        step, account, at.astimezone(UTC).isoformat(), at, _because(summary, reason), body
+    )
 
 
-def rollback_request_record(resource: str, wanted: RollbackRequest, *, body: str) -> Record:
+def rollback_request_record(resource: str, request: RollbackRequest, *, body: str) -> Record:
     """The only record of a rollback that a person asked for."""
-    instant = wanted.requested_at.astimezone(UTC).isoformat()
-    told = f"rollback of {wanted.decision_id} asked for by {wanted.who}"
+    instant = request.requested_at.astimezone(UTC).isoformat()
+    summary = f"rollback of {request.decision_id} asked for by {request.who}"
     return _single(
         Step.ROLLBACK_REQUESTED,
         resource,
         instant,
-        wanted.requested_at,
-        _because(told, wanted.reason),
+        request.requested_at,
+        _because(summary, request.reason),
         body,
     )
 
@@ -107,10 +109,12 @@ def answer_summary(step: Step, who: str, reason: str) -> str:
 
 def breaker_opened_record(breaker: Breaker, *, decision_id: str, body: str) -> Record:
     """The only record of a breaker that the failure of `decision_id` opened."""
-    told = f"stopped after {breaker.failures} failures in a row, until a person closes the breaker"
+    summary = (
+        f"stopped after {breaker.failures} failures in a row, until a person closes the breaker"
+    )
     return _single(
         Step.BREAKER_OPENED, breaker.resource, decision_id, breaker.opened_at,
-        _because(told, breaker.why), body,
+        _because(summary, breaker.why), body,
     )  # fmt: skip
 
 
@@ -119,12 +123,12 @@ def breaker_closed_record(
 ) -> Record:
     """The only record of a breaker that a person closed."""
     instant = at.astimezone(UTC).isoformat()
-    told = _because(f"breaker closed by {who}", reason)
-    return _single(Step.BREAKER_CLOSED, resource, instant, at, told, body)
+    summary = _because(f"breaker closed by {who}", reason)
+    return _single(Step.BREAKER_CLOSED, resource, instant, at, summary, body)
 
 
-def _because(told: str, reason: str) -> str:
-    return f"{told}: {reason}" if reason else told
+def _because(summary: str, reason: str) -> str:
+    return f"{summary}: {reason}" if reason else summary
 
 
 def _single(step: Step, resource: str, which: str, at: datetime, summary: str, body: str) -> Record:
@@ -137,5 +141,5 @@ def _single(step: Step, resource: str, which: str, at: datetime, summary: str, b
 
 
 def _readable(text: str) -> str:
-    """Text that has a UTF-8 form: a lone surrogate from somebody's JSON becomes `?`."""
+    """Text that can be encoded as UTF-8: a lone surrogate becomes `?`."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -18,16 +18,16 @@ from headroom.domain.state import Step, StoredState, micro_usd, usd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """What an intent adds to the account's sum, which must be at most `room` before; micro-USD."""
+    """What an intent adds to the account's sum, which must be at most `limit_left` before; micro-USD."""
 
     planned: int
     delta: int
-    room: int
+    limit_left: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentRefusal:
-    """Why an intent is refused, in the words of ports.NotIntended."""
+    """Why an intent is refused; `why` is one of the words of ports.NotIntended."""
 
     why: str
     detail: str
@@ -36,10 +36,10 @@ class IntentRefusal:
 def reservation(
     state: StoredState, decision: Decision, last: Step | None, now: datetime
 ) -> Reservation | IntentRefusal:
-    """What the intent of `decision` reserves, or why it may not be intended.
+    """What the intent of `decision` reserves, or why it is refused.
 
     `last` is the last step of the decision's chain. The account's limit is the one its chosen
-    plan was judged by; without it nothing is reserved. Giving back is never stopped by a limit.
+    plan was judged by; without it nothing is reserved. No limit blocks a change that adds nothing.
     """
     answer = decision.answer
     if not isinstance(answer, Act) or last not in (Step.DECIDED, Step.APPROVED):
@@ -61,7 +61,7 @@ def reservation(
         if problem is not None:
             return IntentRefusal(why="unapproved", detail=problem)
     elif (why := answer.approval or _needs_a_person(state, decision, answer.plan)) is not None:
-        return IntentRefusal(why="unapproved", detail=f"a person must agree: {why}")
+        return IntentRefusal(why="unapproved", detail=f"it needs approval: {why}")
     elif state.last_decision_id != decision.decision_id:
         return IntentRefusal(why="moved", detail=f"{state.last_decision_id} was decided since")
     limit = account_limit(decision, answer.plan)
@@ -77,18 +77,17 @@ def reservation(
     if delta > 0 and planned > micro_usd(allowed, ROUND_FLOOR):
         detail = f"${usd(planned)} above enrolment, ${allowed} allowed for this resource"
         return IntentRefusal(why="budget", detail=detail)
-    room = micro_usd(limit, ROUND_FLOOR) - delta
-    if delta > 0 and room < 0:
+    limit_left = micro_usd(limit, ROUND_FLOOR) - delta
+    if delta > 0 and limit_left < 0:
         detail = f"needs ${usd(delta)} more, the account's limit is ${limit}"
         return IntentRefusal(why="budget", detail=detail)
-    return Reservation(planned=planned, delta=delta, room=room)
+    return Reservation(planned=planned, delta=delta, limit_left=limit_left)
 
 
 def _counted_from(state: StoredState, decision: Decision) -> Decimal:
-    """The price that increases are counted from: at enrolment, of a cluster today's less our own.
+    """The price that increases are counted from: at enrolment, or a cluster's current less our increase.
 
-    A cluster's bill moves with its load; see cluster_decision.counted_from. What it cost before
-    our own change is no increase.
+    A cluster's bill varies with its load, so its price at enrolment is no baseline.
     """
     if decision.cluster is not None and decision.rollback_of is not None:
         plan = decision.answer.plan if isinstance(decision.answer, Act) else None
@@ -98,35 +97,35 @@ def _counted_from(state: StoredState, decision: Decision) -> Decimal:
     return Decimal(0) if state.enrolment_usd is None else state.enrolment_usd
 
 
-def whose(
+def refusal_of(
     why_not_recordable: IntentRefusal, decision: Decision, decisions: Sequence[Decision]
 ) -> str:
-    """Why an intent is refused, and for whose sake where several are made together."""
+    """Why an intent is refused; names the resource if several are intended together."""
     if len(decisions) == 1:
         return why_not_recordable.detail
     return f"{decision.observation.volume.ref.resource_id}: {why_not_recordable.detail}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
-    """What intents that are made together add to the account's sum, and what it may be before."""
+class CombinedReservation:
+    """What simultaneous intents add to the account's sum, and what it may be before."""
 
     delta: int
-    room: int
+    limit_left: int
 
 
-def together(fits: Sequence[Reservation]) -> Together | IntentRefusal:
-    """The reservations of several resources as one; the narrowest of their limits counts."""
+def combined_reservation(fits: Sequence[Reservation]) -> CombinedReservation | IntentRefusal:
+    """The reservations of several resources as one; the lowest of their limits applies."""
     delta = sum(fit.delta for fit in fits)
-    limit = min((fit.room + fit.delta for fit in fits if fit.delta > 0), default=0)
+    limit = min((fit.limit_left + fit.delta for fit in fits if fit.delta > 0), default=0)
     if delta > limit:
         detail = f"needs ${usd(delta)} more together, the account's limit is ${usd(limit)}"
         return IntentRefusal(why="budget", detail=detail)
-    return Together(delta=delta, room=limit - delta)
+    return CombinedReservation(delta=delta, limit_left=limit - delta)
 
 
 def _needs_a_person(state: StoredState, decision: Decision, plan: Plan) -> str | None:
-    """Why a person must agree whatever the decision says; a rollback they want is their word."""
+    """Why the intent needs approval; a rollback requested by a person does not."""
     wanted = state.rollback
     if wanted is not None and wanted.by_person and wanted.decision_id == decision.rollback_of:
         return None
@@ -149,9 +148,9 @@ def account_limit(decision: Decision, plan: Plan) -> Decimal | None:
 def intended_body(
     decision: Decision, plan: Plan, planned: Reservation, state: StoredState
 ) -> dict[str, object]:
-    """What the `intended` record tells; `state` is the one after it.
+    """The body of the `intended` record; `state` is the state after it.
 
-    With the plan and the instant it was decided at, it tells by itself what was to be done.
+    It contains the plan, so the record is complete by itself.
     """
     return {
         "plan": plan,

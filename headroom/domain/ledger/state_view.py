@@ -1,4 +1,4 @@
-"""What a decision is told of a resource's past, from the state that the ledger keeps of it."""
+"""The resource state that a decision sees, from the state that the ledger stores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headroom.domain.state import (
     ConcurrencyState,
     ResourceState,
     StoredState,
-    known,
+    merge_modifications,
     usd,
 )
 
@@ -19,9 +19,9 @@ def resource_state_of(
     state: StoredState, *, account_micro_usd: int, stop_state: AccountStopState, now: datetime,
     concurrency: ConcurrencyState = ConcurrencyState(),  # noqa: B008 - immutable
 ) -> ResourceState:  # fmt: skip
-    """What a decision gets to know of the state.
+    """The stored state as a decision sees it.
 
-    What AWS refused before a person closed the account's breaker it may be asked again.
+    A refusal from before a person closed the account's breaker no longer delays a retry.
     """
     refused_at, closed_at = state.last_refusal_at, stop_state.closed_at
     forgiven = closed_at is not None and refused_at is not None and refused_at <= closed_at
@@ -29,7 +29,7 @@ def resource_state_of(
         enrolment_usd=state.enrolment_usd,
         resource_increase_usd=usd(state.resource_micro_usd),
         account_increase_usd=usd(account_micro_usd),
-        modifications=known(state.modifications, (), now),
+        modifications=merge_modifications(state.modifications, (), now),
         slots_full_until=_ahead(state.slots_full_until, now),
         last_refusal_at=state.last_refusal_at,
         last_act_at=state.last_act_at,
@@ -55,5 +55,5 @@ def resource_state_of(
 
 
 def _ahead(until: datetime | None, now: datetime) -> datetime | None:
-    """An instant that is still to come; None once it is there."""
+    """An instant in the future; None if it has passed."""
     return None if until is None or until <= now else until

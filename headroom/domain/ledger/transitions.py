@@ -1,4 +1,4 @@
-"""How each record moves the ledger's state of its resource: pure, shared by every ledger."""
+"""State transitions: how each record changes the stored state of its resource. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from headroom.domain.decision import CAUSE as SPACE
+from headroom.domain.decision import SPACE_CAUSE as SPACE
 from headroom.domain.decision import (
     Act,
     Decision,
@@ -19,8 +19,8 @@ from headroom.domain.guardrails import Guardrail
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import (
     BY_HEADROOM,
-    CAUSE,
     FAILURE_STEPS,
+    FAILURES_CAUSE,
     MAX_FAILURES,
     QUIET_AFTER_ROLLBACK,
     ROLLBACK,
@@ -35,9 +35,9 @@ from headroom.domain.state import (
     RolledBack,
     Step,
     StoredState,
-    earliest,
+    earliest_instant,
     is_failure,
-    known,
+    merge_modifications,
     without_resource,
 )
 from headroom.domain.workload import Binding
@@ -50,24 +50,26 @@ RELEASING_STEPS = frozenset(
     }
 )  # fmt: skip
 """Steps that end a chain without a change in force."""
-LANDED = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED})
+LANDED_STEPS = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK})
 """Steps that end a chain with a change in force."""
-ENDS = RELEASING_STEPS | LANDED | {Step.GONE}
-"""Steps that end a chain; GONE ends with it whatever was in force before."""
+ENDING_STEPS = RELEASING_STEPS | LANDED_STEPS | {Step.GONE}
+"""Steps that end a chain; GONE also ends the increase in force."""
 
 
 def after_decided(state: StoredState, decision: Decision, due_at: datetime | None) -> StoredState:
     """The state once `decision` is recorded; an open chain's due time is never put off by it.
 
-    Whoever records it withdraws `state.unstarted_act` with it: that one is overtaken.
+    The caller also records the withdrawal of `state.unstarted_act`, which is superseded.
     """
     enrolment, causes = state.enrolment_usd, state.escalated_causes
     change = decision.observation.modification
     landing = change is not None and change.state is ModificationState.MODIFYING
     if enrolment is None and decision.effective.enrolled and not landing:
-        enrolment = decision.current_usd  # while one lands AWS still describes what was before it
+        enrolment = (
+            decision.current_usd
+        )  # while a change lands, AWS still reports the earlier configuration
     if decision.diagnosis.binding is Binding.NOTHING:
-        # What somebody undid lasts longer than an episode of load: it is told once all the same.
+        # A revert lasts longer than an episode of load, and is notified only once.
         causes = tuple(c for c in causes if c.startswith((Guardrail.REVERTED.value, SPACE)))
     if not still_short(decision.space, decision.observation.volume.facts):
         causes = tuple(c for c in causes if not c.startswith(SPACE))
@@ -78,7 +80,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
         state, enrolment_usd=enrolment, escalated_causes=causes, last_reconciled_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
         unstarted_act=decision.decision_id if isinstance(decision.answer, Act) else None,
-        due_at=due_at if _may_wait(state, decision) else earliest(state.due_at, due_at),
+        due_at=due_at if _may_wait(state, decision) else earliest_instant(state.due_at, due_at),
         rollback=_rollback_after(state, decision),
         last_request_at=None if _took_in(state, decision) else state.last_request_at,
         waiting=queue_entry_of(decision),
@@ -86,33 +88,33 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
 
 
 def _took_in(state: StoredState, decision: Decision) -> bool:
-    """Whether the decision was made knowing all that people asked and answered."""
+    """Whether the decision knew the latest request or answer of a person."""
     return state.last_request_at == decision.resource_state.last_request_at
 
 
 def _may_wait(state: StoredState, decision: Decision) -> bool:
-    """Whether the decision may put off what is due: no open chain, and nobody called since."""
+    """Whether the decision may postpone the due time: no open chain and no newer request."""
     return state.chain is None and _took_in(state, decision)
 
 
 def _rollback_after(state: StoredState, decision: Decision) -> RollbackRequest | None:
-    """The rollback that is still wanted: ended by an Escalate, begun by an Act."""
-    wanted = state.rollback
-    if wanted is None or decision.rollback_of != wanted.decision_id:
-        return wanted
+    """The rollback request that remains: an Escalate ends it, an Act starts it."""
+    rollback = state.rollback
+    if rollback is None or decision.rollback_of != rollback.decision_id:
+        return rollback
     match decision.answer:
         case Escalate():
             return None
         case Act():
-            return replace(wanted, tried=decision.decision_id)
+            return replace(rollback, attempted_by=decision.decision_id)
         case _:
-            return wanted
+            return rollback
 
 
 def after_intended(
     state: StoredState, decision: Decision, planned: int, lease_until: datetime, now: datetime
 ) -> StoredState:
-    """The state once the intent is durable; due when its lease ends, in case nothing follows."""
+    """The state after the intent; due when its lease ends, in case nothing follows."""
     fencing = state.fencing + 1
     mine = Reserved(decision_id=decision.decision_id, micro_usd=planned)
     chain = OpenChain(
@@ -123,7 +125,7 @@ def after_intended(
     return replace(
         state, fencing=fencing, lease_until=lease_until, chain=chain,
         reserved=(*state.reserved, mine), unstarted_act=pending, due_at=lease_until, last_request_at=None,
-        approval_request=None if _asks(state, decision.decision_id) else state.approval_request,
+        approval_request=None if _is_pending(state, decision.decision_id) else state.approval_request,
         waiting=None,
     )  # fmt: skip
 
@@ -139,16 +141,16 @@ def after_step(
 ) -> StoredState:
     """The state once `step` is recorded.
 
-    `body` may carry `outcome` (an Outcome) or `started_at` (an instant), which tell when AWS
-    started an applied change and whether a refusal is one that time clears.
+    `body` may contain `outcome` (an Outcome) or `started_at`: when AWS started an applied change,
+    and whether a refusal clears by itself.
     """
     chain, since = state.chain, at
     holds = chain is not None and chain.decision_id == decision_id
     undoes = chain.rollback_of if chain is not None and holds else None
-    state = _asking_after(state, decision_id, step, at, body)
+    state = _requests_after(state, decision_id, step, at, body)
     if chain is not None and holds:
         since = chain.since
-        ended = step in ENDS
+        ended = step in ENDING_STEPS
         chain = None if ended else replace(chain, phase=step.value, since=at)
         state = replace(state, chain=chain, lease_until=None if ended else state.lease_until)
     if step is Step.GONE:
@@ -161,28 +163,36 @@ def after_step(
     if step is Step.APPLIED:
         by = BY_HEADROOM if undoes is None else ROLLBACK
         ours = KnownModification(started_at=_started(body, at), by=by)
-        state = replace(state, last_act_at=at, modifications=known(state.modifications, [ours], at))
+        state = replace(
+            state,
+            last_act_at=at,
+            modifications=merge_modifications(state.modifications, [ours], at),
+        )
     if undoes is not None and step in (Step.APPLIED, Step.ALREADY_THERE):
         state = _undone(state, undoes, at)
     free = (state.chain is None or holds) and state.last_request_at is None
-    return replace(state, due_at=due_at if free else earliest(state.due_at, due_at))
+    return replace(state, due_at=due_at if free else earliest_instant(state.due_at, due_at))
 
 
-def _asks(state: StoredState, decision_id: str) -> bool:
+def _is_pending(state: StoredState, decision_id: str) -> bool:
     return state.approval_request is not None and state.approval_request.decision_id == decision_id
 
 
-def _asking_after(
+def _requests_after(
     state: StoredState, decision_id: str, step: Step, at: datetime, body: Mapping[str, object]
 ) -> StoredState:
-    """The state with what `step` makes of requests: asked, run out, or come to nothing."""
-    asked, wanted = body.get("asked"), body.get("roll_back")
-    if isinstance(wanted, RollbackRequest) and step is Step.INEFFECTIVE and state.rollback is None:
-        state = replace(state, rollback=wanted)
-    if step is Step.AWAITING and isinstance(asked, ApprovalRequest):
-        tried = state.rollback is not None and state.rollback.tried == decision_id
-        return replace(state, approval_request=asked, rollback=None if tried else state.rollback)
-    if not _asks(state, decision_id) or step not in ENDS:
+    """The state after the effect of `step` on requests: requested, expired or withdrawn."""
+    request, rollback = body.get("asked"), body.get("roll_back")
+    if (
+        isinstance(rollback, RollbackRequest)
+        and step is Step.INEFFECTIVE
+        and state.rollback is None
+    ):
+        state = replace(state, rollback=rollback)
+    if step is Step.AWAITING and isinstance(request, ApprovalRequest):
+        tried = state.rollback is not None and state.rollback.attempted_by == decision_id
+        return replace(state, approval_request=request, rollback=None if tried else state.rollback)
+    if not _is_pending(state, decision_id) or step not in ENDING_STEPS:
         return state
     if step is Step.EXPIRED:
         return after_rejection(state, step, at)
@@ -191,19 +201,19 @@ def _asking_after(
 
 
 def _undone(state: StoredState, undone: str, at: datetime) -> StoredState:
-    """The state once AWS took the rollback of `undone`: the wish is granted, quiet begins."""
-    wanted = state.rollback
-    mine = wanted is not None and wanted.decision_id == undone
+    """The state after AWS accepted the rollback of `undone`: the request is done, a quiet time begins."""
+    rollback = state.rollback
+    mine = rollback is not None and rollback.decision_id == undone
     return replace(
-        state, rollback=None if mine else wanted,
+        state, rollback=None if mine else rollback,
         rolled_back=RolledBack(decision_id=undone, at=at, until=at + QUIET_AFTER_ROLLBACK),
     )  # fmt: skip
 
 
 def why_not_recordable(state: StoredState, decision_id: str, step: Step) -> str | None:
-    """Why `step` may not be recorded by the functions; None when it may.
+    """Why the functions may not record `step`; None when they may.
 
-    Answers are people's alone, and one request at a time waits for a resource.
+    Only people record answers, and a resource has one pending request at a time.
     """
     if step in (Step.INTENDED, Step.APPROVED, Step.REJECTED):
         return f"{step} is not appended: it has a transaction of its own"
@@ -215,13 +225,13 @@ def why_not_recordable(state: StoredState, decision_id: str, step: Step) -> str 
 def _settle(
     state: StoredState, decision_id: str, step: Step, holds: bool, since: datetime
 ) -> StoredState:
-    """Release or bring into force, since when it was done, what was reserved; its chain ends."""
+    """Release the reservation at the end of a chain, or bring it into force if the change landed."""
     mine = next((r for r in state.reserved if r.decision_id == decision_id), None)
-    if mine is None or step not in RELEASING_STEPS | LANDED:
+    if mine is None or step not in RELEASING_STEPS | LANDED_STEPS:
         return state
     state = replace(state, reserved=tuple(r for r in state.reserved if r is not mine))
-    # A chain that lost its lease may have been overtaken: the dearer counts.
-    if step in LANDED and (holds or mine.micro_usd > state.in_force_micro_usd):
+    # A chain that lost its lease may have been superseded: the higher amount counts.
+    if step in LANDED_STEPS and (holds or mine.micro_usd > state.in_force_micro_usd):
         return replace(
             state, in_force_micro_usd=mine.micro_usd, in_force_since=since, in_force_by=decision_id
         )
@@ -229,11 +239,11 @@ def _settle(
 
 
 def _count(state: StoredState, step: Step, at: datetime, body: Mapping[str, object]) -> StoredState:
-    """Failures in a row: what AWS refused for good or did not do; ended by a change that landed.
+    """Count failures in a row; a change that landed resets them.
 
-    Enough of them open the breaker, which no change closes; its owner is told with the opening.
+    Enough failures open the breaker, which no change closes.
     """
-    if step in LANDED:
+    if step in LANDED_STEPS:
         return replace(state, failures_in_a_row=0)
     if step not in FAILURE_STEPS:
         return state
@@ -247,7 +257,7 @@ def _count(state: StoredState, step: Step, at: datetime, body: Mapping[str, obje
         causes = (*causes, outcome.cause)[-KEPT_CAUSES:]
     if opened_at is None and failures >= MAX_FAILURES:
         opened_at = at
-        causes = (*(c for c in causes if c != CAUSE), CAUSE)[-KEPT_CAUSES:]
+        causes = (*(c for c in causes if c != FAILURES_CAUSE), FAILURES_CAUSE)[-KEPT_CAUSES:]
     return replace(
         state, last_refusal_at=at, failures_in_a_row=failures, escalated_causes=causes,
         breaker_opened_at=opened_at,
@@ -257,7 +267,7 @@ def _count(state: StoredState, step: Step, at: datetime, body: Mapping[str, obje
 def breaker_opened_by(
     resource: str, before: StoredState, after: StoredState, why: str
 ) -> Breaker | None:
-    """The breaker that a step opened, `why` being what it told; None if it opened none."""
+    """The breaker that a step opened, None if it opened none."""
     if after.breaker_opened_at is None or before.breaker_opened_at is not None:
         return None
     return Breaker(
@@ -267,21 +277,21 @@ def breaker_opened_by(
 
 
 def after_closed(state: StoredState, at: datetime) -> StoredState:
-    """The state once a person closed the breaker; the very same one when there was none to close.
+    """The state after a person closed the breaker; the same object if none was open.
 
-    It is looked at again at once, and AWS may be asked at once.
+    The resource is due immediately and may be changed immediately.
     """
     if state.breaker_opened_at is None and state.failures_in_a_row < MAX_FAILURES:
         return state
     return replace(
         state, breaker_opened_at=None, failures_in_a_row=0, retry_not_before=None,
-        escalated_causes=tuple(c for c in state.escalated_causes if c != CAUSE),
-        due_at=earliest(state.due_at, at),
+        escalated_causes=tuple(c for c in state.escalated_causes if c != FAILURES_CAUSE),
+        due_at=earliest_instant(state.due_at, at),
     )  # fmt: skip
 
 
 def _retry(state: StoredState, step: Step, due_at: datetime | None) -> StoredState:
-    """A refused need is looked at again when AWS may be asked again; a change accepted ends it."""
+    """A refusal sets the earliest retry; an accepted change clears it."""
     if step is Step.REFUSED:
         return replace(state, retry_not_before=due_at)
     if step in (Step.APPLIED, Step.ALREADY_THERE):

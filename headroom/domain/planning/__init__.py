@@ -12,13 +12,13 @@ from headroom.domain.planning.groups import (
     GroupConstraint,
     GroupDetail,
     GroupMember,
-    Shape,
+    VolumeShape,
     group_of,
-    shape,
-    shaped,
     under_way,
+    volume_shape,
     why_not_a_group,
     why_not_alike,
+    with_shape,
 )
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.plans_from_history import TARGETS

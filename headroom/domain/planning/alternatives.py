@@ -1,4 +1,4 @@
-"""What so much performance costs in every type there is: each type's cheapest, side by side."""
+"""Alternatives: the cheapest configuration of each type for a given performance, side by side."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headroom.domain.resources import Configuration, PriceUnknown, ValidStorage,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """The cheapest of one type that one change leads to; `target` is None where none does.
+    """The cheapest configuration of one type that one change reaches; `target` is None if none.
 
-    Prices in USD per month, None where they are not known.
+    Prices in USD per month, None if unknown.
     """
 
     volume_type: VolumeType
@@ -31,7 +31,7 @@ class Alternative:
 
     @property
     def can(self) -> Capability | None:
-        """What it can do."""
+        """What the target delivers."""
         return None if self.target is None else capability(self.target)
 
 
@@ -43,14 +43,14 @@ def alternatives(
     prices: PriceTable | None,
     valid: tuple[ValidStorage, ...] = (),
 ) -> tuple[Alternative, ...]:
-    """One offer of each type for `iops` and `mibps` sustained, the cheapest first.
+    """One alternative of each type for `iops` and `mibps` sustained, the cheapest first.
 
-    What has no price comes after what has one, and a type that cannot do it comes last.
+    Types without a price come after those with one, and types that cannot deliver it come last.
     """
-    return tuple(sorted(_offers(origin, iops, mibps, prices, valid), key=_order))
+    return tuple(sorted(_each_type(origin, iops, mibps, prices, valid), key=_order))
 
 
-def _offers(
+def _each_type(
     origin: Configuration, iops: float, mibps: float, prices: PriceTable | None,
     valid: tuple[ValidStorage, ...],
 ) -> Iterator[Alternative]:  # fmt: skip
@@ -78,8 +78,5 @@ def _price(prices: PriceTable | None, configuration: Configuration) -> Decimal |
         return None
 
 
-def _order(offer: Alternative) -> tuple[bool, bool, Decimal]:
-    return offer.target is None, offer.monthly_usd is None, offer.monthly_usd or Decimal(0)
-
-
-__all__ = ["Alternative", "alternatives"]
+def _order(alternative: Alternative) -> tuple[bool, bool, Decimal]:
+    return alternative.target is None, alternative.monthly_usd is None, alternative.monthly_usd or Decimal(0)

@@ -1,4 +1,4 @@
-"""One plan: where it leads, what it delivers and costs, and whether it raises what binds."""
+"""Building one plan: target, capability, price, and whether it raises the binding limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIME_TO_EFFECT = timedelta(minutes=30)
 
 
 def plan_to(situation: Situation, target: Configuration) -> Plan | None:
-    """The plan that leads to a given target; None where AWS would not take it, or without a price."""
+    """The plan to a given target; None if AWS would refuse it or no price is known."""
     if why_invalid(target) is not None:
         return None
     return plan_for(situation, target, 1.0, capped_from=None)
@@ -28,7 +28,7 @@ def plan_to(situation: Situation, target: Configuration) -> Plan | None:
 def plan_for(
     situation: Situation, target: Configuration, level: float, *, capped_from: Configuration | None
 ) -> Plan | None:
-    """The plan that leads to `target`; None for a no-op, a shrink, a loss, or without a price."""
+    """The plan to `target`; None for a no-op, a smaller size, or without a price."""
     current, demand = situation.current, situation.demand
     then = capability(target)
     if target == current or target.size_gib < current.size_gib:
@@ -56,7 +56,7 @@ def plan_for(
 
 
 def relieves(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan raises what binds and lowers nothing that is of use."""
+    """Whether a plan raises the binding limit and lowers nothing that is used."""
     now, then = capability(situation.current), plan.capability
     if not _raises(situation.diagnosis.binding, now, then):
         return False
@@ -67,7 +67,7 @@ def relieves(situation: Situation, plan: Plan) -> bool:
 
 
 def _raises(binding: Binding, now: Capability, then: Capability) -> bool:
-    """Whether the limit that binds gets higher: a plan that leaves it alone ends nothing."""
+    """Whether the plan raises the binding limit."""
     match binding:
         case Binding.VOLUME_IOPS:
             return then.sustained_iops > now.sustained_iops
@@ -81,7 +81,7 @@ def _raises(binding: Binding, now: Capability, then: Capability) -> bool:
 
 
 def _reach(situation: Situation, can: Capability) -> tuple[float, float]:
-    """How many times the demand's IOPS and MiB/s are sustained, as far as the instance lets."""
+    """Sustained IOPS and MiB/s over the demand, limited by the instance."""
     demand, diagnosis = situation.demand, situation.diagnosis
     iops = capped(can.sustained_iops, diagnosis.instance_iops_left)
     mibps = capped(can.sustained_mibps, diagnosis.instance_mibps_left)
@@ -120,9 +120,9 @@ def _why(current: Configuration, target: Configuration) -> str:
 
 
 def priced_only(situation: Situation, volume_type: VolumeType) -> bool:
-    """Whether a type is only priced beside the others: not allowed, or one there is no way back from.
+    """Whether a type is only priced for comparison: not allowed, or irreversible.
 
-    io2 keeps data more durably, which is never lowered: leaving gp3 for it cannot be given back.
+    Headroom never lowers durability, so a move from gp3 to io2 cannot be undone.
     """
     here, types = situation.current.volume_type, situation.limits.types
     one_way = DURABILITY_PERCENT[volume_type] > DURABILITY_PERCENT[here]

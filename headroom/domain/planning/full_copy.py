@@ -1,7 +1,7 @@
-"""When all data of a database may be copied, and what it is worth: told from days that were measured.
+"""Full copies: when all data of a database may be copied, and the value of that.
 
-A copy takes hours beside the load and helps only when it is done, so none is begun under
-pressure. What it would end is what was seen: minutes that earlier days spent at the limit.
+A copy takes hours beside the load and helps only when it is done, so none starts under pressure.
+Its value follows from the minutes that earlier days spent at the limit.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from headroom.domain.workload import LoadHistory
 
 FULL_COPY_TIME = timedelta(hours=6)
-"""RDS says hours for copying all data; about what EBS says of a full TiB."""
+"""RDS documents hours for a full copy; this is about what EBS documents for a full TiB."""
 DAY = timedelta(days=1)
 DAYS_PRESSED = 2
-"""Days that spent time at the limit before what comes back is told from what came once."""
+"""Days with time at the limit that make it a recurring load."""
 
 
 def pressed_minutes_per_day(load_history: LoadHistory) -> float:
-    """Minutes a measured day spent at the limits then in force; 0 unless several days did."""
+    """Mean minutes per measured day at the limits then in force; 0 unless several days had any."""
     found = [
         (
             (load_history.start + timedelta(seconds=p.place * load_history.period_s)).date(),
@@ -33,7 +33,7 @@ def pressed_minutes_per_day(load_history: LoadHistory) -> float:
 
 
 def calm_during_copy(load_history: LoadHistory, at: datetime) -> bool:
-    """Whether no earlier day was at a limit in the hours that a copy begun at `at` would take."""
+    """Whether no earlier day was at a limit during the hours of a copy that starts at `at`."""
     for period in load_history.busy:
         if period.pressed_minutes <= 0:
             continue

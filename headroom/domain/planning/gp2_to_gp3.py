@@ -1,7 +1,7 @@
-"""gp2 of a database for gp3 where nothing can be set: IOPS gained for throughput that nobody used.
+"""Databases from gp2 to gp3 below the striping threshold: more IOPS, less unused throughput.
 
 Below its engine's striping threshold gp3 has 3,000 IOPS and 125 MiB/s, whatever its size, while
-gp2 has up to 250 MiB/s. What a load never came near to is not missed; anything else stays.
+gp2 has up to 250 MiB/s. Only throughput that the load never came near may be given up.
 Source: RDS User Guide, "Amazon RDS DB instance storage" (checked 2026-10).
 """
 
@@ -17,7 +17,7 @@ from headroom.domain.workload import Demand
 
 
 def plain_gp3(current: Configuration, valid: tuple[ValidStorage, ...] = ()) -> Configuration | None:
-    """gp3 of the same size, of which nothing can be set; None where it can, or RDS refuses it."""
+    """gp3 of the same size without settings; None where it has settings, or RDS refuses it."""
     if current.database is None or current.volume_type is not VolumeType.GP2:
         return None
     found = replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None)
@@ -28,10 +28,10 @@ def plain_gp3(current: Configuration, valid: tuple[ValidStorage, ...] = ()) -> C
 
 
 def gives_up_only_unused(plan: Plan, demand: Demand, *, spare: float) -> bool:
-    """Whether all that `plan` takes from a database's gp2 is throughput no load came near to.
+    """Whether `plan` takes only throughput from a database's gp2 that no load came near.
 
-    `spare` is how many times the highest throughput must be left. Neither the highest that was
-    measured, nor what the present load would move with all the IOPS it gets, may need more.
+    `spare` is the factor of the highest throughput that must remain: of the highest measured, and of
+    what the present load would move with all the IOPS it gets.
     """
     if plan.target != plain_gp3(plan.origin):
         return False

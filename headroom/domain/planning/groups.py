@@ -1,7 +1,7 @@
 """Striped sets: volumes that are only as fast as the slowest of them, changed together or not at all.
 
-A set is declared by a tag of one key and one value on volumes of one instance. Whatever makes it
-unclear who belongs to it stops all of them.
+A set is declared by a tag with one value on volumes of one instance. If membership is unclear, no
+volume of the set is changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FEWEST = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConstraint:
-    """What the set as a whole says to a plan for one of its volumes."""
+    """The constraint of the set on a plan for one of its volumes."""
 
     name: str
     problem: str = ""
@@ -33,27 +33,27 @@ class GroupConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMember:
-    """One volume of a set as a decision saw it."""
+    """One volume of a set, as observed by a decision."""
 
     volume_id: str
     configuration: Configuration
     decision_id: str = ""
-    """Its own part of a change of the whole set; empty when it is not changed."""
+    """The decision that changes it with the set; empty if it is not changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDetail:
-    """The set that a decision is about, by volume id; without members if only one was looked at."""
+    """The set of a decision, by volume id; without members if only one volume was observed."""
 
     name: str
     members: tuple[GroupMember, ...] = ()
     shared: str = ""
-    """What all of them become, in words; empty when they stay."""
+    """The new shape of all members, in words; empty if they stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A volume that may belong to the set, with what the ledger knows of it."""
+    """A volume that may belong to the set, with its resource state."""
 
     volume: Volume
     in_flight: bool
@@ -63,7 +63,7 @@ class Candidate:
 def group_of(policy: Policy, volume: Volume) -> str | None:
     """The set that `volume` belongs to; None for none, empty where its tags do not say which.
 
-    `headroom:group` counts whatever the policy's own key is, in any case: somebody meant it.
+    `headroom:group`, in any case, counts beside the policy's own key.
     """
     names = {
         value.strip()
@@ -76,7 +76,7 @@ def group_of(policy: Policy, volume: Volume) -> str | None:
 
 
 def why_not_a_group(name: str, primary: Volume, members: Sequence[Volume]) -> str:
-    """Why the volumes that were found are no set that may be changed; empty when they are one."""
+    """Why the volumes are no valid set; empty if they are."""
     ids = [volume.ref.resource_id for volume in members]
     if not name:
         return "its tags do not name one set"
@@ -90,16 +90,13 @@ def why_not_a_group(name: str, primary: Volume, members: Sequence[Volume]) -> st
         return f"the set has {len(members)} volumes, and at most {LARGEST} are changed together"
     sizes = sorted({volume.configuration.size_gib for volume in members})
     if len(sizes) > 1:
-        told = ", ".join(f"{size:,}" for size in sizes)
-        return f"its volumes have different sizes ({told} GiB)"
+        listed = ", ".join(f"{size:,}" for size in sizes)
+        return f"its volumes have different sizes ({listed} GiB)"
     return ""
 
 
 def why_not_alike(members: Sequence[Candidate]) -> str:
-    """Why the volumes are no stripe; empty when they are of one type, or were before we changed some.
-
-    A set that a change of ours left uneven is still a set.
-    """
+    """Why the volumes are no stripe; empty if they have one type, or had one before a change by Headroom."""
     now = {m.volume.configuration.volume_type for m in members}
     before = {_type_before(m) for m in members}
     if len(now) == 1 or len(before) == 1:
@@ -108,7 +105,7 @@ def why_not_alike(members: Sequence[Candidate]) -> str:
 
 
 def _type_before(member: Candidate) -> VolumeType:
-    """The type before our own latest change, if that is still in force."""
+    """The type before Headroom's latest change, if that is still in force."""
     latest = max(member.resource_state.modifications, key=lambda m: m.started_at, default=None)
     current = member.volume.configuration
     if (
@@ -122,7 +119,7 @@ def _type_before(member: Candidate) -> VolumeType:
 
 
 def under_way(members: Sequence[Candidate]) -> str:
-    """Which volumes have a change that has not ended; empty when none has."""
+    """Which volumes have a change or request that has not ended; empty if none."""
     return "; ".join(_under_way(members))
 
 
@@ -140,16 +137,16 @@ def _under_way(members: Sequence[Candidate]) -> Iterator[str]:
             yield f"what somebody asked, or is asked, about {name} has not ended"
 
 
-Shape = tuple[VolumeType, int | None, int | None]
-"""What all volumes of a set share: type, IOPS, throughput in MiB/s."""
+VolumeShape = tuple[VolumeType, int | None, int | None]
+"""The settings that all volumes of a set share: type, IOPS, throughput in MiB/s."""
 
 
-def shape(configuration: Configuration) -> Shape:
+def volume_shape(configuration: Configuration) -> VolumeShape:
     """A configuration without its size."""
     return configuration.volume_type, configuration.iops, configuration.throughput_mibps
 
 
-def shaped(configuration: Configuration, like: Shape) -> Configuration:
+def with_shape(configuration: Configuration, like: VolumeShape) -> Configuration:
     """A configuration of the same size with another shape."""
     kind, iops, mibps = like
     return replace(configuration, volume_type=kind, iops=iops, throughput_mibps=mibps)

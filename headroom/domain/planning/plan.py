@@ -1,4 +1,4 @@
-"""Candidate target configurations."""
+"""A plan: one change to a target configuration."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from headroom.domain.resources import LATER, Configuration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceGrowth:
-    """What a plan grows a database for when its free space is short. Sizes in GiB."""
+    """The growth for free space in a plan. Sizes in GiB."""
 
     needed_gib: int
-    """Size with which the owner's reserve stays free over the owner's horizon."""
+    """Size that keeps the owner's reserve free over the owner's horizon."""
     target_size_gib: int
-    """The smallest size RDS takes that is at least that."""
+    """The smallest valid size that is at least that."""
     free_gib: float
-    """What was free when it was planned."""
+    """Free space at the time of planning."""
     alone: bool
-    """Whether nothing else is changed but what the size brings along."""
+    """Whether nothing changes but the size and what RDS derives from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One change AWS would accept, with what it delivers, costs and risks.
+    """One change that AWS would accept, with its capability, price and value.
 
-    Prices in USD per month. `value_usd_per_day` is what waiting would cost over the next day, in
-    dollars and in starved minutes at the owner's value, less what this plan and the best that can
-    follow it would; `relieved_minutes_per_day` is negative where more minutes are expected to starve.
+    Prices in USD per month. `value_usd_per_day` is the cost of waiting over the next day, in dollars
+    and in starved minutes at the owner's value, less the cost of this plan and the best that can
+    follow it. `relieved_minutes_per_day` is negative if more minutes would starve.
     """
 
     origin: Configuration
@@ -48,43 +48,49 @@ class Plan:
     relieved_minutes_per_day: float
     value_usd_per_day: float
     capped_from: Configuration | None
-    """The plan this one was cut down from by a ceiling, None if it was not."""
+    """The target before a ceiling reduced it, None if none did."""
     growth: SpaceGrowth | None = field(default=None, metadata=LATER)
-    """Why the storage grows, where it is for free space; None where it is not."""
+    """The growth for free space; None if there is none."""
 
     @property
     def lowers(self) -> bool:
         """Whether IOPS or throughput, sustained or in a burst, end below those of today."""
         now, then = capability(self.origin), self.capability
-        return self._sustains_less or (
+        return self.sustains_less or (
             then.burst_iops < now.burst_iops or then.burst_mibps < now.burst_mibps
         )
 
     def gives_back(self, *, draining: bool) -> bool:
-        """Whether it lowers anything for good reason to wait.
-
-        While credits drain, what counts is what is sustained: the burst is about to end anyway.
-        """
-        return self._sustains_less if draining else self.lowers
+        """Whether it lowers performance; while credits drain, only sustained performance counts."""
+        return self.sustains_less if draining else self.lowers
 
     @property
-    def _sustains_less(self) -> bool:
+    def sustains_less(self) -> bool:
+        """Whether sustained IOPS or throughput end below those of today."""
         now, then = capability(self.origin), self.capability
         return (
             then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
         )
 
     @property
+    def sustains_more(self) -> bool:
+        """Whether sustained IOPS or throughput end above those of today."""
+        now, then = capability(self.origin), self.capability
+        return (
+            then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
+        )
+
+    @property
     def grows(self) -> bool:
-        """Whether the volume gets bigger, which AWS can never undo."""
+        """Whether the size grows, which cannot be undone."""
         return self.target.size_gib > self.origin.size_gib
 
     @property
     def only_for_space(self) -> bool:
-        """Whether it is for free space and nothing else."""
+        """Whether it only adds free space."""
         return self.growth is not None and self.growth.alone
 
     @property
     def full_copy(self) -> bool:
-        """Whether RDS copies all of a database's data, I/O that its load competes with for hours."""
+        """Whether RDS copies all of a database's data, for hours beside its load."""
         return full_copy(self.origin, self.target)

@@ -1,36 +1,34 @@
-"""Candidate plans: for each type, what meets the need or what the past says is enough; see weigh.py."""
+"""Candidate plans: for each type, what meets the demand or what history says is enough; see value.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from headroom.domain.catalog import cheapest, most
+from headroom.domain.catalog import cheapest, highest_settings
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import (
-    TIME_TO_EFFECT,
     capped,
     plan_for,
-    plan_to,
     priced_only,
     relieves,
 )
 from headroom.domain.planning.gp2_to_gp3 import plain_gp3
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.plans_from_history import TARGETS, plans_from_history
-from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of, within
+from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import Binding
 
 STEPS = (1.5, 2.0, 4.0)
-"""Multiples of a censored demand worth considering; the ceiling comes on top."""
+"""Multiples of a censored demand that are considered, beside the ceiling."""
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 
 
 def candidates(situation: Situation) -> tuple[Plan, ...]:
-    """Every plan worth weighing, not weighed yet, in no order.
+    """Every candidate plan, not valued yet, in no order.
 
-    Under pressure those that raise what binds and lower nothing; in calm also what the past
-    says is enough. Empty where the instance is the limit or nothing is known.
+    Under pressure, plans that raise the binding limit and lower nothing; without pressure, also what
+    history says is enough. Empty if the instance is the limit or nothing is known.
     """
     found: dict[Configuration, Plan] = {}
     binding = situation.diagnosis.binding
@@ -57,7 +55,7 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
 
 
 def _plain(situation: Situation) -> Iterator[Plan]:
-    """gp3 as a database has it below its striping threshold, of its size and with nothing to set."""
+    """gp3 of a database below its striping threshold, which has no settings."""
     target = plain_gp3(situation.current, situation.observation.valid)
     plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
     if plan is not None and relieves(situation, plan):
@@ -65,10 +63,10 @@ def _plain(situation: Situation) -> Iterator[Plan]:
 
 
 def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
-    """Plans of one type: one per level of demand, and the largest that the limits let through."""
+    """Plans of one type: one per level of demand, and the largest that the limits permit."""
     wanted = _levels(situation)
     if priced_only(situation, volume_type):
-        wanted = wanted[:1]  # not allowed: one is enough to see what it would cost
+        wanted = wanted[:1]  # not allowed: one plan shows what it would cost
     blocked: Plan | None = None
     for step in wanted:
         target = _target(situation, volume_type, step)
@@ -76,7 +74,7 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
         if plan is None or not relieves(situation, plan):
             continue
         yield plan
-        if not within(situation, plan.target):
+        if not within_limits(situation, plan.target):
             blocked = blocked or plan
     if blocked is not None:
         level = _largest(wanted[-1], lambda r: _fits(situation, volume_type, r))
@@ -101,9 +99,9 @@ def _levels(situation: Situation) -> tuple[float, ...]:
 
 
 def _target(situation: Situation, volume_type: VolumeType, level: float) -> Configuration | None:
-    """The cheapest configuration of the type for `level` times the demand, spare included.
+    """The cheapest configuration of the type for `level` times the demand plus spare.
 
-    Never below what the volume sustains today, never more than its instance can take.
+    Never below what the volume sustains today, never above what its instance sustains.
     """
     spare = 1 + situation.limits.headroom_percent / 100
     iops = capped(
@@ -117,15 +115,15 @@ def _target(situation: Situation, volume_type: VolumeType, level: float) -> Conf
     current, valid = situation.current, situation.observation.valid
     target = cheapest(current, volume_type, iops=iops, mibps=mibps, valid=valid)
     if target is None:
-        # The type cannot reach it at this size: take all it has, the plan says it falls short.
-        target = most(current, volume_type, iops=iops, mibps=mibps, valid=valid)
+        # The type cannot reach it at this size: take its highest settings.
+        target = highest_settings(current, volume_type, iops=iops, mibps=mibps, valid=valid)
     return target
 
 
 def _least(situation: Situation, spare: float) -> tuple[float, float]:
-    """What no plan may fall below: what is sustained today and, of a burst, what was used of it.
+    """The floor of every plan: sustained performance, and the part of a burst that was used.
 
-    gp2 of more than 170 GiB reaches 250 MiB/s whenever it has credits: that is kept whole.
+    gp2 of more than 170 GiB reaches 250 MiB/s whenever it has credits: that is kept entirely.
     """
     now, demand = capability(situation.current), situation.demand
     used_iops = min(now.burst_iops, demand.peak_iops * spare)
@@ -137,7 +135,7 @@ def _least(situation: Situation, spare: float) -> tuple[float, float]:
 
 def _fits(situation: Situation, volume_type: VolumeType, level: float) -> bool:
     target = _target(situation, volume_type, level)
-    return target is not None and within(situation, target)
+    return target is not None and within_limits(situation, target)
 
 
 def _largest(most: float, fits: Callable[[float], bool]) -> float | None:
@@ -149,9 +147,3 @@ def _largest(most: float, fits: Callable[[float], bool]) -> float | None:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
-
-
-__all__ = [
-    "CALM_MINUTES", "TARGETS", "TIME_TO_EFFECT", "Situation", "candidates", "plan_to", "relieves", "step_of",
-    "within",
-]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Plans for what earlier days wanted, and for what a volume can do today for less."""
+"""Plans for the demand of earlier days, and cheaper ones for today's capability."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import demand_levels
 
 TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
-"""Types a plan may lead to; st1, sc1 and standard are sources only."""
+"""Types a plan may lead to; st1, sc1 and standard are only origins."""
 ALIKE = 0.97
-"""Levels no further below another than this are not weighed beside it."""
+"""A level this close below another is no candidate of its own."""
 
 
 def plans_from_history(situation: Situation) -> Iterator[Plan]:
-    """Plans for what earlier days wanted, and for what the volume can do today for less."""
+    """Plans for the demand of earlier days, and cheaper ones for today's capability."""
     current, limits = situation.current, situation.limits
     if current.volume_type not in TARGETS:
         return
@@ -31,28 +31,28 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     most_mibps = min(
         limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, base[1])
     )
-    wants = [(now.burst_iops, now.burst_mibps)]
+    levels = [(now.burst_iops, now.burst_mibps)]
     if situation.load_history.known:
-        wants += [
+        levels += [
             (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
             for i, m in demand_levels(situation.load_history, lambda i, m: _unit_usd(i, m, base))
         ]
     least_iops = min(limits.min_iops, now.sustained_iops)
     least_mibps = min(limits.min_throughput_mibps, now.sustained_mibps)
-    wants = _thinned(
+    levels = _thinned(
         [
             (
                 max(least_iops, min(i, max(most_iops, now.burst_iops))),
                 max(least_mibps, min(m, max(most_mibps, now.burst_mibps))),
             )
-            for i, m in wants
+            for i, m in levels
         ],
         base,
     )
     for volume_type in TARGETS:
         if volume_type is VolumeType.GP2 or priced_only(situation, volume_type):
             continue
-        for iops, mibps in wants:
+        for iops, mibps in levels:
             target = cheapest(
                 current, volume_type, iops=iops, mibps=mibps, valid=situation.observation.valid
             )
@@ -64,22 +64,22 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
 
 
 def _spared(wanted: float, spare: float, included: float) -> float:
-    """`wanted` with spare, but for a spare that would only just leave what gp3 includes."""
+    """The demand with spare, unless the spare would only just exceed what gp3 includes."""
     found = wanted * spare
     return included if wanted <= included < found <= included / ALIKE else found
 
 
 def _base(current: Configuration) -> tuple[float, float]:
-    """IOPS and MiB/s that gp3 of this size includes: what costs nothing beside its GiB."""
+    """IOPS and MiB/s that the price of gp3 of this size includes."""
     return included(replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None))
 
 
 def _thinned(
-    wants: list[tuple[float, float]], base: tuple[float, float]
+    levels: list[tuple[float, float]], base: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Wants that differ, dearest first; one just below another is not worth a plan of its own."""
+    """Levels that differ, the most expensive first, without those just below another."""
     kept: list[tuple[float, float]] = []
-    for iops, mibps in sorted(wants, key=lambda w: (_unit_usd(w[0], w[1], base), w), reverse=True):
+    for iops, mibps in sorted(levels, key=lambda w: (_unit_usd(w[0], w[1], base), w), reverse=True):
         if not any(
             i * ALIKE <= max(iops, base[0]) <= max(i, base[0])
             and m * ALIKE <= max(mibps, base[1]) <= max(m, base[1])
@@ -90,5 +90,5 @@ def _thinned(
 
 
 def _unit_usd(iops: float, mibps: float, base: tuple[float, float]) -> float:
-    """How dear a level is beside others, in USD per month: gp3's prices in most Regions."""
+    """The relative price of a level in USD per month, by gp3's prices in most Regions."""
     return 0.005 * max(0.0, iops - base[0]) + 0.04 * max(0.0, mibps - base[1])

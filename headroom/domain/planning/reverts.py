@@ -1,4 +1,4 @@
-"""Whether somebody put back what Headroom changed: then it waits, and does not fight."""
+"""Reverts: whether somebody undid a change by Headroom, which then waits."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from headroom.domain.state import BY_HEADROOM, KnownModification
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revert:
-    """Our latest change and what somebody else made of it since."""
+    """Headroom's latest change and the external change that undid it."""
 
     at: datetime
     """When the other change started."""
     our_configuration: Configuration
-    """What we had made of the volume."""
+    """The configuration after Headroom's change."""
     external_configuration: Configuration
-    """What the other change made of it."""
+    """The configuration after the external change."""
     lowered: bool | None
-    """Whether it took away what we had raised, or gave back what we took; None if only the type."""
+    """Whether it lowered what Headroom had raised, or raised what Headroom had lowered; None if only the
+    type changed."""
     type_undone: bool = False
-    """Whether it took back our change of type, whatever became of IOPS and throughput."""
+    """Whether it undid the change of type, whatever happened to IOPS and throughput."""
 
     def again(self, plan: Plan) -> bool:
-        """Whether `plan` goes once more where the volume was taken back from."""
-        now, then = capability(plan.origin), plan.capability
+        """Whether `plan` repeats what was undone."""
         kind = plan.target.volume_type
         if (
             self.type_undone
@@ -38,28 +38,20 @@ class Revert:
             return True
         if self.lowered is None:
             return False
-        if self.lowered:
-            return (
-                then.sustained_iops > now.sustained_iops
-                or then.sustained_mibps > now.sustained_mibps
-            )
-        return (
-            then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
-        )
+        return plan.sustains_more if self.lowered else plan.sustains_less
 
 
 def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
-    """The last change by somebody else if it undoes, in whole or in part, our latest one.
+    """The last external change if it undoes Headroom's latest one, in whole or in part.
 
-    Undone is what moves IOPS, throughput or type back from where we had moved them; a rollback counts,
-    somebody wanted it. Whoever then goes our way again, by code or by hand, has answered: nothing
-    is undone any more.
+    A change undoes another if it moves IOPS, throughput or type back; a rollback counts. If somebody
+    then repeats Headroom's change, by code or by hand, nothing is undone any more.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
-    last_ours = max((i for i, m in enumerate(known) if m.by == BY_HEADROOM), default=None)
-    if last_ours is None or last_ours == len(known) - 1:
+    last_by_headroom = max((i for i, m in enumerate(known) if m.by == BY_HEADROOM), default=None)
+    if last_by_headroom is None or last_by_headroom == len(known) - 1:
         return None
-    our_configuration, external_configuration = known[last_ours], known[-1]
+    our_configuration, external_configuration = known[last_by_headroom], known[-1]
     if (
         our_configuration.origin is None
         or our_configuration.target is None

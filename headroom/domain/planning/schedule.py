@@ -1,4 +1,4 @@
-"""Which level to hold when over the next day: the exact optimum over hours, changes and slots."""
+"""The best schedule of levels over the next day: the exact optimum over hours, changes and slots."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from headroom.domain.workload import HOURS, Forecast, Level
 
 CHANGE_USD = 0.1
-"""What one modification is worth when nothing else is known: ties go to fewer changes."""
+"""Nominal cost of one modification, so that ties go to fewer changes."""
 LOCKED_HOURS = 2
-"""How long a modification is taken to be in flight, in which no other is possible."""
+"""How long a modification is assumed to be in flight, which prevents another."""
 MOST_CHANGES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleCost:
-    """What the best schedules of the next day cost in USD, all of them starting from now.
+    """The cost in USD of the best schedules of the next day.
 
     `stay` keeps the present level for at least an hour, `change[i]` goes to level i now. `next_hour`
     is the first hour in which the best schedule that stays for now changes; None if in none.
@@ -51,13 +51,13 @@ def schedule_cost(
     for hour in range(HOURS - 1, -1, -1):
         locked = [
             usd_per_minute * m + level.usd_per_hour
-            for m, level in zip(demand_forecast.locked[hour], levels, strict=True)
+            for m, level in zip(demand_forecast.locked_minutes[hour], levels, strict=True)
         ]
-        reacting = [  # a raise that is dearer than waiting would not follow
+        reacting = [  # a raise that costs more than waiting would not follow
             min(waiting, usd_per_minute * m + usd + level.usd_per_hour)
             for waiting, m, usd, level in zip(
                 locked,
-                demand_forecast.reacting[hour],
+                demand_forecast.reacting_minutes[hour],
                 demand_forecast.reaction_usd[hour],
                 levels,
                 strict=True,

@@ -1,4 +1,4 @@
-"""What the planner starts from: one volume or database, its load, its past, limits and prices."""
+"""The planner's input: one resource with its load, history, limits and prices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALM_MINUTES = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What the planner starts from; `baseline_usd` is the price at enrolment."""
+    """The planner's input; `baseline_usd` is the price at enrolment."""
 
     observation: Observation
     load_history: LoadHistory
@@ -29,13 +29,13 @@ class Situation:
     prices: PriceTable
     baseline_usd: Decimal
     account_left_usd: Decimal
-    """What the account may still be raised by, this volume's own increase given back first."""
+    """What the account's budget has left, without this resource's own increase."""
     starts: tuple[datetime, ...] = ()
     """Known starts of modifications in the last 24 hours."""
     reduced_from: Configuration | None = None
-    """What the volume had before our own latest change lowered it."""
+    """What the volume had before Headroom's latest change lowered it."""
     extra_target: Configuration | None = None
-    """A target that is weighed whatever the planner would find."""
+    """A target that is always a candidate."""
 
     @property
     def current(self) -> Configuration:
@@ -44,7 +44,7 @@ class Situation:
 
     @property
     def calm(self) -> bool:
-        """Whether no limit was touched for a while and no depletion is near."""
+        """Whether no limit was touched recently and no depletion is near."""
         return (
             self.demand.pressed_minutes == 0
             and self.demand.clear_minutes >= CALM_MINUTES
@@ -52,7 +52,7 @@ class Situation:
         )
 
     def harmless(self, plan: Plan) -> bool:
-        """Whether a plan takes nothing away for less money, and nothing presses: no need to wait."""
+        """Whether a plan is cheaper, lowers nothing, and there is no pressure: it need not wait."""
         return (
             self.diagnosis.binding is Binding.NOTHING
             and self.demand.pressed_minutes == 0
@@ -62,20 +62,20 @@ class Situation:
 
 
 def step_of(origin: Configuration, target: Configuration) -> float:
-    """How many times the larger of IOPS and MiB/s grows, over what the volume can reach today.
+    """By what factor IOPS or MiB/s grow, whichever more, over what the volume can reach today.
 
     What a type includes at its smallest (gp3: 3,000 IOPS and 125 MiB/s) is never a step.
     """
     now, then = capability(origin), capability(target)
     iops, mibps = included(target)
     step = then.sustained_iops / max(now.burst_iops, iops)
-    if target.throughput_mibps is None:  # derived: nobody asked for it and nobody pays for it
+    if target.throughput_mibps is None:  # derived throughput is neither set nor paid for
         return step
     return max(step, target.throughput_mibps / max(now.burst_mibps, mibps))
 
 
-def within(situation: Situation, target: Configuration) -> bool:
-    """Whether ceilings, step and prices let `target` through; the guardrails judge again."""
+def within_limits(situation: Situation, target: Configuration) -> bool:
+    """Whether ceilings, step and prices permit `target`; the guardrails judge again."""
     limits, then = situation.limits, capability(target)
     if then.sustained_iops > limits.max_iops:
         return False

@@ -1,7 +1,7 @@
-"""Plans that give a database more space: growth alone, or together with what its load wants. Pure.
+"""Plans that give a database more space: growth alone, or combined with a plan for its load. Pure.
 
-One change does both where both are wanted: each uses one of four a day, and may block the next for
-hours. Storage keeps its type where it only grows; IOPS follow only where RDS's ratios ask for more.
+One change does both if both are needed, because each uses one of four slots a day and may block the
+next for hours. Growth alone keeps the type; IOPS rise only where RDS's ratios require it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import replace
 from headroom.domain.catalog.rds import at_size, full_copy, least_size
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.plan import Plan, SpaceGrowth
-from headroom.domain.planning.situation import Situation, within
+from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, DatabaseFacts
 from headroom.domain.workload import SpaceForecast
 
 TOGETHER = 3
-"""Plans for the load that are weighed with growth, best first."""
+"""Plans for the load that are combined with growth, best first."""
 AUTOSCALING_ADDS_GIB = 10
 """The least that RDS's autoscaling adds; a tenth of the size where that is more."""
 
@@ -25,32 +25,32 @@ AUTOSCALING_ADDS_GIB = 10
 def with_space_plans(
     situation: Situation, space: SpaceForecast, plans: Sequence[Plan]
 ) -> tuple[Plan, ...]:
-    """`plans` and, before them, those that add the space that is short; all of them if none is.
+    """`plans` and, before them, plans that add the missing space; unchanged if space is not short.
 
-    Of the plans for the load those worth taking are made larger by what space wants; behind them
-    growth alone, as much as is needed and as much as the limits let through.
+    Worthwhile plans for the load are enlarged by the growth; after them comes growth alone, to the
+    needed size and to the largest size that the limits permit.
     """
     if not space.short or rds_autoscales(situation.observation.volume.facts):
         return tuple(plans)
-    # What takes no full copy first: the copy can wait for the next growth, and a calmer hour.
+    # Plans without a full copy first: the copy can wait for the next growth and a calmer hour.
     alone = tuple(sorted(_alone(situation, space), key=lambda plan: plan.full_copy))
     if not alone:
         return tuple(plans)
-    asked = tuple(_asked(situation, plans, alone[0]))
-    others = tuple(plan for plan in plans if plan.target not in [one.target for one in asked])
-    cost_benefit = [
+    approved = tuple(_approved_growth(situation, plans, alone[0]))
+    others = tuple(plan for plan in plans if plan.target not in [one.target for one in approved])
+    worthwhile = [
         plan
         for plan in others
         if plan.value_usd_per_day > 0 and not plan.lowers and not plan.full_copy
     ][:TOGETHER]
     found: dict[Configuration, Plan] = {}
-    for plan in (*_together(situation, cost_benefit, alone), *asked, *alone, *others):
+    for plan in (*_together(situation, worthwhile, alone), *approved, *alone, *others):
         found.setdefault(plan.target, plan)
     return tuple(found.values())
 
 
 def rds_autoscales(facts: DatabaseFacts | None) -> bool:
-    """Whether RDS's own autoscaling owns the size."""
+    """Whether RDS's autoscaling manages the size."""
     return facts is not None and facts.grows_by_itself
 
 
@@ -60,7 +60,7 @@ def autoscaling_can_add(size_gib: int, most_gib: int) -> bool:
 
 
 def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
-    """Growth alone to all that is needed and, if the limits do not let that, to what they let."""
+    """Growth alone to the needed size and, if the limits do not permit that, to the largest permitted."""
     current = situation.current
     full = _grown(situation, current, space.needed_gib) or _most(situation, space.needed_gib)
     plan = None if full is None else plan_to(situation, full)
@@ -79,7 +79,7 @@ def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
 
 
 def _most(situation: Situation, below_gib: int) -> Configuration | None:
-    """The largest that RDS takes, where that is less than is needed."""
+    """The largest size that RDS accepts, if that is less than needed."""
     current = situation.current
     low, high = least_size(current, current.size_gib + 1), below_gib - 1
     if low > high or _grown(situation, current, low) is None:
@@ -92,7 +92,7 @@ def _most(situation: Situation, below_gib: int) -> Configuration | None:
 
 
 def _largest(situation: Situation, below_gib: int) -> int | None:
-    """The largest size under `below_gib` that the owner's limits let through without a full copy."""
+    """The largest size under `below_gib` that the owner's limits permit without a full copy."""
     current = situation.current
     low, high = least_size(current, current.size_gib + 1), below_gib - 1
 
@@ -102,7 +102,7 @@ def _largest(situation: Situation, below_gib: int) -> int | None:
 
     if low > high or not fits(low):
         return None
-    while low < high:  # what fits is a stretch from `low` on: price and size only rise
+    while low < high:  # fitting sizes are contiguous from `low` on: price and size only rise
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
@@ -112,7 +112,7 @@ def _fits(situation: Situation, target: Configuration) -> bool:
     return (
         target.size_gib <= situation.limits.max_size_gib
         and not full_copy(situation.current, target)
-        and within(situation, target)
+        and within_limits(situation, target)
     )
 
 
@@ -125,9 +125,9 @@ def _grown(situation: Situation, kept: Configuration, size_gib: int) -> Configur
 
 
 def _together(situation: Situation, plans: Sequence[Plan], alone: Sequence[Plan]) -> Iterator[Plan]:
-    """Plans for the load at the sizes that growth alone would lead to, what they are worth kept.
+    """Plans for the load at the sizes of growth alone, with their value kept.
 
-    The price of the growth is not weighed against starvation: a database that is full stops.
+    The price of the growth does not count against relief, because a full database stops.
     """
     for plan in plans:
         for growth in alone:
@@ -163,8 +163,8 @@ def _for_space(plan: Plan, space: SpaceForecast, target_size_gib: int, *, alone:
     )  # fmt: skip
 
 
-def _asked(situation: Situation, plans: Sequence[Plan], other: Plan) -> Iterator[Plan]:
-    """The growth that a person agreed to, as one for space: what is needed may have moved since."""
+def _approved_growth(situation: Situation, plans: Sequence[Plan], other: Plan) -> Iterator[Plan]:
+    """The approved growth as a plan for space; the needed size may have changed since."""
     extra_target = situation.extra_target
     if extra_target is None or extra_target.size_gib <= situation.current.size_gib:
         return

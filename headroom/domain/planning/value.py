@@ -1,4 +1,4 @@
-"""Plans weighed against each other and against waiting: dollars of the next day, all counted."""
+"""The value of plans against each other and against waiting, in dollars of the next day."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.schedule import schedule_cost
-from headroom.domain.planning.situation import Situation, within
+from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import WINDOW
 from headroom.domain.workload import (
@@ -22,23 +22,23 @@ from headroom.domain.workload import (
     Forecast,
     Level,
     LoadHistory,
+    LoadShape,
     PresentLoad,
-    Shape,
     demand_forecast,
     minutes,
 )
 
 HOURS_PER_MONTH = 730
 PRESSED = 2
-"""Pressed minutes from which on an episode is taken for more than an accident."""
+"""Pressed minutes from which an episode counts."""
 LASTS_MIN = 60.0
-"""How long something is expected to last that has only just begun; see credits.lasting."""
+"""How long a new episode is expected to last; see credits.lasting."""
 UNTIL_RELIEF_MIN = 40.0
-"""From the middle of an hour to when a change asked for in it has helped."""
+"""From the middle of an hour to the effect of a change requested in it."""
 RECENT_MIN = 10
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
 NEGLIGIBLE_MIN = 0.05
-"""Minutes a day below which nothing is expected to starve: no price is raised for that."""
+"""Starved minutes a day below which no price increase is justified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,18 +55,14 @@ NO_VALUED_PLANS = ValuedPlans(plans=(), next_change=None, known_days=0.0)
 
 
 def value_plans(situation: Situation) -> ValuedPlans:
-    """Every candidate with its worth per day; best first, then fewer changes, reversible, cheaper.
-
-    A plan's worth is what staying would cost over the next 24 hours, in dollars and starved minutes
-    at the owner's value, less what the plan and the best that could follow it would cost.
-    """
+    """Every candidate with its value per day; best first, then fewer changes, reversible, cheaper."""
     made = candidates(situation)
     if not made:
         return replace(NO_VALUED_PLANS, known_days=situation.load_history.informative_days)
-    found, seen, next_hour = _weighed(situation, made)
-    valued_plans = [_copied(situation, p) if p.full_copy and p.growth is None else p for p in found]
+    valued, forecast, next_hour = _valued(situation, made)
+    valued_plans = [_full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued]
     at = situation.observation.at
-    kept = [p for p in valued_plans if _sensible(situation, seen, p, valued_plans)]
+    kept = [p for p in valued_plans if _sensible(situation, forecast, p, valued_plans)]
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
         next_change=None if next_hour is None else at + timedelta(hours=next_hour),
@@ -77,46 +73,48 @@ def value_plans(situation: Situation) -> ValuedPlans:
 def value_targets(
     situation: Situation, targets: Sequence[Configuration]
 ) -> dict[Configuration, Plan]:
-    """Plans to given targets, each with its worth; without those there can be no plan to."""
+    """Valued plans to the given targets, without targets that no plan can reach."""
     made = [plan for target in targets if (plan := plan_to(situation, target)) is not None]
-    return {plan.target: plan for plan in _weighed(situation, made)[0]} if made else {}
+    return {plan.target: plan for plan in _valued(situation, made)[0]} if made else {}
 
 
-def _weighed(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], Forecast, int | None]:
-    """The plans with their worth, what was foreseen, and the hour of the next change if they wait."""
+def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], Forecast, int | None]:
+    """The plans with their value, the forecast, and the hour of the next change if none is taken now."""
     levels = [_level(situation, situation.current), *(_level(situation, p.target) for p in made)]
-    seen = demand_forecast(
+    forecast = demand_forecast(
         situation.load_history, levels, situation.observation.at, _present(situation, levels)
     )
     reachable = [True, *(_reachable(situation, plan) for plan in made)]
     found = schedule_cost(
-        seen, levels, current=0, reachable=reachable, free=_free(situation),
+        forecast, levels, current=0, reachable=reachable, free=_free(situation),
         usd_per_minute=situation.limits.relief_value_usd_per_minute,
     )  # fmt: skip
     valued_plans = [
         replace(
             plan,
-            relieved_minutes_per_day=round(seen.seen[0] - seen.seen[i], 3),
+            relieved_minutes_per_day=round(forecast.seen_minutes[0] - forecast.seen_minutes[i], 3),
             value_usd_per_day=_value(situation, plan, found.stay - found.change[i]),
         )
         for i, plan in enumerate(made, start=1)
     ]
-    return valued_plans, seen, found.next_hour
+    return valued_plans, forecast, found.next_hour
 
 
 def _value(situation: Situation, plan: Plan, usd: float) -> float:
-    """What a plan is worth; the way back to what a closed loop had before is worth its price.
+    """The value of a plan; restoring what Headroom took from a closed loop is never negative.
 
-    What a loop would do with more is no reason to buy; that it had more until we lowered it is.
+    A loop's unlimited demand is no reason to buy more, but it gets back what it had.
     """
     demand = situation.demand
-    ours = plan.target == situation.reduced_from and demand.shape is Shape.CLOSED_LOOP
+    ours = plan.target == situation.reduced_from and demand.shape is LoadShape.CLOSED_LOOP
     return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
 
 
-def _copied(situation: Situation, plan: Plan) -> Plan:
-    """A full copy in calm hours is worth what earlier days spent at the limit, if none of them did
-    in the hours that it takes; elsewhere it stays priced as any plan, for people."""
+def _full_copy_valued(situation: Situation, plan: Plan) -> Plan:
+    """A full copy, valued by the minutes that earlier days spent at the limit.
+
+    That applies in calm hours, if no earlier day was at a limit during the hours of the copy.
+    """
     limits, load_history = situation.limits, situation.load_history
     if not _may_copy_now(situation):
         return plan
@@ -137,18 +135,18 @@ def _may_copy_now(situation: Situation) -> bool:
 
 
 def _one_way(plan: Plan) -> bool:
-    """Whether there is no way back: size, and the durability of io2, are never lowered."""
+    """Whether the plan is irreversible: size and durability are never lowered."""
     durability = DURABILITY_PERCENT
     return not plan.reversible or (
         durability[plan.target.volume_type] > durability[plan.origin.volume_type]
     )
 
 
-def _sensible(situation: Situation, seen: Forecast, plan: Plan, others: Sequence[Plan]) -> bool:
-    """Nothing is bought where nothing would starve, or for good where a way back is left.
+def _sensible(situation: Situation, forecast: Forecast, plan: Plan, others: Sequence[Plan]) -> bool:
+    """Whether a plan ends starvation, and is reversible if a reversible one is good enough.
 
-    A full copy of a database stays among the plans though it is never taken by itself: it may be
-    so much cheaper that its owner should see it.
+    A full copy stays among the plans, although only a person starts it: the owner should see its
+    price.
     """
     if _one_way(plan) and not plan.full_copy and any(
         not _one_way(other)
@@ -162,7 +160,7 @@ def _sensible(situation: Situation, seen: Forecast, plan: Plan, others: Sequence
         return plan.relieved_minutes_per_day > 0 and plan.value_usd_per_day > 0
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
         return True
-    if seen.seen[0] <= NEGLIGIBLE_MIN:
+    if forecast.seen_minutes[0] <= NEGLIGIBLE_MIN:
         return False
     usd = situation.limits.relief_value_usd_per_minute * plan.relieved_minutes_per_day
     return usd > float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
@@ -171,10 +169,9 @@ def _sensible(situation: Situation, seen: Forecast, plan: Plan, others: Sequence
 def _priced_beside(
     situation: Situation, valued_plans: Sequence[Plan], kept: Sequence[Plan]
 ) -> Iterator[Plan]:
-    """Of each type that would have to grow, and that nothing else is left of, the cheapest plan.
+    """The cheapest growing plan of each type without another plan, to show its price.
 
-    It stays among the plans so that its price can be seen; what the owner's limits would let
-    through is not among them, since it is not sensible.
+    Plans that the owner's limits permit are excluded: they were rejected as not sensible.
     """
     if situation.diagnosis.binding is Binding.NOTHING:
         return
@@ -206,7 +203,7 @@ def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
 
 
 def _level(situation: Situation, configuration: Configuration) -> Level:
-    """What a configuration is counted on for, as far as the instance lets."""
+    """What a configuration sustains, limited by the instance."""
     can, diagnosis = capability(configuration), situation.diagnosis
     lasting = configuration != situation.current or diagnosis.binding is Binding.BURST_CREDITS
     iops = can.sustained_iops if lasting else can.burst_iops
@@ -220,11 +217,11 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
 
 
 def _reachable(situation: Situation, plan: Plan) -> bool:
-    """Whether the owner's limits would let a schedule lead to this plan's target."""
+    """Whether the owner's limits permit a schedule with this plan's target."""
     origin, target = plan.origin.volume_type, plan.target.volume_type
     return (
         _allowed(situation, plan)
-        and within(situation, plan.target)
+        and within_limits(situation, plan.target)
         and (situation.limits.growth or not plan.grows)
         and not plan.full_copy
         and (situation.limits.give_back or not plan.lowers)
@@ -233,14 +230,14 @@ def _reachable(situation: Situation, plan: Plan) -> bool:
 
 
 def _allowed(situation: Situation, plan: Plan) -> bool:
-    """Whether the owner lets the volume be of the plan's type."""
+    """Whether the owner allows the plan's type."""
     target = plan.target.volume_type
     same = target is plan.origin.volume_type and target is not VolumeType.GP2
     return same or target in situation.limits.types
 
 
 def _free(situation: Situation) -> list[int]:
-    """Modifications left by hour from now, if none is made before."""
+    """Free modification slots by hour from now, if none is used before."""
     at, most = situation.observation.at, MAX_MODIFICATIONS - situation.limits.slots_reserve
     return [
         most - sum(start > at + timedelta(hours=hour) - WINDOW for start in situation.starts)
@@ -249,21 +246,21 @@ def _free(situation: Situation) -> list[int]:
 
 
 def _present(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
-    """What is there now: pressure, a depletion that is near, or load that no level may go below."""
+    """The present load: pressure, a near depletion, or load that every level must sustain."""
     demand, at = situation.demand, situation.observation.at
     iops, mibps = _load(situation)
     fails = tuple(1 - demand.probability_within(iops=one.iops, mibps=one.mibps) for one in levels)
     credits = demand.credits
     if demand.pressed_minutes >= PRESSED:
-        usual = _usual_episode_min(situation.load_history, levels[0])
-        lasts = usual + demand.pressed_minutes
+        typical = _typical_episode_min(situation.load_history, levels[0])
+        lasts = typical + demand.pressed_minutes
         hours = [60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN) for hour in range(HOURS)]
     elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
         first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
         last = first + demand.expected_starved_minutes / 60
         hours = [60 * max(0.0, min(last, hour + 1) - max(first, hour)) for hour in range(HOURS)]
     elif demand.pressed_minutes > 0:
-        hours = [0.0] * HOURS  # a blip, or the first minute of more: the next look tells
+        hours = [0.0] * HOURS  # too short to tell: the next reconciliation will
     elif demand.expected_starved_minutes > 0 and not situation.calm:
         hours = [demand.expected_starved_minutes / HOURS] * HOURS
     else:
@@ -274,11 +271,11 @@ def _present(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
             60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
             for hour in range(HOURS)
         ]
-    return PresentLoad(minutes=tuple(hours), fails=fails, iops=iops, mibps=mibps)
+    return PresentLoad(minutes=tuple(hours), shortfall_probability=fails, iops=iops, mibps=mibps)
 
 
-def _usual_episode_min(load_history: LoadHistory, level: Level) -> float:
-    """How long load above `level` lasted at other times, and an hour for one more."""
+def _typical_episode_min(load_history: LoadHistory, level: Level) -> float:
+    """Mean duration of load above `level` in the history, with a prior of one hour."""
     runs, total, last = 0, 0.0, -10
     for period in load_history.busy:
         if period.peak_iops <= level.iops and period.peak_mibps <= level.mibps:
@@ -291,7 +288,7 @@ def _usual_episode_min(load_history: LoadHistory, level: Level) -> float:
 
 
 def _load(situation: Situation) -> tuple[float, float]:
-    """The most of the last minutes, in SSD operations/s and MiB/s."""
+    """The highest load of the last minutes, in SSD operations/s and MiB/s."""
     observation = situation.observation
     since = observation.at - timedelta(minutes=RECENT_MIN + 3)
     can = capability(observation.volume.configuration)
@@ -302,6 +299,3 @@ def _load(situation: Situation) -> tuple[float, float]:
     return max((m.ssd_iops for m in recent), default=0.0), max(
         (m.mibps for m in recent), default=0.0
     )
-
-
-__all__ = ["NO_VALUED_PLANS", "ValuedPlans", "value_plans", "value_targets"]

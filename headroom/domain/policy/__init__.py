@@ -15,9 +15,9 @@ from headroom.domain.policy.fields import (
     PRESETS,
     TARGET_TYPES,
     PolicyError,
+    plain_value,
     refuse,
-    shown,
-    written,
+    value_text,
 )
 from headroom.domain.policy.freezes import Freeze, frozen_until, unread
 from headroom.domain.policy.limits import CodeOwned, Limits, Mode, TagsMay

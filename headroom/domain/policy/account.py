@@ -1,4 +1,4 @@
-"""What the account section of a policy says of when, and how many at once: how it is read."""
+"""The schedule and concurrency settings of a policy's account section."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 
 from headroom.domain.catalog import BY_NAME, MOST_IOPS, MOST_TIB
-from headroom.domain.policy.fields import refuse, shown
+from headroom.domain.policy.fields import Reader, refuse, value_text
 from headroom.domain.policy.freezes import (
     LONGEST_REASON,
     MOST_CALENDARS,
@@ -21,7 +21,6 @@ from headroom.domain.policy.freezes import (
 from headroom.domain.policy.windows import WindowError
 from headroom.domain.state import MOST_IN_FLIGHT, MOST_PER_HOUR
 
-Schema = Mapping[str, object]
 RADIUS: Mapping[str, tuple[int, str]] = MappingProxyType(
     {
         "max_in_flight": (MOST_IN_FLIGHT, "The most changes that are under way at once."),
@@ -40,7 +39,7 @@ FREEZE_KEYS = ("from", "until", "reason", "time_zone")
 def _radius(name: str, value: object, source: str, path: str) -> object:
     high = RADIUS[name][0]
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
-        problem = f"is {shown(value)}; it must be a whole number from 1 to {high:,}"
+        problem = f"is {value_text(value)}; it must be a whole number from 1 to {high:,}"
         if value == 0 and not isinstance(value, bool):
             problem += "; to change nothing, set mode to observe"
         raise refuse(source, path, problem)
@@ -49,7 +48,7 @@ def _radius(name: str, value: object, source: str, path: str) -> object:
 
 def _listed(value: object, what: str, most: int, source: str, path: str) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise refuse(source, path, f"is {shown(value)}; it must be a list of {what}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be a list of {what}")
     if len(value) > most:
         raise refuse(source, path, f"has {len(value)} {what}; {most} is the most")
     return value
@@ -63,25 +62,31 @@ def _freezes(value: object, source: str, path: str) -> tuple[Freeze, ...]:
 
 def _freeze(value: object, source: str, path: str) -> Freeze:
     if not isinstance(value, Mapping):
-        raise refuse(source, path, f"is {shown(value)}; it must be a mapping of from and until")
+        raise refuse(
+            source, path, f"is {value_text(value)}; it must be a mapping of from and until"
+        )
     for key in value:
         if key not in FREEZE_KEYS:
             known = ", ".join(FREEZE_KEYS)
-            raise refuse(source, path, f"has the unknown key {shown(key)}; known are {known}")
+            raise refuse(source, path, f"has the unknown key {value_text(key)}; known are {known}")
     for key in ("from", "until"):
         if key not in value:
             raise refuse(source, path, f"has no {key}; a freeze needs both from and until")
     reason, zone = value.get("reason", ""), value.get("time_zone", "UTC")
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
         wanted = f"a text of at most {LONGEST_REASON} characters"
-        raise refuse(source, f"{path}.reason", f"is {shown(reason)}; it must be {wanted}")
+        raise refuse(source, f"{path}.reason", f"is {value_text(reason)}; it must be {wanted}")
     if not isinstance(zone, str):
-        raise refuse(source, f"{path}.time_zone", f"is {shown(zone)}; one is like Europe/Berlin")
+        raise refuse(
+            source, f"{path}.time_zone", f"is {value_text(zone)}; one is like Europe/Berlin"
+        )
     first, last = (_when(value[key], source, f"{path}.{key}") for key in ("from", "until"))
     try:
         freeze = freeze_between(first, last, zone, " ".join(reason.split()))
     except WindowError as problem:
-        raise refuse(source, f"{path}.time_zone", f"is {shown(zone)}, which {problem}") from None
+        raise refuse(
+            source, f"{path}.time_zone", f"is {value_text(zone)}, which {problem}"
+        ) from None
     except OverflowError:
         raise refuse(source, path, "is too far away in time") from None
     if freeze.until <= freeze.begins:
@@ -101,7 +106,7 @@ def _when(value: object, source: str, path: str) -> date | datetime:
         except ValueError:
             pass
     wanted = "a date such as 2026-12-20 or an instant such as 2026-12-20T18:00"
-    raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
 
 
 def _calendars(value: object, source: str, path: str) -> tuple[str, ...]:
@@ -109,22 +114,22 @@ def _calendars(value: object, source: str, path: str) -> tuple[str, ...]:
     for one in _listed(value, "calendars", MOST_CALENDARS, source, path):
         if not isinstance(one, str) or not re.fullmatch(_CALENDAR, one):
             wanted = "the name or ARN of a Change Calendar of AWS Systems Manager"
-            raise refuse(source, path, f"names {shown(one)}; it must be {wanted}")
+            raise refuse(source, path, f"names {value_text(one)}; it must be {wanted}")
         found.append(one)
     return tuple(sorted(set(found)))
 
 
 def _quotas(value: object, source: str, path: str) -> tuple[tuple[str, int], ...]:
     if not isinstance(value, Mapping):
-        raise refuse(source, path, f"is {shown(value)}; it must map quotas to numbers")
+        raise refuse(source, path, f"is {value_text(value)}; it must map quotas to numbers")
     for name, number in value.items():
         if name not in BY_NAME:
             known = ", ".join(BY_NAME)
-            raise refuse(source, path, f"has the unknown key {shown(name)}; known are {known}")
+            raise refuse(source, path, f"has the unknown key {value_text(name)}; known are {known}")
         most = MOST_TIB if BY_NAME[name].unit == "TiB" else MOST_IOPS
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
             wanted = f"a whole number of {BY_NAME[name].unit} from 1 to {most:,}"
-            raise refuse(source, f"{path}.{name}", f"is {shown(number)}; it must be {wanted}")
+            raise refuse(source, f"{path}.{name}", f"is {value_text(number)}; it must be {wanted}")
     return tuple(sorted(value.items()))
 
 
@@ -149,7 +154,8 @@ def _written_quotas(value: object) -> object:
     return dict(value) if isinstance(value, tuple) else {}
 
 
-def _as_it_is(value: object) -> object:
+def unchanged(value: object) -> object:
+    """A value that is written as it is."""
     return value
 
 
@@ -171,32 +177,34 @@ _QUOTAS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleSetting:
-    """One of the settings: its field of Policy, reader, writer, schema and meaning."""
+class AccountSetting:
+    """One setting: the field of Policy it is, how it is read and written, and what it means."""
 
-    field: str
-    read: Callable[[object, str, str], object]
+    name: str
+    read: Reader
     write: Callable[[object], object]
-    schema: Schema
+    """The JSON value that `read` makes the field's value of."""
+    schema: Mapping[str, object]
+    """Its value in words of JSON Schema."""
     meaning: str
 
 
-SCHEDULE_AND_CONCURRENCY: Mapping[str, ScheduleSetting] = MappingProxyType(
+SCHEDULE_AND_CONCURRENCY: Mapping[str, AccountSetting] = MappingProxyType(
     {
         **{
-            name: ScheduleSetting(
-                field=name, read=partial(_radius, name), write=_as_it_is,
+            name: AccountSetting(
+                name=name, read=partial(_radius, name), write=unchanged,
                 schema={"type": "integer", "minimum": 1, "maximum": high}, meaning=meaning,
             )
             for name, (high, meaning) in RADIUS.items()
         },
-        "freezes": ScheduleSetting(
-            field="freezes", read=_freezes, write=_written_freezes,
+        "freezes": AccountSetting(
+            name="freezes", read=_freezes, write=_written_freezes,
             schema={"type": "array", "maxItems": MOST_FREEZES, "items": _FREEZE},
             meaning="Times in which nothing is changed.",
         ),
-        "calendars": ScheduleSetting(
-            field="calendars", read=_calendars, write=_written_list,
+        "calendars": AccountSetting(
+            name="calendars", read=_calendars, write=_written_list,
             schema={
                 "type": "array", "maxItems": MOST_CALENDARS,
                 "items": {"type": "string", "pattern": f"^{_CALENDAR}$"},
@@ -204,8 +212,8 @@ SCHEDULE_AND_CONCURRENCY: Mapping[str, ScheduleSetting] = MappingProxyType(
             meaning="Change Calendars of AWS Systems Manager: nothing is changed while one of "
             "them is closed, or cannot be read.",
         ),
-        "regional_quotas": ScheduleSetting(
-            field="quotas", read=_quotas, write=_written_quotas,
+        "regional_quotas": AccountSetting(
+            name="quotas", read=_quotas, write=_written_quotas,
             schema={"type": "object", "additionalProperties": False, "properties": _QUOTAS},
             meaning="Your account's quotas for concurrent modifications, where AWS raised them; "
             "TiB and IOPS.",

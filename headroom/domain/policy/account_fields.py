@@ -6,12 +6,11 @@ JSON Schema are made from this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from decimal import Decimal
 from types import MappingProxyType
 
-from headroom.domain.policy.account import SCHEDULE_AND_CONCURRENCY
+from headroom.domain.policy.account import SCHEDULE_AND_CONCURRENCY, AccountSetting, unchanged
 from headroom.domain.policy.fields import (
     ACCOUNT_PRICE,
     CODE_TAGS,
@@ -19,12 +18,11 @@ from headroom.domain.policy.fields import (
     LONGEST_KEY,
     LONGEST_VALUE,
     MONEY_SCHEMA,
-    Reader,
     code_tags,
     group_tag,
     money,
     refuse,
-    shown,
+    value_text,
     written_code_tags,
     written_money,
 )
@@ -38,23 +36,6 @@ GROUP_TAG_PATTERN = "^(headroom:group|(?!headroom|aws:).+)$"
 _VALUE = {"type": "string", "maxLength": LONGEST_VALUE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountSetting:
-    """One setting: the field of Policy it is, how it is read and written, and what it means."""
-
-    name: str
-    read: Reader
-    write: Callable[[object], object]
-    """The JSON value that `read` makes the field's value of."""
-    schema: Mapping[str, object]
-    """Its value in words of JSON Schema."""
-    meaning: str
-
-
-def _price(value: object, source: str, path: str) -> object:
-    return money(value, source, path)
-
-
 def _written_price(value: object) -> object:
     return written_money(value if isinstance(value, Decimal) else Decimal(0))
 
@@ -63,14 +44,10 @@ def _written_code_tags(value: object) -> object:
     return written_code_tags(value if isinstance(value, tuple) else ())
 
 
-def _as_it_is(value: object) -> object:
-    return value
-
-
 def _messages(value: object, source: str, path: str) -> object:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_MESSAGES:
         wanted = f"a whole number from 1 to {MOST_MESSAGES:,}, written without commas"
-        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
     return value
 
 
@@ -83,7 +60,7 @@ def _digest(value: object, source: str, path: str) -> object:
         except ValueError:
             pass
     wanted = 'a time of day in quotes, such as "07:00" or "07:00 Europe/Berlin", or off'
-    raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
 
 
 def _written_digest(value: object) -> object:
@@ -93,7 +70,7 @@ def _written_digest(value: object) -> object:
 ACCOUNT: Mapping[str, AccountSetting] = MappingProxyType(
     {
         ACCOUNT_PRICE: AccountSetting(
-            name="account_increase_usd", read=_price, write=_written_price, schema=MONEY_SCHEMA,
+            name="account_increase_usd", read=money, write=_written_price, schema=MONEY_SCHEMA,
             meaning="The most all increases in force may add up to in each account and Region, "
             "in USD a month.",
         ),
@@ -110,7 +87,7 @@ ACCOUNT: Mapping[str, AccountSetting] = MappingProxyType(
             meaning="Tags that say that code owns a volume: keys with their values, in any case.",
         ),
         GROUP_TAG_KEY: AccountSetting(
-            name="group_tag", read=group_tag, write=_as_it_is,
+            name="group_tag", read=group_tag, write=unchanged,
             schema={
                 "type": "string", "minLength": 1, "maxLength": LONGEST_KEY,
                 "pattern": GROUP_TAG_PATTERN,
@@ -118,10 +95,10 @@ ACCOUNT: Mapping[str, AccountSetting] = MappingProxyType(
             meaning="Key of the tag that names the striped set of a volume.",
         ),
         MESSAGES: AccountSetting(
-            name="messages_per_hour", read=_messages, write=_as_it_is,
+            name="messages_per_hour", read=_messages, write=unchanged,
             schema={"type": "integer", "minimum": 1, "maximum": MOST_MESSAGES},
-            meaning="The most messages to people within any 60 minutes; what is withheld is "
-            "counted and told later.",
+            meaning="The most messages to people within any 60 minutes; the next message "
+            "counts the dropped ones.",
         ),
         DIGEST: AccountSetting(
             name="digest", read=_digest, write=_written_digest,
@@ -134,13 +111,7 @@ ACCOUNT: Mapping[str, AccountSetting] = MappingProxyType(
             meaning="When the one message a day is sent: a time, with a time zone unless it is "
             "UTC, or off.",
         ),
-        **{
-            name: AccountSetting(
-                name=told.field, read=told.read, write=told.write, schema=told.schema,
-                meaning=told.meaning,
-            )
-            for name, told in SCHEDULE_AND_CONCURRENCY.items()
-        },
+        **SCHEDULE_AND_CONCURRENCY,
     }
 )  # fmt: skip
 """Every setting by the name it has in a policy's account section."""

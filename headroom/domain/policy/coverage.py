@@ -1,41 +1,39 @@
-"""What a policy may be thought to say of databases, and does not: see docs/policy.md."""
+"""Remarks on what a policy does not cover for databases; see docs/policy.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from types import MappingProxyType
 
-from headroom.domain.catalog.rds import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
+from headroom.domain.catalog import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
 from headroom.domain.policy.enrolment import at_most, requires_named_kind
-from headroom.domain.policy.fields import FRIENDLY
+from headroom.domain.policy.fields import FRIENDLY, POLICY_NAMES
 from headroom.domain.policy.limits import MODES, Limits, Mode
 from headroom.domain.policy.policy import Policy, Rule, Selector
 from headroom.domain.policy.tags import MODE_TAG
 from headroom.domain.resources import GOVERNED, STRIPES, Kind, VolumeType
 
-NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
 DATABASES = tuple(kind for kind in GOVERNED if requires_named_kind(kind))
 ONLY_DATABASES = frozenset(
     name for name in FRIENDLY
     if name in ("grow_space", "free_space_percent", "space_horizon_days", "full_copy")
     or name.startswith("aurora_")
 )  # fmt: skip
-"""Settings that say nothing of volumes."""
+"""Settings that do not apply to volumes."""
 _KINDS = " or ".join(f"kind: {kind.value}" for kind in DATABASES)
 
 
 def overrides(later: Selector, rule: Selector) -> bool:
-    """Whether what a later rule sets takes the place of what `rule` set, where both fit.
+    """Whether a later rule replaces what `rule` set, where both match.
 
-    What names no kind only narrows what was said of databases by name.
+    A rule without a kind only narrows what a rule for databases set.
     """
     named = rule.kind is not None and requires_named_kind(rule.kind)
     return not named or later.kind is rule.kind
 
 
 def remarks_on_kinds(policy: Policy) -> Iterator[str]:
-    """Where somebody might expect databases to be changed, and they are not."""
+    """Remarks where a policy seems to enrol or widen databases and does not."""
     named: set[str] = set()
     for rule in policy.rules:
         if rule.selector.kind in DATABASES:
@@ -51,7 +49,7 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
     usual = Limits()
     for where, said in _unnamed(policy):
         wider = [
-            NAMES[name] for name, value in said.items()
+            POLICY_NAMES[name] for name, value in said.items()
             if name != "mode" and name not in named
             and at_most(name, getattr(usual, name), value) != value
         ]  # fmt: skip
@@ -62,7 +60,7 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
                 f"that names {_KINDS}."
             )
         wider = [name for name in wider if name not in theirs]
-        if wider and named:  # else nobody expects it to widen the limits of databases
+        if wider and named:  # otherwise nobody expects it to widen databases
             yield (
                 f"{where} widens {', '.join(wider)} for volumes; for a database it stays as it is "
                 f"unless a rule that names {_KINDS} sets it."
@@ -70,12 +68,12 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
 
 
 def remarks_on_ceilings(number: int, rule: Rule, limits: Limits) -> Iterator[str]:
-    """Where a ceiling rules out what costs nothing; `limits` are those of what the rule fits."""
+    """Remarks where a ceiling excludes free performance; `limits` are those under the rule."""
     if rule.selector.kind is not Kind.RDS or not _enrols(limits.mode):
         return
     iops, mibps = STRIPES * GP3_INCLUDED_IOPS, STRIPES * GP3_INCLUDED_MIBPS
     low = [
-        f"{NAMES[name]} {value:,}"
+        f"{POLICY_NAMES[name]} {value:,}"
         for name, value, least in (
             ("max_iops", limits.max_iops, iops),
             ("max_throughput_mibps", limits.max_throughput_mibps, mibps),
@@ -99,7 +97,7 @@ def _unnamed(policy: Policy) -> Iterator[tuple[str, Mapping[str, object]]]:
     yield "The defaults section", {f.name: getattr(policy.defaults, f.name) for f in fields(Limits)}
     for number, rule in enumerate(policy.rules, 1):
         by_mode = any(key.strip().lower() == MODE_TAG for key, _ in rule.selector.tags)
-        if rule.selector.kind is None and not by_mode:  # such a tag enrols whatever carries it
+        if rule.selector.kind is None and not by_mode:  # a mode tag enrols every kind
             yield f"Rule {number}", dict(rule.settings)
 
 

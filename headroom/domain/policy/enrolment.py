@@ -1,8 +1,7 @@
-"""What a policy's words count for which kind of storage: silence enrols no database.
+"""Enrolment: which settings of a policy apply to which kind of storage.
 
-Defaults, and rules that name no kind, were written with volumes in mind. For a database they only
-narrow: they take permission away and never give any. What allows more is said by a rule that names
-the kind, or by the database's own tags as far as they may.
+Defaults, and rules without a kind, are meant for volumes. For a database they only narrow limits and
+never permit anything. Only a rule that names the kind, or the database's own tags, permit more.
 """
 
 from __future__ import annotations
@@ -11,26 +10,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from headroom.domain.policy.fields import FRIENDLY, written
+from headroom.domain.policy.fields import POLICY_NAMES, plain_value
 from headroom.domain.policy.limits import NARROWER, TRADE_OFF_SETTINGS, Limits, TagsMay
 from headroom.domain.resources import Kind
 
 SHIPPED = "shipped value"
-"""Where a limit is from that the defaults would have widened without naming the kind."""
+"""Origin of a limit that the defaults may not widen because they name no kind."""
 _TAGS_MAY = tuple(TagsMay)
 """The least permission first."""
-_NAMES = {setting.name: name for name, setting in FRIENDLY.items()}
 
 
 def requires_named_kind(kind: Kind) -> bool:
-    """Whether only what names this kind may allow anything for it."""
+    """Whether only rules that name this kind may permit anything for it."""
     return kind is not Kind.EBS
 
 
 def at_most(name: str, before: Any, asked: Any) -> Any:
-    """What `asked` may make of field `name` of Limits where the kind was not named.
+    """The value of field `name` of Limits where a rule sets `asked` without naming the kind.
 
-    Preferences (what relief is worth, how much to spare) allow nothing and count as they are.
+    Preferences (the value of relief, the spare capacity) permit nothing and apply as they are.
     """
     if name in TRADE_OFF_SETTINGS:
         return asked
@@ -40,7 +38,7 @@ def at_most(name: str, before: Any, asked: Any) -> Any:
 
 
 def defaults_for(kind: Kind, defaults: Limits) -> Limits:
-    """What holds for this kind where no rule and no tag says anything."""
+    """The limits of this kind without any rule or tag."""
     reading = LimitsReader(kind=kind, limits=Limits())
     reading.defaults(defaults)
     return reading.limits
@@ -48,24 +46,24 @@ def defaults_for(kind: Kind, defaults: Limits) -> Limits:
 
 @dataclass(slots=True)
 class LimitsReader:
-    """Limits of one resource as its policy is read from top to bottom; used once."""
+    """Reads the limits of one resource from a policy, top to bottom; used once."""
 
     kind: Kind
     limits: Limits
     origins: dict[str, str] = field(default_factory=dict)
-    withheld: dict[str, tuple[str, object]] = field(default_factory=dict)
-    """Fields whose last word was not followed as it is: who said it, and what."""
+    ignored_settings: dict[str, tuple[str, object]] = field(default_factory=dict)
+    """Fields whose last setting was not applied: its place and its value."""
 
     def defaults(self, limits: Limits) -> None:
-        """Begin with the policy's defaults."""
+        """Start with the policy's defaults."""
         if requires_named_kind(self.kind):
             self._narrow({f.name: getattr(limits, f.name) for f in fields(Limits)}, "defaults")
-            self.origins = dict.fromkeys(self.withheld, SHIPPED)
+            self.origins = dict.fromkeys(self.ignored_settings, SHIPPED)
         else:
             self.limits = limits
 
     def rule(self, number: int, settings: Iterable[tuple[str, object]], named: Kind | None) -> None:
-        """Follow a rule that fits; `named` is the kind that its match names."""
+        """Apply a matching rule; `named` is the kind that it names."""
         asked, where = dict(settings), f"rule {number}"
         if requires_named_kind(self.kind) and named is not self.kind:
             self._narrow(asked, where)
@@ -73,30 +71,30 @@ class LimitsReader:
         self.limits = replace(self.limits, **asked)  # type: ignore[arg-type]
         self.origins |= dict.fromkeys(asked, where)
         for name in asked:
-            self.withheld.pop(name, None)
+            self.ignored_settings.pop(name, None)
 
     def _narrow(self, asked: Mapping[str, object], where: str) -> None:
         for name, value in asked.items():
             before = getattr(self.limits, name)
             after = at_most(name, before, value)
-            self.withheld.pop(name, None)
+            self.ignored_settings.pop(name, None)
             if after != value:
-                self.withheld[name] = (where, value)
+                self.ignored_settings[name] = (where, value)
             if after != before or after == value:
                 self.limits = replace(self.limits, **{name: after})
                 self.origins[name] = where
 
     def notes(self, limits: Limits, by_tag: Iterable[str]) -> tuple[str, ...]:
-        """What was said without naming the kind and not followed, a sentence for each place.
+        """The settings that were ignored because they name no kind, a sentence for each place.
 
-        `limits` are those in force in the end, `by_tag` the fields that tags decided.
+        `limits` are the effective ones, `by_tag` the fields that tags decided.
         """
         decided = set(by_tag)
         said: dict[str, list[str]] = {}
-        for name, (where, value) in self.withheld.items():
+        for name, (where, value) in self.ignored_settings.items():
             held = getattr(limits, name)
             if name not in decided and held != value:
-                friendly = _NAMES[name]
+                friendly = POLICY_NAMES[name]
                 text = f"{friendly} {_shown(name, value)} (it is {_shown(name, held)})"
                 said.setdefault(where, []).append(text)
         return tuple(
@@ -107,12 +105,9 @@ class LimitsReader:
 
 
 def _shown(name: str, value: object) -> str:
-    plain = written(_NAMES[name], value)
+    plain = plain_value(POLICY_NAMES[name], value)
     if isinstance(plain, bool):
         return str(plain).lower()
     if isinstance(plain, list):
         return ", ".join(map(str, plain)) or "none"
     return f"{plain:,}" if isinstance(plain, int) else str(plain)
-
-
-__all__ = ["LimitsReader", "at_most", "defaults_for", "requires_named_kind"]

@@ -52,7 +52,7 @@ def refuse(source: str, path: str, problem: str) -> PolicyError:
     return PolicyError(f"{source}: {path} {problem}." if path else f"{source} {problem}.")
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """`value` as a message names it: short, and with the type where YAML is known to surprise."""
     match value:
         case None:
@@ -75,7 +75,7 @@ def _whole(low: int, high: int) -> Reader:
     def read(value: object, source: str, path: str) -> object:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             wanted = f"a whole number from {low:,} to {high:,}, written without commas"
-            raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+            raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
         return value
 
     return read
@@ -91,7 +91,7 @@ def _real(low: float, high: float, wanted: str, *, above: bool = False) -> Reade
     def read(value: object, source: str, path: str) -> object:
         number = _finite(value)
         if number is None or not low <= number <= high or (above and number == low):
-            raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+            raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
         return number + 0.0  # no negative zero
 
     return read
@@ -104,7 +104,7 @@ def money(value: object, source: str, path: str) -> Decimal:
         if 0 <= amount <= MOST_USD and amount == round(amount, 2):
             return Decimal(int(amount)) if amount == int(amount) else amount
     wanted = f"USD per month, 0 to {MOST_USD:,}, with at most two decimals"
-    raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
 
 
 NEVER = "never"
@@ -117,7 +117,7 @@ def _money_or_never(value: object, source: str, path: str) -> object:
         return money(value, source, path)
     except PolicyError:
         wanted = f"USD per month, 0 to {MOST_USD:,}, with at most two decimals, or {NEVER}"
-        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}") from None
+        raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}") from None
 
 
 def written_money(amount: Decimal) -> int | float:
@@ -128,22 +128,20 @@ def written_money(amount: Decimal) -> int | float:
 def _mode(value: object, source: str, path: str) -> object:
     if value is False:
         return Mode.OFF  # YAML 1.1 reads a bare `off` as false
-    if isinstance(value, str) and value in set(Mode):
-        return Mode(value)
-    raise refuse(source, path, f"is {shown(value)}; known are {', '.join(Mode)}")
+    return _member(Mode)(value, source, path)
 
 
 def _types(value: object, source: str, path: str) -> object:
     allowed = ", ".join(TARGET_TYPES)
     if not isinstance(value, list | tuple) or not value:
-        raise refuse(source, path, f"is {shown(value)}; it must be a list of {allowed}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be a list of {allowed}")
     found = []
     for one in value:
         if one in (VolumeType.ST1, VolumeType.SC1, VolumeType.STANDARD):
             problem = f"names {one}, which Headroom never changes a volume to"
             raise refuse(source, path, f"{problem}; allowed are {allowed}")
         if not isinstance(one, str) or one not in TARGET_TYPES:
-            raise refuse(source, path, f"names {shown(one)}; allowed are {allowed}")
+            raise refuse(source, path, f"names {value_text(one)}; allowed are {allowed}")
         if one in found:
             raise refuse(source, path, f"names {one} twice; once is enough")
         found.append(VolumeType(one))
@@ -152,7 +150,9 @@ def _types(value: object, source: str, path: str) -> object:
 
 def _yes_or_no(value: object, source: str, path: str) -> object:
     if not isinstance(value, bool):
-        raise refuse(source, path, f"is {shown(value)}; it must be true or false without quotes")
+        raise refuse(
+            source, path, f"is {value_text(value)}; it must be true or false without quotes"
+        )
     return value
 
 
@@ -171,11 +171,11 @@ def _minutes(value: object, source: str, path: str) -> object:
         r"(?:([0-9]{1,4})d)?(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m)?", value
     )
     if not found or not any(found.groups()):
-        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
     days, hours, minutes = (int(part or 0) for part in found.groups())
     total = (days * 24 + hours) * 60 + minutes
     if total > LONGEST_COOLDOWN_MINUTES:
-        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
     return total
 
 
@@ -183,15 +183,17 @@ def code_tags(value: object, source: str, path: str) -> tuple[tuple[str, str], .
     """Tag keys, each with its values, as pairs; an empty mapping is none."""
     wanted = "a mapping of tag keys to a list of values, such as {managed-by: [terraform]}"
     if not isinstance(value, Mapping):
-        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
     found = []
     for key, values in value.items():
         listed = values if isinstance(values, list | tuple) else [values]
         if not isinstance(key, str) or not key or len(key) > LONGEST_KEY or not listed:
-            raise refuse(source, path, f"has {shown(key)}: {shown(values)}; it must be {wanted}")
+            raise refuse(
+                source, path, f"has {value_text(key)}: {value_text(values)}; it must be {wanted}"
+            )
         for one in listed:
             if not isinstance(one, str) or len(one) > LONGEST_VALUE:
-                raise refuse(source, path, f"has {shown(one)} under {key}; write it in quotes")
+                raise refuse(source, path, f"has {value_text(one)} under {key}; write it in quotes")
             found.append((key, one))
     return tuple(sorted(set(found)))
 
@@ -209,7 +211,7 @@ def group_tag(value: object, source: str, path: str) -> str:
         if not own and value == value.strip() and value.isprintable():
             return value
     wanted = f"a tag key of 1 to {LONGEST_KEY} characters that is not Headroom's or AWS's own"
-    raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+    raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
 
 
 Reader = Callable[[object, str, str], object]
@@ -227,41 +229,28 @@ class Setting:
     meaning: str
 
 
-def _money(value: object, source: str, path: str) -> object:
-    return money(value, source, path)
+def _member(kind: type[StrEnum]) -> Reader:
+    def read(value: object, source: str, path: str) -> object:
+        if isinstance(value, str) and value in set(kind):
+            return kind(value)
+        raise refuse(source, path, f"is {value_text(value)}; known are {', '.join(kind)}")
 
-
-def _tags_may(value: object, source: str, path: str) -> object:
-    if isinstance(value, str) and value in set(TagsMay):
-        return TagsMay(value)
-    raise refuse(source, path, f"is {shown(value)}; known are {', '.join(TagsMay)}")
-
-
-def _code_owned(value: object, source: str, path: str) -> object:
-    if isinstance(value, str) and value in set(CodeOwned):
-        return CodeOwned(value)
-    raise refuse(source, path, f"is {shown(value)}; known are {', '.join(CodeOwned)}")
-
-
-def _aurora_goal(value: object, source: str, path: str) -> object:
-    if isinstance(value, str) and value in set(Goal):
-        return Goal(value)
-    raise refuse(source, path, f"is {shown(value)}; known are {', '.join(Goal)}")
+    return read
 
 
 def _windows(value: object, source: str, path: str) -> object:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple):
         wanted = "a list of windows such as Mon-Fri 22:00-06:00 Europe/Berlin"
-        raise refuse(source, path, f"is {shown(value)}; it must be {wanted}")
+        raise refuse(source, path, f"is {value_text(value)}; it must be {wanted}")
     found: Windows = ()
     for one in listed:
         if not isinstance(one, str):
-            raise refuse(source, path, f"has {shown(one)}; write it in quotes")
+            raise refuse(source, path, f"has {value_text(one)}; write it in quotes")
         try:
             found = canonical((*found, parse_window(one)))
         except WindowError as problem:
-            raise refuse(source, path, f"has {shown(one)}, which {problem}") from None
+            raise refuse(source, path, f"has {value_text(one)}, which {problem}") from None
     if len(found) > MOST_WINDOWS:
         raise refuse(source, path, f"has {len(found)} windows; {MOST_WINDOWS} is the most")
     return found
@@ -290,7 +279,7 @@ SOME_TIME_SCHEMA: Mapping[str, object] = MappingProxyType(
 DURATION_SCHEMA: Mapping[str, object] = MappingProxyType(
     {
         "oneOf": [
-            {"type": "string", "pattern": "^(?=.)([0-9]{1,4}d)?([0-9]{1,5}h)?([0-9]{1,6}m)?$"},
+            dict(SOME_TIME_SCHEMA),
             {"const": 0},
         ]
     }
@@ -337,7 +326,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             meaning="The most that IOPS and MiB/s may be multiplied by in one change.",
         ),
         "price_increase_usd_per_month": Setting(
-            name="price_increase_usd", read=_money, schema=MONEY_SCHEMA,
+            name="price_increase_usd", read=money, schema=MONEY_SCHEMA,
             meaning="The most the monthly price may exceed the price at enrolment, in USD.",
         ),
         "slots_reserve": _integer(
@@ -374,8 +363,8 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "Sustained throughput in MiB/s that giving back must leave.",
         ),
         "infrastructure_as_code": Setting(
-            name="infrastructure_as_code", read=_code_owned, schema=_one_of(CodeOwned),
-            meaning="What to do where code or a cluster owns the volume too: act, tell or leave.",
+            name="infrastructure_as_code", read=_member(CodeOwned), schema=_one_of(CodeOwned),
+            meaning="What to do where code or a cluster owns the volume too: act, notify or leave.",
         ),
         "revert_wait": Setting(
             name="revert_wait_minutes", read=_minutes, schema=DURATION_SCHEMA,
@@ -409,7 +398,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "space_horizon_days", 2, 90, "For how many days a growth of storage should be enough."
         ),
         "aurora_goal": Setting(
-            name="aurora_goal", read=_aurora_goal, schema=_one_of(Goal),
+            name="aurora_goal", read=_member(Goal), schema=_one_of(Goal),
             meaning="What an Aurora cluster's storage mode is chosen for: cost, or performance too.",
         ),
         "aurora_margin_percent": Setting(
@@ -427,15 +416,17 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "Whether an Aurora engine may restart to change its storage mode (local NVMe only).",
         ),
         "tags_may": Setting(
-            name="tags_may", read=_tags_may, schema=_one_of(TagsMay),
+            name="tags_may", read=_member(TagsMay), schema=_one_of(TagsMay),
             meaning="What a volume's own headroom: tags may do: narrow, enrol or widen.",
         ),
     }
 )  # fmt: skip
 """Every setting by the name it has in a policy."""
+POLICY_NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
+"""What a policy calls each field of Limits."""
 
 
-def written(name: str, value: object) -> object:
+def plain_value(name: str, value: object) -> object:
     """The JSON value of a setting; its reader gives `value` back."""
     if name == "approve_above_usd_per_month" and value is None:
         return NEVER

@@ -1,4 +1,4 @@
-"""Freezes: times in which nothing is changed in an account, by date or by somebody's calendar."""
+"""Freezes: periods without changes in an account, by date or by a Change Calendar."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ LONGEST_REASON = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freeze:
-    """Nothing is changed from `begins` on until `until` is reached; both in UTC."""
+    """A period without changes, from `begins` up to `until`; both in UTC."""
 
     begins: datetime
     until: datetime
     reason: str = ""
 
-    def holds(self, at: datetime) -> bool:
-        """Whether it is in force at `at`."""
+    def is_active(self, at: datetime) -> bool:
+        """Whether the freeze is active at `at`."""
         return self.begins <= at < self.until
 
 
 @lru_cache(maxsize=256)
 def frozen_until(freezes: tuple[Freeze, ...], at: datetime) -> datetime | None:
-    """The first instant from `at` on that no freeze holds; None when none holds at `at`."""
+    """The first instant from `at` on without an active freeze; None if none is active at `at`."""
     until = at
     while True:
-        ends = [freeze.until for freeze in freezes if freeze.holds(until)]
+        ends = [freeze.until for freeze in freezes if freeze.is_active(until)]
         if not ends:
             return until if until > at else None
         until = max(ends)
@@ -42,8 +42,8 @@ def frozen_until(freezes: tuple[Freeze, ...], at: datetime) -> datetime | None:
 def freeze_between(first: date | datetime, last: date | datetime, zone: str, reason: str) -> Freeze:
     """A freeze from the start of `first` to the end of `last`; instants count to the instant.
 
-    Dates and instants without an offset are local to `zone`. Where the clock is put back or
-    forward just then, the longer freeze is meant. Raises WindowError for an unknown zone.
+    Dates and instants without an offset are local to `zone`. If the clock changes then, the longer
+    freeze applies. Raises WindowError for an unknown zone.
     """
     zone_of(zone)
     return Freeze(begins=min(_instants(first, zone)), until=_end(last, zone), reason=reason)
@@ -65,5 +65,5 @@ def _instants(when: date | datetime, zone: str) -> Sequence[datetime]:
 
 
 def unread(names: Iterable[str], why: str) -> tuple[CalendarState, ...]:
-    """Calendars that could not be read: closed, whatever they say."""
+    """Calendars that could not be read; they count as closed."""
     return tuple(CalendarState(name=name, open=False, problem=why) for name in names)

@@ -1,4 +1,4 @@
-"""The owner's limits for one resource, and which of two limits is the narrower."""
+"""The owner's limits for one resource, and which of two limits is narrower."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headroom.domain.resources import Goal, VolumeType
 
 
 class Mode(StrEnum):
-    """How far Headroom may go with a resource; every next one includes the ones before."""
+    """How far Headroom may go with a resource; each mode includes the ones before."""
 
     OFF = "off"
     OBSERVE = "observe"
@@ -26,22 +26,22 @@ class TagsMay(StrEnum):
     """What the tags on a resource may do to the limits that the policy sets for it."""
 
     NARROW = "narrow"
-    """Tighten any limit, the mode included; what is wider is not followed."""
+    """Tighten any limit, including the mode; wider values are ignored."""
     ENROL = "enrol"
-    """The same, but the mode is theirs to choose: `headroom: auto` enrols."""
+    """The same, and they may also choose the mode: `headroom: auto` enrols."""
     WIDEN = "widen"
-    """Set anything to anything that a policy could."""
+    """Set anything that a policy could."""
 
 
 class CodeOwned(StrEnum):
-    """What is done with a volume whose settings are kept in code, or in a cluster, as well."""
+    """How to treat a volume whose settings code or a cluster manages as well."""
 
     ACT = "act"
-    """Change it as any other, and hand over what to write back."""
+    """Change it like any other, and report the values to write back."""
     NOTIFY = "notify"
-    """Never change it; tell its owner what to write there."""
+    """Never change it; notify its owner of the values to write there."""
     LEAVE = "leave"
-    """Never change it, and say nothing."""
+    """Never change it, and do not notify."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +122,10 @@ def _fewer(one: tuple[VolumeType, ...], other: tuple[VolumeType, ...]) -> tuple[
     return tuple(kind for kind in one if kind in other)
 
 
+def _both_allow(one: bool, other: bool) -> bool:
+    return one and other
+
+
 NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
     {
         # Narrower is what makes Headroom do less or spend less.
@@ -130,15 +134,15 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "max_iops": min,
         "max_throughput_mibps": min,
         "max_size_gib": min,
-        "growth": lambda one, other: one and other,
-        "full_copy": lambda one, other: one and other,
+        "growth": _both_allow,
+        "full_copy": _both_allow,
         "largest_step": min,
         "price_increase_usd": min,
         "slots_reserve": max,
         "cooldown_minutes": max,
         "headroom_percent": min,
         "relief_value_usd_per_minute": min,
-        "give_back": lambda one, other: one and other,
+        "give_back": _both_allow,
         "give_back_after_days": max,
         "min_iops": max,
         "min_throughput_mibps": max,
@@ -146,15 +150,15 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "revert_wait_minutes": max,
         "approve_above_usd": _asks_sooner,
         "approval_expires_minutes": min,
-        "roll_back_ineffective": lambda one, other: one and other,
+        "roll_back_ineffective": _both_allow,
         "change_windows": both,
-        "grow_space": lambda one, other: one and other,
+        "grow_space": _both_allow,
         "free_space_percent": min,
         "space_horizon_days": min,
         "aurora_goal": lambda one, other: min(one, other, key=_GOALS.index),
         "aurora_margin_percent": max,
         "aurora_slow_commit_ms": max,
-        "aurora_restart": lambda one, other: one and other,
+        "aurora_restart": _both_allow,
     }
 )
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""

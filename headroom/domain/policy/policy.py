@@ -1,4 +1,4 @@
-"""The owner's policy: defaults, rules, and the limits they and its own tags set for a resource."""
+"""The owner's policy: defaults and rules, and the effective limits of a resource."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from decimal import Decimal
 from headroom.domain.policy.enrolment import LimitsReader
 from headroom.domain.policy.fields import GROUP_TAG
 from headroom.domain.policy.freezes import Freeze
-from headroom.domain.policy.limits import Limits, Mode, TagsMay
-from headroom.domain.policy.tags import MODE_TAG, apply_tags
+from headroom.domain.policy.limits import Limits, Mode
+from headroom.domain.policy.tags import apply_tags
 from headroom.domain.policy.time_of_day import TimeOfDay
 from headroom.domain.resources import DEFAULT_CODE_TAGS, Kind, Volume, VolumeType, spoken
 from headroom.domain.state import BlastRadius
@@ -18,7 +18,7 @@ from headroom.domain.state import BlastRadius
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Which resources a rule is for; every given part must match, an empty one matches all."""
+    """Which resources a rule matches; every given part must match, an empty one matches all."""
 
     kind: Kind | None = None
     volume_types: tuple[VolumeType, ...] = ()
@@ -27,7 +27,7 @@ class Selector:
     regions: tuple[str, ...] = ()
 
     def matches(self, volume: Volume) -> bool:
-        """Whether `volume` is one of those the rule is for."""
+        """Whether the rule matches `volume`."""
         if self.kind is not None and volume.ref.kind is not self.kind:
             return False
         if self.volume_types and volume.configuration.volume_type not in self.volume_types:
@@ -37,7 +37,7 @@ class Selector:
         return all(volume.tag(key) == value for key, value in self.tags)
 
     def counts_in(self, account_id: str | None, region: str | None) -> bool:
-        """Whether the rule may be for anything in this account and Region, None being any."""
+        """Whether the rule may match anything in this account and Region, None being any."""
         return (not self.accounts or account_id is None or account_id in self.accounts) and (
             not self.regions or region is None or region in self.regions
         )
@@ -62,13 +62,13 @@ class Policy:
     account_increase_usd: Decimal = Decimal(2_000)
     """Most the increases in force may sum up to in this account and Region."""
     code_tags: tuple[tuple[str, str], ...] = DEFAULT_CODE_TAGS
-    """Tags (key, value) that say that code owns a volume."""
+    """Tags (key, value) that mean that code owns a volume."""
     group_tag: str = GROUP_TAG
     """Key of the tag whose value names the striped set a volume belongs to."""
     messages_per_hour: int = 20
     """Most messages to people within any 60 minutes; the digest is not one of them."""
     digest: TimeOfDay | None = TimeOfDay(hour=7, minute=0)  # noqa: RUF009 - it is frozen
-    """When the one message a day is due; None for never."""
+    """When the daily digest is due; None for never."""
     max_in_flight: int = BlastRadius().max_in_flight
     max_changes_per_hour: int = BlastRadius().max_changes_per_hour
     max_in_flight_per_az: int = BlastRadius().max_in_flight_per_az
@@ -76,11 +76,11 @@ class Policy:
     calendars: tuple[str, ...] = ()
     """Change Calendars, by name or ARN, that must all be open."""
     quotas: tuple[tuple[str, int], ...] = ()
-    """AWS's quotas for concurrent modifications where the owner knows them: see quotas.py."""
+    """AWS's quotas for concurrent modifications, where the owner knows them."""
 
     @property
     def blast_radius(self) -> BlastRadius:
-        """How many changes may be under way at once."""
+        """How many changes may be in flight at once."""
         return BlastRadius(
             max_in_flight=self.max_in_flight, max_changes_per_hour=self.max_changes_per_hour,
             max_in_flight_per_az=self.max_in_flight_per_az,
@@ -89,7 +89,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyUnreadable:
-    """There is a policy but it cannot be used; nothing may be done until it can."""
+    """The policy cannot be read, and nothing may change until it can."""
 
     reason: str
 
@@ -104,11 +104,11 @@ class EffectiveLimits:
     enrolled: bool
     """Whether a person asked for more than watching this resource, of this kind."""
     problem: str | None
-    """Why the tags on the resource could not be understood, None when they could."""
+    """Why the tags on the resource were not understood, None if they were."""
     origins: tuple[tuple[str, str], ...] = ()
     """Fields of Limits not from the defaults, and where from: `rule N`, `tag KEY`, as shipped."""
     notes: tuple[str, ...] = ()
-    """What was asked for and not given, a sentence each: by its tags, or without its kind."""
+    """Settings that were not applied, a sentence each: from tags, or without the kind."""
 
 
 def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
@@ -141,16 +141,15 @@ def _mode_from(origins: Mapping[str, str], reading: LimitsReader) -> str:
     where = origins.get("mode", "defaults")
     if where.startswith("tag"):
         return "tag"
-    if "mode" in reading.withheld:
+    if "mode" in reading.ignored_settings:
         return f"{where}; nothing that enrols it names kind: {reading.kind.value}"
     return where
 
 
 def narrowed(policy: Policy, account_id: str | None, region: str | None) -> Policy:
-    """What of `policy` counts in an account and Region, which its rules need not name then.
+    """The part of `policy` that applies in an account and Region, which its rules then need not name.
 
-    None is one that is not known. The limits for a resource there are the same as before, and the
-    version is that of the whole.
+    None is an unknown one. The limits of a resource there stay the same, and so does the version.
     """
 
     def here(selector: Selector) -> Selector:
@@ -162,9 +161,3 @@ def narrowed(policy: Policy, account_id: str | None, region: str | None) -> Poli
 
     rules = (rule for rule in policy.rules if rule.selector.counts_in(account_id, region))
     return replace(policy, rules=tuple(replace(r, selector=here(r.selector)) for r in rules))
-
-
-__all__ = [
-    "GROUP_TAG", "MODE_TAG", "EffectiveLimits", "Limits", "Mode", "Policy", "PolicyUnreadable", "Rule",
-    "Selector", "TagsMay", "limits_for", "narrowed",
-]  # fmt: skip

@@ -1,7 +1,7 @@
-"""What the tags on a resource say about Headroom: `headroom: auto`, `headroom:max-iops: 8000`.
+"""Settings from the tags on a resource: `headroom: auto`, `headroom:max-iops: 8000`.
 
-A tag's value is text; it becomes what a policy would have had there and is read by the same rules.
-A tag that is not understood is a problem, never a limit left out.
+A tag's text is converted to the value that a policy would have, and read by the same rules. A tag
+that is not understood is a problem and blocks all changes.
 """
 
 from __future__ import annotations
@@ -11,17 +11,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from headroom.domain.policy.fields import FRIENDLY, GROUP_TAG, PRESETS, PolicyError, refuse, written
+from headroom.domain.policy.fields import (
+    FRIENDLY,
+    GROUP_TAG,
+    POLICY_NAMES,
+    PRESETS,
+    PolicyError,
+    plain_value,
+    refuse,
+)
 from headroom.domain.policy.limits import Limits, TagsMay, narrower
 
 MODE_TAG = "headroom"
 """Tag whose value is a mode; `headroom: auto` enrols a resource."""
 PREFIX = "headroom:"
-"""What the keys of all other tags begin with: `headroom:max-iops`."""
+"""Prefix of all other tags: `headroom:max-iops`."""
 BY_TAG = tuple(name for name in FRIENDLY if name != "tags_may")
-"""Settings that a tag can make; what tags may do is not theirs to say."""
-_NAMES = {setting.name: name for name, setting in FRIENDLY.items()}
-NOBODY = "The volume's tags"
+"""Settings that a tag can make: all but what tags may do."""
+SOURCE = "The volume's tags"
 _LIST = re.compile(r"[\s,/+;]+")
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
@@ -37,14 +44,14 @@ class TagSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggedLimits:
-    """Limits with what tags made of them; `origins` are the fields they moved and by which tag."""
+    """Limits after tags; `origins` are the fields that changed, and by which tag."""
 
     limits: Limits
     origins: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    """What a tag asked for and did not get, a sentence each."""
+    """Settings of tags that were not applied, a sentence each."""
     problem: str | None
-    """Why the tags cannot be followed at all; nothing is done until that is put right."""
+    """Why the tags cannot be applied; no change happens until they are corrected."""
 
 
 def key_of(name: str) -> str:
@@ -52,8 +59,8 @@ def key_of(name: str) -> str:
     return PREFIX + name.replace("_", "-")
 
 
-def said(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
-    """Every setting that `tags` make, in the order of the policy's settings.
+def tag_settings(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
+    """Every setting from `tags`, in the order of the policy's settings.
 
     Keys are understood in any case, with `-` or `_`. Raises PolicyError with one sentence.
     """
@@ -66,7 +73,7 @@ def said(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
         one = _read(name, key, text)
         other = found.setdefault(one.field, one)
         if other.value != one.value:
-            raise refuse(NOBODY, "", f"{other.tag!r} and {key!r} say different things; keep one")
+            raise refuse(SOURCE, "", f"{other.tag!r} and {key!r} say different things; keep one")
     order = [FRIENDLY[name].name for name in BY_TAG]
     return tuple(sorted(found.values(), key=lambda one: order.index(one.field)))
 
@@ -74,16 +81,16 @@ def said(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
 def _read(name: str, key: str, text: str) -> TagSetting:
     if name == "preset":
         if text.strip().lower() not in PRESETS:
-            raise refuse(NOBODY, key, f"is {text!r}; known are {', '.join(PRESETS)}")
+            raise refuse(SOURCE, key, f"is {text!r}; known are {', '.join(PRESETS)}")
         worth = PRESETS[text.strip().lower()]
         return TagSetting(field="relief_value_usd_per_minute", value=worth, tag=key)
     if name not in BY_TAG:
         close = get_close_matches(name, (*BY_TAG, "preset"), n=1)
         hint = f"did you mean {key_of(close[0])}" if close else "docs/policy.md has the known ones"
-        raise refuse(NOBODY, "", f"have the unknown key {key!r}; {hint}")
+        raise refuse(SOURCE, "", f"have the unknown key {key!r}; {hint}")
     setting = FRIENDLY[name]
-    told = _windows(text) if name == "change_windows" else _as_written(text, setting.schema)
-    value = setting.read(told, NOBODY, key)
+    written = _windows(text) if name == "change_windows" else _as_written(text, setting.schema)
+    value = setting.read(written, SOURCE, key)
     return TagSetting(field=setting.name, value=value, tag=key)
 
 
@@ -93,7 +100,7 @@ def _windows(text: str) -> object:
 
 
 def _as_written(text: str, schema: Mapping[str, object]) -> object:
-    """What a policy would have in the place of a tag's text; the text itself if it is no such."""
+    """The value that a policy would have for a tag's text; the text itself if it has none."""
     plain = text.strip().lower()
     match schema.get("type"):
         case "integer" | "number" if _NUMBER.fullmatch(plain):
@@ -118,12 +125,12 @@ def _takes_numbers(schema: Mapping[str, object]) -> bool:
 
 
 def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
-    """`limits` as far as the tags may change them, which `limits.tags_may` says.
+    """`limits` as changed by the tags, as far as `limits.tags_may` permits.
 
-    A type list that would leave no type at all is a problem, as is a tag nobody understands.
+    A tag that is not understood, or that leaves no volume type, is a problem.
     """
     try:
-        asked = said(tags)
+        asked = tag_settings(tags)
     except PolicyError as error:
         return TaggedLimits(limits=limits, origins=(), notes=(), problem=str(error).rstrip("."))
     gives_back = limits.give_back and all(o.value for o in asked if o.field == "give_back")
@@ -134,7 +141,7 @@ def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
         before = getattr(limits, one.field)
         after = _allowed(one, before, limits.tags_may, gives_back)
         if one.field == "types" and after == ():
-            problem = f"{NOBODY}: {one.tag} leaves none of the types the policy allows"
+            problem = f"{SOURCE}: {one.tag} leaves none of the types the policy allows"
             return TaggedLimits(limits=limits, origins=(), notes=(), problem=problem)
         if after != one.value:
             notes.append(
@@ -154,7 +161,7 @@ def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
 
 
 def _shown(field: str, value: object) -> str:
-    plain = written(_NAMES[field], value)
+    plain = plain_value(POLICY_NAMES[field], value)
     if isinstance(plain, bool):
         return str(plain).lower()
     if field == "change_windows":

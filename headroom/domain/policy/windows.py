@@ -1,9 +1,8 @@
-"""Change windows: the hours of a week in which changes may be started, as the clock on the wall
-shows them there.
+"""Change windows: the hours of a week, in local time, in which changes may start.
 
-A window is open whenever the local time is in it. So a window that begins in the hour that the
-clock skips in spring begins with the next hour there is, one that lies wholly in that hour does
-not open that day, and an hour that the clock shows twice in autumn counts both times.
+A window is open whenever the local time is in it. If it begins in the hour that the clock skips in
+spring, it begins with the next hour. If it lies entirely in that hour, it does not open that day. An
+hour that the clock repeats in autumn counts both times.
 """
 
 from __future__ import annotations

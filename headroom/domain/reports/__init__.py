@@ -23,6 +23,6 @@ from headroom.domain.reports.message_rate import (
     admit_message,
     after_digest,
     parse_rate_window,
-    put_back,
-    text_of,
+    rate_window_to_text,
+    refund,
 )

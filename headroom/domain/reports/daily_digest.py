@@ -1,4 +1,4 @@
-"""One day of an account and Region, as the daily message tells it. Money in USD per month."""
+"""The daily digest of an account and Region, as values. Money in USD per month."""
 
 from __future__ import annotations
 
@@ -16,31 +16,38 @@ from headroom.domain.resources import Configuration
 from headroom.domain.state import Breaker, Pause, RecordSummary, Step
 
 SETTLING = timedelta(minutes=2)
-"""How long after its time a day is told: what was decided just before it is in the index then."""
+"""How long after its time a digest is sent: by then the index has the latest records."""
 LONGEST = timedelta(days=7)
-"""The most that one message tells of, after days on which none could be sent."""
+"""The longest period of one digest, after days on which none could be sent."""
 LEASE = timedelta(minutes=5)
-"""How long one function is the one that tells the day."""
+"""How long one function has the lease to send the digest."""
 MOST_QUEUED = 1_000
 WENT_WRONG = (
     Step.REFUSED, Step.FAILED, Step.NOT_APPLIED, Step.INEFFECTIVE, Step.DIVERGED, Step.EXPIRED,
 )  # fmt: skip
-VERIFIED = (Step.RELIEVED, Step.RETURNED, Step.INEFFECTIVE, Step.DIVERGED, Step.FAILED, Step.GONE)
-"""Steps that end a change, by which it is told whether it helped."""
+VERIFIED = (
+    Step.RELIEVED,
+    Step.ROLLED_BACK,
+    Step.INEFFECTIVE,
+    Step.DIVERGED,
+    Step.FAILED,
+    Step.GONE,
+)
+"""Steps that end a change and say whether it helped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordCount:
-    """Records of a kind: the newest of them, and how many there are; `more` if that is a floor."""
+    """Records of a kind: the newest, and how many there are; `more` if there may be more."""
 
-    shown: tuple[RecordSummary, ...] = ()
+    newest: tuple[RecordSummary, ...] = ()
     count: int = 0
     more: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One change that AWS accepted, and what became of it (None: not verified yet)."""
+    """One change that AWS accepted, and its final step (None: not verified yet)."""
 
     decision_id: str
     resource: str
@@ -52,7 +59,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedChange:
-    """Changes of a kind that only the mode stood in the way of."""
+    """Changes of a kind that only the mode blocked."""
 
     kind: str
     """From which type to which, in words."""
@@ -62,7 +69,7 @@ class ObservedChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval:
-    """A change that waits for a person."""
+    """A change that waits for approval."""
 
     decision_id: str
     summary: str
@@ -71,7 +78,7 @@ class PendingApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailyDigest:
-    """What is told of a day."""
+    """The content of one digest."""
 
     account_id: str
     region: str
@@ -81,18 +88,18 @@ class DailyDigest:
     """The newest; `changed` counts all."""
     changed: RecordCount = RecordCount()
     ended: Counts = ()
-    """How many changes ended how, by step."""
+    """How many changes ended with each step."""
     unsuccessful: RecordCount = RecordCount()
     escalated: RecordCount = RecordCount()
     observed: tuple[ObservedChange, ...] = ()
-    """Of the newest holds that were read; `held` counts the volumes with one."""
+    """From the newest holds that were read; `held` counts the volumes with one."""
     observed_read: int = 0
     held: int = 0
     held_more: bool = False
     awaiting: tuple[PendingApproval, ...] = ()
     awaiting_count: int = 0
     queued: int = 0
-    """How many volumes wait for a place or an hour, up to MOST_QUEUED."""
+    """How many volumes are queued, up to MOST_QUEUED."""
     pause: Pause | None = None
     account_breaker: Breaker | None = None
     breakers: tuple[Breaker, ...] = ()
@@ -100,11 +107,11 @@ class DailyDigest:
     limit_usd: Decimal | None = None
     """None while the policy cannot be read."""
     policy_unreadable: str | None = None
-    withheld: Counts = ()
+    dropped: Counts = ()
 
     @property
     def stuck(self) -> bool:
-        """Whether something stays as it is until a person does something."""
+        """Whether something waits until a person acts."""
         return bool(
             self.pause or self.account_breaker or self.breakers or self.awaiting_count
             or self.policy_unreadable
@@ -112,15 +119,15 @@ class DailyDigest:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to report."""
         return not (
             self.stuck or self.changed.count or self.unsuccessful.count or self.escalated.count
-            or self.observed or self.withheld or self.queued
+            or self.observed or self.dropped or self.queued
         )  # fmt: skip
 
 
 def change_of(decision: Decision, ended: Step | None) -> Change | None:
-    """The change that an act made; None of anything else."""
+    """The change of an act; None for any other decision."""
     answer = decision.answer
     if not isinstance(answer, Act):
         return None
@@ -134,8 +141,8 @@ def change_of(decision: Decision, ended: Step | None) -> Change | None:
     )
 
 
-def grouped(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
-    """What would have been done where only the mode stood in the way, most volumes first."""
+def group_observed(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
+    """The changes that only the mode blocked, most volumes first."""
     volumes: dict[str, int] = defaultdict(int)
     prices: dict[str, Decimal] = defaultdict(Decimal)
     for decision in decisions:
@@ -157,63 +164,63 @@ def grouped(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
 
 
 def newest_per_resource(record_summaries: Iterable[RecordSummary]) -> tuple[RecordSummary, ...]:
-    """The first glimpse of each resource, in order."""
+    """The first record of each resource, in order."""
     found: dict[str, RecordSummary] = {}
     for record_summary in record_summaries:
         found.setdefault(record_summary.resource, record_summary)
     return tuple(found.values())
 
 
-def ends(record_summaries: Sequence[RecordSummary]) -> Mapping[str, Step]:
-    """How each chain ended, by decision id."""
+def final_steps(record_summaries: Sequence[RecordSummary]) -> Mapping[str, Step]:
+    """The final step of each chain, by decision id."""
     return {g.decision_id: g.step for g in record_summaries if g.step in VERIFIED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestCursor:
-    """Up to when days were told, and who is telling one now."""
+    """Up to when digests were sent, and the lease of who sends one now."""
 
-    told: datetime | None = None
+    sent_until: datetime | None = None
     lease_until: datetime | None = None
 
 
 def due_digest_period(
-    mark: DigestCursor, at: TimeOfDay, now: datetime
+    cursor: DigestCursor, at: TimeOfDay, now: datetime
 ) -> tuple[datetime, datetime] | None:
-    """Since and until when a day is to be told now; None when it is not time."""
+    """The period of the digest that is due now; None if none is due."""
     due = latest(at, now - SETTLING)
-    if mark.told is None or due <= mark.told:
+    if cursor.sent_until is None or due <= cursor.sent_until:
         return None
-    return max(mark.told, due - LONGEST), due
+    return max(cursor.sent_until, due - LONGEST), due
 
 
-def begun(mark: DigestCursor, at: TimeOfDay, now: datetime) -> DigestCursor:
-    """The mark of a deployment that never told a day: the first one begins now."""
-    return mark if mark.told is not None else replace(mark, told=latest(at, now))
+def first_digest_cursor(cursor: DigestCursor, at: TimeOfDay, now: datetime) -> DigestCursor:
+    """The cursor of a new deployment: its first period begins now."""
+    return cursor if cursor.sent_until is not None else replace(cursor, sent_until=latest(at, now))
 
 
-def claimed(mark: DigestCursor, now: datetime) -> DigestCursor | None:
-    """The mark with a lease on it; None while somebody else has one."""
-    if mark.lease_until is not None and now < mark.lease_until <= now + LEASE:
+def lease_digest(cursor: DigestCursor, now: datetime) -> DigestCursor | None:
+    """The cursor with a lease on it; None while another function has one."""
+    if cursor.lease_until is not None and now < cursor.lease_until <= now + LEASE:
         return None
-    return replace(mark, lease_until=now + LEASE)
+    return replace(cursor, lease_until=now + LEASE)
 
 
-def text_of(mark: DigestCursor) -> str:
-    """The mark as the ledger keeps it: JSON."""
-    parts = {"told": mark.told, "lease_until": mark.lease_until}
+def digest_cursor_to_text(cursor: DigestCursor) -> str:
+    """The cursor as the ledger stores it: JSON."""
+    parts = {"sent_until": cursor.sent_until, "lease_until": cursor.lease_until}
     plain = {n: None if at is None else at.astimezone(UTC).isoformat() for n, at in parts.items()}
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
 def parse_digest_cursor(text: str) -> DigestCursor:
-    """The mark in a text of `text_of`; a fresh one where there is none or it cannot be read."""
+    """The cursor in a text of `digest_cursor_to_text`; a new one if it is missing or unreadable."""
     try:
         plain = json.loads(text)
-        found = {name: plain[name] for name in ("told", "lease_until")}
+        found = {name: plain[name] for name in ("sent_until", "lease_until")}
         at = {n: None if v is None else datetime.fromisoformat(v) for n, v in found.items()}
         if any(instant is not None and instant.tzinfo is None for instant in at.values()):
             return DigestCursor()
-        return DigestCursor(told=at["told"], lease_until=at["lease_until"])
+        return DigestCursor(sent_until=at["sent_until"], lease_until=at["lease_until"])
     except (ValueError, TypeError, KeyError):
         return DigestCursor()

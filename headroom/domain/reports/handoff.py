@@ -1,14 +1,14 @@
-"""What people are handed of a decision about a volume that code owns as well."""
+"""Handoff: the text to write back to the code that also owns a volume."""
 
 from __future__ import annotations
 
-from headroom.domain.decision import Decision, written_out
+from headroom.domain.decision import Decision, write_back_text
 
 
 def handoff_text(decision: Decision) -> str:
-    """What to write where the volume's settings are kept, as plain text; empty without any."""
+    """The text to write back, as plain text; empty if there is none."""
     if decision.code_owner is None or not decision.write_back:
         return ""
-    return written_out(
+    return write_back_text(
         decision.code_owner, decision.write_back, noun=decision.observation.volume.ref.noun
     )

@@ -1,8 +1,8 @@
-"""How many messages may be sent to people, and what becomes of those that may not.
+"""The rate limit on messages to people.
 
-Within any 60 minutes at most `most` messages are sent. A quarter of them, rounded up, is kept
-from routine news for what needs a person, and the last one for what stops every change, so that
-chatter never starves them. What is withheld is counted by kind and told with the next message.
+Within any 60 minutes at most `most` messages are sent. A quarter of them, rounded up, is reserved
+for what needs a person, and the last one for what stops all changes. Messages over the limit are
+dropped; the next message says how many, by kind.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ Counts = tuple[tuple[str, int], ...]
 
 
 class Priority(IntEnum):
-    """Who goes first when not everything may be told."""
+    """Which messages go first when not all may be sent."""
 
     ROUTINE = 0
-    """What was done, and whether it helped; escalations, which are told once per episode."""
+    """What was done and whether it helped; escalations, which are sent once per episode."""
     NEEDS_YOU = 1
     """What failed, what did not help, what waits for a person."""
     STOPPED = 2
-    """What stops every change or lets it go on: breakers, pauses."""
+    """What stops or resumes all changes: breakers, pauses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateWindow:
-    """What was sent within the window, oldest first, and what was withheld and not yet told."""
+    """What was sent within the window, oldest first, and what was dropped and not yet reported."""
 
     sent: tuple[datetime, ...] = ()
-    withheld: Counts = ()
-    """Since the last message, which told of those before."""
+    dropped: Counts = ()
+    """Since the last message, which reported the earlier ones."""
     since: datetime | None = None
-    """When the first of them was withheld."""
+    """When the first of them was dropped."""
     of_day: Counts = ()
     """Withheld since the last digest, whether told since or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateDecision:
-    """Whether one message may be sent, and what it must tell of those that were not."""
+    """Whether one message may be sent, and which dropped ones it must report."""
 
     allowed: bool
-    withheld: Counts = ()
+    dropped: Counts = ()
     since: datetime | None = None
 
 
-def share(priority: Priority, most: int) -> int:
+def priority_limit(priority: Priority, most: int) -> int:
     """How many messages may have been sent within the window after one of this priority."""
     match priority:
         case Priority.ROUTINE:
@@ -68,45 +68,45 @@ def share(priority: Priority, most: int) -> int:
 def admit_message(
     rate_window: RateWindow, kind: str, priority: Priority, *, now: datetime, most: int
 ) -> tuple[RateWindow, RateDecision]:
-    """The ration once one more message was asked for, and whether it may be sent.
+    """The rate window after one more message, and whether that may be sent.
 
     Instants ahead of `now` (another machine's clock) count as sent now.
     """
     sent = tuple(at for at in rate_window.sent if at > now - WINDOW)
-    if len(sent) >= share(priority, most):
-        return _withhold(replace(rate_window, sent=sent), ((kind, 1),), now), RateDecision(
+    if len(sent) >= priority_limit(priority, most):
+        return _drop(replace(rate_window, sent=sent), ((kind, 1),), now), RateDecision(
             allowed=False
         )
-    told = RateDecision(allowed=True, withheld=rate_window.withheld, since=rate_window.since)
+    decision = RateDecision(allowed=True, dropped=rate_window.dropped, since=rate_window.since)
     kept = (*sent, now)[-most:] if most > 0 else ()
-    return replace(rate_window, sent=tuple(sorted(kept)), withheld=(), since=None), told
+    return replace(rate_window, sent=tuple(sorted(kept)), dropped=(), since=None), decision
 
 
-def put_back(
+def refund(
     rate_window: RateWindow, kind: str, admission: RateDecision, *, now: datetime
 ) -> RateWindow:
-    """The ration once an admitted message could not be sent: it and what it told of count again.
+    """The rate window after an admitted message failed: it counts as dropped, with what it reported.
 
-    Its place is not given back: whether it was sent after all nobody knows.
+    Its place in the window is not freed, because it may have been sent after all.
     """
-    again = _withhold(rate_window, ((kind, 1),), admission.since or now)
-    return replace(again, withheld=_add(again.withheld, admission.withheld))
+    again = _drop(rate_window, ((kind, 1),), admission.since or now)
+    return replace(again, dropped=_add(again.dropped, admission.dropped))
 
 
-def after_digest(rate_window: RateWindow, told: Counts) -> RateWindow:
-    """The ration once a digest told of `told` (what `of_day` was when it was read)."""
+def after_digest(rate_window: RateWindow, reported: Counts) -> RateWindow:
+    """The rate window after a digest reported `reported` (what `of_day` was when it was read)."""
     left = dict(rate_window.of_day)
-    for kind, count in told:
+    for kind, count in reported:
         left[kind] = max(0, left.get(kind, 0) - count)
     return replace(rate_window, of_day=_counts(left))
 
 
-def text_of(rate_window: RateWindow) -> str:
-    """The ration as the ledger keeps it: JSON."""
+def rate_window_to_text(rate_window: RateWindow) -> str:
+    """The rate window as the ledger stores it: JSON."""
     return json.dumps(
         {
             "sent": [at.astimezone(UTC).isoformat() for at in rate_window.sent],
-            "withheld": dict(rate_window.withheld),
+            "dropped": dict(rate_window.dropped),
             "since": None if rate_window.since is None else rate_window.since.astimezone(UTC).isoformat(),
             "of_day": dict(rate_window.of_day),
         },
@@ -115,25 +115,25 @@ def text_of(rate_window: RateWindow) -> str:
 
 
 def parse_rate_window(text: str) -> RateWindow:
-    """The ration in a text of `text_of`; a fresh one in an empty text. Raises ValueError."""
+    """The rate window in a text of `rate_window_to_text`; a new one for an empty text. Raises ValueError."""
     if not text:
         return RateWindow()
     plain = json.loads(text)
     if not isinstance(plain, Mapping):
-        raise ValueError("no ration of messages")
+        raise ValueError("no rate window")
     since = plain.get("since")
     return RateWindow(
         sent=tuple(_instant(at) for at in plain.get("sent", ())),
-        withheld=_counts(plain.get("withheld", {})),
+        dropped=_counts(plain.get("dropped", {})),
         since=None if since is None else _instant(since),
         of_day=_counts(plain.get("of_day", {})),
     )
 
 
-def _withhold(rate_window: RateWindow, counts: Counts, since: datetime) -> RateWindow:
+def _drop(rate_window: RateWindow, counts: Counts, since: datetime) -> RateWindow:
     return replace(
         rate_window,
-        withheld=_add(rate_window.withheld, counts),
+        dropped=_add(rate_window.dropped, counts),
         since=since if rate_window.since is None else min(rate_window.since, since),
         of_day=_add(rate_window.of_day, counts),
     )

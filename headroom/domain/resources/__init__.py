@@ -30,7 +30,13 @@ from headroom.domain.resources.databases import (
     Engine,
 )
 from headroom.domain.resources.digest import digest
-from headroom.domain.resources.external_owners import DEFAULT_CODE_TAGS, CodeOwner, Tool, code_owner
+from headroom.domain.resources.external_owners import (
+    DEFAULT_CODE_TAGS,
+    CodeOwner,
+    SettingNames,
+    Tool,
+    code_owner,
+)
 from headroom.domain.resources.observation import (
     InstanceActivity,
     Observation,

@@ -1,4 +1,4 @@
-"""What makes storage that of a database: its engine, how often it is kept, and over how many volumes.
+"""Database storage: engine, deployment, and the volumes under it.
 
 Source: RDS User Guide, "Amazon RDS DB instance storage" and "Multi-AZ deployments" (checked
 2026-10).
@@ -27,7 +27,7 @@ class Engine(StrEnum):
 
 
 class Deployment(StrEnum):
-    """How many copies of the storage there are, and which call changes them."""
+    """Deployments: how many copies of the storage exist, and which API call changes them."""
 
     SINGLE_AZ = "single_az"
     MULTI_AZ = "multi_az"
@@ -39,7 +39,7 @@ class Deployment(StrEnum):
 COPIES: Mapping[Deployment, int] = MappingProxyType(
     {Deployment.SINGLE_AZ: 1, Deployment.MULTI_AZ: 2, Deployment.CLUSTER: 3}
 )
-"""Copies of the storage that are paid for."""
+"""Copies of the storage that are billed."""
 
 STRIPED_FROM_GIB: Mapping[Engine, int] = MappingProxyType(
     {
@@ -55,7 +55,7 @@ STRIPED_FROM_GIB: Mapping[Engine, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
-    """Whose storage a configuration is, where it is not a plain EBS volume."""
+    """The database of a storage configuration."""
 
     engine: Engine
     deployment: Deployment = Deployment.SINGLE_AZ
@@ -71,23 +71,23 @@ class Database:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseFacts:
-    """What RDS says of a database beside its storage, as far as a change of storage depends on it."""
+    """What RDS reports about a database beside its storage, as far as a storage change depends on it."""
 
     instance_class: str
     """For example `db.r6g.large`: its EBS limits are those of the storage above it."""
     status: str
     """DBInstanceStatus or the cluster's Status; anything but `available` takes no change."""
     members: tuple[str, ...]
-    """DB instances that the storage's metrics are published of; of a cluster the writer first."""
+    """DB instances with the storage's metrics; in a cluster the writer first."""
     pending: tuple[str, ...] = ()
-    """Names of pending changes, of this storage or of anything else, that nobody applies yet."""
+    """Names of pending changes, of this storage or anything else, that are not being applied."""
     max_allocated_gib: int | None = None
-    """Size up to which RDS itself grows the storage; None where it does not."""
+    """Maximum of RDS storage autoscaling; None if it is off."""
     operation: str | None = None
     """StorageOperationStatus while RDS works on the storage, None while it does not."""
     replica_of: str | None = None
     unusual: str | None = None
-    """What keeps its metrics or its layout from being told by what is read here; None if nothing."""
+    """Why its metrics or its layout cannot be interpreted; None if they can."""
 
     @property
     def grows_by_itself(self) -> bool:

@@ -1,4 +1,4 @@
-"""Who else says what a volume should be, read from its tags: the code that made it, or a cluster.
+"""Who else manages a resource's settings, by its tags: infrastructure as code, or a cluster.
 
 Sources: CloudFormation "Resource tags" (stack-level tags are put on every AWS::EC2::Volume and on
 no volume that comes of an instance's block device mappings), Amazon EBS CSI driver docs/tagging.md,
@@ -25,11 +25,11 @@ DEFAULT_CODE_TAGS = (
     ("managed-by", "pulumi"), ("managed-by", "terraform"), ("opentofu", "true"),
     ("provisioner", "terraform"), ("pulumi", "true"), ("terraform", "true"),
 )  # fmt: skip
-"""Tags that say that code owns a volume, where the policy names none."""
+"""Tags that say that code owns a volume, if the policy names none."""
 
 
 class Tool(StrEnum):
-    """What keeps the volume's settings elsewhere."""
+    """What manages the settings elsewhere."""
 
     CLOUDFORMATION = "CloudFormation"
     KUBERNETES = "Kubernetes"
@@ -37,16 +37,16 @@ class Tool(StrEnum):
     OPENTOFU = "OpenTofu"
     PULUMI = "Pulumi"
     CODE = "code"
-    """Something the policy names and that is none of the above."""
+    """Any other tool that the policy names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeOwner:
-    """One other owner, with the names its own files know the volume by; empty where untold."""
+    """Another owner, with the names of the volume in its files; empty where unknown."""
 
     tool: Tool
     detected_from: str
-    """The tag that says so, as it is written on the volume."""
+    """The tag that says so, as written on the volume."""
     stack: str = ""
     logical_id: str = ""
     cluster: str = ""
@@ -67,13 +67,29 @@ class CodeOwner:
                 return self.tool.value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingNames:
+    """What the tools call a kind of storage, and its type, size, IOPS and throughput, in that order."""
+
+    cloudformation: str
+    terraform: str
+    pulumi: str
+    properties: tuple[str, str, str, str]
+    """In CloudFormation and in AWS's own API."""
+    arguments: tuple[str, str, str, str]
+    """In Terraform and OpenTofu."""
+    pulumi_properties: tuple[str, str, str, str]
+    size_is_text: bool = False
+    """Whether CloudFormation takes the size as text."""
+
+
 def code_owner(
     tags: Iterable[tuple[str, str]], code_tags: Sequence[tuple[str, str]]
 ) -> CodeOwner | None:
-    """Who else says what the volume should be, None for nobody.
+    """Who else manages the settings, None for nobody.
 
-    A cluster goes before a stack, and both before what the policy's `code_tags` say: they name
-    the volume, which the others do not.
+    A cluster goes before a stack, and both before the policy's `code_tags`, because they name the
+    volume.
     """
     found = dict(tags)
     return _cluster(found) or _stack(found) or _code(found, code_tags)
@@ -104,7 +120,7 @@ def _stack(tags: Mapping[str, str]) -> CodeOwner | None:
 
 
 def _code(tags: Mapping[str, str], code_tags: Sequence[tuple[str, str]]) -> CodeOwner | None:
-    """Keys are compared by their letters and digits, so that ManagedBy is managed-by; no case."""
+    """Keys are compared by letters and digits, without case: ManagedBy is managed-by."""
     wanted = {(_plain(key), value.strip().casefold()) for key, value in code_tags}
     for key, value in sorted(tags.items()):
         if (_plain(key), value.strip().casefold()) in wanted:
@@ -113,9 +129,9 @@ def _code(tags: Mapping[str, str], code_tags: Sequence[tuple[str, str]]) -> Code
 
 
 def _tool(key: str, value: str) -> Tool:
-    said = f"{_plain(value)} {_plain(key)}"
+    text = f"{_plain(value)} {_plain(key)}"
     for tool in (Tool.TERRAFORM, Tool.OPENTOFU, Tool.PULUMI):
-        if tool.value.casefold() in said:
+        if tool.value.casefold() in text:
             return tool
     return Tool.CODE
 

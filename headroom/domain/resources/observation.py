@@ -1,4 +1,4 @@
-"""What was seen at one instant: missing data is explicit and never zero."""
+"""An observation at one instant: missing data is explicit and never zero."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Series:
                 yield self.start + timedelta(seconds=i * self.period_s), value
 
     def known(self) -> tuple[float, ...]:
-        """The values there are, oldest first."""
+        """The published values, oldest first."""
         return tuple(v for v in self.values if v is not None)
 
     def last(self) -> float | None:
-        """The newest value there is, or None when there is none at all."""
+        """The newest published value, None if there is none."""
         return next((v for v in reversed(self.values) if v is not None), None)
 
     def since(self, instant: datetime) -> Series:
@@ -77,7 +77,7 @@ class VolumeActivity:
     """In periods longer than a minute: operations/s of the busiest one; None when not read."""
     busiest_mibps: Series | None = None
     free_gib: Series | None = field(default=None, metadata=LATER)
-    """Lowest free space of a database's storage; None for a volume, of which nobody tells it."""
+    """Lowest free space of a database's storage; None for a volume, where none is published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class InstanceActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Everything a decision about one volume may look at, read before deciding starts."""
+    """Everything that a decision about one volume may use, read before it is made."""
 
     at: datetime
     volume: Volume
@@ -107,7 +107,7 @@ class Observation:
     instance: Instance | None
     instance_activity: InstanceActivity | None
     valid: tuple[ValidStorage, ...] = field(default=(), metadata=LATER)
-    """What AWS said that a database's storage may be set to; empty where it was not asked."""
+    """The storage settings that AWS reports as valid for a database; empty if not queried."""
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

@@ -1,4 +1,4 @@
-"""What an event claimed: a hint where to look, never a measurement."""
+"""Signals: what an event claims. It is a hint to reconcile, never a measurement."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from headroom.domain.resources.volumes import ResourceRef
 
 
 class Claim(StrEnum):
-    """What the event said."""
+    """What an event claims."""
 
     PRESSURE = "pressure"
     """An alarm (or one contributor of it) went to ALARM for this volume."""
     CHECK_CONTRIBUTORS = "check_contributors"
     """An alarm-level transition: ask the alarm which contributors are in ALARM."""
     MODIFICATION = "modification"
-    """A modification of this volume started, moved on, ended or failed."""
+    """A modification of this volume started, progressed, ended or failed."""
     HINT = "hint"
-    """Its service says that something is the matter with this storage: worth a look, no more."""
+    """Its service reports a problem with this storage: reconcile it."""
     NOTHING = "nothing"
-    """Understood and of no consequence (an OK, a volume created)."""
+    """Understood and irrelevant (an OK, a volume created)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """One event, understood. `ref` is None only for LOOK_AT_CONTRIBUTORS and NOTHING."""
+    """One event, understood. `ref` is None only for CHECK_CONTRIBUTORS and NOTHING."""
 
     event_id: str
     claim: Claim
@@ -39,9 +39,9 @@ class Signal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedSignal:
-    """An event of a shape nobody knows; recorded and counted, never guessed at."""
+    """An event of unknown shape; it is recorded and counted."""
 
     event_id: str
     reason: str
     excerpt: str
-    """The first 1,000 characters of what came."""
+    """The first 1,000 characters of the event."""

@@ -1,4 +1,4 @@
-"""What Headroom looks after: EBS volumes, the instances they hang on, and changes in flight."""
+"""Volumes, their configurations, instances and modifications."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from types import MappingProxyType
 from headroom.domain.resources.databases import Database, DatabaseFacts
 
 LATER: Mapping[str, bool] = MappingProxyType({"later": True})
-"""Marks a field that came after values without it were stored and digested.
+"""Marks a field that was added after values without it were stored and digested.
 
-At its default it is written nowhere and digested nowhere: what was decided before keeps its id.
+At its default it is neither stored nor digested, so earlier decisions keep their ids.
 """
 
 
@@ -31,20 +31,20 @@ class Kind(StrEnum):
 NOUNS: Mapping[Kind, str] = MappingProxyType(
     {Kind.EBS: "volume", Kind.RDS: "database", Kind.AURORA: "cluster"}
 )
-"""What people call one of a kind."""
+"""The noun for a resource of each kind."""
 
 
 def spoken(kind: Kind, text: str) -> str:
-    """`text`, which speaks of a volume, as of one of that kind."""
+    """`text` about a volume, with the noun of the kind."""
     return text if kind is Kind.EBS else re.sub(r"\bvolume\b", NOUNS[kind], text)
 
 
 GOVERNED = (Kind.EBS, Kind.RDS, Kind.AURORA)
-"""Kinds that a policy may name: those whose changes are made, not only worked out."""
+"""Kinds that a policy may name: those that Headroom changes."""
 
 
 class VolumeType(StrEnum):
-    """EBS volume types, and the two ways to have an Aurora cluster's storage, as the APIs spell them."""
+    """EBS volume types and the two storage modes of Aurora, as the APIs spell them."""
 
     GP3 = "gp3"
     GP2 = "gp2"
@@ -54,7 +54,7 @@ class VolumeType(StrEnum):
     SC1 = "sc1"
     STANDARD = "standard"
     AURORA = "aurora"
-    """Aurora Standard: every I/O is billed."""
+    """Aurora Standard: I/O is billed."""
     AURORA_IOPT1 = "aurora-iopt1"
     """Aurora I/O-Optimized."""
 
@@ -74,7 +74,7 @@ class ResourceRef:
 
     @property
     def noun(self) -> str:
-        """What people call it: a volume, a database or a cluster."""
+        """Volume, database or cluster."""
         return NOUNS[self.kind]
 
     @property
@@ -95,8 +95,8 @@ class Configuration:
 
     `iops` is None for types that derive it (gp2, st1, sc1, standard); `throughput_mibps` is None
     for every type but gp3; both are None for gp3 of a database that is too small to have them
-    set. Size in GiB, throughput in MiB/s, of one copy of the storage. Of an Aurora cluster only the
-    type is set: its size is 0 here, because nobody sets it.
+    set. Size in GiB, throughput in MiB/s, of one copy of the storage. An Aurora cluster has only a
+    type; its size is 0 here.
     """
 
     volume_type: VolumeType
@@ -104,7 +104,7 @@ class Configuration:
     iops: int | None
     throughput_mibps: int | None
     database: Database | None = field(default=None, metadata=LATER)
-    """Whose storage it is on RDS; None for a plain EBS volume."""
+    """The database on RDS; None for a plain EBS volume."""
 
     def __str__(self) -> str:
         parts = [self.volume_type.value]
@@ -128,7 +128,7 @@ class ModificationState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modification:
-    """The most recent modification of a volume (AWS keeps no other)."""
+    """The most recent modification of a volume; AWS keeps no other."""
 
     state: ModificationState
     started_at: datetime
@@ -160,10 +160,10 @@ class Volume:
     on_outpost: bool
     tags: tuple[tuple[str, str], ...]
     facts: DatabaseFacts | None = field(default=None, metadata=LATER)
-    """What RDS says of the database whose storage it is; None for an EBS volume."""
+    """What RDS reports about the database; None for an EBS volume."""
 
     def tag(self, key: str) -> str | None:
-        """Value of tag `key`, or None when the volume does not carry it."""
+        """Value of tag `key`, or None if the volume has no such tag."""
         return dict(self.tags).get(key)
 
 
@@ -185,7 +185,7 @@ class InstanceLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """An instance as far as storage is concerned; `limits` is None when AWS did not tell them."""
+    """An instance and its volumes; `limits` is None if AWS does not report them."""
 
     instance_id: str
     limits: InstanceLimits | None
@@ -219,9 +219,9 @@ Spans = tuple[Span, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidStorage:
-    """What AWS says at run time that one storage type of an instance may be set to.
+    """The settings that AWS reports as valid for one storage type of an instance.
 
-    Source: DescribeValidDBInstanceModifications. What is empty was not said, and the table stands.
+    Source: DescribeValidDBInstanceModifications. Where a field is empty, the catalog's limit applies.
     """
 
     volume_type: VolumeType
@@ -233,4 +233,4 @@ class ValidStorage:
 
 
 class PriceUnknown(LookupError):
-    """No price is known for this Region or type, so nothing may be bought there."""
+    """No price is known for this Region or type, so no change may add cost there."""

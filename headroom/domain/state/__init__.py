@@ -5,8 +5,8 @@ The door offers `ResourceState` (what a decision sees), `StoredState` (what the 
 """
 
 from headroom.domain.state.breakers import (
-    CAUSE,
     FAILURE_STEPS,
+    FAILURES_CAUSE,
     INDEFINITE,
     MAX_FAILURES,
     AccountStopState,
@@ -15,7 +15,7 @@ from headroom.domain.state.breakers import (
     StopState,
     account_after_breaker_closed,
     account_state_after,
-    in_force,
+    active_pause,
     is_failure,
 )
 from headroom.domain.state.concurrency import (
@@ -33,11 +33,14 @@ from headroom.domain.state.concurrency import (
 )
 from headroom.domain.state.limit_history import LimitHistory
 from headroom.domain.state.modification_history import (
+    BY_HEADROOM,
+    ROLLBACK,
     after_modifications,
     after_reconcile,
     after_resource_gone,
-    earliest,
-    known,
+    earliest_instant,
+    merge_modifications,
+    reduced_from,
     without_resource,
 )
 from headroom.domain.state.outcome import (
@@ -74,7 +77,7 @@ from headroom.domain.state.requests import (
     RolledBack,
 )
 from headroom.domain.state.resource_state import (
-    KEPT,
+    MODIFICATION_RETENTION,
     WINDOW,
     CalendarState,
     KnownModification,
@@ -83,5 +86,4 @@ from headroom.domain.state.resource_state import (
     Signature,
     new_resource_state,
 )
-from headroom.domain.state.reversal import BY_HEADROOM, ROLLBACK, reduced_from
 from headroom.domain.state.stored_state import Reserved, StoredState, micro_usd, usd

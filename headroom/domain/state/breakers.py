@@ -1,4 +1,4 @@
-"""What stops every act until a person says go on: the kill switch and the circuit breakers."""
+"""What stops all changes: a pause and open circuit breakers."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from headroom.domain.state.outcome import Refusal, Refused
 from headroom.domain.state.records import Step
 
 INDEFINITE = datetime.max.replace(tzinfo=UTC)
-"""Until when a pause without end lasts."""
+"""The end of an indefinite pause."""
 MAX_FAILURES = 5
 """Failures in a row that open the breaker of one resource."""
 MAX_ACCOUNT_FAILURES = 10
-"""Failures in a row, of any resources and without AWS accepting a change between, that open the
-breaker of the account: then it is not one volume that is at fault."""
-CAUSE = "failures"
-"""The guardrail that an open breaker of a resource blocks by; owners are told when it opens."""
+"""Failures in a row, of any resources and without an accepted change between, that open the account's
+breaker: then the fault is not in one volume."""
+FAILURES_CAUSE = "failures"
+"""The cause of the notification when a resource's breaker opens."""
 WAITS = frozenset(
     {Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED, Refusal.GATE}
 )
-"""Refusals that time clears: no failure of ours."""
+"""Refusals that clear with time and do not count as failures."""
 FAILURE_STEPS = frozenset({Step.REFUSED, Step.FAILED, Step.NOT_APPLIED})
 SUCCESS_STEPS = frozenset({Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE})
-"""Steps by which AWS did what was asked."""
+"""Steps that show that AWS made the change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """The kill switch while it is on; `until` is ENDLESS for a pause without end."""
+    """A pause of all changes; `until` is INDEFINITE for a pause without end."""
 
     until: datetime
     since: datetime
@@ -39,7 +39,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """A circuit breaker that is open, of a resource (its ARN) or of the account (its key)."""
+    """An open circuit breaker of a resource (its ARN) or of the account (its key)."""
 
     resource: str
     opened_at: datetime
@@ -50,18 +50,18 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountStopState:
-    """The account's side: its kill switch, its own breaker, and what it counts towards that."""
+    """The account's pause, its own breaker, and the failures counted towards that."""
 
     pause: Pause | None = None
     failures_in_a_row: int = 0
     breaker: Breaker | None = None
     closed_at: datetime | None = None
-    """When a person last closed its breaker: what AWS refused before may be asked again."""
+    """When a person last closed its breaker; earlier refusals no longer delay a retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopState:
-    """Everything that stands in the way of acts in an account and Region."""
+    """Everything that stops changes in an account and Region."""
 
     account: AccountStopState
     breakers: tuple[Breaker, ...]
@@ -84,9 +84,9 @@ def account_state_after(
     body: Mapping[str, object],
     why: str,
 ) -> AccountStopState:
-    """The account's side once `step` of some resource is recorded; the same one if that is no news.
+    """The account's state after `step` of any resource; the same object if nothing changes.
 
-    An open breaker stays open whatever works afterwards.
+    An open breaker stays open whatever succeeds afterwards.
     """
     if is_failure(step, body):
         count = account.failures_in_a_row + 1
@@ -100,12 +100,12 @@ def account_state_after(
 
 
 def account_after_breaker_closed(account: AccountStopState, at: datetime) -> AccountStopState:
-    """The account's side once a person closed its breaker; the same one if none was open."""
+    """The account's state after a person closed its breaker; the same object if none was open."""
     if account.breaker is None:
         return account
     return replace(account, breaker=None, failures_in_a_row=0, closed_at=at)
 
 
-def in_force(pause: Pause | None, now: datetime) -> Pause | None:
+def active_pause(pause: Pause | None, now: datetime) -> Pause | None:
     """The pause while it lasts, None once it is over."""
     return pause if pause is not None and now < pause.until else None

@@ -1,7 +1,7 @@
-"""How many changes are under way in an account and Region, and how many may be.
+"""Concurrency limits: how many changes are in flight in an account and Region, and how many may be.
 
-A change takes a place from its intent until its chain ends. A place that nobody gives back, because
-whatever happened kept its chain from ending, is free again after LONGEST.
+A change uses a slot from its intent until its chain ends. If a chain never ends, its slot is free
+again after LONGEST.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from headroom.domain.resources import STORAGE_MODES, Configuration, VolumeType
 
 HOUR = timedelta(hours=1)
 LONGEST = timedelta(hours=48)
-"""A change is verified or given up after 30 hours; twice that and nobody is at it any more."""
+"""Verification ends after 30 hours; nobody works on a change that is much older."""
 SETTLES = timedelta(hours=6)
 """How long AWS may go on optimizing a change that was proven to work: what a full volume of 1 TiB
 typically takes. Source: EBS User Guide, "Monitor the progress of volume modifications" (2026-10)."""
@@ -25,16 +25,16 @@ WITH_IOPS_QUOTA = (VolumeType.IO1, VolumeType.IO2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlastRadius:
-    """The most that may be under way at once, in one account and Region.
+    """The most changes that may be in flight at once, in one account and Region.
 
-    The defaults are for a bad day: were every metric wrong, 20 of 100,000 volumes would be changed,
-    at most 10 of them in one zone, and no other before it is proven what that did to them.
+    The defaults limit the damage of a bad day: if every metric were wrong, 20 of 100,000 volumes
+    would change, at most 10 of them in one zone, and no other before those are verified.
     """
 
     max_in_flight: int = 20
-    """Changes that were begun and are neither proven nor given up."""
+    """Changes that were started and whose chain has not ended."""
     max_changes_per_hour: int = 20
-    """Changes begun in any 60 minutes; what AWS refused is none."""
+    """Changes started in any 60 minutes, without those that AWS refused."""
     max_in_flight_per_az: int = 10
 
 
@@ -44,7 +44,7 @@ MOST_PER_HOUR = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlight:
-    """A change that has a place: intended at `since`, its chain not ended."""
+    """A change in flight: intended at `since`, its chain not ended."""
 
     resource: str
     """ARN."""
@@ -52,12 +52,12 @@ class InFlight:
     since: datetime
     zone: str
     counts: tuple[tuple[str, int], ...] = ()
-    """What it takes of AWS's regional quotas, see `counted`."""
+    """What it uses of AWS's regional quotas, see `quota_usage`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settling:
-    """What changes that ended may still take of AWS's quotas until then, summed up."""
+    """What ended changes may still use of AWS's quotas until then, in total."""
 
     until: datetime
     counts: tuple[tuple[str, int], ...]
@@ -65,7 +65,7 @@ class Settling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaFull:
-    """AWS refused a change of this type for a regional quota; it is not asked again before."""
+    """AWS refused a change of this type for a regional quota; no retry before `until`."""
 
     volume_type: VolumeType
     until: datetime
@@ -73,40 +73,40 @@ class QuotaFull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcurrencyState:
-    """What is under way in an account and Region. A stored one outlives the release that wrote it:
+    """The changes in flight in an account and Region. Stored values outlive the release that wrote them:
     every field needs a default."""
 
     in_flight: tuple[InFlight, ...] = ()
     starts: tuple[datetime, ...] = ()
-    """When changes of the last hour were begun, oldest first."""
+    """When changes of the last hour were started, oldest first."""
     settling: tuple[Settling, ...] = ()
     quota_full: tuple[QuotaFull, ...] = ()
 
-    def others(self, resource: str, now: datetime) -> tuple[InFlight, ...]:
-        """Changes of other resources that have a place at `now`."""
+    def in_flight_elsewhere(self, resource: str, now: datetime) -> tuple[InFlight, ...]:
+        """Changes of other resources that are in flight at `now`."""
         return tuple(
             c for c in self.in_flight if c.resource != resource and c.since > now - LONGEST
         )
 
-    def begun(self, now: datetime) -> tuple[datetime, ...]:
+    def started_last_hour(self, now: datetime) -> tuple[datetime, ...]:
         """The starts of the 60 minutes before `now`."""
         return tuple(at for at in self.starts if at > now - HOUR)
 
-    def taken(self, quota: str, resource: str, now: datetime) -> int:
-        """What other resources take of a quota: changes under way, and those that settle."""
-        sums = [c.counts for c in self.others(resource, now)]
+    def quota_in_use(self, quota: str, resource: str, now: datetime) -> int:
+        """What other resources use of a quota: changes in flight, and those still optimizing."""
+        sums = [c.counts for c in self.in_flight_elsewhere(resource, now)]
         sums += [s.counts for s in self.settling if s.until > now]
         return sum(amount for counts in sums for name, amount in counts if name == quota)
 
     def refused_until(self, types: Iterable[VolumeType], now: datetime) -> datetime | None:
-        """Until when AWS is not asked for changes of any of these types; None if it may be."""
+        """Until when no change of any of these types is tried; None if one may be."""
         untils = [q.until for q in self.quota_full if q.volume_type in set(types) and q.until > now]
         return max(untils, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvailableConcurrency:
-    """Places that are free at an instant."""
+    """Free slots at an instant."""
 
     free: int
     full_zones: frozenset[str]
@@ -115,12 +115,12 @@ class AvailableConcurrency:
 def available_concurrency(
     concurrency: ConcurrencyState, limits: BlastRadius, now: datetime
 ) -> AvailableConcurrency:
-    """How many more changes may be begun now, and in which zones none."""
-    under_way = concurrency.others("", now)
+    """How many more changes may start now, and in which zones none may."""
+    under_way = concurrency.in_flight_elsewhere("", now)
     zones = [change.zone for change in under_way]
     free = min(
         limits.max_in_flight - len(under_way),
-        limits.max_changes_per_hour - len(concurrency.begun(now)),
+        limits.max_changes_per_hour - len(concurrency.started_last_hour(now)),
     )
     return AvailableConcurrency(
         free=max(0, free),
@@ -131,17 +131,17 @@ def available_concurrency(
 def hourly_limit_clears_at(
     concurrency: ConcurrencyState, limit: int, now: datetime
 ) -> datetime | None:
-    """When the hour's limit allows one more change; None when it does at `now`."""
-    begun = sorted(concurrency.begun(now))
+    """When the hourly limit allows one more change; None if it does at `now`."""
+    begun = sorted(concurrency.started_last_hour(now))
     return None if len(begun) < limit else begun[len(begun) - limit] + HOUR
 
 
 def quota_usage(origin: Configuration, target: Configuration) -> tuple[tuple[str, int], ...]:
-    """What a change takes of AWS's regional quotas: GiB by type, and IOPS of io1 and io2.
+    """What a change uses of AWS's regional quotas: GiB by type, and IOPS of io1 and io2.
 
-    The larger of what is and what is asked for, under the old type and the new. AWS says that it
+    The larger of the current and the target value, under the old type and the new. AWS says that it
     counts current values, and for io2 requested ones as well. The storage of a database takes
-    nothing of them: its volumes are AWS's own.
+    nothing of them: its volumes belong to AWS.
     Source: EBS User Guide, "Amazon EBS quotas" (2026-10).
     """
     if target.database is not None or target.volume_type in STORAGE_MODES:
@@ -157,12 +157,12 @@ def quota_usage(origin: Configuration, target: Configuration) -> tuple[tuple[str
 
 
 def after_change_started(concurrency: ConcurrencyState, change: InFlight) -> ConcurrencyState:
-    """The traffic once `change` has its place; what no longer counts is left out."""
+    """The state with `change` in flight; expired entries are dropped."""
     now = change.since
     return replace(
         concurrency,
-        in_flight=(*concurrency.others(change.resource, now), change),
-        starts=tuple(sorted((*concurrency.begun(now), now))),
+        in_flight=(*concurrency.in_flight_elsewhere(change.resource, now), change),
+        starts=tuple(sorted((*concurrency.started_last_hour(now), now))),
         settling=tuple(s for s in concurrency.settling if s.until > now),
         quota_full=tuple(q for q in concurrency.quota_full if q.until > now),
     )
@@ -179,11 +179,11 @@ def after_change_ended(
     quota_full_until: datetime | None,
     types: Iterable[VolumeType],
 ) -> ConcurrencyState:
-    """The traffic once the chain of `decision_id` ended; the very same one if it had no place.
+    """The state after the chain of `decision_id` ended; the same object if it was not in flight.
 
-    A change that `landed` still takes of the quotas for a while unless AWS `completed` it; one by
-    which `nothing_done` is taken off the hour's count. Where AWS refused for a quota, it is not
-    asked again for these types before `quota_full_until`.
+    A change that `landed` still uses quota for a while unless AWS `completed` it. A change with
+    `nothing_done` no longer counts for the hour. After a refusal for a quota, these types are not
+    tried again before `quota_full_until`.
     """
     mine = next((c for c in concurrency.in_flight if c.decision_id == decision_id), None)
     if mine is None:
@@ -207,7 +207,7 @@ def after_change_ended(
 def _settled(
     settling: tuple[Settling, ...], counts: tuple[tuple[str, int], ...], at: datetime
 ) -> tuple[Settling, ...]:
-    """With these counts until SETTLES later, summed up by the hour they end in."""
+    """`settling` with these counts until SETTLES later, totalled by the hour they end in."""
     until = at.replace(minute=0, second=0, microsecond=0) + SETTLES + HOUR
     sums: dict[str, int] = dict(counts)
     rest = []

@@ -1,4 +1,4 @@
-"""Which limits of a volume were in force at an earlier instant, by the changes that are known."""
+"""Limits at an instant: which limits of a volume were in force, by the known modifications."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headroom.domain.resources import Observation, VolumeActivity
 from headroom.domain.state.resource_state import KnownModification
 
 LANDING_S = 3_600.0
-"""How long after its start a change is taken to be landing: which limit binds, the load tells."""
+"""How long after its start a change may be landing; the load then shows which limit binds."""
 STILL_BELOW = 1.02
 
 
@@ -47,20 +47,20 @@ class LimitHistory:
                 found.append((can.burst_iops, can.burst_mibps, days))
         return tuple(found)
 
-    def of(self, at: float, took: tuple[float, float], *, empty: bool) -> tuple[float, float]:
-        """IOPS and MiB/s that could be driven at a POSIX timestamp; those of an empty bucket if `empty`.
+    def at(self, at: float, took: tuple[float, float], *, empty: bool) -> tuple[float, float]:
+        """IOPS and MiB/s that were possible at a POSIX timestamp; with an empty bucket if `empty`.
 
-        While a change lands, the lower of both unless more was taken than one of them lets through:
-        IOPS and throughput of a change take hold together.
+        While a change lands, the lower of both limits, unless more was served than one of them permits.
+        IOPS and throughput of a change take effect together.
         """
         number = bisect_right(self._starts, at)
         now = self._of(number, empty)
         if not number or at - self._starts[number - 1] >= LANDING_S:
             return now
         before = self._of(number - 1, empty)
-        if lets(now, took) != lets(before, took):
-            return now if lets(now, took) else before
-        choose = min if lets(now, took) else max
+        if permits(now, took) != permits(before, took):
+            return now if permits(now, took) else before
+        choose = min if permits(now, took) else max
         return choose(before[0], now[0]), choose(before[1], now[1])
 
     def _of(self, number: int, empty: bool) -> tuple[float, float]:
@@ -70,6 +70,6 @@ class LimitHistory:
         return can.burst_iops, can.burst_mibps
 
 
-def lets(limits: tuple[float, float], took: tuple[float, float]) -> bool:
-    """Whether so much could be taken under these limits."""
+def permits(limits: tuple[float, float], took: tuple[float, float]) -> bool:
+    """Whether these limits let `took` through."""
     return took[0] <= limits[0] * STILL_BELOW and took[1] <= limits[1] * STILL_BELOW

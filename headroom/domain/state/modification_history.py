@@ -1,4 +1,4 @@
-"""How modifications that were seen, and looks that recorded nothing, move the state of a resource."""
+"""Modification history, and how observed modifications and quiet reconciliations change the state."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.resources import Configuration
 from headroom.domain.state.queue_entry import QueueEntry
-from headroom.domain.state.resource_state import KEPT, KnownModification
-from headroom.domain.state.reversal import BY_HEADROOM, ROLLBACK
+from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
 from headroom.domain.state.stored_state import StoredState
 
+BY_HEADROOM = "headroom"
+ROLLBACK = "rollback"
+"""Origin of a change that undoes one of Headroom's: Headroom does not lower what people set."""
 SAME_START_TOLERANCE = timedelta(seconds=1)
-"""AWS tells starts to the second; two that are no further apart are the same one."""
+"""AWS reports starts to the second; two that are no further apart are the same one."""
 MOST_KEPT = 64
-"""More than four a day for 15 days; a bound on what one item of the state table holds."""
+"""More than four a day for 15 days; it bounds the size of an item in the state table."""
 
 
 def after_reconcile(
     state: StoredState, at: datetime, due_at: datetime | None, waiting: QueueEntry | None = None
 ) -> StoredState:
-    """The state once looked at at `at`; it leaves the queue unless it is `waiting`.
+    """The state after a reconciliation at `at`; without `waiting` it leaves the queue.
 
-    An open chain and a request that waits are put off only by a look that was due, and what a
-    person just asked or answered by none.
+    Only a due reconciliation postpones an open chain or a pending request, and none postpones what
+    a person just requested or answered.
     """
     state = replace(state, waiting=waiting)
     if state.last_request_at is not None:
@@ -45,14 +49,16 @@ def after_modifications(
     full_until: datetime | None,
     owner_price: Decimal | None,
 ) -> StoredState:
-    """The state once these starts are known; the very same one when that is no news.
+    """The state with these modifications; the same object if nothing changes.
 
-    `owner_price` starts counting anew: the increase in force is the owner's own now. What is
-    reserved for a call that may still come into force stays reserved.
+    `owner_price` resets the baseline: the increase in force is now the owner's. What is reserved
+    for a call that may still take effect stays reserved.
     """
     before = state
-    found = known(state.modifications, seen, now)
-    if found == known(state.modifications, (), now):  # leaving out what is old is no news
+    found = merge_modifications(state.modifications, seen, now)
+    if found == merge_modifications(
+        state.modifications, (), now
+    ):  # dropping old modifications alone is no change
         found = state.modifications
     reserved, enrolment = state.reserved, state.enrolment_usd
     if owner_price is not None:
@@ -68,13 +74,13 @@ def after_modifications(
     return before if moved == before else moved
 
 
-def known(
+def merge_modifications(
     before: Sequence[KnownModification], seen: Sequence[KnownModification], now: datetime
 ) -> tuple[KnownModification, ...]:
-    """Starts of the last 15 days, oldest first; one that is known already is not added."""
-    known = [m for m in before if m.started_at > now - KEPT]
+    """Modifications of the last 15 days, oldest first, without duplicates."""
+    known = [m for m in before if m.started_at > now - MODIFICATION_RETENTION]
     for modification in seen:
-        if modification.started_at <= now - KEPT:
+        if modification.started_at <= now - MODIFICATION_RETENTION:
             continue
         same = next(
             (
@@ -86,30 +92,29 @@ def known(
         )
         if same is None:
             known.append(modification)
-        else:  # somebody may have seen it before we knew that it was ours, or what it changed
+        else:  # it may have been seen before its originator or its target was known
             known[known.index(same)] = replace(
-                same, by=whose(same.by, modification.by),
+                same, by=originator_of(same.by, modification.by),
                 origin=same.origin or modification.origin,
                 target=same.target or modification.target,
             )  # fmt: skip
     return tuple(sorted(known, key=lambda m: m.started_at)[-MOST_KEPT:])
 
 
-def whose(before: str, now: str) -> str:
-    """Whose a start is that was told of twice: who made it knows best."""
+def originator_of(before: str, now: str) -> str:
+    """The originator of a modification that was reported twice: Headroom knows its own."""
     return next((by for by in (ROLLBACK, BY_HEADROOM) if by in (before, now)), before)
 
 
-def earliest(*instants: datetime | None) -> datetime | None:
+def earliest_instant(*instants: datetime | None) -> datetime | None:
     return min((i for i in instants if i is not None), default=None)
 
 
 def after_resource_gone(state: StoredState, at: datetime, *, another: bool = False) -> StoredState:
-    """The state once its resource is known to exist no more; the very same one when it was.
+    """The state once its resource no longer exists; the same object if that was known.
 
-    With `another` of the same name only what the records hang on is left.
-
-    Whoever records it withdraws `state.unstarted_act` with it.
+    With `another` resource of the same name, only what links the records is kept. The caller also
+    records the withdrawal of `state.unstarted_act`.
     """
     moved = replace(without_resource(state), unstarted_act=None, breaker_opened_at=None)
     if another:
@@ -122,7 +127,7 @@ def after_resource_gone(state: StoredState, at: datetime, *, another: bool = Fal
 
 
 def without_resource(state: StoredState) -> StoredState:
-    """Nothing in force, reserved or due, but for a chain that is open."""
+    """The state with nothing in force, reserved or due, except for an open chain."""
     chain = state.chain
     held = None if chain is None else chain.decision_id
     return replace(
@@ -131,3 +136,20 @@ def without_resource(state: StoredState) -> StoredState:
         reserved=tuple(r for r in state.reserved if r.decision_id == held),
         approval_request=None, rollback=None, last_request_at=None,
     )  # fmt: skip
+
+
+def reduced_from(
+    modifications: Sequence[KnownModification], current: Configuration
+) -> Configuration | None:
+    """What the volume had before Headroom's latest change lowered it to `current`, else None."""
+    latest = max(modifications, key=lambda m: m.started_at, default=None)
+    if (
+        latest is None
+        or latest.by != BY_HEADROOM
+        or latest.origin is None
+        or latest.target != current
+    ):
+        return None
+    before, now = capability(latest.origin), capability(current)
+    lower = now.burst_iops < before.burst_iops or now.burst_mibps < before.burst_mibps
+    return latest.origin if lower else None

@@ -1,4 +1,4 @@
-"""What became of an intent: wanting and having done are different types."""
+"""The outcome of an intent, a different type from the decision."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from headroom.domain.resources import LATER, Configuration
 
 
 class Refusal(StrEnum):
-    """Why AWS (or we, looking again) did not do it."""
+    """Why AWS, or Headroom checking again just before the call, refused the change."""
 
     SLOTS = "slots"
     """Four modifications in 24 hours are used up."""
     IN_FLIGHT = "in_flight"
     REGION_QUOTA = "region_quota"
     GATE = "gate"
-    """An Aurora cluster was made I/O-Optimized within 30 days: AWS takes that once in this time."""
+    """An Aurora cluster may become I/O-Optimized once in 30 days."""
     INVALID = "invalid"
-    """AWS calls the request wrong: our mistake."""
+    """AWS rejects the request as wrong: a bug in Headroom."""
     GONE = "gone"
     DENIED = "denied"
     UNSUPPORTED = "unsupported"
@@ -33,7 +33,7 @@ class Applied:
 
     started_at: datetime
     detail: str = field(default="", metadata=LATER)
-    """What else came of the call that nobody planned; empty for nothing."""
+    """Unplanned side effects of the call; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class AlreadyThere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stale:
-    """The world is no longer the one the decision saw; nothing was sent."""
+    """The resource changed since the decision; nothing was sent."""
 
     expected: Configuration
     found: Configuration
@@ -51,12 +51,12 @@ class Stale:
 
 
 NOT_SENT = "NotSent"
-"""The code of what was refused by ourselves, looking again: AWS was not asked."""
+"""The code of a refusal by Headroom itself: nothing was sent to AWS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """AWS said no, for certain. `retry_at` is the instant its message names, None if none."""
+    """AWS certainly refused. `retry_at` is the instant that its message names, None if none."""
 
     refusal: Refusal
     code: str
@@ -65,18 +65,18 @@ class Refused:
 
     @property
     def cause(self) -> str:
-        """What the owner is told of once per episode, beside the causes of escalations."""
+        """The cause of a notification, once per episode."""
         return f"refused:{self.refusal.value}"
 
 
 def declined(refusal: Refusal, message: str) -> Refused:
-    """A refusal of our own, before anything was sent."""
+    """A refusal by Headroom itself, before anything was sent."""
     return Refused(refusal=refusal, code=NOT_SENT, message=message, retry_at=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """No answer, or one that does not tell; only a later look at AWS resolves it."""
+    """No answer, or an unclear one; only a later observation resolves it."""
 
     detail: str
 

@@ -1,4 +1,4 @@
-"""A place in the queue of decisions that wait for a limit of the whole account to clear."""
+"""An entry in the queue of decisions that wait for a limit of the whole account to clear."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ MOST_MINUTES = 99_999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEntry:
-    """A place in the queue. A stored one outlives the release that wrote it."""
+    """A queue entry. A stored one outlives the release that wrote it."""
 
     since: datetime
     starved_minutes: int = 0
     zone: str = ""
     not_before: datetime | None = None
-    """It is passed over until then: its change window opens, or AWS may be asked again."""
+    """It is skipped until then: until its change window opens or a retry is allowed."""
     counts: tuple[tuple[str, int], ...] = ()
-    """What its change would take of AWS's regional quotas, see traffic.counted."""
-    places: int = 1
-    """Places it needs at once: as many as its striped set has volumes."""
+    """What its change would use of AWS's regional quotas, see `quota_usage`."""
+    slots_needed: int = 1
+    """Concurrency slots it needs at once: one for each volume of its striped set."""
 
     @property
     def rank(self) -> str:
@@ -28,6 +28,6 @@ class QueueEntry:
         behind = MOST_MINUTES - min(max(self.starved_minutes, 0), MOST_MINUTES)
         return f"{behind:05}#{self.since.astimezone(UTC).isoformat(timespec='microseconds')}"
 
-    def may(self, now: datetime) -> bool:
-        """Whether it is looked at when there is a place."""
+    def is_eligible(self, now: datetime) -> bool:
+        """Whether it may be dequeued now."""
         return self.not_before is None or self.not_before <= now

@@ -12,7 +12,7 @@ GENESIS = "0" * 64
 
 
 class Step(StrEnum):
-    """Kinds of record, in the words of the design."""
+    """Kinds of record."""
 
     DECIDED = "decided"
     AWAITING = "awaiting"
@@ -31,8 +31,8 @@ class Step(StrEnum):
     RELIEVED = "relieved"
     INEFFECTIVE = "ineffective"
     DIVERGED = "diverged"
-    RETURNED = "returned"
-    """A rollback landed: the volume has what it had before."""
+    ROLLED_BACK = "rolled_back"
+    """A rollback landed: the volume has its earlier settings."""
     GONE = "gone"
     REJECTED_SIGNAL = "rejected_signal"
     ROLLBACK_REQUESTED = "rollback_requested"
@@ -60,12 +60,12 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED, Step.GONE}),
     Step.APPLIED: frozenset(
         {
-            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED, Step.GONE,
+            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
         }
     ),
     Step.ALREADY_THERE: frozenset(
         {
-            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED, Step.GONE,
+            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
         }
     ),
 }  # fmt: skip
@@ -80,10 +80,10 @@ class Record:
     sequence: int
     step: Step
     resource: str
-    """ARN, the text of what could not be understood, or the account that was paused."""
+    """ARN, the text of an event that was not understood, or the account that was paused."""
     at: datetime
     outcome: str
-    """What to count by: act, hold, escalate for `decided`, else the step itself."""
+    """For statistics: act, hold or escalate for `decided`, else the step itself."""
     summary: str
     body: str
     previous_hash: str
@@ -92,7 +92,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSummary:
-    """What an index shows of a record: all but its body and its hashes."""
+    """A record without its body and its hashes, as an index has it."""
 
     decision_id: str
     sequence: int

@@ -1,4 +1,4 @@
-"""What people are asked and what they ask for, as the ledger keeps it beside a resource.
+"""Approval and rollback requests of a resource, as the ledger stores them.
 
 A stored state outlives the release that wrote it: every field added here needs a default.
 """
@@ -13,22 +13,22 @@ from headroom.domain.resources import Configuration
 
 DAY = timedelta(hours=24)
 QUIET_AFTER_REJECTION = DAY
-"""How long nothing like a rejected plan is asked for again."""
+"""How long nothing similar to a rejected plan is requested."""
 QUIET_AFTER_ROLLBACK = DAY
-"""How long a volume is left as it is after a rollback."""
+"""How long a volume is not changed after a rollback."""
 ROLLBACK_TTL = DAY
-"""How long a rollback that is blocked for now waits for its turn."""
+"""How long a temporarily blocked rollback waits."""
 AUTO_ROLLBACK_INTERVAL = timedelta(days=14)
-"""No rollback happens by itself that soon after another one: no loop of raise and return."""
+"""Least time between two automatic rollbacks, against a loop of raise and rollback."""
 MAX_UNANSWERED = 3
-"""Requests that may be rejected or run out in 24 h before nothing more is asked."""
+"""Rejected or expired requests in 24 h after which no more are made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A request that waits for a person, or was approved and is not carried out yet.
+    """A pending request, or an approved one that is not executed yet.
 
-    `price_change_usd` (USD per month) is what a person was asked for: no more is ever spent on it.
+    `price_change_usd` (USD per month) is what the request names: no more is ever spent on it.
     """
 
     decision_id: str
@@ -38,15 +38,15 @@ class ApprovalRequest:
     target: Configuration
     price_change_usd: Decimal
     why: str = ""
-    """Why a person must agree."""
+    """Why approval is needed."""
     approved_at: datetime | None = None
     approved_by: str = ""
-    """ARN of who agreed."""
+    """ARN of the approver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declined:
-    """A request that was rejected or that nobody answered: nothing alike is asked until `until`."""
+    """A rejected or expired request: nothing similar is requested until `until`."""
 
     decision_id: str
     at: datetime
@@ -54,12 +54,12 @@ class Declined:
     target: Configuration
     price_change_usd: Decimal
     rejected: bool
-    """By a person; False when its time ran out."""
+    """By a person; False if it expired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackRequest:
-    """Somebody wants the change of `decision_id` undone; open until done, refused or expired."""
+    """A request to undo the change of `decision_id`; open until done, refused or expired."""
 
     decision_id: str
     requested_at: datetime
@@ -67,14 +67,14 @@ class RollbackRequest:
     who: str
     reason: str = ""
     by_person: bool = True
-    """False when the policy wants it (`roll_back_ineffective`)."""
-    tried: str | None = None
-    """The chain that last set out to do it."""
+    """False if the policy requests it (`roll_back_ineffective`)."""
+    attempted_by: str | None = None
+    """The chain that last attempted it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
-    """The last rollback that AWS accepted; the volume is left as it is until `until`."""
+    """The last rollback that AWS accepted; the volume is not changed before `until`."""
 
     decision_id: str
     """The chain whose change was undone."""

@@ -11,13 +11,13 @@ from headroom.domain.state.concurrency import ConcurrencyState
 from headroom.domain.state.requests import ApprovalRequest, Declined, RollbackRequest, RolledBack
 
 WINDOW = timedelta(hours=24)
-KEPT = timedelta(days=15)
-"""How long a modification is remembered: what a volume did is judged by the limits it then had."""
+MODIFICATION_RETENTION = timedelta(days=15)
+"""How long a modification is remembered: earlier load is judged by the limits in force then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownModification:
-    """A modification that was seen to start, by whomever (`by` is `headroom`, `other` or `rollback`).
+    """A modification that started; `by` is `headroom`, `other` or `rollback`.
 
     `origin` and `target` are None where only its start is known.
     """
@@ -30,7 +30,7 @@ class KnownModification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What makes a sweep's decision worth a new record when it differs from the last one."""
+    """What must differ from the last decision for a sweep to record a new one."""
 
     answer: str
     binding: str
@@ -40,7 +40,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenChain:
-    """A change of ours that has not ended yet."""
+    """A change by Headroom whose chain has not ended."""
 
     decision_id: str
     phase: str
@@ -84,35 +84,35 @@ class ResourceState:
     last_signature: Signature | None
     last_decision_id: str | None
     escalated_causes: tuple[str, ...]
-    """Causes already told to the owner in the present episode."""
+    """Causes already notified in the present episode."""
     paused_until: datetime | None
-    """Kill switch; datetime.max in UTC while paused without end."""
+    """End of the pause; datetime.max in UTC while paused without end."""
     failures_in_a_row: int
     retry_not_before: datetime | None = None
-    """After a refusal: when AWS may be asked again; None when it may be asked now."""
+    """After a refusal: the earliest retry; None if it may be now."""
     breaker_opened_at: datetime | None = None
     """Since when this resource's circuit breaker is open; only a person closes it."""
     account_breaker_opened_at: datetime | None = None
     """The same of the whole account's."""
     approval_request: ApprovalRequest | None = None
-    """The request that waits for a person, or was approved and is not carried out yet."""
+    """The pending request, or an approved one that is not executed yet."""
     declined: tuple[Declined, ...] = ()
-    """Requests that were rejected or ran out lately."""
+    """Requests that were rejected or expired recently."""
     rollback: RollbackRequest | None = None
-    """A rollback that somebody asked for and that is not done yet."""
+    """A requested rollback that is not done yet."""
     rolled_back: RolledBack | None = None
     last_request_at: datetime | None = None
-    """When a person last asked or answered something that no decision took in yet."""
+    """When a person last requested or answered something that no decision has considered yet."""
     concurrency: ConcurrencyState = ConcurrencyState()  # noqa: RUF009 - immutable
-    """What is under way in the account and Region."""
+    """The changes in flight in the account and Region."""
     calendars: tuple[CalendarState, ...] = ()
-    """What the Change Calendars said that the policy names."""
+    """The states of the policy's Change Calendars."""
     queued_since: datetime | None = None
-    """Since when this resource waits in the queue; None when it does not."""
+    """Since when this resource is queued; None if it is not."""
 
 
 def new_resource_state() -> ResourceState:
-    """The standing of a resource the ledger has never seen, in an account without increases."""
+    """The state of a resource that the ledger does not know, in an account without increases."""
     return ResourceState(
         enrolment_usd=None, resource_increase_usd=Decimal(0), account_increase_usd=Decimal(0),
         modifications=(), slots_full_until=None, last_refusal_at=None, last_act_at=None,

@@ -1,6 +1,6 @@
-"""All that the ledger keeps about one resource, and the money it is counted in.
+"""All that the ledger stores about one resource.
 
-Money that is added up is in whole micro-USD per month: reservations are rounded up, limits down,
+Amounts that are added up are in whole micro-USD per month: reservations are rounded up, limits down,
 so a sum of them never passes a limit by rounding. A stored state outlives the release that wrote
 it: every field needs a default.
 """
@@ -28,22 +28,22 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
-    """All that the ledger keeps about one resource. Money in micro-USD per month but enrolment."""
+    """All that the ledger stores about one resource. Money in micro-USD per month, except enrolment."""
 
     enrolment_usd: Decimal | None = None
     in_force_micro_usd: int = 0
     """The increase of what landed."""
     in_force_since: datetime | None = None
-    """When AWS took the change that the increase is of; for people, nothing is decided by it."""
+    """When AWS accepted the change with that increase; only for display."""
     in_force_by: str | None = None
-    """The decision that it is of."""
+    """The decision of that change."""
     reserved: tuple[Reserved, ...] = ()
-    """What chains that have not ended may add up to; kept until a change landed or did not."""
+    """What open chains may add; kept until the change landed or failed."""
     modifications: tuple[KnownModification, ...] = ()
     slots_full_until: datetime | None = None
     last_refusal_at: datetime | None = None
     retry_not_before: datetime | None = None
-    """After a refusal: when AWS may be asked again; until a change was accepted."""
+    """After a refusal: the earliest retry; cleared by an accepted change."""
     last_act_at: datetime | None = None
     last_reconciled_at: datetime | None = None
     chain: OpenChain | None = None
@@ -52,24 +52,24 @@ class StoredState:
     last_signature: Signature | None = None
     last_decision_id: str | None = None
     unstarted_act: str | None = None
-    """The last decision if it is to act and no record followed its first one yet."""
+    """The last decision, if it is to act and its change has not started."""
     escalated_causes: tuple[str, ...] = ()
     failures_in_a_row: int = 0
     breaker_opened_at: datetime | None = None
-    """Since when nothing is done after repeated failures; until a person closes it."""
+    """Since when the breaker is open after repeated failures; only a person closes it."""
     due_at: datetime | None = None
     approval_request: ApprovalRequest | None = None
     declined: tuple[Declined, ...] = ()
     rollback: RollbackRequest | None = None
     rolled_back: RolledBack | None = None
     last_request_at: datetime | None = None
-    """When a person last asked or answered something; no look puts it off until it is taken in."""
+    """When a person last requested or answered something that no decision has considered yet."""
     waiting: QueueEntry | None = None
-    """Its place in the queue; None when it does not wait there."""
+    """Its queue entry; None if it is not queued."""
 
     @property
     def resource_micro_usd(self) -> int:
-        """This resource's part of the account's sum: the most that is or may come in force."""
+        """This resource's part of the account's sum: the highest of what is and may come in force."""
         return max(self.in_force_micro_usd, *(r.micro_usd for r in self.reserved), 0)
 
     def held(self, decision_id: str, fencing: int) -> bool:
@@ -79,7 +79,7 @@ class StoredState:
 
 
 def micro_usd(usd: Decimal, rounding: str = ROUND_CEILING) -> int:
-    """USD in whole micro-USD, rounded up unless told otherwise."""
+    """USD in whole micro-USD, rounded up by default."""
     return int((usd * MICRO).to_integral_value(rounding))
 
 

@@ -21,7 +21,7 @@ from headroom.domain.workload.demand import (
     Demand,
     Diagnosis,
     Estimate,
-    Shape,
+    LoadShape,
 )
 from headroom.domain.workload.estimate import LEAD_TIME, estimate
 from headroom.domain.workload.fill_history import Point

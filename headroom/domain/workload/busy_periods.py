@@ -1,4 +1,4 @@
-"""Periods of earlier days that came near a limit, and what each of them wanted."""
+"""Periods of earlier days that came near a limit, and the demand in each."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from headroom.domain.state import LimitHistory
 from headroom.domain.workload.pressure import EMPTY_PERCENT
 
 SATURATED = 0.9
-"""Share of a limit above which a period's mean is what was served, not what was wanted."""
+"""Share of a limit above which a period's mean is censored demand."""
 SATURATED_MINUTES = 3
 CENSORED = 1.6
-"""What a saturated period is taken to have wanted over what it got: a tail of 1.2 at its middle."""
+"""Assumed demand of a saturated period over what it got: the median of a tail of 1.2."""
 UNEVEN = 1.2
-"""What the busiest part of a run of pressure is taken to have wanted over its mean."""
+"""Assumed demand of the busiest part of a run of pressure over its mean."""
 TELLING_BURSTS = 3
 MOST_BURST = 8.0
 USUAL_BURST = 0.2
-"""Of the bursts seen to touch a limit, this share had a smaller ratio of limit to minute mean."""
+"""Quantile of the ratios of limit to minute mean that is used for bursts."""
 
 
 class BusyPeriod(NamedTuple):
-    """A period in which more was wanted than the least a volume can have.
+    """A period with a demand above the minimum of a volume.
 
-    `peak_*` is the most that bursts in it are taken to have wanted; `touched_*` a limit that a
-    check says was reached (0 if none): what was wanted is at least that.
+    `peak_*` is the highest assumed demand of its bursts; `touched_*` is a limit that a check says
+    was reached (0 if none), so demand was at least that.
     """
 
     place: int
@@ -38,7 +38,7 @@ class BusyPeriod(NamedTuple):
     pressed_minutes: float
 
 
-class Row(NamedTuple):
+class PeriodRow(NamedTuple):
     place: int
     iops: float
     mibps: float
@@ -54,15 +54,15 @@ class Row(NamedTuple):
     full_mibps: bool
 
 
-def rows_of(
+def period_rows(
     history: VolumeActivity,
     limits: LimitHistory,
     iops: Sequence[float],
     mibps: Sequence[float],
     *,
     least: tuple[float, float],
-) -> list[Row]:
-    """The periods that may matter, with the limits in force in them: busy ones and pressed ones."""
+) -> list[PeriodRow]:
+    """The busy and pressed periods, with the limits in force in them."""
     by_iops, by_mibps = history.iops_exceeded.values, history.throughput_exceeded.values
     most_iops = _or(_values(history.busiest_iops), iops)
     most_mibps = _or(_values(history.busiest_mibps), mibps)
@@ -73,7 +73,7 @@ def rows_of(
         if a > bar_iops or b > bar_mibps or c or d
     ]
     return [
-        row_of(history, limits, i, (iops[i], mibps[i]), (most_iops[i], most_mibps[i]))
+        period_row(history, limits, i, (iops[i], mibps[i]), (most_iops[i], most_mibps[i]))
         for i in places
     ]
 
@@ -85,17 +85,17 @@ def _or(values: Sequence[float | None], means: Sequence[float]) -> Sequence[floa
     return [m if v is None or v < m else v for v, m in zip(values, means, strict=True)]
 
 
-def row_of(
+def period_row(
     history: VolumeActivity, limits: LimitHistory, place: int, mean: tuple[float, float],
     peak: tuple[float, float],
-) -> Row:  # fmt: skip
+) -> PeriodRow:  # fmt: skip
     iops, mibps = mean
     by_iops, by_mibps = (
         history.iops_exceeded.values[place], history.throughput_exceeded.values[place]
     )  # fmt: skip
     step = history.read_iops.period_s
     balance = history.burst_balance_percent.values[place]
-    iops_limit, mibps_limit = limits.of(
+    iops_limit, mibps_limit = limits.at(
         history.read_iops.start.timestamp() + place * step, peak,
         empty=balance is not None and balance <= EMPTY_PERCENT,
     )  # fmt: skip
@@ -106,22 +106,21 @@ def row_of(
         pressed = min(step / 60, max(by_iops or 0.0, by_mibps or 0.0))
     by_ops = peak[0] * mibps_limit >= peak[1] * iops_limit
     saturated = pressed >= min(SATURATED_MINUTES, step / 60)
-    return Row(
+    return PeriodRow(
         place, iops, mibps, peak[0], peak[1], iops_limit, mibps_limit,
         pressed > 0 and by_ops, pressed > 0 and not by_ops, pressed,
         saturated and at_iops, saturated and at_mibps,
     )  # fmt: skip
 
 
-def restore_censored(rows: list[Row], count: int) -> list[Row]:
-    """Rows with what was wanted in place of what was served, where a limit held load back.
+def restore_censored(rows: list[PeriodRow], count: int) -> list[PeriodRow]:
+    """Rows with demand in place of served load, where a limit held load back.
 
-    All that arrived in a run of pressure that is over was served in it, some of it late: what was
-    wanted is the mean of the run, however fast its backlog was served under a raised limit. A run
-    that is not over wanted more than it got.
+    All load of an ended run of pressure was served in it, some of it late, so its demand is the
+    mean of the run. An ongoing run has a demand above what it got.
     """
-    found: list[Row] = []
-    for run in runs(rows):
+    found: list[PeriodRow] = []
+    for run in pressed_runs(rows):
         held = any(row.full_iops or row.full_mibps for row in run)
         if not held:
             found.extend(run)
@@ -145,9 +144,9 @@ def restore_censored(rows: list[Row], count: int) -> list[Row]:
     return found
 
 
-def runs(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Rows by themselves, but for pressed ones that follow each other."""
-    run: list[Row] = []
+def pressed_runs(rows: Sequence[PeriodRow]) -> Iterator[list[PeriodRow]]:
+    """Runs of consecutive pressed rows; every other row is a run by itself."""
+    run: list[PeriodRow] = []
     for row in rows:
         if run and not (row.pressed > 0 and run[-1].pressed > 0 and row.place == run[-1].place + 1):
             yield run
@@ -161,8 +160,8 @@ def _values(series: Series | None) -> tuple[float | None, ...]:
     return () if series is None else series.values
 
 
-def burst_ratios(rows: Sequence[Row]) -> tuple[float, float]:
-    """How far bursts inside a minute went above its mean, where a check told of them; else 1."""
+def burst_ratios(rows: Sequence[PeriodRow]) -> tuple[float, float]:
+    """Ratio of bursts to the minute's mean, where checks show bursts; else 1."""
     by_iops = [
         row.iops_limit / row.busiest_iops for row in rows
         if row.touched_iops and 0 < row.busiest_iops < SATURATED * row.iops_limit
@@ -171,17 +170,17 @@ def burst_ratios(rows: Sequence[Row]) -> tuple[float, float]:
         row.mibps_limit / row.busiest_mibps for row in rows
         if row.touched_mibps and 0 < row.busiest_mibps < SATURATED * row.mibps_limit
     ]  # fmt: skip
-    return usual(by_iops), usual(by_mibps)
+    return median_ratio(by_iops), median_ratio(by_mibps)
 
 
-def usual(ratios: list[float]) -> float:
+def median_ratio(ratios: list[float]) -> float:
     if len(ratios) < TELLING_BURSTS:
         return 1.0
     return min(MOST_BURST, max(1.0, sorted(ratios)[int(USUAL_BURST * (len(ratios) - 1))]))
 
 
-def period_of(row: Row, burst_iops: float, burst_mibps: float) -> BusyPeriod:
-    """What bursts wanted: no more than the limit where the check says it was not reached."""
+def period_of(row: PeriodRow, burst_iops: float, burst_mibps: float) -> BusyPeriod:
+    """The busy period of a row; bursts stay below a limit that its check says was not reached."""
     iops = row.iops_limit if row.touched_iops else min(
         row.busiest_iops * burst_iops, row.iops_limit
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a load wanted of a volume that held it back: served load at a limit is only a floor."""
+"""Censoring: the demand of a load that a limit held back. Served load at a limit is only a floor."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import mean, median
 
-from headroom.domain.workload.demand import Estimate, Shape
+from headroom.domain.workload.demand import Estimate, LoadShape
 from headroom.domain.workload.demand_ratio import (
-    FULL,
+    MAX_RATIO,
     MAX_VISIBLE_QUEUE,
-    NO_BOUND,
+    QUEUE_FULL,
     DemandRatio,
     combine_ratios,
     littles_law_bound,
@@ -27,7 +27,7 @@ from headroom.domain.workload.worker_pool import ClosedLoop, closed_loop
 CENSORED_TAIL = 1.2
 """Tail of demand above a limit it touched; heavy, as storage load is (Pareto)."""
 LOOP_TAIL = 0.001
-"""Tail of a closed loop: however much more it gets, it is all but certain to use it up."""
+"""Tail of a closed loop: it uses up whatever it gets."""
 LOOP_WEIGHT = 0.8
 SEEN_FREE = 1.02
 RUN_GAP_MIN = 5
@@ -35,12 +35,12 @@ RUN_GAP_MIN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemandEstimate:
-    """Rates that were wanted, in SSD operations/s and MiB/s, and what that rests on."""
+    """Demanded rates, in SSD operations/s and MiB/s, and the basis of the estimate."""
 
     iops: Estimate
     mibps: Estimate
     tail: float
-    shape: Shape
+    shape: LoadShape
     backlog_ops: float = 0.0
     weight: float = 1.0
     basis: str = ""
@@ -48,9 +48,9 @@ class DemandEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemandSamples:
-    """The minutes to tell it from. `telling` touched a limit: this episode's, or those of before.
+    """The minutes to estimate from. `telling` touched a limit, in this episode or before.
 
-    `ongoing` is the whole run of pressure that is not over, gaps included; empty without one.
+    `ongoing` is the whole present run of pressure, gaps included; empty without one.
     """
 
     at: datetime
@@ -61,10 +61,10 @@ class DemandSamples:
 
 
 def estimate_demand(basis: DemandSamples) -> DemandEstimate:
-    """What the load wanted: all that was served, unless a limit was touched.
+    """The demand of the load: all that was served, unless a limit was touched.
 
-    From the most certain to the least: seen free, a closed loop, evidence of how much more, and
-    the usual excess of a load that nobody has seen free.
+    From the most certain basis to the least: the same load without pressure, a closed loop,
+    evidence of how much more it wants, and the typical excess of a censored load.
     """
     free = [m for m in basis.seen if not m.pressed]
     peak = _most(free)
@@ -74,10 +74,10 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
         return DemandEstimate(iops=iops, mibps=mibps, tail=0.0, shape=_shape(basis))
     at = _reached(telling, basis.ongoing)
     if all(p >= SEEN_FREE * a for p, a in zip(peak, at, strict=True)):
-        # The same load was seen running free: a bucket that ran dry, or a limit since lowered.
+        # The same load ran without pressure before: credits ran out, or a limit was lowered.
         return DemandEstimate(
             iops=_known(max(peak[0], at[0])), mibps=_known(max(peak[1], at[1])), tail=0.0,
-            shape=Shape.CENSORED, basis="the same load seen free",
+            shape=LoadShape.CENSORED, basis="the same load seen free",
         )  # fmt: skip
     loop = closed_loop(free, telling)
     if loop is not None:
@@ -90,14 +90,14 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
         _censored(a, p, ratio, bound) for a, p, bound in zip(at, peak, binds, strict=True)
     )
     return DemandEstimate(
-        iops=iops, mibps=mibps, tail=CENSORED_TAIL, shape=Shape.CENSORED,
+        iops=iops, mibps=mibps, tail=CENSORED_TAIL, shape=LoadShape.CENSORED,
         backlog_ops=_backlog(basis.ongoing, iops.likely), weight=ratio.weight,
         basis=ratio.source,
     )  # fmt: skip
 
 
 def _undrained(seen: Sequence[Minute]) -> list[Minute]:
-    """All minutes but those pressed under a limit that was raised: they may drain a backlog."""
+    """All minutes except those pressed under a raised limit, which may drain a backlog."""
     first = next((m for m in seen if m.pressed), None)
     if first is None:
         return list(seen)
@@ -128,7 +128,7 @@ def _reach(basis: DemandSamples, free: Sequence[Minute], at: tuple[float, float]
     telling = basis.telling
     by_iops = iops_share(telling) >= 0.5
     served = at[0] if by_iops else at[1]
-    # Periods of earlier days are too long to see into.
+    # Periods of earlier days are too long to show bursts.
     lately = bool(basis.seen) and telling[0].at >= basis.seen[0].at
     bursts = [m for m in telling if not m.saturated and lately]
     reaches = [
@@ -144,7 +144,7 @@ def _reach(basis: DemandSamples, free: Sequence[Minute], at: tuple[float, float]
     found = combine_ratios(reaches, littles_law_bound(free, telling))
     if any(m.iops_reached or m.mibps_reached for m in telling):
         return found
-    return replace(found, least=1.0)  # an average near a limit is no proof that it was reached
+    return replace(found, least=1.0)  # an average near a limit does not prove that it was reached
 
 
 def _runs(telling: Sequence[Minute]) -> list[float]:
@@ -170,8 +170,8 @@ def _rest(free: Sequence[Minute], telling: Sequence[Minute], by_iops: bool) -> f
 def _reached(telling: Sequence[Minute], ongoing: Sequence[Minute]) -> tuple[float, float]:
     """IOPS and MiB/s the load reached: a check of 1 at a low average means it reached the limit.
 
-    A burst of operations carries its bytes with it; a burst of bytes is large I/O, and says
-    nothing of more operations than were served.
+    A burst of operations has its bytes with it; a burst of bytes is large I/O and no evidence of
+    more operations than were served.
     """
     by_iops = [m for m in telling if m.iops_pressed]
     by_mibps = [m for m in telling if m.mibps_pressed]
@@ -212,8 +212,10 @@ def _mibps_reached(minute: Minute) -> float:
 
 
 def _arrived(ongoing: Sequence[Minute], most: float, *, by_iops: bool) -> float:
-    """The least that arrived under a limit that was raised meanwhile: the backlog of before
-    is served first, so what is served at the new limit is no proof of more."""
+    """The least that arrived under a limit that was raised meanwhile.
+
+    The earlier backlog is served first, so load at the new limit does not prove higher demand.
+    """
     pressed = [m for m in ongoing if (m.iops_pressed if by_iops else m.mibps_pressed)]
     limits = [m.iops_limit if by_iops else m.mibps_limit for m in pressed]
     if not limits or max(limits) <= limits[0] * SEEN_FREE:
@@ -232,23 +234,23 @@ def _arrived(ongoing: Sequence[Minute], most: float, *, by_iops: bool) -> float:
 def _of_loop(
     loop: ClosedLoop, at: tuple[float, float], peak: tuple[float, float], telling: Sequence[Minute]
 ) -> DemandEstimate:
-    """A loop is given what it has: only all that its workers could do would relieve it."""
+    """The demand of a closed loop: what it has; only its natural rate would relieve it."""
     binds = _binds(telling)
     each = [
         Estimate(
             floor=max(a, p), least=max(a, p), likely=max(a, p), upper=max(a, p) * loop.natural,
-            censored=bound, evident=max(a, p) * loop.natural, weight=1.0,
+            censored=bound, indicated=max(a, p) * loop.natural, weight=1.0,
         )
         for a, p, bound in zip(at, peak, binds, strict=True)
     ]  # fmt: skip
     return DemandEstimate(
-        iops=each[0], mibps=each[1], tail=LOOP_TAIL, shape=Shape.CLOSED_LOOP, weight=LOOP_WEIGHT,
+        iops=each[0], mibps=each[1], tail=LOOP_TAIL, shape=LoadShape.CLOSED_LOOP, weight=LOOP_WEIGHT,
         basis=f"{loop.outstanding:.0f} operations outstanding all the time",
     )  # fmt: skip
 
 
 def _backlog(ongoing: Sequence[Minute], likely_iops: float) -> float:
-    """Operations that wait if the load has been what is likely since pressure began."""
+    """Waiting operations if the load has been `likely_iops` since pressure began."""
     waiting = 0.0
     ends = [m.at for m in ongoing]
     for i, minute in enumerate(ongoing):
@@ -259,9 +261,9 @@ def _backlog(ongoing: Sequence[Minute], likely_iops: float) -> float:
     if newest is None or not newest.saturated or not newest.ops:
         return 0.0  # a burst inside the minute is served within it
     if newest.queue is not None:
-        shown = newest.queue * newest.ssd_iops / newest.ops
+        visible = newest.queue * newest.ssd_iops / newest.ops
         # A queue that is not cut off is all there is.
-        waiting = shown if newest.queue < FULL * MAX_VISIBLE_QUEUE else max(shown, waiting)
+        waiting = visible if newest.queue < QUEUE_FULL * MAX_VISIBLE_QUEUE else max(visible, waiting)
     return round(waiting, 1)
 
 
@@ -277,25 +279,14 @@ def _censored(at: float, peak: float, ratio: DemandRatio, binds: bool) -> Estima
         floor=floor,
         least=least,
         likely=likely,
-        upper=max(likely, at * min(ratio.upper, max(NO_BOUND, ratio.likely))),
+        upper=max(likely, at * min(ratio.upper, max(MAX_RATIO, ratio.likely))),
         censored=binds,
-        evident=at * ratio.likely if ratio.weight else 0.0,
+        indicated=at * ratio.likely if ratio.weight else 0.0,
         weight=ratio.weight,
     )
 
 
-def _shape(basis: DemandSamples) -> Shape:
+def _shape(basis: DemandSamples) -> LoadShape:
     if not basis.seen:
-        return Shape.UNKNOWN
-    return Shape.IDLE if max(m.iops for m in basis.seen) < 1 else Shape.UNCONSTRAINED
-
-
-__all__ = [
-    "CENSORED_TAIL",
-    "LOOP_TAIL",
-    "NO_BOUND",
-    "DemandEstimate",
-    "DemandSamples",
-    "estimate_demand",
-    "iops_share",
-]
+        return LoadShape.UNKNOWN
+    return LoadShape.IDLE if max(m.iops for m in basis.seen) < 1 else LoadShape.UNCONSTRAINED

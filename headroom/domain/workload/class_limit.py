@@ -1,4 +1,4 @@
-"""Whether the class of a DB instance is the limit: RDS publishes no check of it, so it is told here.
+"""Whether the class of a DB instance is the limit: RDS publishes no check, so it is derived here.
 
 A class gives its baseline once its balance is used up, its maximum before; one that does not burst
 always gives its baseline. What was served comes up to what the class gives, and the storage has
@@ -22,8 +22,8 @@ LEAST_MINUTES = 2
 
 
 def class_pressed(observation: Observation, seen: Sequence[Minute]) -> tuple[Binding, str] | None:
-    """Which limit of its class a database touches, and how that is known; None for volumes,
-    and where the class's limits are not known or not touched."""
+    """Which limit of its class a database touches, and why; None for volumes, and where the class's
+    limits are unknown or not touched."""
     instance, activity = observation.instance, observation.instance_activity
     database = observation.volume.configuration.database
     if database is None or instance is None or instance.limits is None or activity is None:

@@ -1,4 +1,4 @@
-"""Credits run out on a schedule: the documented bucket run forward.
+"""The forecast of burst credits: the documented bucket run forward.
 
 Source: EBS User Guide, "I/O credits and burst performance" (gp2) and "HDD volumes" (st1, sc1).
 """
@@ -17,20 +17,20 @@ SLOPE_MINUTES = 10
 HORIZON = timedelta(hours=12)
 STEP = timedelta(minutes=5)
 PRESENT_LOAD_LASTS = timedelta(minutes=30)
-"""How long the present load is believed before the same hours of earlier days take over."""
+"""How long the present load counts before the same hours of earlier days take over."""
 NEW_EPISODE_MINUTES = 60.0
 """How long pressure that has only just begun is expected to last (see `lasting`)."""
 
 
 def lasting(so_far_minutes: float) -> float:
-    """Minutes that something is expected to go on which has gone on for `so_far_minutes`.
+    """Expected remaining minutes of something that has lasted `so_far_minutes`.
 
     The longer it has lasted the longer it will (Lindy's law), from a prior of one hour.
     """
     return NEW_EPISODE_MINUTES + so_far_minutes
 
 
-def forecast(
+def forecast_credits(
     *,
     now: datetime,
     seen: tuple[Minute, ...],
@@ -54,7 +54,7 @@ def forecast(
     sustained = can.sustained_mibps if hdd else can.sustained_iops
     load = sum(_driven(m, hdd=hdd) for m in recent) / len(recent)
     drain = load - sustained
-    if hdd:  # random I/O below 1 MiB costs more than its bytes: believe the balance itself
+    if hdd:  # random I/O below 1 MiB costs more than its bytes: use the balance itself
         drain = max(drain, _measured_drain(points, capacity))
     credits -= max(0.0, drain) * max(0.0, (now - read_at).total_seconds() - balance.period_s)
     above = _minutes_above(seen, sustained, hdd=hdd)

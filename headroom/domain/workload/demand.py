@@ -1,4 +1,4 @@
-"""What a workload wants, how sure we are, and what binds it. Values only; see estimate.py."""
+"""Demand of a workload, its confidence, and the limit that binds. Values only; see estimate.py."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 
-class Shape(StrEnum):
-    """What kind of load was seen."""
+class LoadShape(StrEnum):
+    """Kinds of load."""
 
     IDLE = "idle"
     UNCONSTRAINED = "unconstrained"
@@ -17,13 +17,13 @@ class Shape(StrEnum):
     CENSORED = "censored"
     """Served load touched a limit; demand is at least that."""
     CLOSED_LOOP = "closed_loop"
-    """A fixed number of workers waits for the device: any limit is used up, no natural demand."""
+    """A fixed number of workers waits for the device and uses up any limit."""
     UNKNOWN = "unknown"
     """Not enough data to say."""
 
 
 SPREAD = 0.1
-"""How far to either side of what evidence points to the wanted rate is taken to lie."""
+"""Relative uncertainty of the rate that evidence indicates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +36,16 @@ class Estimate:
     censored: bool
     least: float = 0.0
     """Lowest rate consistent with all evidence, at least `floor`; 0 in records of before."""
-    evident: float = 0.0
-    """The rate that evidence points to (queue growth, earlier days); 0 where there is none."""
+    indicated: float = 0.0
+    """The rate that evidence indicates (queue growth, earlier days); 0 without evidence."""
     weight: float = 0.0
-    """How far that evidence is believed, 0 to 1."""
+    """Confidence in that evidence, 0 to 1."""
 
     def probability_within(self, rate: float, tail: float) -> float:
-        """How likely it is that no more than `rate` is wanted; never falls as `rate` rises.
+        """Probability that demand is at most `rate`; never falls as `rate` rises.
 
-        Evidence and the Pareto tail of a load nobody has seen free are mixed by `weight`; nothing
-        is wanted above `upper`.
+        It mixes the evidence and the Pareto tail of censored load by `weight`; demand is never
+        above `upper`.
         """
         if rate < self.floor * (1 - 1e-9):
             return 0.0
@@ -54,13 +54,13 @@ class Estimate:
         unseen = 1 - math.pow(max(1.0, rate / self.floor), -tail)
         if not self.weight:
             return unseen
-        off = (rate / self.evident - 1 + SPREAD) / (2 * SPREAD)
+        off = (rate / self.indicated - 1 + SPREAD) / (2 * SPREAD)
         return self.weight * min(1.0, max(0.0, off)) + (1 - self.weight) * unseen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreditForecast:
-    """The bucket run forward. `empty_at` is None when it does not run out within the horizon."""
+    """The forecast of burst credits. `empty_at` is None if they do not run out within the horizon."""
 
     balance_percent: float
     drain_per_s: float
@@ -74,16 +74,16 @@ class CreditForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What the workload wants of the volume: EBS operations/s and MiB/s.
+    """The demand of a workload: EBS operations/s and MiB/s.
 
-    Operations are counted as SSD types count them (256 KiB), to which all plans lead.
+    Operations are counted as SSD types count them (256 KiB), because all plans lead to those.
     """
 
     iops: Estimate
     mibps: Estimate
-    shape: Shape
+    shape: LoadShape
     tail: float
-    """How heavy the tail above `likely` is: P(wanted > r x floor) = r ** -tail; 0 when certain."""
+    """How heavy the tail above `likely` is: P(demand > r x floor) = r ** -tail; 0 when certain."""
     iops_share: float = 1.0
     """Share of the starved minutes that IOPS held back, the rest was held back by MiB/s."""
     confidence: float
@@ -105,12 +105,12 @@ class Demand:
     They are served before pressure ends: a target just above `likely` takes long to relieve.
     """
     basis: str = ""
-    """What the estimate rests on besides what was served; empty for the usual excess alone."""
+    """The evidence beside the served load; empty for the typical excess alone."""
 
     def probability_within(self, *, iops: float, mibps: float) -> float:
-        """How likely a minute that is starved now would not be, were so much sustained.
+        """Probability that a starved minute would not starve with these sustained rates.
 
-        Where some minutes were short of IOPS and others of MiB/s, each kind is weighed by itself.
+        Minutes short of IOPS and minutes short of MiB/s are weighted by their share.
         """
         by_iops = self.iops.probability_within(iops, self.tail)
         by_mibps = self.mibps.probability_within(mibps, self.tail)
@@ -128,21 +128,21 @@ class Binding(StrEnum):
     INSTANCE_IOPS = "instance_iops"
     INSTANCE_THROUGHPUT = "instance_throughput"
     STORAGE_MODE = "storage_mode"
-    """Of an Aurora cluster: how its storage is billed, which the other mode changes."""
+    """For an Aurora cluster: the storage mode determines its bill."""
     NOTHING = "nothing"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalanceForecast:
-    """The instance's own EBS balance run forward: the one of its two that runs out first."""
+    """The forecast of the instance's EBS balance that runs out first."""
 
     binding: Binding
     """INSTANCE_IOPS (EBSIOBalance%) or INSTANCE_THROUGHPUT (EBSByteBalance%)."""
     balance_percent: float
     drain_percent_per_min: float
     draining_minutes: float
-    """How long it has been falling without a rise."""
+    """How long it has fallen without a rise."""
     empty_at: datetime
     basis: str
     """`present_slope`, `earlier_days`, or `empty_now`."""
@@ -150,7 +150,7 @@ class BalanceForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Which limit binds, with the numbers it was told from."""
+    """The limit that binds, with the numbers it follows from."""
 
     binding: Binding
     volume_iops_limit: float
@@ -160,4 +160,4 @@ class Diagnosis:
     instance_mibps_left: float | None
     explanation: str
     instance_balance: BalanceForecast | None = None
-    """None where it does not fall, is not published, or was not read."""
+    """None if it does not fall, is not published, or was not read."""

@@ -1,7 +1,7 @@
-"""How many times what it got a load wanted: small estimators, each from one kind of evidence.
+"""Demand ratios: demand over served load, by small estimators with one kind of evidence each.
 
 A ratio of 1 is what was served at the limit. Where the device's queue is cut off, a backlog grows
-unseen, and a queue tells less than it seems to.
+unseen, and the queue shows only part of it.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from statistics import mean, median
 from headroom.domain.workload.pressure import Minute
 
 MAX_VISIBLE_QUEUE = 1024.0
-"""Most operations an EBS device shows as waiting; more of them wait unseen in the application."""
-FULL = 0.97
-"""Share of that at which a queue is taken for cut off."""
-NO_BOUND = 16.0
+"""Most operations that an EBS device reports as waiting; more wait unseen in the application."""
+QUEUE_FULL = 0.97
+"""Share of that from which a queue counts as cut off."""
+MAX_RATIO = 16.0
 """Upper estimate over what was served where queue and latency give no bound."""
-USUAL = 1.8
-"""Median of what a censored load wants over what it got: half of the Pareto tail of 1.2."""
+TYPICAL_RATIO = 1.8
+"""Median demand of a censored load over what it got: the median of a Pareto tail of 1.2."""
 GROWTH_WEIGHT = 0.9
 CUT_WEIGHT = 0.5
-"""Of growth that was seen before the queue was cut off."""
+"""Weight of growth that was observed before the queue was cut off."""
 WHOLE_STEPS = 2
-"""Steps from minute to minute, both of them seen whole, that tell how fast a queue grows."""
+"""Complete steps from minute to minute that are enough to measure a queue's growth."""
 BURST_WEIGHT = 0.6
 MOST_OF_BURSTS = 0.9
 BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=60)
 """The same hours: from half an hour before this time of day to an hour after it."""
 ABOVE = 1.02
-"""Earlier days tell of more than was served today only if they reached this much more."""
+"""Earlier days are evidence of higher demand only if they reached this factor more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemandRatio:
-    """What one kind of evidence says: wanted over served.
+    """Demand over served load by one kind of evidence.
 
-    `least` is the lowest ratio consistent with it, `likely` what it points to, with a `weight`
-    from 0 (a guess) to 1 (known); `upper` is a bound.
+    `least` is the lowest consistent ratio, `likely` the best estimate with a `weight` from 0 (a
+    guess) to 1 (known), `upper` a bound.
     """
 
     least: float = 1.0
     likely: float = 1.0
-    upper: float = NO_BOUND
+    upper: float = MAX_RATIO
     weight: float = 0.0
     source: str = ""
 
@@ -60,24 +60,28 @@ def ratio_from_queue_growth(pressed: Sequence[Minute]) -> DemandRatio | None:
     cut: list[float] = []
     seen = [m for m in pressed if m.saturated and m.queue is not None and m.ops > 0]
     for before, after in pairwise(seen):
-        if before.queue is None or after.queue is None or before.queue >= FULL * MAX_VISIBLE_QUEUE:
+        if (
+            before.queue is None
+            or after.queue is None
+            or before.queue >= QUEUE_FULL * MAX_VISIBLE_QUEUE
+        ):
             continue
         seconds = (after.at - before.at).total_seconds()
         rate = 1 + (after.queue - before.queue) / seconds / after.ops
-        (cut if after.queue >= FULL * MAX_VISIBLE_QUEUE else whole).append(rate)
+        (cut if after.queue >= QUEUE_FULL * MAX_VISIBLE_QUEUE else whole).append(rate)
     ratio = mean(whole or cut or [1.0])
     if ratio <= 1.0:
         return None
-    if len(whole) < WHOLE_STEPS:  # it went on growing where nobody sees it
+    if len(whole) < WHOLE_STEPS:  # it kept growing unseen
         return DemandRatio(least=ratio, likely=ratio, source="queue growth, cut off")
     weight = CUT_WEIGHT if cut else GROWTH_WEIGHT
     return DemandRatio(least=ratio, likely=ratio, weight=weight, source="queue growth")
 
 
 def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRatio | None:
-    """What the same hours of earlier days took, where that is more than `served`.
+    """The ratio from the same hours of earlier days, if they took more than `served`.
 
-    The second highest day counts, so that one odd day is no rule; None if no day took more.
+    The second highest day counts, so that one outlier does not; None if no day took more.
     """
     higher = sorted((level for level in levels if level >= ABOVE * served), reverse=True)
     if not higher or not served:
@@ -86,7 +90,7 @@ def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRat
     return DemandRatio(
         least=likely if len(higher) > 1 else 1.0,
         likely=likely,
-        upper=max(NO_BOUND, higher[0] / served),
+        upper=max(MAX_RATIO, higher[0] / served),
         weight=len(higher) / (len(higher) + 1),
         source=f"same hours of {len(higher)} earlier days",
     )
@@ -119,7 +123,7 @@ def ratio_from_bursts(
     place = ceil(MOST_OF_BURSTS * len(found)) - 1
     return DemandRatio(
         likely=sorted(likely for likely, _ in found)[place],
-        upper=min(NO_BOUND, max(upper for _, upper in found)),
+        upper=min(MAX_RATIO, max(upper for _, upper in found)),
         weight=BURST_WEIGHT,
         source="bursts inside the minute",
     )
@@ -135,12 +139,12 @@ def _burst(minute: Minute, calm: Sequence[Minute], *, by_iops: bool) -> tuple[fl
     rest = min(rest, share)
     busy_s = 60.0 if rest >= 1 else min(60.0, max(1.0, 60 * (share - rest) / (1 - rest)))
     usual = 2 - rest
-    upper = min(NO_BOUND, max(usual, rest + (1 - rest) * busy_s))
+    upper = min(MAX_RATIO, max(usual, rest + (1 - rest) * busy_s))
     if minute.queue is None or not minute.ops or not calm:
         return usual, upper  # without a calm minute, bursts and the rest cannot be told apart
     idle_queue = median([m.queue for m in calm if m.queue is not None] or [0.0])
     peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
-    if peak >= FULL * MAX_VISIBLE_QUEUE:
+    if peak >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
         return usual, upper
     drain_s = peak / (minute.ops / took * limit * (1 - rest)) if rest < 1 else 0.0
     burst_s = busy_s - drain_s
@@ -160,7 +164,7 @@ def ratio_from_ended_pressure(runs_min: Sequence[float], rest: float) -> DemandR
     usual = 2 - min(1.0, rest)
     upper = rest + (1 - rest) * max(runs_min) * 60
     return DemandRatio(
-        likely=usual, upper=min(NO_BOUND, max(usual, upper)), weight=BURST_WEIGHT,
+        likely=usual, upper=min(MAX_RATIO, max(usual, upper)), weight=BURST_WEIGHT,
         source="pressure that ended by itself",
     )  # fmt: skip
 
@@ -173,21 +177,21 @@ def littles_law_bound(free: Sequence[Minute], pressed: Sequence[Minute]) -> floa
     queues = [m.queue for m in pressed if m.queue is not None]
     calm = [m.latency_ms for m in free if m.latency_ms and m.ops > 1]
     took = mean(m.ops for m in pressed) if pressed else 0.0
-    if not queues or not calm or not took or max(queues) >= FULL * MAX_VISIBLE_QUEUE:
-        return NO_BOUND
-    return min(NO_BOUND, max(1.0, median(queues) / (median(calm) / 1000) / took))
+    if not queues or not calm or not took or max(queues) >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
+        return MAX_RATIO
+    return min(MAX_RATIO, max(1.0, median(queues) / (median(calm) / 1000) / took))
 
 
 def combine_ratios(reaches: Sequence[DemandRatio | None], bound: float) -> DemandRatio:
-    """All evidence as one: the highest of what is certain, and of what is pointed to.
+    """All evidence combined: the highest certain ratio and the highest likely one.
 
-    Without evidence the usual excess of a censored load, no higher than `bound`.
+    Without evidence the typical excess of a censored load, at most `bound`.
     """
     known = [r for r in reaches if r is not None]
     least = max((r.least for r in known), default=1.0)
     telling = [r for r in known if r.weight > 0]
-    upper = max(least, min(bound, max((r.upper for r in telling), default=NO_BOUND)))
-    likely = max((r.likely for r in telling), default=min(USUAL, upper))
+    upper = max(least, min(bound, max((r.upper for r in telling), default=MAX_RATIO)))
+    likely = max((r.likely for r in telling), default=min(TYPICAL_RATIO, upper))
     return DemandRatio(
         least=least,
         likely=max(least, likely),

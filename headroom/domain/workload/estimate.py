@@ -1,4 +1,4 @@
-"""Demand from what was served: limits censor it, so what was seen is where guessing starts."""
+"""The demand estimate of a volume: served load, corrected where a limit censored it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from headroom.domain.workload.censoring import (
     estimate_demand,
     iops_share,
 )
-from headroom.domain.workload.credits import forecast, lasting
+from headroom.domain.workload.credits import forecast_credits, lasting
 from headroom.domain.workload.demand import CreditForecast, Demand
 from headroom.domain.workload.demand_ratio import AFTER, BEFORE
 from headroom.domain.workload.pressure import Minute, clear_run, episode, minutes
 
 LEAD_TIME = timedelta(minutes=45)
-"""A depletion this close is acted on: time to effect, plus scan period, plus metric delay."""
+"""Headroom acts on a depletion this close: time to effect, scan period and metric delay."""
 FRESH_MINUTES = 30
 CONFIDENCE_OVER = timedelta(minutes=60)
 
 
 def estimate(observation: Observation) -> Demand:
-    """What the workload of `observation` wants, with how sure that is."""
+    """The demand of the workload of `observation`, with its confidence."""
     can = capability(observation.volume.configuration)
     change = observation.modification
     seen = minutes(observation.activity, can, change)
     current = _under_present_configuration(observation, seen)
     now_pressed = episode(current)
-    credits = forecast(
+    credits = forecast_credits(
         now=observation.at,
         seen=seen,
         balance=observation.activity.burst_balance_percent,
@@ -79,7 +79,7 @@ def _confidence(observation: Observation, seen: tuple[Minute, ...], found: Deman
 def _under_present_configuration(
     observation: Observation, seen: tuple[Minute, ...]
 ) -> tuple[Minute, ...]:
-    """Minutes since the present configuration was asked for; before that, limits were others."""
+    """Minutes since the current configuration was requested; before that, other limits held."""
     change = observation.modification
     if change is None or change.target != observation.volume.configuration:
         return seen
@@ -103,7 +103,7 @@ def _expected_starved(
 
 
 def _bursts(current: tuple[Minute, ...]) -> tuple[Minute, ...]:
-    """The pressed minutes of short bursts that come again; empty below three bursts."""
+    """The pressed minutes of recurring short bursts; empty below three bursts."""
     pressed = tuple(m for m in current if m.pressed)
     runs = sum(
         1
@@ -114,7 +114,7 @@ def _bursts(current: tuple[Minute, ...]) -> tuple[Minute, ...]:
 
 
 def _recurring(current: tuple[Minute, ...]) -> float:
-    """Pressed minutes per day if bursts go on at the rate of the last hours."""
+    """Pressed minutes per day if bursts continue at the rate of the last hours."""
     bursts = _bursts(current)
     return len(bursts) * 1440 / len(current) if bursts else 0.0
 

@@ -1,8 +1,8 @@
 """How full a database's storage was, hour by hour and minute by minute, and how fast it fills.
 
-Free space alone misleads: it jumps when storage grows. So everything is told of what is used, in
-GiB: the size there was less what was free. Slopes are medians over all pairs of points (Theil-Sen):
-no single load, delete or temporary file moves them much.
+Free space alone misleads: it jumps when storage grows. So everything here is used space in GiB: the
+size at that time less what was free. Slopes are medians over all pairs of points (Theil-Sen):
+so no single load, delete or temporary file moves them much.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LEAST_TOPS = 4
 SEEN_WITHIN = timedelta(hours=12)
 """How long after its start a growth may take to show in what is free."""
 SEEN_LATE = timedelta(hours=26)
-"""How long before it was seen a change by somebody else may have been: looks are a day apart."""
+"""How long before its observation an external change may have happened: observations can be a day apart."""
 BEFORE = timedelta(minutes=10)
 OTHERS = "other"
 SHOWS = 0.5
-"""Share of what was added that a single rise of free space must have to be the growth."""
+"""Least share of the added GiB for a single rise of free space to count as the growth."""
 
 Point = tuple[datetime, float]
 
@@ -47,7 +47,7 @@ class Growth:
 def growths(
     modifications: Iterable[KnownModification], free: Sequence[Point], until: datetime
 ) -> tuple[Growth, ...]:
-    """The growths that are known of, oldest first, each with when free space rose by it."""
+    """Known growths, oldest first, each with when free space rose."""
     found = []
     for change in modifications:
         if change.origin is None or change.target is None or change.started_at > until:
@@ -58,16 +58,13 @@ def growths(
             found.append(
                 _ours(free, change.started_at, added, until)
                 if ours
-                else _of_others(free, change.started_at, added)
+                else _external(free, change.started_at, added)
             )
     return tuple(sorted(found, key=lambda one: one.started_at))
 
 
 def _ours(free: Sequence[Point], started_at: datetime, added: int, until: datetime) -> Growth:
-    """A growth that was called for just then, landed when free space shows it.
-
-    One that does not show in time is not waited for: what is free then is all there is.
-    """
+    """A growth by Headroom, landed when free space shows it, or given up after SEEN_WITHIN."""
     if not free or free[0][0] > started_at + SEEN_WITHIN:
         return Growth(started_at=started_at, added_gib=added, landed_at=started_at)
     shown_at = _shown(free, started_at - BEFORE, started_at + SEEN_WITHIN, added)
@@ -80,15 +77,14 @@ def _ours(free: Sequence[Point], started_at: datetime, added: int, until: dateti
     )  # fmt: skip
 
 
-def _of_others(free: Sequence[Point], seen_at: datetime, added: int) -> Growth:
-    """A growth by somebody else, which may have landed a day before it was seen; nothing is waited
-    for that nobody here called for."""
+def _external(free: Sequence[Point], seen_at: datetime, added: int) -> Growth:
+    """A growth by somebody else, which may have landed a day before it was observed."""
     shown_at = _shown(free, seen_at - SEEN_LATE, seen_at + SEEN_WITHIN, added)
     return Growth(started_at=seen_at, added_gib=added, landed_at=shown_at or seen_at)
 
 
 def _shown(free: Sequence[Point], since: datetime, until: datetime, added: int) -> datetime | None:
-    """When what is free rose the most, if that may be a growth by so much."""
+    """When free space rose the most, if the rise is large enough for a growth of `added` GiB."""
     near = [p for p in free if since <= p[0] <= until]
     rises = [(after[1] - before[1], after[0]) for before, after in pairwise(near)]
     most = max(rises, default=None)
@@ -108,7 +104,7 @@ def used(free: Sequence[Point], size_gib: int, grown: Sequence[Growth]) -> tuple
     )
 
 
-def merged(history: Series | None, recent: Series | None) -> tuple[Point, ...]:
+def merge_series(history: Series | None, recent: Series | None) -> tuple[Point, ...]:
     """All points of both, oldest first; where they overlap the finer one counts."""
     fine = () if recent is None else tuple(recent.points())
     coarse = () if history is None else tuple(history.points())

@@ -1,7 +1,7 @@
-"""The hours to come: minutes each level of performance would starve, and dollars to end that late.
+"""The demand forecast: starved minutes at each level in the coming hours, and the cost of late raises.
 
-The same hours of earlier days say when load comes again, all hours together how often it comes at
-any time, and the present how long what is there now will stay.
+The same hours of earlier days say when load recurs, all hours together how often it comes at any
+time, and the present how long the current load will stay.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from headroom.domain.workload.history import LoadHistory
 
 HOURS = 24
 LEAD_MIN = 10
-"""A change asked for now helps ten minutes from now."""
+"""A change requested now takes effect in ten minutes."""
 REACTION_MIN = 16.0
 """Minutes an unforeseen overload starves before a raise takes effect: two pressed minutes, metrics
 two minutes late, ten minutes to effect."""
 HOLD_HOURS = 2.0
-"""A raise cannot be taken back sooner: the modification is still in flight."""
+"""A raise cannot be reverted sooner: the modification is still in flight."""
 DECAY = 0.93
-"""Weight of a day against the one after it."""
+"""Weight of a day relative to the day after it."""
 SAME_WEEKDAY = 2.0
-"""Weight of a day a week or two ago against others as old."""
+"""Weight of the same weekday relative to other days of that age."""
 ANY_HOUR = 1.0
-"""Days that the mean over all hours counts for beside the same hours of each day."""
+"""Weight, in days, of the mean over all hours."""
 DAILY_PRIOR = 1.0
-"""Hours with and without a neighbour that are taken for seen before any was."""
+"""Prior count of hours with and without a starved neighbour."""
 BUSY_IOPS, BUSY_MIBPS = 3_000.0, 125.0
-"""What gp3 includes: the scale on which two loads are compared."""
+"""What gp3 includes, as the scale for comparing loads."""
 BUSY = 0.3
-"""Below this share of it a load is idle: the hour tells more of what comes than the load."""
+"""Below this share of the scale a load is idle, and only the hour predicts what comes."""
 ALIKE_WITHIN = 1.3
 """Loads are alike within this factor."""
 ALIKE_HOURS = 4
-"""How many hours after a load like the present one are looked at."""
+"""How many hours after a similar load are considered."""
 ALIKE_PRIOR = 2.0
-"""Times that the same hours count for beside the times a load like the present one was seen."""
+"""Weight of the same hours relative to the number of similar loads."""
 AROUND_MIN = 30
-"""How much earlier or later the load of another day may come again."""
+"""How much earlier or later the load of another day may recur."""
 TOUCHED_TAIL = 1.2
-"""P(a burst that touched a limit wanted more than r times it) = r ** -tail."""
+"""P(a burst that touched a limit has a demand above r times it) = r ** -tail."""
 CLEAR_DAYS = 3.0
-"""How much a day without touching a higher limit lowers the belief in bursts above it."""
+"""How much a clear day under a higher limit lowers the probability of bursts above it."""
 NEW_TAIL, NEW_TAIL_DAYS = 1.0, 2.0
-"""P(a load not seen so far wants more than r times the most seen) falls with r ** -tail; the tail is
-this heavy on the first day, and gets lighter by one in so many days."""
+"""P(new load exceeds r times the highest so far) falls with r ** -tail; the tail starts at NEW_TAIL and
+grows by one in NEW_TAIL_DAYS."""
 NEW_MIN, NEW_LOCKED_MIN = 20.0, 40.0
-"""Minutes that such a load starves, and where a change in flight keeps a raise from it."""
+"""Minutes that new load starves, and the same while a change in flight prevents a raise."""
 HISTORY_DAYS = 14
 
 
@@ -67,26 +67,26 @@ class Level(NamedTuple):
 class Forecast:
     """Expected starved minutes by hour from now and by level; `[hour][level]`.
 
-    `reacting` while a raise can follow at once, `locked` while none can; `reaction_usd` is what
-    such raises would cost; `seen` leaves out what was never seen so far.
+    `reacting_minutes` while a raise can follow at once, `locked_minutes` while none can; `reaction_usd` is what
+    such raises would cost; `seen_minutes` excludes load that was never measured so far.
     """
 
-    reacting: tuple[tuple[float, ...], ...]
-    locked: tuple[tuple[float, ...], ...]
+    reacting_minutes: tuple[tuple[float, ...], ...]
+    locked_minutes: tuple[tuple[float, ...], ...]
     reaction_usd: tuple[tuple[float, ...], ...]
-    seen: tuple[float, ...]
-    """Minutes over all hours, by level, from load that was seen before or is there now."""
+    seen_minutes: tuple[float, ...]
+    """Minutes over all hours, by level, from measured or present load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresentLoad:
-    """What the present adds: minutes each hour starves at a level that fails the load there now.
+    """The present load: starved minutes of each hour at a level that is too low for it.
 
-    `fails` is how likely each level is to fail it.
+    `shortfall_probability` is how likely each level is too low.
     """
 
     minutes: tuple[float, ...]
-    fails: tuple[float, ...]
+    shortfall_probability: tuple[float, ...]
     iops: float = 0.0
     """The most of the last minutes, in SSD operations/s; MiB/s beside it."""
     mibps: float = 0.0
@@ -95,7 +95,7 @@ class PresentLoad:
 def demand_forecast(
     load_history: LoadHistory, levels: Sequence[Level], now: datetime, present: PresentLoad
 ) -> Forecast:
-    """What the next 24 hours hold for each level."""
+    """The forecast of the next 24 hours for each level."""
     top = max(levels, key=lambda level: level.usd_per_hour)
     hours = _Hours(load_history, now)
     columns = [_column(load_history, level, top) for level in levels]
@@ -111,7 +111,7 @@ def demand_forecast(
         row_locked, row_reacting, row_usd = [], [], []
         for i, by_hour in enumerate(same):
             all_min, first_min, usd = by_hour[hour]
-            here = now_min * present.fails[i]
+            here = now_min * present.shortfall_probability[i]
             if hour < len(alike[i]):
                 after, first_after = alike[i][hour]
                 all_min = trust * after + (1 - trust) * all_min
@@ -124,19 +124,19 @@ def demand_forecast(
         reacting.append(tuple(row_reacting))
         dollars.append(tuple(row_usd))
     return Forecast(
-        reacting=tuple(reacting), locked=tuple(locked), reaction_usd=tuple(dollars),
-        seen=tuple(seen),
+        reacting_minutes=tuple(reacting), locked_minutes=tuple(locked), reaction_usd=tuple(dollars),
+        seen_minutes=tuple(seen),
     )  # fmt: skip
 
 
 def _unseen(load_history: LoadHistory, level: Level) -> float:
-    """How likely a load that was never seen so far is more than `level`."""
+    """Probability that new load exceeds `level`."""
     most = max(load_history.most_iops / level.iops, load_history.most_mibps / level.mibps)
     return float(min(1.0, most ** (NEW_TAIL + load_history.days / NEW_TAIL_DAYS)))
 
 
 class _Starved(NamedTuple):
-    """A busy period at one level: minutes starved, those before a raise could help, its price."""
+    """A busy period at one level: starved minutes, those before a raise takes effect, and its price."""
 
     place: int
     minutes: float
@@ -145,7 +145,7 @@ class _Starved(NamedTuple):
 
 
 def _column(load_history: LoadHistory, level: Level, top: Level) -> list[_Starved]:
-    """Each busy period of the past at `level`, the backlog carried from one into the next."""
+    """Each busy period of the history at `level`, with the backlog of the one before."""
     found: list[_Starved] = []
     iops, mibps, minutes = load_history.iops, load_history.mibps, load_history.period_s / 60
     belief_iops, belief_mibps = (
@@ -199,7 +199,7 @@ def _column(load_history: LoadHistory, level: Level, top: Level) -> list[_Starve
 
 
 def _touched(period: BusyPeriod, level: Level, by_iops: float, by_mibps: float) -> float:
-    """Minutes in which bursts that touched a limit want more than `level`, as far as believed."""
+    """Expected minutes in which bursts that touched a limit exceed `level`."""
     if 0 < period.touched_iops <= level.iops * 1.0001:
         return _above(period, by_iops, level.iops / period.touched_iops)
     if 0 < period.touched_mibps <= level.mibps * 1.0001:
@@ -212,10 +212,10 @@ def _above(period: BusyPeriod, belief: float, times: float) -> float:
 
 
 def _belief(load_history: LoadHistory, level: Level, *, by_iops: bool) -> float:
-    """How far bursts above `level` are believed in: less for each day that ran clear.
+    """Probability weight of bursts above `level`: lower for each clear day.
 
-    Days count that ran under a higher limit than the highest touched: whatever they did not touch
-    there, they would not touch above it either.
+    Days under a higher limit than the highest touched count: what did not touch that limit would not
+    exceed it either.
     """
     own = level.iops if by_iops else level.mibps
     most = max(
@@ -232,7 +232,7 @@ def _belief(load_history: LoadHistory, level: Level, *, by_iops: bool) -> float:
 def _alike(
     load_history: LoadHistory, present: PresentLoad, now: datetime
 ) -> tuple[list[int], float]:
-    """Periods that were as busy as the last minutes, and how many different times they were."""
+    """Periods as busy as the last minutes, and in how many different hours they were."""
     here = max(present.iops / BUSY_IOPS, present.mibps / BUSY_MIBPS)
     newest = int((now - load_history.start).total_seconds() // load_history.period_s) - int(
         ALIKE_HOURS * 3600 // load_history.period_s
@@ -255,7 +255,7 @@ def _alike(
 def _after(
     load_history: LoadHistory, column: Sequence[_Starved], places: Sequence[int]
 ) -> list[tuple[float, float]]:
-    """Mean minutes, and minutes before a raise helps, in each hour after `places`."""
+    """Mean starved minutes, and those before a raise takes effect, in each hour after `places`."""
     if not places:
         return []
     count = len(load_history.iops)
@@ -280,7 +280,7 @@ def _after(
 
 
 class _Hours:
-    """Which hours from now a period of the past speaks for, and with what weight."""
+    """Which coming hours an earlier period predicts, and with what weight."""
 
     def __init__(self, load_history: LoadHistory, now: datetime) -> None:
         self._known_min = load_history.known * load_history.period_s / 60
@@ -291,12 +291,12 @@ class _Hours:
         self._weights = [ANY_HOUR + self._days(hour) for hour in range(HOURS)]
 
     def of(self, column: Sequence[_Starved]) -> list[tuple[float, float, float]]:
-        """Means by hour from now: minutes, minutes before a raise helps, USD of such raises."""
+        """Means by hour from now: minutes, minutes before a raise takes effect, USD of such raises."""
         if not self._known_min or not column:
             return [(0.0, 0.0, 0.0)] * HOURS
         every, first, usd = [0.0] * HOURS, [0.0] * HOURS, [0.0] * HOURS
         for one in column:
-            for hour, weight in self._speaks_for(one.place):
+            for hour, weight in self._hours_predicted_by(one.place):
                 every[hour] += weight * one.minutes
                 first[hour] += weight * one.before_raise
                 usd[hour] += weight * one.usd
@@ -317,10 +317,10 @@ class _Hours:
         ]
 
     def _daily(self, column: Sequence[_Starved]) -> float:
-        """How far hours tell of the same hours of other days: the share that had a neighbour.
+        """How well hours predict the same hours of other days: the share with a starved neighbour.
 
         An hour that starved has one if the same hour of the day before or after, or the one beside
-        it, starved too; those of which neither was measured are left out.
+        it, starved too; hours without a measured neighbour are left out.
         """
         starved = {int(one.place * self._period_min // 60) for one in column if one.minutes > 0}
         last = int((self._ahead - LEAD_MIN) // 60)
@@ -335,7 +335,7 @@ class _Hours:
         return (with_neighbour + DAILY_PRIOR) / (with_neighbour + without + 2 * DAILY_PRIOR)
 
     def _days(self, hour: int) -> float:
-        """Weight of the earlier days of which the same hour was measured, as far as it was."""
+        """Total weight of the earlier days whose same hour was measured."""
         last, found = len(self._measured) - 1, 0.0
         for days in range(1, HISTORY_DAYS + 1):
             begin = int((self._ahead + 60 * hour - 1440 * days) // self._period_min)
@@ -346,19 +346,19 @@ class _Hours:
             found += _weight(days) * known / (end - begin)
         return found
 
-    def _speaks_for(self, place: int) -> tuple[tuple[int, float], ...]:
+    def _hours_predicted_by(self, place: int) -> tuple[tuple[int, float], ...]:
         found = self._places.get(place)
         if found is None:
-            found = self._places[place] = tuple(self._told(place))
+            found = self._places[place] = tuple(self._predicted_hours(place))
         return found
 
-    def _told(self, place: int) -> Iterator[tuple[int, float]]:
-        age = self._ahead - place * self._period_min  # from the period to when a change would help
+    def _predicted_hours(self, place: int) -> Iterator[tuple[int, float]]:
+        age = self._ahead - place * self._period_min  # from the period to when a change takes effect
         day = int(age // 1440)
         for days in (day, day + 1):
             if not 1 <= days <= HISTORY_DAYS:
                 continue
-            after = days * 1440 - age  # from then to when the load comes again
+            after = days * 1440 - age  # from then to when the load recurs
             for hour in range(int((after - AROUND_MIN) // 60), int((after + AROUND_MIN) // 60) + 1):
                 if 0 <= hour < HOURS:
                     yield hour, _weight(days)

@@ -1,11 +1,11 @@
-"""When a database's storage is full, and the size with which it would not be. Pure.
+"""The forecast of a database's free space: when it is full, and the size that would be enough. Pure.
 
-Three things are believed: what earlier days did after this hour, how their highest hours rose, and
-for some hours the pace of the last one where it is steady and no earlier day explains it. What only
-began, or what there is too little data of, is called unclear, and nothing is grown for it.
+It uses three things: what earlier days did after this hour, how their highest hours rose, and for
+some hours the rate of the last one, if it is steady and no earlier day explains it. A rise that has
+just begun, or too little data, is unclear, and Headroom does not grow storage for it.
 
 Source: RDS User Guide, "Managing capacity automatically with Amazon RDS storage autoscaling"
-(checked 2026-11), for how far ahead RDS itself believes the last hour.
+(checked 2026-11), for how far ahead RDS itself extrapolates the last hour.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headroom.domain.workload.fill_history import (
     by_hour,
     daily_slope,
     growths,
-    merged,
+    merge_series,
     paces,
     rises,
     slope,
@@ -34,26 +34,26 @@ from headroom.domain.workload.fill_history import (
 )
 
 LEAD_HOURS = 24
-"""How long before space gets short it is grown: a change before it may block the next for a day."""
+"""How long before a shortage storage grows: an earlier change may block the next one for a day."""
 FRESH = timedelta(minutes=30)
 LEAST_MINUTES = 15
-"""Measured minutes of the last hour below which nothing is said of it."""
+"""Measured minutes of the last hour below which there is no forecast."""
 SURGE_HOURS = 7.0
-"""How long the pace of the last hour is believed to go on, as RDS's autoscaling does."""
+"""How long the rate of the last hour is extrapolated, as RDS's autoscaling does."""
 HOURS_TIMES = 2
-"""How many times its size storage becomes at most on the word of hours."""
+"""The most that storage multiplies by when only hours are known."""
 SURGE_LEAD_HOURS = 2.0
-"""How near full a surge must come before storage grows for it: many end by themselves."""
+"""How near full a surge must come before storage grows: many surges end by themselves."""
 USUAL = 1.2
-"""A pace that is at most so many times the fastest of earlier days about this hour is theirs."""
+"""A rate up to this factor of the fastest of earlier days at this hour is no surge."""
 LEAST_DAYS = 2
-"""Earlier days from which on they tell what comes."""
+"""Earlier days that are enough for a forecast."""
 LEAST_HOURS = 6
-"""Measured hours from which on a database of less than two days is foreseen, and how far ahead."""
+"""Measured hours that are enough for a database of less than two days, and its horizon."""
 TELLING_DAYS = 6.5
-"""Measured days from which on a trend is believed for the whole horizon."""
+"""Measured days that are enough to extrapolate a trend over the whole horizon."""
 DOUBTED = timedelta(days=3)
-"""How long nothing more is grown after a growth that what is free never showed."""
+"""How long Headroom does not grow storage again after a growth that free space never showed."""
 OTHER_STORAGE = 0.02
 """Share of the size by which no more can be free than there is, whatever units are rounded."""
 EASED = 1.2
@@ -61,14 +61,14 @@ EASED = 1.2
 
 
 class SpaceBasis(StrEnum):
-    """What a forecast of free space rests on."""
+    """The basis of a free-space forecast."""
 
     EARLIER_DAYS = "earlier_days"
     RECENT_HOURS = "recent_hours"
-    """Less than two days were seen: some hours ahead are foreseen, and a day is grown for."""
+    """Less than two days are known: the forecast covers some hours, and growth covers a day."""
     SURGE = "surge"
     LEVEL = "level"
-    """Less than the reserve has been free for an hour, or for a quarter of one while it fills."""
+    """Less than the reserve has been free for an hour, or for 15 minutes while it fills."""
     UNCLEAR = "unclear"
 
 
@@ -85,7 +85,7 @@ class SpaceForecast:
     """Least expected within a day; below zero once it would be full."""
     fill_gib_per_day: float
     full_at: datetime | None
-    """When nothing would be free; None where that is not foreseen within the horizon."""
+    """When nothing would be free; None if that is not expected within the horizon."""
     needed_gib: int
     """Size with which the reserve stays free over the owner's horizon; the present one if enough."""
     basis: SpaceBasis
@@ -93,38 +93,38 @@ class SpaceForecast:
     """Whether storage should grow now."""
     explanation: str
     young: bool = False
-    """Whether it is unclear only because it has just begun."""
+    """Whether it is unclear only because the rise has just begun."""
 
     @property
     def unclear(self) -> bool:
-        """Whether too little is known to grow anything for good."""
+        """Whether too little is known for growth, which cannot be undone."""
         return self.basis is SpaceBasis.UNCLEAR
 
     @property
     def low(self) -> bool:
-        """Whether so little is free that its owner should look, clear or not."""
+        """Whether so little is free that the owner is notified even if the forecast is unclear."""
         return self.free_gib <= self.reserve_gib / 2
 
     @property
     def eased(self) -> bool:
-        """Whether a shortage that was told of is over, and not just by a little."""
+        """Whether a notified shortage is clearly over."""
         plenty = self.lowest_gib >= EASED * self.reserve_gib
         return not self.short and not self.unclear and plenty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ahead:
-    """What is used now and by how much it is expected to rise, in GiB."""
+    """Used space now and its expected rise, in GiB."""
 
     now_gib: float
     day_rise: float
     soon_rise: float
-    """As far ahead as it is grown for: a day, of a database seen for less than two a few hours."""
+    """The rise within the lead time: a day, or a few hours with less than two known days."""
     per_day: float
     surge_per_hour: float
     """0 where there is none."""
     sudden: bool
-    """Whether it fills fast, but too shortly to believe it."""
+    """Whether it fills fast, but for too short a time to be sure."""
     hours_seen: int
     days_seen: int
 
@@ -132,15 +132,14 @@ class _Ahead:
 def space_forecast(
     observation: Observation, modifications: Sequence[KnownModification], limits: Limits
 ) -> SpaceForecast | None:
-    """When the storage is full; None for a volume, whose free space nobody publishes, and where
-    nothing was ever published of it."""
+    """The forecast; None for a volume, and where no free space was ever published."""
     configuration = observation.volume.configuration
     recent, history = _free_series(observation)
     if configuration.database is None or recent is None:
         return None
     at, made_at = observation.at, observation.volume.created_at
-    # Whatever had the name before, its metrics have the same name.
-    free = tuple(p for p in merged(history, recent) if p[0] >= made_at)
+    # Metrics of an earlier database with the same name are excluded.
+    free = tuple(p for p in merge_series(history, recent) if p[0] >= made_at)
     if not free:
         return None
     grown = growths([m for m in modifications if m.started_at >= made_at], free, at)

@@ -1,4 +1,4 @@
-"""What a load wanted over the earlier days that CloudWatch still knows, by the limits it then had."""
+"""Load history: demand over the earlier days in CloudWatch, corrected by the limits of that time."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from headroom.domain.workload.busy_periods import (
     BusyPeriod,
     burst_ratios,
     period_of,
+    period_rows,
     restore_censored,
-    rows_of,
 )
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
 SHARES = (0.25, 0.5, 0.75, 0.88, 0.94, 0.97, 0.985, 0.9925, 0.9965, 0.9985, 1.0)
 ABOVE_ALL = (1.0, 1.25, 1.5, 2.0, 4.0)
-"""Levels above all that was seen: what a little more than the past would take."""
+"""Factors above the highest measured demand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadHistory:
-    """Periods from `start` on; `iops` and `mibps` are means wanted, 0 where nothing is known."""
+    """Periods from `start` on; `iops` and `mibps` are mean demand, 0 where unknown."""
 
     start: datetime
     period_s: int
@@ -35,9 +35,9 @@ class LoadHistory:
     mibps: Sequence[float]
     busy: tuple[BusyPeriod, ...]
     measured: Sequence[bool]
-    """Whether each period was: one that was not tells of no load and of no idleness either."""
+    """Whether each period was measured; one that was not shows neither load nor idleness."""
     known: int
-    """How many were."""
+    """How many were measured."""
     most_iops: float
     most_mibps: float
     clear_days: tuple[tuple[float, float, float], ...]
@@ -48,7 +48,7 @@ class LoadHistory:
 
     @property
     def informative_days(self) -> float:
-        """Days that tell of bursts as well: those with checks, where the volume has any.
+        """Days that also show bursts: those with checks, where the volume has any.
 
         Checks are published under the pair of instance and volume: those of an instance that was
         replaced are not read.
@@ -74,9 +74,9 @@ def load_history(
     least_iops: float,
     least_mibps: float,
 ) -> LoadHistory:
-    """The past of `observation`; periods below `least_iops` and `least_mibps` are not busy.
+    """The load history of `observation`; periods below `least_iops` and `least_mibps` are not busy.
 
-    `modifications` tell which limits were in force when; before the first of them its origin's.
+    `modifications` say which limits were in force when; before the first, its origin's.
     """
     history = observation.history
     if history is None:
@@ -84,7 +84,7 @@ def load_history(
     limits = LimitHistory(observation, modifications)
     iops, mibps = _rates(history)
     rows = restore_censored(
-        rows_of(history, limits, iops, mibps, least=(least_iops, least_mibps)), len(iops)
+        period_rows(history, limits, iops, mibps, least=(least_iops, least_mibps)), len(iops)
     )
     by_iops, by_mibps = burst_ratios(rows)
     periods = [period_of(row, by_iops, by_mibps) for row in rows]
@@ -132,9 +132,9 @@ def _rates(history: VolumeActivity) -> tuple[list[float], list[float]]:
 def demand_levels(
     load_history: LoadHistory, usd: Callable[[float, float], float]
 ) -> tuple[tuple[float, float], ...]:
-    """IOPS and MiB/s that would have been enough for growing shares of the busy periods.
+    """IOPS and MiB/s that would have been enough for increasing shares of the busy periods.
 
-    From nothing at all to more than was ever seen; `usd` orders levels by how dear they are.
+    From zero to more than was ever measured; `usd` orders levels by price.
     """
     found = {(0.0, 0.0)}
     ordered = sorted(
@@ -151,6 +151,3 @@ def demand_levels(
         found.add((load_history.most_iops, load_history.most_mibps * factor))
         found.add((load_history.most_iops * factor, load_history.most_mibps * factor))
     return tuple(sorted(found))
-
-
-__all__ = ["NOTHING", "BusyPeriod", "LoadHistory", "demand_levels", "load_history"]

@@ -1,4 +1,4 @@
-"""The instance's own EBS balance run forward: when it is gone, the instance is the limit.
+"""The forecast of the instance's EBS balance: when it is used up, the instance is the limit.
 
 An instance size that bursts drives its maximum while its balance lasts, then its baseline.
 EBSIOBalance% and EBSByteBalance% come every five minutes. Source: EC2 User Guide, "EBS-optimized
@@ -23,11 +23,11 @@ LOAD_MINUTES = 10
 SLOPE_POINTS = 4
 """Published balances, five minutes apart, over which the slope is taken: a quarter of an hour."""
 STALE = timedelta(minutes=20)
-"""A balance older than this tells nothing of the present."""
+"""A balance older than this is not current."""
 STEP = timedelta(minutes=5)
 HORIZON = timedelta(hours=6)
 PRESENT_LOAD_LASTS = timedelta(minutes=30)
-"""How long the present load is believed before the same hours of earlier days take over."""
+"""How long the present load counts before the same hours of earlier days take over."""
 LEAST_DAYS = 3
 LEAST_NOTICE = timedelta(minutes=10)
 FORESEEN_NOTICE = timedelta(minutes=45)
@@ -49,7 +49,7 @@ class _Side:
 def forecast_balance(
     observation: Observation, seen: Sequence[Minute], earlier: Sequence[Minute]
 ) -> BalanceForecast | None:
-    """The balance that runs out first under the present load; None where none does.
+    """The balance that runs out first under the present load; None if none does.
 
     `seen` and `earlier` are the volume's own minutes: with earlier days, what the volume does in
     the same hours takes over from the present load after half an hour.

@@ -1,7 +1,6 @@
-"""How long operations took, told from the queue and their number by Little's law.
+"""Latency of operations, from queue length and rate by Little's law.
 
-As many wait at a time as come in the time that one takes: what queue and operations tell need not
-be asked of CloudWatch, and paid for, again.
+This saves the CloudWatch metrics that would otherwise be read and paid for.
 """
 
 from __future__ import annotations

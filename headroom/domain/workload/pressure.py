@@ -1,4 +1,4 @@
-"""Which minutes touched a limit of the volume: the smallest estimator, under all others."""
+"""Pressure: which minutes touched a limit of the volume; the basis of all other estimators."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headroom.domain.catalog import Direction, Served, alike, merged, served
+from headroom.domain.catalog import Direction, Served, merged, same_io_size, served
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, Capability, capability
 from headroom.domain.resources import Modification, VolumeActivity
 
 AT_LIMIT = 0.97
 """Share of a limit that counts as touching it where AWS publishes no Exceeded check."""
 EMPTY_PERCENT = 1.0
-"""A bucket at or below this is taken for empty: the limit in force is the sustained one."""
+"""A bucket at or below this counts as empty: the sustained limit is in force."""
 
 UNBROKEN = timedelta(minutes=5)
-"""Minutes that nobody measured for longer than this may have been anything."""
+"""A longer gap in the measurements ends a run."""
 
 RECENT_PERIOD_S = 60
 """Period of the metrics of the last hours; longer ones reach days back."""
@@ -35,7 +35,7 @@ class Minute:
     iops_pressed: bool
     mibps_pressed: bool
     iops_limit: float
-    """The limit in force; while a change lands, the lowest that what was served leaves open."""
+    """The limit in force; while a change lands, the lowest that is consistent with the served load."""
     mibps_limit: float
     checked: bool
     """Whether AWS published an Exceeded check for this minute."""
@@ -57,7 +57,7 @@ class Minute:
 
     @property
     def saturated(self) -> bool:
-        """Whether a limit was used up for the whole minute, not in a burst of it."""
+        """Whether a limit was used up for the whole minute, not only in a burst."""
         return self.pressed and (
             self.iops >= AT_LIMIT * self.iops_limit or self.mibps >= AT_LIMIT * self.mibps_limit
         )
@@ -72,16 +72,18 @@ def minutes(
 ) -> tuple[Minute, ...]:
     """The minutes that were measured, oldest first; a minute without I/O metrics is left out.
 
-    `can` is what the volume does today. With its latest `change` the minutes before it are told
-    by the limits of then, and those while it lands by the lower of both. Only the periods at
-    `places` are told, all of them without.
+    `can` is what the volume delivers today. Minutes before its latest `change` are judged by the
+    earlier limits, and those while it lands by the lower of both. Only the periods at `places` are
+    read, all of them without.
     """
     every = range(len(activity.read_iops.values)) if places is None else places
     rows = list(_rows(activity, can, change, every))
     sizes = [row.served for row in rows if row.merged]
     found = []
     for row in rows:
-        alike_merged = row.sure and not row.iops_check and any(alike(row.served, s) for s in sizes)
+        alike_merged = (
+            row.sure and not row.iops_check and any(same_io_size(row.served, s) for s in sizes)
+        )
         found.append(_minute(activity, can, row, merged_io=row.merged or alike_merged))
     return tuple(found)
 
@@ -166,8 +168,8 @@ def _minute(activity: VolumeActivity, can: Capability, row: _Row, *, merged_io: 
         latency_ms=activity.latency_ms.values[i],
         iops_pressed=_pressed(checks[0], iops, row.low[0], row.high[0]),
         mibps_pressed=_pressed(checks[1], driven, row.low[1], row.high[1]),
-        iops_limit=_told_by(iops, row.low[0], row.high[0]),
-        mibps_limit=_told_by(driven, row.low[1], row.high[1]),
+        iops_limit=_limit_in_force(iops, row.low[0], row.high[0]),
+        mibps_limit=_limit_in_force(driven, row.low[1], row.high[1]),
         checked=checks != (None, None),
         ops=taken.ops,
         ssd_iops=ssd if hdd else iops,
@@ -178,7 +180,7 @@ def _minute(activity: VolumeActivity, can: Capability, row: _Row, *, merged_io: 
     )
 
 
-def _told_by(took: float, low: float, high: float) -> float:
+def _limit_in_force(took: float, low: float, high: float) -> float:
     """The limit in force while a change lands: at least what was served under it."""
     return min(high, max(low, took))
 
@@ -191,7 +193,7 @@ def _pressed(check: float | None, took: float, low: float, high: float) -> bool:
 
 
 def clear_run(seen: tuple[Minute, ...]) -> int:
-    """How many of the newest minutes in a row were not pressed; a longer hole ends the row."""
+    """How many of the newest consecutive minutes were not pressed; a longer gap ends the run."""
     run = 0
     later: datetime | None = None
     for minute in reversed(seen):

@@ -21,15 +21,15 @@ from headroom.domain.ledger import (
     after_intended,
     after_step,
     breaker_opened_by,
+    combined_reservation,
     first_record,
     intended_body,
     may_follow,
     outcome_of,
+    refusal_of,
     rejection_record,
     reservation,
     resource_state_of,
-    together,
-    whose,
     why_not_recordable,
 )
 from headroom.domain.resources import ResourceRef
@@ -42,10 +42,10 @@ from headroom.domain.state import (
     ResourceState,
     Step,
     account_state_after,
+    active_pause,
     after_modifications,
     after_reconcile,
     after_resource_gone,
-    in_force,
 )
 from headroom.ports import Due, IllegalStep, Intent, LostLease, NotIntended, QueuedResource
 from headroom.proving.memory.chains import Chain, stored_ref
@@ -94,19 +94,19 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
                 state = self._state(decision.observation.volume.ref)
                 fit = reservation(state, decision, chain.steps[-1], now)
                 if isinstance(fit, IntentRefusal):
-                    return NotIntended(why=fit.why, detail=whose(fit, decision, decisions))
+                    return NotIntended(why=fit.why, detail=refusal_of(fit, decision, decisions))
                 fits.append(fit)
                 begun = admit_change(concurrency, decision, now)
                 if isinstance(begun, IntentRefusal):
-                    return NotIntended(why=begun.why, detail=whose(begun, decision, decisions))
+                    return NotIntended(why=begun.why, detail=refusal_of(begun, decision, decisions))
                 concurrency = begun
-            if (paused := in_force(self._stops.pause, now)) is not None:
+            if (paused := active_pause(self._stops.pause, now)) is not None:
                 return NotIntended(why="paused", detail=f"paused until {paused.until.isoformat()}")
             if self._stops.breaker is not None:
                 return NotIntended(why="breaker", detail="the account's breaker is open")
-            sum_of = together(fits)
+            sum_of = combined_reservation(fits)
             if isinstance(sum_of, IntentRefusal) or (
-                sum_of.delta > 0 and self._account_micro_usd > sum_of.room
+                sum_of.delta > 0 and self._account_micro_usd > sum_of.limit_left
             ):
                 return NotIntended(why="budget", detail="the account's increases are at its limit")
             self._traffic = concurrency

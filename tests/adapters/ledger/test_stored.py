@@ -140,8 +140,8 @@ def test_stored_traffic_still_tells_who_has_a_place() -> None:
     (mine,) = concurrency.in_flight
     assert (mine.resource, mine.decision_id, mine.since) == (ref().arn, "d1", NOW)
     assert mine.counts == (("gp3_gib", 100),)
-    assert concurrency.begun(NOW) == (NOW - timedelta(minutes=30), NOW)
-    assert concurrency.taken("gp3_gib", "", NOW) == 400
+    assert concurrency.started_last_hour(NOW) == (NOW - timedelta(minutes=30), NOW)
+    assert concurrency.quota_in_use("gp3_gib", "", NOW) == 400
     assert concurrency.refused_until([VolumeType.IO2], NOW) == NOW + timedelta(hours=1)
 
 

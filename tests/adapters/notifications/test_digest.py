@@ -45,7 +45,7 @@ def counted(
     count: int, step: Step, summary: str = "so it is", *, more: bool = False
 ) -> RecordCount:
     shown = tuple(record_summary(number, step, summary) for number in range(min(count, 100)))
-    return RecordCount(shown=shown, count=count, more=more)
+    return RecordCount(newest=shown, count=count, more=more)
 
 
 BUSY = replace(
@@ -70,7 +70,7 @@ BUSY = replace(
                       failures=5, why="AWS refused (UnauthorizedOperation): no"),),
     increase_usd=Decimal("45"),
     limit_usd=Decimal("2000"),
-    withheld=(("applied", 7),),
+    dropped=(("applied", 7),),
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def test_a_request_carries_what_why_price_proof_expiry_and_both_commands() -> No
 
 def test_a_request_goes_before_what_needs_nobody() -> None:
     assert priority_of("awaiting") is Priority.NEEDS_YOU
-    for step in ("expired", "withdrawn", "returned"):
+    for step in ("expired", "withdrawn", "rolled_back"):
         assert priority_of(step) is Priority.ROUTINE
 
 

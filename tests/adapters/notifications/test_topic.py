@@ -264,7 +264,7 @@ def test_a_message_that_failed_is_counted_with_those_withheld() -> None:
     ledger = InMemoryLedger(ACCOUNT, REGION)
     topic: Any = FakeTopic(RuntimeError("down"))
     notifier(topic, notes=ledger).tell(acting(), Step.FAILED, "failed")
-    assert parse_rate_window(ledger.note("messages")).withheld == (("failed", 1),)
+    assert parse_rate_window(ledger.note("messages")).dropped == (("failed", 1),)
 
 
 class Silent:

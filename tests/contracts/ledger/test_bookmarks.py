@@ -13,7 +13,7 @@ from headroom.domain.reports import (
     RateDecision,
     admit_message,
     parse_rate_window,
-    text_of,
+    rate_window_to_text,
 )
 from tests.builders import NOW
 
@@ -54,7 +54,7 @@ def ask(ledger: Any, kind: str, priority: Priority, most: int) -> RateDecision:
         rate_window, told = admit_message(
             parse_rate_window(text), kind, priority, now=NOW, most=most
         )
-        return text_of(rate_window), told
+        return rate_window_to_text(rate_window), told
 
     admitted: RateDecision = ledger.amend("messages", change)
     return admitted
@@ -75,8 +75,8 @@ def test_24_at_once_send_no_more_than_the_hour_allows_and_every_other_is_counted
     rate_window = parse_rate_window(raced.note("messages"))
     assert len(rate_window.sent) == sent
     assert sum(count for _, count in rate_window.of_day) == 24 - sent
-    told = sum(count for answer in answers for _, count in answer.withheld)
-    assert told + sum(count for _, count in rate_window.withheld) == 24 - sent
+    told = sum(count for answer in answers for _, count in answer.dropped)
+    assert told + sum(count for _, count in rate_window.dropped) == 24 - sent
     chatter = sum(a.allowed for number, a in enumerate(answers) if number % 3)
     assert chatter <= most - -(-most // 4)
 
@@ -88,5 +88,5 @@ def test_an_hour_later_there_is_room_again(ledger: Any) -> None:
         moved, "x", Priority.STOPPED, now=NOW + timedelta(minutes=60), most=2
     )
     assert told.allowed
-    assert told.withheld == (("x", 1),)
-    assert later.withheld == ()
+    assert told.dropped == (("x", 1),)
+    assert later.dropped == ()

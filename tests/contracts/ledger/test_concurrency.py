@@ -30,7 +30,7 @@ UNTIL = NOW + timedelta(minutes=20)
 ENDINGS = (
     (Step.REFUSED,), (Step.STALE,), (Step.UNKNOWN, Step.NOT_APPLIED), (Step.APPLIED, Step.FAILED),
     (Step.APPLIED, Step.RELIEVED), (Step.APPLIED, Step.INEFFECTIVE), (Step.APPLIED, Step.DIVERGED),
-    (Step.ALREADY_THERE, Step.RELIEVED), (Step.APPLIED, Step.RETURNED), (Step.APPLIED, Step.GONE),
+    (Step.ALREADY_THERE, Step.RELIEVED), (Step.APPLIED, Step.ROLLED_BACK), (Step.APPLIED, Step.GONE),
     (Step.GONE,),
 )  # fmt: skip
 
@@ -161,8 +161,8 @@ def test_what_aws_still_optimizes_takes_of_its_quotas_for_a_while(
     append(ledger, act(), Step.APPLIED)
     append(ledger, act(), Step.RELIEVED, body={"completed": completed})
     concurrency = ledger.concurrency()
-    assert concurrency.taken("gp3_gib", "other", NOW) == left
-    assert concurrency.taken("gp3_gib", "other", NOW + timedelta(hours=8)) == 0
+    assert concurrency.quota_in_use("gp3_gib", "other", NOW) == left
+    assert concurrency.quota_in_use("gp3_gib", "other", NOW + timedelta(hours=8)) == 0
 
 
 def waits(minutes: int, since: datetime = NOW, **more: Any) -> QueueEntry:
@@ -292,11 +292,11 @@ class Places(RuleBasedStateMachine):
     @invariant()
     def never_more_than_the_limits(self) -> None:
         concurrency = self.ledger.concurrency()
-        under_way = concurrency.others("", self.now)
+        under_way = concurrency.in_flight_elsewhere("", self.now)
         assert {c.resource for c in under_way} == {ref(v).arn for v in self.under_way("")}
         assert len(under_way) <= 3
         assert max(Counter(c.zone for c in under_way).values(), default=0) <= 2
-        assert len(concurrency.begun(self.now)) <= 4
+        assert len(concurrency.started_last_hour(self.now)) <= 4
 
 
 Places.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

@@ -21,7 +21,7 @@ LIMIT = Decimal(100)
 VOLUMES = ("vol-1", "vol-2", "vol-3")
 INCREASES = ("-5", "0", "10", "33.333333", "60", "90")
 ENDED_WITHOUT = {Step.FAILED, Step.REFUSED, Step.STALE, Step.NOT_APPLIED}
-LANDED = {Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.RETURNED}
+LANDED = {Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK}
 OTHERWISE = {Step.INTENDED, Step.APPROVED, Step.REJECTED}
 """Steps that are never appended: intents and people's answers have a transaction of their own."""
 
@@ -250,11 +250,11 @@ def test_an_answer_is_not_appended_even_where_one_is_awaited() -> None:
 
 
 def test_a_rollback_that_landed_gives_the_lease_back_and_counts_as_what_is_in_force() -> None:
-    """Found by a random run: the model took a chain that ends by `returned` for an open one."""
+    """Found by a random run: the model took a chain that ends by `rolled_back` for an open one."""
     books = Books()
     books.wish("vol-1", "60")
     books.comes("d0", Step.APPLIED, fenced=True)
-    books.comes("d0", Step.RETURNED, fenced=True)
+    books.comes("d0", Step.ROLLED_BACK, fenced=True)
     books.wish("vol-1", "10")
     books.comes("d1", Step.APPLIED, fenced=True)
     books.comes("d1", Step.RELIEVED, fenced=True)
@@ -271,5 +271,5 @@ def test_a_rollback_that_landed_ends_a_row_of_failures() -> None:
     books.comes("d0", Step.REFUSED, fenced=True)
     books.wish("vol-1", "10")
     books.comes("d1", Step.APPLIED, fenced=True)
-    books.comes("d1", Step.RETURNED, fenced=True)
+    books.comes("d1", Step.ROLLED_BACK, fenced=True)
     books.what_is_stopped_is_told()

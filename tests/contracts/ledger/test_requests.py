@@ -289,7 +289,7 @@ def test_a_rollback_that_aws_took_ends_the_wish_frees_the_increase_and_begins_th
         "d1",
         NOW + 25 * HOUR,
     )
-    append(ledger, decision, Step.RETURNED, intent=intent, at=NOW + 2 * HOUR)
+    append(ledger, decision, Step.ROLLED_BACK, intent=intent, at=NOW + 2 * HOUR)
     after = ledger.resource_state(ref(), NOW + 2 * HOUR)
     assert (after.account_increase_usd, after.open_chain) == (0, None)
     assert "rollback" in {m.by for m in after.modifications}

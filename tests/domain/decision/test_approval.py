@@ -21,7 +21,7 @@ from headroom.domain.decision import (
     unapproved,
     why_approval,
 )
-from headroom.domain.decision.approval import alike, quiet_until
+from headroom.domain.decision.approval import quiet_until, similar
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Mode
 from headroom.domain.state import (
@@ -104,11 +104,11 @@ def test_a_lower_price_limit_never_asks_less(usd: Decimal, one: Decimal, other: 
     ],
 )
 def test_alike_is_the_same_type_and_direction_at_about_the_price(plan: Plan, like: bool) -> None:
-    assert alike(plan, declined("20")) is like
+    assert similar(plan, declined("20")) is like
 
 
 def test_cents_are_all_alike() -> None:
-    assert alike(costing("0.30", target=gp3(100, 3100, 125)), declined("0.05"))
+    assert similar(costing("0.30", target=gp3(100, 3100, 125)), declined("0.05"))
 
 
 def test_something_clearly_different_may_be_asked_for_but_not_a_fourth_time_a_day() -> None:

@@ -15,7 +15,7 @@ from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Mode, PolicyUnreadable
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
 from headroom.domain.state import KnownModification
-from headroom.domain.workload import Binding, Shape
+from headroom.domain.workload import Binding, LoadShape
 from tests.builders import (
     NOW,
     activity,
@@ -194,7 +194,7 @@ def test_a_closed_loop_at_its_ceiling_escalates_once_and_says_it_has_no_natural_
     load = activity([3000.0] * 60, io_kib=4, queue=256.0, iops_check=1)
     rules = policy(max_iops=3000, max_throughput_mibps=125, types=(VolumeType.GP3,))
     decision = decide(decision_input(observation(load), rules=rules))
-    assert decision.demand.shape is Shape.CLOSED_LOOP
+    assert decision.demand.shape is LoadShape.CLOSED_LOOP
     assert isinstance(decision.answer, Escalate)
     assert "no natural demand" in decision.answer.remedy
     again = decide(

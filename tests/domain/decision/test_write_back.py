@@ -11,7 +11,7 @@ import yaml
 from cfnlint.api import lint
 from cfnlint.config import ManualArgs
 
-from headroom.domain.decision import written_out
+from headroom.domain.decision import write_back_text
 from headroom.domain.decision.write_back import WriteBack, class_name, write_back
 from headroom.domain.resources import (
     DEFAULT_CODE_TAGS,
@@ -127,6 +127,6 @@ def test_a_logical_id_that_is_none_is_not_written_into_a_template() -> None:
 def test_all_of_it_is_told_with_its_owner_first() -> None:
     owner = code_owner(tuple(STACK.items()), DEFAULT_CODE_TAGS)
     assert isinstance(owner, CodeOwner)
-    told = written_out(owner, write_back(volume(), owner, gp3(500, 9000, 400)))
+    told = write_back_text(owner, write_back(volume(), owner, gp3(500, 9000, 400)))
     assert told.startswith("CloudFormation (stack orders) keeps this volume's settings too.")
     assert "    Iops: 9000" in told

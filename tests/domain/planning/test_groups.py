@@ -11,11 +11,11 @@ from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import (
     Candidate,
     group_of,
-    shape,
-    shaped,
     under_way,
+    volume_shape,
     why_not_a_group,
     why_not_alike,
+    with_shape,
 )
 from headroom.domain.planning.groups import LARGEST
 from headroom.domain.resources import Configuration
@@ -152,5 +152,5 @@ def test_what_is_under_way_is_told_by_volume() -> None:
 
 @pytest.mark.parametrize("configuration", [gp3(100, 6000, 250), gp2(400), io(size=200, iops=9000)])
 def test_a_shape_is_all_but_the_size(configuration: Configuration) -> None:
-    other = shaped(gp3(777), shape(configuration))
+    other = with_shape(gp3(777), volume_shape(configuration))
     assert other == replace(configuration, size_gib=777)

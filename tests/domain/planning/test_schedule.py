@@ -35,8 +35,8 @@ class Day:
 
     def schedule_cost(self, current: int = 0) -> tuple[float, tuple[float, ...], int | None]:
         seen = Forecast(
-            reacting=self.reacting, locked=self.locked, reaction_usd=self.reaction_usd,
-            seen=(0.0,) * len(self.prices),
+            reacting_minutes=self.reacting, locked_minutes=self.locked,
+            reaction_usd=self.reaction_usd, seen_minutes=(0.0,) * len(self.prices),
         )  # fmt: skip
         found = schedule_cost(
             seen, self.levels, current=current, reachable=self.reachable, free=self.free,

@@ -41,8 +41,8 @@ def test_a_freeze_counts_from_its_first_day_to_the_end_of_its_last(
 ) -> None:
     freeze = freeze_between(first, last, zone, "")
     assert (freeze.begins, freeze.until) == (at(begins), at(until))
-    assert freeze.holds(at(begins))
-    assert not freeze.holds(at(until))
+    assert freeze.is_active(at(begins))
+    assert not freeze.is_active(at(until))
 
 
 def freezes(*hours: tuple[int, int]) -> tuple[Freeze, ...]:

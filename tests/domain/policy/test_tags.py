@@ -20,7 +20,7 @@ from headroom.domain.policy import (
     limits_for,
 )
 from headroom.domain.policy.limits import NARROWER, TRADE_OFF_SETTINGS, narrower, no_wider
-from headroom.domain.policy.tags import BY_TAG, key_of, said
+from headroom.domain.policy.tags import BY_TAG, key_of, tag_settings
 from headroom.domain.resources import VolumeType
 from headroom.policy import parse_policy
 from tests.builders import gp2, gp3, policy, volume
@@ -231,7 +231,10 @@ def test_two_tags_that_agree_are_one() -> None:
 
 
 def test_other_peoples_tags_are_nobodys_business() -> None:
-    assert said((("Name", "headroom"), ("headroom-auto", "x"), ("my:headroom:max-iops", "1"))) == ()
+    assert (
+        tag_settings((("Name", "headroom"), ("headroom-auto", "x"), ("my:headroom:max-iops", "1")))
+        == ()
+    )
 
 
 def test_where_each_limit_came_from_is_told() -> None:

@@ -1,4 +1,4 @@
-"""Never more messages than the policy's rate, and nothing withheld is forgotten."""
+"""Never more messages than the policy's rate, and nothing dropped is forgotten."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from headroom.domain.reports import (
     admit_message,
     after_digest,
     parse_rate_window,
-    put_back,
-    text_of,
+    rate_window_to_text,
+    refund,
 )
-from headroom.domain.reports.message_rate import WINDOW, share
+from headroom.domain.reports.message_rate import WINDOW, priority_limit
 from tests.builders import NOW
 
 ASKED = st.lists(
@@ -35,27 +35,27 @@ ASKED = st.lists(
 def test_a_share_is_kept_for_what_needs_a_person(
     most: int, routine: int, needs_you: int, stopped: int
 ) -> None:
-    assert [share(p, most) for p in Priority] == [routine, needs_you, stopped]
+    assert [priority_limit(p, most) for p in Priority] == [routine, needs_you, stopped]
 
 
 @given(asked=ASKED, most=st.integers(1, 25))
 def test_within_any_hour_no_more_are_sent_and_all_others_are_told_of(
     asked: list[tuple[Priority, str, int]], most: int
 ) -> None:
-    now, rate_window, sent, told, withheld = NOW, RateWindow(), [], 0, 0
+    now, rate_window, sent, told, dropped = NOW, RateWindow(), [], 0, 0
     for priority, kind, seconds in asked:
         now += timedelta(seconds=seconds)
         rate_window, answer = admit_message(
-            parse_rate_window(text_of(rate_window)), kind, priority, now=now, most=most
+            parse_rate_window(rate_window_to_text(rate_window)), kind, priority, now=now, most=most
         )
         if answer.allowed:
             sent.append(now)
-            told += sum(count for _, count in answer.withheld)
+            told += sum(count for _, count in answer.dropped)
         else:
-            withheld += 1
+            dropped += 1
         assert sum(at > now - WINDOW for at in sent) <= most
-    assert told + sum(count for _, count in rate_window.withheld) == withheld
-    assert sum(count for _, count in rate_window.of_day) == withheld
+    assert told + sum(count for _, count in rate_window.dropped) == dropped
+    assert sum(count for _, count in rate_window.of_day) == dropped
     assert len(rate_window.sent) <= most
 
 
@@ -75,14 +75,14 @@ def test_chatter_never_starves_what_stops_every_change(chatter: int, most: int) 
 
 
 def test_a_message_that_could_not_be_sent_is_told_of_with_what_it_would_have_told() -> None:
-    rate_window = RateWindow(withheld=(("applied", 3),), since=NOW - timedelta(minutes=5),
+    rate_window = RateWindow(dropped=(("applied", 3),), since=NOW - timedelta(minutes=5),
                     of_day=(("applied", 3),))  # fmt: skip
     rate_window, answer = admit_message(rate_window, "failed", Priority.NEEDS_YOU, now=NOW, most=20)
     assert answer == RateDecision(
-        allowed=True, withheld=(("applied", 3),), since=NOW - timedelta(minutes=5)
+        allowed=True, dropped=(("applied", 3),), since=NOW - timedelta(minutes=5)
     )
-    again = put_back(rate_window, "failed", answer, now=NOW)
-    assert again.withheld == (("applied", 3), ("failed", 1))
+    again = refund(rate_window, "failed", answer, now=NOW)
+    assert again.dropped == (("applied", 3), ("failed", 1))
     assert again.since == NOW - timedelta(minutes=5)
     assert again.of_day == (("applied", 3), ("failed", 1))
     assert len(again.sent) == 1

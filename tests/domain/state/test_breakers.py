@@ -22,7 +22,7 @@ from headroom.domain.state import (
     StoredState,
     account_after_breaker_closed,
     account_state_after,
-    in_force,
+    active_pause,
 )
 from headroom.domain.state.breakers import MAX_ACCOUNT_FAILURES, SUCCESS_STEPS
 from tests.builders import NOW, resource_state
@@ -124,5 +124,5 @@ def test_only_what_is_open_can_be_closed() -> None:
 )
 def test_a_pause_is_in_force_until_its_instant(until: object, on: bool) -> None:
     pause = Pause(until=until, since=NOW - MINUTE, who="alice")  # type: ignore[arg-type]
-    assert in_force(pause, NOW) == (pause if on else None)
-    assert in_force(None, NOW) is None
+    assert active_pause(pause, NOW) == (pause if on else None)
+    assert active_pause(None, NOW) is None

@@ -111,8 +111,8 @@ def test_changes_that_settle_are_summed_up_by_the_hour() -> None:
             nothing_done=False, completed=False, quota_full_until=None, types=(),
         )  # fmt: skip
     assert len(concurrency.settling) == 1
-    assert concurrency.taken("gp3_gib", "", NOW + timedelta(hours=6)) == 300
-    assert concurrency.taken("gp3_gib", "", NOW + timedelta(hours=7)) == 0
+    assert concurrency.quota_in_use("gp3_gib", "", NOW + timedelta(hours=6)) == 300
+    assert concurrency.quota_in_use("gp3_gib", "", NOW + timedelta(hours=7)) == 0
     later = after_change_started(concurrency, replace(change(99), since=NOW + timedelta(hours=8)))
     assert later.settling == ()
 
@@ -162,7 +162,7 @@ def test_there_is_room_exactly_when_the_guardrails_would_allow_one_more(
         )
     )  # fmt: skip
     assert allowed is (found.free > 0 and zone not in found.full_zones)
-    assert all(c.since > NOW - LONGEST for c in concurrency.others("", NOW))
+    assert all(c.since > NOW - LONGEST for c in concurrency.in_flight_elsewhere("", NOW))
 
 
 WAITS = st.builds(

@@ -68,7 +68,7 @@ def test_a_record_taken_out_breaks_the_chain(missing: int) -> None:
         (Step.DECIDED, Step.AWAITING, Step.APPROVED, Step.REJECTED),
         (Step.DECIDED, Step.AWAITING, Step.APPROVED, Step.WITHDRAWN, Step.INTENDED),
         (Step.DECIDED, Step.INTENDED, Step.AWAITING),
-        (Step.DECIDED, Step.INTENDED, Step.RETURNED),
+        (Step.DECIDED, Step.INTENDED, Step.ROLLED_BACK),
         (Step.AWAITING,),
     ],
 )
@@ -86,7 +86,7 @@ def test_an_illegal_order_breaks_the_chain(steps: tuple[Step, ...]) -> None:
         (Step.APPROVED, Step.WITHDRAWN),
         (Step.APPROVED, Step.GONE),
         (Step.APPROVED, Step.INTENDED, Step.APPLIED, Step.RELIEVED),
-        (Step.APPROVED, Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.RETURNED),
+        (Step.APPROVED, Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.ROLLED_BACK),
     ],
 )
 def test_a_request_may_go_any_of_the_legal_ways(steps: tuple[Step, ...]) -> None:
@@ -96,5 +96,5 @@ def test_a_request_may_go_any_of_the_legal_ways(steps: tuple[Step, ...]) -> None
 def test_steps_that_end_a_chain_have_no_successor() -> None:
     ends = {Step.WITHDRAWN, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.FAILED,
             Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.REJECTED, Step.EXPIRED,
-            Step.RETURNED, Step.ROLLBACK_REQUESTED}  # fmt: skip
+            Step.ROLLED_BACK, Step.ROLLBACK_REQUESTED}  # fmt: skip
     assert not ends & set(NEXT)

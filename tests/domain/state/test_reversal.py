@@ -12,7 +12,7 @@ from headroom.domain.guardrails import Guardrail, Verdict
 from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import KnownModification, reduced_from
-from headroom.domain.workload import Shape
+from headroom.domain.workload import LoadShape
 from tests.builders import (
     NOW,
     activity,
@@ -129,7 +129,7 @@ def loop(known: tuple[KnownModification, ...], **limits: object) -> Decision:
 
 def test_a_closed_loop_gets_back_what_we_took_from_it_and_nothing_else() -> None:
     ours = loop((change(3, "headroom"),))
-    assert ours.demand.shape is Shape.CLOSED_LOOP
+    assert ours.demand.shape is LoadShape.CLOSED_LOOP
     assert isinstance(ours.answer, Act)
     assert ours.answer.plan.target == HIGH
     for known in ((), (change(3, "other"),)):

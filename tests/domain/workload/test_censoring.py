@@ -127,7 +127,7 @@ def test_more_is_never_less_likely_to_suffice(
 ) -> None:
     each = Estimate(
         floor=floor, least=floor, likely=floor * (1 + excess), upper=floor * 16, censored=True,
-        evident=floor * (1 + excess), weight=weight,
+        indicated=floor * (1 + excess), weight=weight,
     )  # fmt: skip
     low, high = (each.probability_within(rate, 1.2) for rate in sorted(rates))
     assert 0 <= low <= high <= 1
@@ -137,7 +137,7 @@ def test_more_is_never_less_likely_to_suffice(
 
 def test_evidence_moves_the_chance_to_where_it_points() -> None:
     blind = Estimate(floor=3_000, likely=5_400, upper=48_000, censored=True)
-    told = replace(blind, likely=4_000, evident=4_000, weight=0.9)
+    told = replace(blind, likely=4_000, indicated=4_000, weight=0.9)
     assert blind.probability_within(6_000, 1.2) == pytest.approx(1 - 2**-1.2)
     assert told.probability_within(3_500, 1.2) < 0.1
     assert told.probability_within(4_400, 1.2) > 0.9

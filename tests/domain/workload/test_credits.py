@@ -7,7 +7,7 @@ import pytest
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import minutes
-from headroom.domain.workload.credits import forecast
+from headroom.domain.workload.credits import forecast_credits
 from headroom.domain.workload.demand import CreditForecast
 from tests.builders import NOW, activity, gp2, gp3
 
@@ -17,7 +17,7 @@ def told(
 ) -> CreditForecast | None:
     seen = activity(load, balance=balance, io_kib=io_kib)
     can = capability(configuration)
-    return forecast(
+    return forecast_credits(
         now=NOW,
         seen=minutes(seen, can),
         balance=seen.burst_balance_percent,

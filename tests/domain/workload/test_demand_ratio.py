@@ -10,8 +10,8 @@ import pytest
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.workload import Minute, minutes
 from headroom.domain.workload.demand_ratio import (
-    NO_BOUND,
-    USUAL,
+    MAX_RATIO,
+    TYPICAL_RATIO,
     DemandRatio,
     combine_ratios,
     littles_law_bound,
@@ -123,20 +123,20 @@ def test_nine_of_ten_bursts_fit_below_what_is_likely() -> None:
 def test_pressure_that_ended_had_no_more_to_serve_than_it_served() -> None:
     found = ratio_from_ended_pressure([4.0], 0.25)
     assert found is not None
-    assert (found.likely, found.upper) == (1.75, NO_BOUND)
+    assert (found.likely, found.upper) == (1.75, MAX_RATIO)
     assert ratio_from_ended_pressure([], 0.25) is None
 
 
 def test_littles_law_bounds_a_load_and_a_queue_cut_off_does_not() -> None:
     free = minutes(activity([1_000.0] * 10, latency_ms=10.0), capability(gp3()))
     assert littles_law_bound(free, pressed([3_000.0] * 5, 60.0)) == pytest.approx(2.0)
-    assert littles_law_bound(free, pressed([3_000.0] * 5, 1_024.0)) == NO_BOUND
-    assert littles_law_bound((), pressed([3_000.0] * 5, 60.0)) == NO_BOUND
+    assert littles_law_bound(free, pressed([3_000.0] * 5, 1_024.0)) == MAX_RATIO
+    assert littles_law_bound((), pressed([3_000.0] * 5, 60.0)) == MAX_RATIO
 
 
 def test_without_evidence_a_load_wants_the_usual_excess() -> None:
-    assert combine_ratios([None, None], NO_BOUND) == DemandRatio(
-        least=1.0, likely=USUAL, upper=NO_BOUND
+    assert combine_ratios([None, None], MAX_RATIO) == DemandRatio(
+        least=1.0, likely=TYPICAL_RATIO, upper=MAX_RATIO
     )
     assert combine_ratios([None], 1.4).likely == pytest.approx(1.4)
 

@@ -23,7 +23,7 @@ from headroom.domain.workload.forecast import NEW_LOCKED_MIN, NEW_MIN, REACTION_
 from tests.builders import NOW, gp3
 from tests.domain.earlier import BIG, Load, changed, history, nightly, past_of
 
-IDLE = PresentLoad(minutes=(0.0,) * HOURS, fails=(0.0,) * 9)
+IDLE = PresentLoad(minutes=(0.0,) * HOURS, shortfall_probability=(0.0,) * 9)
 
 
 def level(iops: float, usd_per_hour: float | None = None) -> Level:
@@ -40,13 +40,13 @@ def ahead(
 
 def hours_of(seen: Forecast, place: int = 0) -> list[float]:
     """Minutes that a level starves in each hour from now while no raise can follow."""
-    return [row[place] for row in seen.locked]
+    return [row[place] for row in seen.locked_minutes]
 
 
 def without_unseen(seen: Forecast, place: int = 0) -> list[float]:
     """The same, less what was never seen and comes at any hour alike."""
     minutes = hours_of(seen, place)
-    return [m - (sum(minutes) - seen.seen[place]) / HOURS for m in minutes]
+    return [m - (sum(minutes) - seen.seen_minutes[place]) / HOURS for m in minutes]
 
 
 # --- more performance never starves more
@@ -72,8 +72,8 @@ def test_more_performance_never_starves_more_minutes(
 
     levels = sorted(levels)
     seen = ahead(past_of(history(load, days=3)), *levels)
-    whole_day = [sum(row[place] for row in seen.locked) for place in range(len(levels))]
-    for minutes in (seen.seen, whole_day):
+    whole_day = [sum(row[place] for row in seen.locked_minutes) for place in range(len(levels))]
+    for minutes in (seen.seen_minutes, whole_day):
         for less, more in pairwise(minutes):
             assert more <= less + 1e-9
 
@@ -97,7 +97,7 @@ def test_more_performance_never_starves_more_where_bursts_touched_a_limit(
     told = history(lambda _: 1_200.0, days=3 + clear, check=check)
     found = past_of(told, large, known=(changed(raised, small, large),))
     seen = ahead(found, *sorted(levels))
-    for row in (*seen.locked, seen.seen):
+    for row in (*seen.locked_minutes, seen.seen_minutes):
         for less, more in pairwise(row):
             assert more <= less + 1e-9
 
@@ -110,7 +110,9 @@ def test_where_a_raise_can_follow_no_more_starves_than_where_none_can(
     begin = NOW - timedelta(hours=len(hours))
     found = past_of(history(lambda at: hours[int((at - begin).total_seconds() // 3600)], days=3))
     seen = ahead(found, *levels)
-    for locked, reacting, usd in zip(seen.locked, seen.reacting, seen.reaction_usd, strict=True):
+    for locked, reacting, usd in zip(
+        seen.locked_minutes, seen.reacting_minutes, seen.reaction_usd, strict=True
+    ):
         assert all(r <= k + 1e-9 for r, k in zip(reacting, locked, strict=True))
         assert all(u >= 0 for u in usd)
 
@@ -120,10 +122,12 @@ def test_where_a_raise_can_follow_no_more_starves_than_where_none_can(
 
 def test_above_all_that_was_seen_only_the_unseen_is_left() -> None:
     seen = ahead(past_of(history(nightly, days=5)), 9_000.0 * 1.5)
-    assert seen.seen == (0.0,)
+    assert seen.seen_minutes == (0.0,)
     (minutes,) = {round(m, 9) for m in hours_of(seen)}
     assert minutes > 0
-    assert {round(r[0], 9) for r in seen.reacting} == {round(minutes * NEW_MIN / NEW_LOCKED_MIN, 9)}
+    assert {round(r[0], 9) for r in seen.reacting_minutes} == {
+        round(minutes * NEW_MIN / NEW_LOCKED_MIN, 9)
+    }
     assert {usd for row in seen.reaction_usd for usd in row} == {0.0}
 
 
@@ -205,7 +209,7 @@ def test_a_load_of_no_hour_is_expected_at_any_hour() -> None:
 def test_a_day_ahead_holds_about_as_much_as_the_days_before_held(load: Load) -> None:
     """An hour a day; at most twice that, for it may come half an hour earlier or later."""
     seen = ahead(past_of(history(load, days=8)), SHORT)
-    assert 50 < seen.seen[0] < 130
+    assert 50 < seen.seen_minutes[0] < 130
 
 
 def test_days_that_were_not_measured_are_no_days_without_load() -> None:
@@ -235,7 +239,7 @@ def test_a_load_like_the_present_one_tells_what_followed_it_at_other_times() -> 
         return 4_000.0 if at.hour == hour else 9_000.0
 
     found = past_of(history(load, days=6.5))
-    present = PresentLoad(minutes=(0.0,) * HOURS, fails=(0.0,), iops=4_000.0)
+    present = PresentLoad(minutes=(0.0,) * HOURS, shortfall_probability=(0.0,), iops=4_000.0)
     calm, begun = ahead(found, 6_000.0), ahead(found, 6_000.0, present=present)
     assert hours_of(begun)[0] > 3 * hours_of(calm)[0]
     assert hours_of(begun)[12] == pytest.approx(hours_of(calm)[12])
@@ -246,19 +250,21 @@ def test_a_load_like_the_present_one_tells_what_followed_it_at_other_times() -> 
 
 def test_what_is_there_now_starves_the_levels_that_fail_it_as_long_as_it_lasts() -> None:
     lasting = tuple(max(0.0, 60.0 - 10 * hour) for hour in range(HOURS))
-    present = PresentLoad(minutes=lasting, fails=(1.0, 0.25, 0.0))
+    present = PresentLoad(minutes=lasting, shortfall_probability=(1.0, 0.25, 0.0))
     found = past_of(history(lambda _: 300.0, days=3))
     seen = ahead(found, 3_000.0, 6_000.0, 9_000.0, present=present)
-    assert seen.seen == pytest.approx((sum(lasting), sum(lasting) / 4, 0.0))
-    assert [row[0] - row[2] for row in seen.locked][:3] == pytest.approx([60, 50, 40], abs=0.5)
+    assert seen.seen_minutes == pytest.approx((sum(lasting), sum(lasting) / 4, 0.0))
+    assert [row[0] - row[2] for row in seen.locked_minutes][:3] == pytest.approx(
+        [60, 50, 40], abs=0.5
+    )
 
 
 def test_what_is_there_now_and_what_earlier_days_say_is_not_counted_twice() -> None:
     found = past_of(history(lambda _: 9_000.0, days=5))
-    present = PresentLoad(minutes=(60.0,) * HOURS, fails=(1.0,))
+    present = PresentLoad(minutes=(60.0,) * HOURS, shortfall_probability=(1.0,))
     without, with_it = ahead(found, SHORT), ahead(found, SHORT, present=present)
-    assert without.seen[0] >= 60 * HOURS
-    assert with_it.seen[0] == pytest.approx(without.seen[0], rel=0.01)
+    assert without.seen_minutes[0] >= 60 * HOURS
+    assert with_it.seen_minutes[0] == pytest.approx(without.seen_minutes[0], rel=0.01)
 
 
 # --- raises that would follow
@@ -267,7 +273,7 @@ def test_what_is_there_now_and_what_earlier_days_say_is_not_counted_twice() -> N
 def test_a_load_longer_than_a_reaction_starves_no_longer_than_one_and_is_paid_for() -> None:
     found = past_of(history(nightly, days=5))
     seen = demand_forecast(found, [level(3_000.0, 0.01), level(12_000.0, 0.06)], NOW, IDLE)
-    reacting = sum(row[0] for row in seen.reacting)
+    reacting = sum(row[0] for row in seen.reacting_minutes)
     assert reacting < 3 * REACTION_MIN
     assert reacting < 0.5 * sum(hours_of(seen))
     usd = sum(row[0] for row in seen.reaction_usd)
@@ -294,7 +300,7 @@ def test_a_burst_shorter_than_a_reaction_is_over_before_a_raise_could_help() -> 
 
     seen = ahead(past_of(history(load, days=5)), SHORT, 12_000.0)
     assert sum(row[0] for row in seen.reaction_usd) == 0
-    assert sum(row[0] for row in seen.reacting) >= 0.9 * 10
+    assert sum(row[0] for row in seen.reacting_minutes) >= 0.9 * 10
 
 
 def test_a_backlog_is_served_after_the_load_is_over() -> None:
@@ -303,7 +309,9 @@ def test_a_backlog_is_served_after_the_load_is_over() -> None:
     def load(at: datetime) -> float:
         return 9_000.0 if at.hour == 2 and at.minute < 30 else 0.0
 
-    short, half, enough = ahead(past_of(history(load, days=5)), SHORT, 4_500.0, 9_000.0).seen
+    short, half, enough = ahead(
+        past_of(history(load, days=5)), SHORT, 4_500.0, 9_000.0
+    ).seen_minutes
     assert half == pytest.approx(2 * short, rel=0.15)
     assert enough == 0
 
@@ -330,7 +338,7 @@ def test_one_minute_a_day_is_one_minute_a_day_though_it_is_kept_by_five() -> Non
         check=lambda at: 1.0 if at < raised and at.hour == 2 and at.minute == 0 else 0.0,
     )  # fmt: skip
     seen = ahead(past_of(told, gp3(400, 3_000, 125)), 2_999.0)
-    assert 0.5 < seen.seen[0] < 2.5
+    assert 0.5 < seen.seen_minutes[0] < 2.5
 
 
 def test_bursts_above_a_limit_are_believed_in_less_with_every_day_that_runs_clear_above_it() -> (
@@ -338,17 +346,17 @@ def test_bursts_above_a_limit_are_believed_in_less_with_every_day_that_runs_clea
 ):
     shares = []
     for days in (0.5, 1.0, 3.0):
-        low, high = ahead(bursts(days), 2_999.0, 5_500.0).seen
+        low, high = ahead(bursts(days), 2_999.0, 5_500.0).seen_minutes
         shares.append(high / low)
     assert 1 > shares[0] > shares[1] > shares[2] > 0
 
 
 def test_bursts_at_the_limit_they_touched_are_fact() -> None:
     seen = ahead(bursts(3.0), 2_999.0, 3_000.0)
-    assert seen.seen[1] == pytest.approx(seen.seen[0], rel=0.01)
+    assert seen.seen_minutes[1] == pytest.approx(seen.seen_minutes[0], rel=0.01)
 
 
 def test_nothing_is_ever_negative_or_more_than_an_hour_holds_by_much() -> None:
     found = past_of(history(lambda _: 14_000.0, days=3), BIG)
-    for row in ahead(found, 1_000.0, 3_000.0, 8_000.0).locked:
+    for row in ahead(found, 1_000.0, 3_000.0, 8_000.0).locked_minutes:
         assert all(0 <= m <= 60 * 1.1 + NEW_LOCKED_MIN for m in row)

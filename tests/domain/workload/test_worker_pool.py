@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.workload import Minute, Shape, estimate, minutes
-from headroom.domain.workload.demand_ratio import NO_BOUND
+from headroom.domain.workload import LoadShape, Minute, estimate, minutes
+from headroom.domain.workload.demand_ratio import MAX_RATIO
 from headroom.domain.workload.worker_pool import closed_loop
 from tests.builders import activity, gp2, gp3, observation, volume
 
@@ -44,7 +44,7 @@ def test_one_and_the_same_queue_at_a_used_up_limit_is_a_closed_loop() -> None:
     found = closed_loop((), pressed([256.0, 254.0, 257.0]))
     assert found is not None
     assert found.outstanding == pytest.approx(255.67, abs=0.1)
-    assert found.natural == NO_BOUND
+    assert found.natural == MAX_RATIO
 
 
 def test_unsaturated_latency_bounds_what_the_workers_could_do() -> None:
@@ -56,7 +56,7 @@ def test_unsaturated_latency_bounds_what_the_workers_could_do() -> None:
 
 def test_the_estimate_of_a_closed_loop_never_exceeds_what_it_gets() -> None:
     demand = estimate(observation(activity([3_000.0] * 60, queue=256.0, iops_check=1)))
-    assert demand.shape is Shape.CLOSED_LOOP
+    assert demand.shape is LoadShape.CLOSED_LOOP
     assert demand.iops.likely == demand.iops.least == demand.iops.floor == 3_000
     assert demand.backlog_ops == 0
     assert "256 operations outstanding" in demand.basis
@@ -80,6 +80,6 @@ def test_a_loop_that_was_seen_unsaturated_has_a_natural_demand() -> None:
         balance=[50.0] * 30 + [0.0] * 30, iops_check=[0.0] * 30 + [1.0] * 30,
     )  # fmt: skip
     demand = estimate(observation(load, volume(gp2(400))))
-    assert demand.shape is Shape.CENSORED
+    assert demand.shape is LoadShape.CENSORED
     assert demand.tail == 0
     assert demand.iops.likely == 2_500

@@ -102,7 +102,7 @@ def test_what_a_person_approves_lands_and_what_they_want_undone_is_undone(
     asked = account.ledger.request_rollback(decision.decision_id, at=account.now, who=WHO)
     assert isinstance(asked, Record)
     (undone,) = account.minutes_until(lambda: rollbacks(account), 1)
-    account.minutes_until(lambda: account.steps(undone)[-1] is Step.RETURNED, 600)
+    account.minutes_until(lambda: account.steps(undone)[-1] is Step.ROLLED_BACK, 600)
     assert iops(program, volume) == 3000
     for name in (decision.decision_id, undone):
         assert broken_link(account.ledger.chain(name)) is None

@@ -9,7 +9,7 @@ import pytest
 
 from headroom.domain.decision import Decision, Escalate, Hold
 from headroom.domain.resources import VolumeType
-from headroom.domain.workload import Binding, Shape, estimate
+from headroom.domain.workload import Binding, LoadShape, estimate
 from headroom.proving.scenarios import parse_scenario
 from headroom.proving.simulation import Result, simulate
 from tests.proving.build import T0, gp3, loop, steps, volume
@@ -26,7 +26,7 @@ def played(document: dict[str, object]) -> Result:
 def test_an_open_overload_lies_in_the_stated_band_after_five_minutes(times: float) -> None:
     """Nothing tells x1.3 from x5 while the device cuts the queue off: the band says so."""
     demand = estimate(observed(steps((QUIET_S, 1_500, 16), (3_600, 3_000 * times, 16)), gp3(), 35))
-    assert demand.shape is Shape.CENSORED
+    assert demand.shape is LoadShape.CENSORED
     assert demand.pressed_minutes == 5
     assert demand.iops.floor == demand.iops.least == pytest.approx(3_000)
     assert demand.iops.floor <= 3_000 * times <= demand.iops.upper
@@ -92,7 +92,7 @@ def test_a_burst_whose_queue_is_cut_off_lies_in_the_stated_band(rate: float) -> 
 def test_a_closed_loop_is_recognised_within_four_minutes(outstanding: float) -> None:
     for minutes in range(1, 8):
         demand = estimate(observed(loop(outstanding, 4, 0.5), gp3(), minutes))
-        assert (demand.shape is Shape.CLOSED_LOOP) == (minutes >= 3)
+        assert (demand.shape is LoadShape.CLOSED_LOOP) == (minutes >= 3)
     assert demand.iops.likely == pytest.approx(3_000)
 
 
@@ -100,7 +100,7 @@ def test_a_closed_loop_is_recognised_within_four_minutes(outstanding: float) -> 
 def test_an_open_overload_is_never_taken_for_a_closed_loop(times: float) -> None:
     for minutes in (32, 33, 35, 40, 60, 90):
         load = steps((QUIET_S, 1_500, 16), (7_200, 3_000 * times, 16))
-        assert estimate(observed(load, gp3(), minutes)).shape is Shape.CENSORED
+        assert estimate(observed(load, gp3(), minutes)).shape is LoadShape.CENSORED
 
 
 def test_case_b_is_not_chased_after_a_first_raise() -> None:
@@ -111,7 +111,7 @@ def test_case_b_is_not_chased_after_a_first_raise() -> None:
     )
     for minutes in (10, 25, 40, 100, 160):
         demand = estimate(observed(loop(256, 4, 0.5, 14_400), raised, minutes))
-        assert demand.shape is Shape.CLOSED_LOOP
+        assert demand.shape is LoadShape.CLOSED_LOOP
         assert demand.iops.likely <= 6_000 * 1.01
         assert demand.probability_within(iops=12_000, mibps=1_000) < 0.01
 

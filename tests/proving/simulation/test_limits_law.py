@@ -11,7 +11,7 @@ from headroom.domain.catalog import why_invalid
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, decide
 from headroom.domain.policy import Mode, Policy, TagsMay, limits_for
-from headroom.domain.policy.tags import said
+from headroom.domain.policy.tags import tag_settings
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.policy import parse_policy
 from headroom.proving.policytests import described_volume
@@ -101,7 +101,7 @@ def check_an_act_stays_within_every_limit(
     assert dearer <= 0 or others + increase <= policy.account_increase_usd
     lowers = capability(target).sustained_iops < capability(before).sustained_iops
     assert limits.give_back or not lowers
-    tag_says = {one.field: one.value for one in said(tags)}
+    tag_says = {one.field: one.value for one in tag_settings(tags)}
     if limits.tags_may is not TagsMay.WIDEN:  # what the tag says, whatever the policy does
         assert (target.iops or 0) <= tag_says.get("max_iops", 10**9)  # type: ignore[operator]
         assert tag_says.get("mode", Mode.AUTO) in MAY_ACT

@@ -4,7 +4,7 @@ May import: resources.
 The door offers the limits table, `capability`, and the rules that `catalog.rules_of` hands out for volumes.
 """
 
-from headroom.domain.catalog.ebs import change, reachable
+from headroom.domain.catalog.ebs import reachable
 from headroom.domain.catalog.ebs.change import parameters
 from headroom.domain.catalog.ebs.limits import (
     DURABILITY_PERCENT,
@@ -21,4 +21,10 @@ from headroom.domain.catalog.ebs.limits import (
     gp2_baseline,
     max_iops,
     volumes_under,
+)
+from headroom.domain.catalog.ebs.prices import (
+    CATALOGUE_EBS_PRICES,
+    GP3_INCLUDED_IOPS,
+    GP3_INCLUDED_MIBPS,
+    EbsPrices,
 )

@@ -1,7 +1,7 @@
 """What each EBS volume type delivers and may be set to: AWS's limits as tables and functions.
 
-A database's storage is EBS volumes too, so its capability is worked out here; what it may be set to
-is in `catalog/rds`.
+A database's storage consists of EBS volumes, so its capability is computed here; its valid settings
+are in `catalog/rds`.
 
 Source: EBS User Guide, "Amazon EBS volume types", "General Purpose SSD volumes",
 "Provisioned IOPS SSD volumes", "HDD volumes" (checked 2026-10).
@@ -95,8 +95,8 @@ class Capability:
 def capability(configuration: Configuration) -> Capability:
     """What AWS documents that `configuration` delivers.
 
-    A database's storage is striped from its engine's threshold on: so many volumes of an equal
-    part each, with limits and buckets added up.
+    A database's storage is striped from its engine's threshold on: over volumes of equal size, whose
+    limits and buckets add up.
     """
     stripes = volumes_under(configuration)
     size: float = configuration.size_gib if stripes == 1 else configuration.size_gib / stripes
@@ -111,7 +111,7 @@ def capability(configuration: Configuration) -> Capability:
         case VolumeType.IO1:
             return _steady(set_iops or 100, stripes * io1_throughput(iops or 100))
         case VolumeType.IO2:
-            # As one product: rounding must not differ from `cheapest`, which turns it round.
+            # One product: `cheapest` inverts it, and rounding must agree.
             return _steady(set_iops or 100, min(4_000.0 * stripes, 0.256 * (set_iops or 100)))
         case VolumeType.ST1:
             return _hdd(size, base=40, burst=250, cap=500)
@@ -120,11 +120,11 @@ def capability(configuration: Configuration) -> Capability:
         case VolumeType.STANDARD:
             return _steady(100, 40)
         case VolumeType.AURORA | VolumeType.AURORA_IOPT1:
-            return _steady(0, 0)  # nothing that anybody sets: it scales with the cluster
+            return _steady(0, 0)  # not settable: it scales with the cluster
 
 
 def volumes_under(configuration: Configuration) -> int:
-    """EBS volumes that carry the storage; more than one only under a database, never magnetic."""
+    """EBS volumes under the storage; more than one only for a database, and never magnetic."""
     if configuration.database is None or configuration.volume_type is VolumeType.STANDARD:
         return 1
     return configuration.database.stripes(configuration.size_gib)
@@ -226,8 +226,8 @@ def cheapest(
 ) -> Configuration | None:
     """The cheapest configuration of one type and size that sustains `iops` and `mibps`.
 
-    Closed form per type; never shrinks, and grows only gp2: st1, sc1 and standard, which no plan
-    leads to, are taken at the size they have. None when no allowed setting reaches the target.
+    Closed form per type; never shrinks, and grows only gp2; st1, sc1 and standard, which no plan
+    leads to, keep their size. None when no allowed setting reaches the target.
     """
     match volume_type:
         case VolumeType.GP3:
@@ -278,6 +278,6 @@ def cheapest(
 
 
 def fewest(guess: float, enough: Callable[[int], bool]) -> int:
-    """The fewest that is enough, where `guess` is right but for how floats round."""
+    """The smallest sufficient count; `guess` is right except for rounding."""
     count = ceil(round(guess, 9))
     return count if enough(count) else count + 1

@@ -4,7 +4,7 @@ May import: resources and catalog/ebs.
 The door offers the bands of each engine, and the rules that `catalog.rules_of` hands out for databases.
 """
 
-from headroom.domain.catalog.rds import change, reachable
+from headroom.domain.catalog.rds import reachable
 from headroom.domain.catalog.rds.change import Parameters, flushed, parameters
 from headroom.domain.catalog.rds.limits import (
     Band,
@@ -21,15 +21,13 @@ from headroom.domain.catalog.rds.modifications import (
     SETTLES,
     Attempt,
     LastObserved,
-    Seen,
-    accepted,
-    named,
-    remember,
+    ObservedStorage,
+    after_accepted,
+    after_rename,
+    next_remembered,
 )
 from headroom.domain.catalog.rds.prices import (
     CATALOGUE_RDS_PRICES,
-    GP3_INCLUDED_IOPS,
-    GP3_INCLUDED_MIBPS,
     RdsPrices,
     unit_prices,
     why_implausible,

@@ -1,19 +1,38 @@
-"""A change of a database's storage as the parameters of one RDS call: what must and must not be sent.
+"""A change of a database's storage as one RDS call, and what code calls its settings.
 
 Source: RDS API 2014-10-31, ModifyDBInstance and ModifyDBCluster (checked 2026-11); refusals reported
 for parameters sent below the striping threshold (github.com/hashicorp/terraform-provider-aws,
-issue 28160).
+issue 28160); CloudFormation template reference, AWS::RDS::DBInstance and AWS::RDS::DBCluster; Terraform AWS
+provider, aws_db_instance and aws_rds_cluster; Pulumi AWS, rds.Instance and rds.Cluster (2026-10).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from headroom.domain.catalog.rds.limits import why_refused
-from headroom.domain.resources import Configuration, Deployment, ValidStorage
+from headroom.domain.resources import (
+    STORAGE_MODES,
+    Configuration,
+    Deployment,
+    SettingNames,
+    ValidStorage,
+)
 
 Parameters = Mapping[str, str | int | bool]
+INSTANCE_NAMES = SettingNames(
+    cloudformation="AWS::RDS::DBInstance", terraform="aws_db_instance", pulumi="aws.rds.Instance",
+    properties=("StorageType", "AllocatedStorage", "Iops", "StorageThroughput"),
+    arguments=("storage_type", "allocated_storage", "iops", "storage_throughput"),
+    pulumi_properties=("storageType", "allocatedStorage", "iops", "storageThroughput"),
+    size_is_text=True,
+)  # fmt: skip
+CLUSTER_NAMES = replace(
+    INSTANCE_NAMES, cloudformation="AWS::RDS::DBCluster", terraform="aws_rds_cluster",
+    pulumi="aws.rds.Cluster", size_is_text=False,
+)  # fmt: skip
 
 
 def parameters(
@@ -25,12 +44,11 @@ def parameters(
 ) -> Parameters:
     """What ModifyDBInstance, or ModifyDBCluster for a cluster, is called with to reach `target`.
 
-    `name` is the identifier of the instance or the cluster. Size and IOPS travel together, also when
-    only one of them changes; gp3 below the threshold is sent without either setting, or RDS refuses
-    it; a type is named only when it changes; a cluster's throughput follows by itself. Always at
-    once: without ApplyImmediately nothing happens before the maintenance window. That applies what
-    others left pending too, which `flushed` tells beforehand. Raises ValueError for a no-op and for
-    what RDS would refuse.
+    `name` is the identifier of the instance or the cluster. Size and IOPS are always sent together.
+    gp3 below the threshold is sent without settings, or RDS refuses it. The type is sent only if it
+    changes; a cluster's throughput follows by itself. Without ApplyImmediately nothing happens before
+    the maintenance window; it also applies other pending changes, which `flushed` lists. Raises
+    ValueError for a no-op and for what RDS would refuse.
     """
     if origin == target:
         raise ValueError(f"{target} is what it has: a call would use up one of four a day")
@@ -53,18 +71,29 @@ def parameters(
     return MappingProxyType(sent)
 
 
-def operation(target: Configuration) -> str:
-    """The API call that changes such storage."""
-    database = target.database
-    if database is None:
-        raise ValueError(f"{target} is no storage of a database")
-    cluster = database.deployment is Deployment.CLUSTER
-    return "ModifyDBCluster" if cluster else "ModifyDBInstance"
+def request(
+    name: str, origin: Configuration, target: Configuration, valid: tuple[ValidStorage, ...] = ()
+) -> tuple[str, Parameters]:
+    """The API call that leads from `origin` to `target`, and its parameters; raises as they do."""
+    if target.volume_type in STORAGE_MODES:
+        mode = target.volume_type.value
+        return "ModifyDBCluster", {
+            "DBClusterIdentifier": name, "StorageType": mode, "ApplyImmediately": True,
+        }  # fmt: skip
+    sent = parameters(name.removeprefix("cluster:"), origin, target, valid=valid)
+    return "ModifyDBCluster" if "DBClusterIdentifier" in sent else "ModifyDBInstance", sent
+
+
+def setting_names(configuration: Configuration) -> SettingNames:
+    """What code calls the settings of such storage; RDS's own names, of an instance or a cluster."""
+    database = configuration.database
+    cluster = database is None or database.deployment is Deployment.CLUSTER
+    return CLUSTER_NAMES if cluster else INSTANCE_NAMES
 
 
 def flushed(pending: Mapping[str, object]) -> tuple[str, ...]:
-    """Names of other people's pending changes that applying at once would apply too, sorted.
+    """Names of other pending changes that ApplyImmediately would also apply, sorted.
 
-    Some of them restart the database (a class, an engine version). With any, hold and say so.
+    Some restart the database (a class, an engine version), so with any of them Headroom holds.
     """
     return tuple(sorted(name for name, value in pending.items() if value not in (None, {}, [], ())))

@@ -1,8 +1,8 @@
-"""What RDS storage may be set to: AWS's limits by engine, and what AWS itself says at run time.
+"""Valid settings of RDS storage: AWS's limits by engine, and what AWS reports at run time.
 
 Source: RDS User Guide, "Amazon RDS DB instance storage" (checked 2026-10), RDS API 2014-10-31,
 ModifyDBInstance, ModifyDBCluster and DescribeValidDBInstanceModifications. Pages of AWS disagree on
-gp3 of SQL Server (80,000 or 16,000 IOPS): the newer figure stands here, what AWS says of the very
+gp3 of SQL Server (80,000 or 16,000 IOPS): the newer figure is here, and what AWS reports for the
 instance (`ValidStorage`) replaces it.
 """
 
@@ -27,7 +27,7 @@ from headroom.domain.resources import (
 )
 
 CLUSTER_ENGINES = (Engine.MYSQL, Engine.POSTGRESQL)
-"""Engines there are Multi-AZ DB clusters of."""
+"""Engines of Multi-AZ DB clusters."""
 CLUSTER_TYPES = (VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 CLUSTER_IOPS_PER_GIB = (0.5, 50.0)
 """ModifyDBCluster takes IOPS between these multiples of the GiB."""
@@ -36,16 +36,16 @@ GROWS_FREELY = (Engine.SQL_SERVER,)
 RAISES_IOPS_FREELY = (Engine.SQL_SERVER, Engine.DB2)
 """Engines whose IOPS may be raised by less than a tenth."""
 MOVES_PAGES = (Engine.MYSQL, Engine.MARIADB)
-"""Engines of which AWS wants 16 KiB/s of throughput for every IOPS above PAGED_IOPS."""
+"""Engines for which AWS requires 16 KiB/s of throughput per IOPS above PAGED_IOPS."""
 PAGED_IOPS = 32_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """What one storage type of one engine takes in a range of sizes laid on so many volumes.
+    """The valid settings of one storage type of one engine in a range of sizes.
 
-    `iops` and `mibps` are what may be set, empty where nothing may; ratios are bounds, both ends
-    included.
+    `stripes` volumes are under it. `iops` and `mibps` are empty if they cannot be set; ratios are
+    inclusive bounds.
     """
 
     size_gib: Spans
@@ -130,15 +130,15 @@ BANDS: Mapping[Engine, Mapping[VolumeType, tuple[Band, ...]]] = MappingProxyType
         ),
     }
 )  # fmt: skip
-"""Bands by engine and type, in the order of their sizes; magnetic storage is never led to."""
+"""Bands by engine and type, by size; no plan leads to magnetic storage."""
 
 
 def bands(
     database: Database, volume_type: VolumeType, valid: tuple[ValidStorage, ...] = ()
 ) -> tuple[Band, ...]:
-    """The bands of a type for a database, ranges replaced by what AWS said of this very instance.
+    """The bands of a type for a database, with the ranges that AWS reports for this instance.
 
-    Empty for a type the engine does not take, or that AWS did not name among those it takes.
+    Empty for a type that the engine, or AWS's report, does not have.
     """
     table = BANDS[database.engine].get(volume_type, ())
     if database.deployment is Deployment.CLUSTER:
@@ -147,13 +147,13 @@ def bands(
         table = tuple(_of_cluster(band) for band in table)
     if not valid:
         return table
-    told = next((v for v in valid if v.volume_type is volume_type), None)
-    if told is None:
+    reported = next((v for v in valid if v.volume_type is volume_type), None)
+    if reported is None:
         return ()
     threshold = STRIPED_FROM_GIB.get(database.engine)
     if volume_type is VolumeType.STANDARD:
         threshold = None
-    return tuple(b for band in table for b in _as_told(band, told, threshold))
+    return tuple(b for band in table for b in _as_reported(band, reported, threshold))
 
 
 def _of_cluster(band: Band) -> Band:
@@ -165,14 +165,17 @@ def _of_cluster(band: Band) -> Band:
     return replace(band, mibps=(), iops_per_gib=ratio)
 
 
-def _as_told(band: Band, told: ValidStorage, threshold: int | None) -> Iterator[Band]:
-    """The band with AWS's own ranges; the threshold at which it stripes is not for AWS to tell."""
+def _as_reported(band: Band, reported: ValidStorage, threshold: int | None) -> Iterator[Band]:
+    """The band with the reported ranges; the striping threshold is not part of the report."""
     sizes = band.size_gib
-    if told.size_gib:
-        sizes = tuple(_cut(told.size_gib, band, threshold))
+    if reported.size_gib:
+        sizes = tuple(_cut(reported.size_gib, band, threshold))
         if not sizes:
             return
-    iops, mibps = _settable(band, told.iops, band.iops), _settable(band, told.mibps, band.mibps)
+    iops, mibps = (
+        _settable(band, reported.iops, band.iops),
+        _settable(band, reported.mibps, band.mibps),
+    )
     if (band.iops and not iops) or (band.mibps and not mibps):
         return
     yield replace(
@@ -180,33 +183,33 @@ def _as_told(band: Band, told: ValidStorage, threshold: int | None) -> Iterator[
         size_gib=sizes,
         iops=iops,
         mibps=mibps,
-        iops_per_gib=_highest(told.iops_per_gib) or band.iops_per_gib,
-        mibps_per_iops=_highest(told.mibps_per_iops) or band.mibps_per_iops,
+        iops_per_gib=_highest(reported.iops_per_gib) or band.iops_per_gib,
+        mibps_per_iops=_highest(reported.mibps_per_iops) or band.mibps_per_iops,
     )
 
 
-def _settable(band: Band, told: Spans, table: Spans) -> Spans:
-    """AWS's ranges of a setting, else the table's; nothing where it cannot be set.
+def _settable(band: Band, reported: Spans, table: Spans) -> Spans:
+    """The reported ranges of a setting, else the table's; empty if it cannot be set.
 
-    AWS's are of all sizes: what striped gp3 includes is the least it can have. None may be left.
+    Reports cover all sizes, but striped gp3 cannot have less than it includes. None may be left.
     """
-    if not table or not told:
+    if not table or not reported:
         return table
     if band.stripes == 1 or not band.mibps:
-        return told
+        return reported
     floor = min(span.low for span in table)
-    lows = ((span, span.least(floor)) for span in told)
+    lows = ((span, span.least(floor)) for span in reported)
     return tuple(replace(span, low=low) for span, low in lows if low is not None)
 
 
 def _highest(ratios: tuple[tuple[float, float], ...]) -> tuple[float, float] | None:
-    """Of several ranges the one that reaches furthest: all in it is valid."""
+    """The range with the highest end: everything in it is valid."""
     return max(ratios, key=lambda ratio: ratio[1]) if ratios else None
 
 
-def _cut(told: Spans, band: Band, threshold: int | None) -> Iterator[Span]:
-    """The part of AWS's sizes on the band's side of the threshold."""
-    for span in told:
+def _cut(reported: Spans, band: Band, threshold: int | None) -> Iterator[Span]:
+    """The part of the reported sizes on the band's side of the threshold."""
+    for span in reported:
         begin: int | None = span.low
         end: int | None = span.high
         if threshold is not None:
@@ -217,7 +220,7 @@ def _cut(told: Spans, band: Band, threshold: int | None) -> Iterator[Span]:
 
 
 def band_of(configuration: Configuration, valid: tuple[ValidStorage, ...] = ()) -> Band | None:
-    """The band a database's configuration lies in; None where there is none, or for plain EBS."""
+    """The band of a database's configuration; None if there is none, or for plain EBS."""
     if configuration.database is None:
         return None
     found = bands(configuration.database, configuration.volume_type, valid)
@@ -226,9 +229,9 @@ def band_of(configuration: Configuration, valid: tuple[ValidStorage, ...] = ()) 
 
 
 def full_copy(origin: Configuration, target: Configuration) -> bool:
-    """Whether RDS copies all data to get from one to the other: hours of I/O, and no way back.
+    """Whether RDS copies all data for the change, which takes hours and cannot be undone.
 
-    It does when the size crosses the threshold of striping, and when it leaves magnetic storage.
+    It does if the size crosses the striping threshold, and if the change leaves magnetic storage.
     """
     if origin.database is None or target.database is None:
         return False
@@ -253,7 +256,7 @@ def why_invalid(configuration: Configuration, valid: tuple[ValidStorage, ...] = 
         return f"{database} has no {kind.value} storage"
     band = next((b for b in found if any(size in span for span in b.size_gib)), None)
     if band is None:
-        takes = ", ".join(_said(span) for b in found for span in b.size_gib)
+        takes = ", ".join(_span_text(span) for b in found for span in b.size_gib)
         return f"{name} takes {takes} GiB, not {size}"
     problem = _why_not_iops(band, configuration, name)
     return problem or _why_not_mibps(band, configuration, name)
@@ -267,7 +270,7 @@ def _why_not_iops(band: Band, configuration: Configuration, name: str) -> str | 
         return f"{name} of {size} GiB needs its IOPS set"
     low, high = band.iops_per_gib
     if not low * size <= iops <= high * size or not any(iops in span for span in band.iops):
-        takes = ", ".join(_said(span) for span in band.iops)
+        takes = ", ".join(_span_text(span) for span in band.iops)
         return (
             f"{name} of {size} GiB takes {takes} IOPS and {low:g} to {high:g} per GiB, not {iops}"
         )
@@ -284,7 +287,7 @@ def _why_not_mibps(band: Band, configuration: Configuration, name: str) -> str |
     least = least_mibps(configuration.database, iops)
     fits = any(mibps in span for span in band.mibps) and low * iops <= mibps <= high * iops
     if not fits or mibps < least:
-        takes = ", ".join(_said(span) for span in band.mibps)
+        takes = ", ".join(_span_text(span) for span in band.mibps)
         return (
             f"{name} with {iops} IOPS takes {takes} MiB/s, {max(least, low * iops):g} to "
             f"{high * iops:g} of them, not {mibps}"
@@ -293,7 +296,7 @@ def _why_not_mibps(band: Band, configuration: Configuration, name: str) -> str |
 
 
 def least_mibps(database: Database | None, iops: int) -> int:
-    """The least gp3 throughput that AWS accepts beside so many IOPS; 0 where it asks for none."""
+    """The least gp3 throughput that AWS accepts with these IOPS; 0 if it requires none."""
     paged = database is not None and database.engine in MOVES_PAGES
     return ceil(iops * 16 / 1024) if paged and iops > PAGED_IOPS else 0
 
@@ -303,7 +306,7 @@ def why_refused(
 ) -> str | None:
     """One sentence on why one change cannot lead from `origin` to `target`, or None if it can.
 
-    A raise by less than a tenth is among them: RDS would round it up to something nobody planned.
+    That includes a raise by less than a tenth, which RDS would round up.
     """
     if origin.database != target.database:
         return "a change of storage changes neither the engine nor the deployment"
@@ -321,13 +324,13 @@ def why_refused(
 
 
 def _with_size(valid: tuple[ValidStorage, ...], origin: Configuration) -> tuple[ValidStorage, ...]:
-    """AWS tells of sizes to grow to; the present one stays valid whatever it tells."""
+    """AWS reports the sizes to grow to; the current size is always valid."""
     size = origin.size_gib
     return tuple(
-        replace(told, size_gib=(*told.size_gib, Span(low=size, high=size)))
-        if told.volume_type is origin.volume_type and told.size_gib
-        else told
-        for told in valid
+        replace(reported, size_gib=(*reported.size_gib, Span(low=size, high=size)))
+        if reported.volume_type is origin.volume_type and reported.size_gib
+        else reported
+        for reported in valid
     )
 
 
@@ -347,6 +350,6 @@ def least_iops(origin: Configuration, wanted: int) -> int:
     return max(wanted, -(-11 * now // 10))
 
 
-def _said(span: Span) -> str:
+def _span_text(span: Span) -> str:
     step = f" by {span.step}" if span.step > 1 else ""
     return f"{span.low}" if span.low == span.high else f"{span.low} to {span.high}{step}"

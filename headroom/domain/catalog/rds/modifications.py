@@ -1,9 +1,9 @@
-"""Which change of a database's storage is under way, from what RDS shows and what was seen before.
+"""Which change of a database's storage is in flight, from two consecutive observations.
 
-RDS keeps no list of modifications: it shows the settings in force, those it is moving to
-(PendingModifiedValues), and whether it works on the storage. When a change began it does not say.
-So each look is laid beside the one before; a change begins when it is asked for by us, or when it
-is first seen, and its start stays what it was. Source: RDS API 2014-10-31, DBInstance and DBCluster
+RDS keeps no list of modifications: it reports the current settings, the pending ones
+(PendingModifiedValues), and whether it works on the storage, but not when a change started. So each
+observation is compared with the one before. A change starts when Headroom requests it or when it is
+first observed, and keeps that start. Source: RDS API 2014-10-31, DBInstance and DBCluster
 (botocore 1.44).
 """
 
@@ -15,30 +15,30 @@ from datetime import datetime, timedelta
 from headroom.domain.resources import Configuration, Modification, ModificationState, Volume
 
 SETTLES = timedelta(minutes=10)
-"""How long after a change was accepted RDS may still show nothing of it."""
+"""How long after a change was accepted RDS may not report it yet."""
 ATTEMPT_TTL = timedelta(hours=1)
-"""How long after a call a change to its very target is taken for its effect."""
+"""How long after a request a change to its exact target counts as its effect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What RDS shows of a database's storage at one instant."""
+class ObservedStorage:
+    """What RDS reports about a database's storage at one instant."""
 
     identity: str
     """DbiResourceId or DbClusterResourceId: another database may have the same name later."""
     configuration: Configuration
     target: Configuration | None
-    """The storage that it moves to; None where no change is pending."""
+    """The pending configuration; None if no change is pending."""
     working: bool
-    """Whether RDS says that it works on the storage."""
+    """Whether RDS reports work on the storage."""
     settled: bool
-    """Whether the database is `available` and nothing is worked on."""
+    """Whether the database is `available` and RDS does not work on it."""
     progress_percent: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A call of ours, noted before it was sent: a claim that only RDS can make true."""
+    """A request by Headroom, last_observed before it was sent; it may never have reached RDS."""
 
     at: datetime
     origin: Configuration
@@ -47,129 +47,141 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastObserved:
-    """What the last look left behind: the settings then, the latest change, our last call."""
+    """The last observation: the settings then, the latest change, Headroom's last request."""
 
     identity: str
     configuration: Configuration
     modification: Modification | None = None
-    attempt: Attempt | None = None
-    named_at: datetime | None = None
-    """When it was first seen under a name that another database had before; None where none had."""
+    last_request: Attempt | None = None
+    renamed_at: datetime | None = None
+    """When it was first observed under another database's former name; None if it has its own."""
 
 
-def remember(before: LastObserved | None, seen: Seen, at: datetime) -> LastObserved:
-    """What to remember after a look at `at`; the same look again changes nothing.
+def next_remembered(
+    before: LastObserved | None, observed: ObservedStorage, at: datetime
+) -> LastObserved:
+    """What to remember after an observation at `at`; repeating it changes nothing.
 
-    Errs towards a change in flight: one that is not understood stops us, and counts as a slot.
+    In doubt a change counts as in flight, and uses a slot.
     """
-    if before is None or before.identity != seen.identity:
-        change = _begun(seen, seen.configuration, at) if at_work(seen) else None
+    if before is None or before.identity != observed.identity:
+        change = (
+            _begun(observed, observed.configuration, at)
+            if modification_in_progress(observed)
+            else None
+        )
         return LastObserved(
-            identity=seen.identity, configuration=seen.configuration, modification=change,
-            named_at=None if before is None else at,
+            identity=observed.identity, configuration=observed.configuration, modification=change,
+            renamed_at=None if before is None else at,
         )  # fmt: skip
-    if before.configuration.database != seen.configuration.database:
-        # Its owner made it Multi-AZ, or Single-AZ again: another price of the owner's own.
+    if before.configuration.database != observed.configuration.database:
+        # Its owner changed the deployment, and with it the price.
         return LastObserved(
-            identity=seen.identity, configuration=seen.configuration,
-            modification=_begun(seen, before.configuration, at), named_at=before.named_at,
+            identity=observed.identity, configuration=observed.configuration,
+            modification=_begun(observed, before.configuration, at), renamed_at=before.renamed_at,
         )  # fmt: skip
-    attempt = before.attempt
+    attempt = before.last_request
     if attempt is not None and at - attempt.at > ATTEMPT_TTL:
         attempt = None
     return LastObserved(
-        identity=seen.identity,
-        configuration=seen.configuration,
-        modification=_latest(replace(before, attempt=attempt), seen, at),
-        attempt=attempt,
-        named_at=before.named_at,
+        identity=observed.identity,
+        configuration=observed.configuration,
+        modification=_latest(replace(before, last_request=attempt), observed, at),
+        last_request=attempt,
+        renamed_at=before.renamed_at,
     )
 
 
-def accepted(before: LastObserved | None, seen: Seen, attempt: Attempt) -> LastObserved:
-    """What to remember once RDS accepted `attempt`; `seen` is what it answered."""
+def after_accepted(
+    before: LastObserved | None, observed: ObservedStorage, attempt: Attempt
+) -> LastObserved:
+    """What to remember after RDS accepted `attempt`; `observed` is its response."""
     change = Modification(
         state=ModificationState.MODIFYING, started_at=attempt.at, ended_at=None,
         origin=attempt.origin, target=attempt.target, progress_percent=0,
     )  # fmt: skip
     return LastObserved(
-        identity=seen.identity if before is None else before.identity,
-        configuration=attempt.origin, modification=change, attempt=attempt,
-        named_at=None if before is None else before.named_at,
+        identity=observed.identity if before is None else before.identity,
+        configuration=attempt.origin, modification=change, last_request=attempt,
+        renamed_at=None if before is None else before.renamed_at,
     )  # fmt: skip
 
 
-def named(volume: Volume, noted: LastObserved | None) -> Volume:
-    """The storage as begun when the database took its name over: what was published under that
-    name before is another one's, as after the switchover of a blue/green deployment."""
-    if noted is None or noted.named_at is None:
+def after_rename(volume: Volume, last_observed: LastObserved | None) -> Volume:
+    """The storage, created when the database took over its name.
+
+    Earlier metrics of that name belong to another database, as after a blue/green switchover.
+    """
+    if last_observed is None or last_observed.renamed_at is None:
         return volume
-    return replace(volume, created_at=max(volume.created_at, noted.named_at))
+    return replace(volume, created_at=max(volume.created_at, last_observed.renamed_at))
 
 
-def at_work(seen: Seen) -> bool:
-    """Whether a change of the storage is under way: one pending for a window of its own is not."""
-    return seen.working or (seen.target is not None and not seen.settled)
+def modification_in_progress(observed: ObservedStorage) -> bool:
+    """Whether a change of the storage is in progress; one that waits for its window is not."""
+    return observed.working or (observed.target is not None and not observed.settled)
 
 
-def _latest(before: LastObserved, seen: Seen, at: datetime) -> Modification | None:
+def _latest(before: LastObserved, observed: ObservedStorage, at: datetime) -> Modification | None:
     last = before.modification
-    landed = seen.configuration != before.configuration
-    heads_for = _pending_now(before, seen) or (seen.configuration if landed else None)
-    if heads_for is not None:
-        return _moved_on(_which(before, heads_for, at), seen, at)
+    landed = observed.configuration != before.configuration
+    next_target = _pending_now(before, observed) or (observed.configuration if landed else None)
+    if next_target is not None:
+        return _progressed(_change_to(before, next_target, at), observed, at)
     if last is not None and last.in_flight:
-        return _moved_on(last, seen, at)
-    if not seen.working:
+        return _progressed(last, observed, at)
+    if not observed.working:
         return last
     if last is not None and last.ended_at is not None and at - last.ended_at <= SETTLES:
-        # RDS shows `available` for a moment between two phases of one change.
-        state, progress = ModificationState.OPTIMIZING, seen.progress_percent
+        # RDS reports `available` for a moment between two phases of one change.
+        state, progress = ModificationState.OPTIMIZING, observed.progress_percent
         return replace(last, state=state, ended_at=None, progress_percent=progress)
-    return _begun(seen, before.configuration, at)
+    return _begun(observed, before.configuration, at)
 
 
-def _pending_now(before: LastObserved, seen: Seen) -> Configuration | None:
-    """The pending storage if it is being applied; what waits for a maintenance window is not."""
-    last, attempt = before.modification, before.attempt
+def _pending_now(before: LastObserved, observed: ObservedStorage) -> Configuration | None:
+    """The pending storage if it is being applied and does not wait for a maintenance window."""
+    last, attempt = before.modification, before.last_request
     called_for = {attempt.target} if attempt is not None else set()
     if last is not None and last.in_flight:
         called_for.add(last.target)
-    return seen.target if not seen.settled or seen.target in called_for else None
+    return observed.target if not observed.settled or observed.target in called_for else None
 
 
-def _which(before: LastObserved, heads_for: Configuration, at: datetime) -> Modification:
-    """The change that leads to `heads_for`: the one known, ours just called for, or a new one."""
-    last, attempt = before.modification, before.attempt
+def _change_to(before: LastObserved, next_target: Configuration, at: datetime) -> Modification:
+    """The change that leads to `next_target`: the known one, the one just requested, or a new one."""
+    last, attempt = before.modification, before.last_request
     if last is not None and last.in_flight:
-        if last.target == heads_for:
+        if last.target == next_target:
             return last
-        if last.target == last.origin:  # what was in flight had no name; now it has one
-            return replace(last, origin=before.configuration, target=heads_for)
-    if attempt is not None and attempt.target == heads_for and attempt.origin != heads_for:
+        if (
+            last.target == last.origin
+        ):  # the target of the change in flight was unknown; now it is known
+            return replace(last, origin=before.configuration, target=next_target)
+    if attempt is not None and attempt.target == next_target and attempt.origin != next_target:
         fresh = last is None or last.started_at < attempt.at
         if fresh:
-            return _change(attempt.at, attempt.origin, heads_for)
-    return _change(at, before.configuration, heads_for)
+            return _change(attempt.at, attempt.origin, next_target)
+    return _change(at, before.configuration, next_target)
 
 
-def _moved_on(change: Modification, seen: Seen, at: datetime) -> Modification:
-    """The change as far as RDS has come with it."""
-    there = seen.configuration == change.target
-    if there and not seen.settled:
+def _progressed(change: Modification, observed: ObservedStorage, at: datetime) -> Modification:
+    """The change with its current progress."""
+    there = observed.configuration == change.target
+    if there and not observed.settled:
         state = ModificationState.OPTIMIZING
     elif there:
         return replace(change, state=ModificationState.COMPLETED, ended_at=at, progress_percent=100)
-    elif seen.settled and seen.target != change.target and at - change.started_at > SETTLES:
+    elif observed.settled and observed.target != change.target and at - change.started_at > SETTLES:
         return replace(change, state=ModificationState.FAILED, ended_at=at)
     else:
         state = ModificationState.MODIFYING
-    return replace(change, state=state, ended_at=None, progress_percent=seen.progress_percent)
+    return replace(change, state=state, ended_at=None, progress_percent=observed.progress_percent)
 
 
-def _begun(seen: Seen, origin: Configuration, at: datetime) -> Modification:
-    """A change seen for the first time in the middle of it."""
-    return _moved_on(_change(at, origin, seen.target or seen.configuration), seen, at)
+def _begun(observed: ObservedStorage, origin: Configuration, at: datetime) -> Modification:
+    """A change that is first observed while it is in progress."""
+    return _progressed(_change(at, origin, observed.target or observed.configuration), observed, at)
 
 
 def _change(at: datetime, origin: Configuration, target: Configuration) -> Modification:

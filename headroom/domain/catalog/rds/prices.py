@@ -1,8 +1,7 @@
 """Monthly prices of RDS storage by engine and deployment, exact to the last digit AWS prints.
 
-Source: RDS price list, us-east-1 (PostgreSQL, 2026-07-28) and ap-northeast-1 (2026-09-11); prices
-that no list was at hand for are left out rather than guessed. RDS says GB and MBps where it counts
-GiB and MiB/s.
+Source: RDS price list, us-east-1 (PostgreSQL, 2026-07-28) and ap-northeast-1 (2026-09-11); unknown
+prices are left out. RDS says GB and MBps where it counts GiB and MiB/s.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 
+from headroom.domain.catalog.ebs import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
 from headroom.domain.resources import (
     COPIES,
     Configuration,
@@ -22,11 +22,8 @@ from headroom.domain.resources import (
     VolumeType,
 )
 
-GP3_INCLUDED_IOPS = 3_000
-"""IOPS that one gp3 volume includes; a database's storage includes them for each of its volumes."""
-GP3_INCLUDED_MIBPS = 125
 SAME_PRICES = (Engine.MYSQL, Engine.MARIADB, Engine.POSTGRESQL)
-"""Engines the catalogue has prices of; those with licences are looked up by engine."""
+"""Engines with prices in the catalogue; those with licences need the price list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +31,7 @@ class RdsPrices:
     """Unit prices of the storage of one engine and deployment, USD per month, all copies counted.
 
     `gib` per GiB allocated; `iops` per IOPS (gp3: above what is included); `gp3_mibps` per MiB/s
-    above what is included. What is missing has no price, so that nothing is bought there.
+    above what is included. What is missing has no price, so no change may add it.
     """
 
     engine: Engine
@@ -120,7 +117,7 @@ CATALOGUE_RDS_PRICES: Mapping[str, tuple[RdsPrices, ...]] = MappingProxyType(
         ),
     }
 )
-"""The dated fallback tables; magnetic storage pays by the request, which no table of ours tells."""
+"""The dated fallback prices; magnetic storage is billed by request and has none."""
 
 
 PLAUSIBLE_FACTOR = 3

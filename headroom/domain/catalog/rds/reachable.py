@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import ceil, floor
 
 from headroom.domain.catalog.ebs import LIMITS, capability, fewest
+from headroom.domain.catalog.rds.change import request as request
+from headroom.domain.catalog.rds.change import setting_names as setting_names
 from headroom.domain.catalog.rds.limits import (
     Band,
     band_of,
@@ -30,14 +32,13 @@ def cheapest(
 ) -> Configuration | None:
     """The cheapest storage of `volume_type` from `origin` that sustains `iops` and `mibps`.
 
-    Size grows only where nothing smaller is enough: prices rise with every GiB, and no setting gets
-    cheaper with size. None when one change reaches no such storage.
+    Size grows only if nothing smaller is enough, because prices rise with every GiB. None when one change reaches no such storage.
     """
     database = origin.database
     if database is None:
         raise ValueError(f"{origin} is not storage of a database")
     for band in bands(database, volume_type, valid):
-        for size in _sizes(origin, volume_type, band, iops, mibps, told=bool(valid)):
+        for size in _sizes(origin, volume_type, band, iops, mibps, reported=bool(valid)):
             found = _at(origin, volume_type, band, size, iops, mibps)
             if found is None or why_refused(origin, found, valid) is not None:
                 continue
@@ -47,15 +48,15 @@ def cheapest(
     return None
 
 
-def most(
+def highest_settings(
     origin: Configuration, volume_type: VolumeType, *, mibps: float,
     valid: tuple[ValidStorage, ...] = (),
 ) -> Configuration | None:  # fmt: skip
-    """All that `volume_type` can have set without growing any further than it must; None if nothing."""
+    """The highest settings of `volume_type` at the smallest size that one change reaches; None if none."""
     if origin.database is None:
         raise ValueError(f"{origin} is not storage of a database")
     for band in bands(origin.database, volume_type, valid):
-        size = _first_size(origin, volume_type, band, told=bool(valid))
+        size = _first_size(origin, volume_type, band, reported=bool(valid))
         if size is None or not band.iops:
             continue
         low, high = band.iops_per_gib
@@ -87,8 +88,8 @@ def at_size(
 ) -> Configuration | None:  # fmt: skip
     """The cheapest storage of `volume_type` of at least `size_gib` that may have such settings.
 
-    The smallest size that one change from `origin` leads to; None when there is none, or its ratios
-    do not let it. Types that derive their IOPS ignore `iops` and `mibps`.
+    The smallest size that one change from `origin` reaches; None if there is none, or ratios forbid
+    it. Types that derive their IOPS ignore `iops` and `mibps`.
     """
     if origin.database is None:
         raise ValueError(f"{origin} is not storage of a database")
@@ -106,18 +107,20 @@ def _most_mibps(band: Band, iops: int) -> int | None:
     return max((n for n in allowed if n is not None), default=None)
 
 
-def _first_size(origin: Configuration, kind: VolumeType, band: Band, *, told: bool) -> int | None:
+def _first_size(
+    origin: Configuration, kind: VolumeType, band: Band, *, reported: bool
+) -> int | None:
     """The smallest size in the band that one change leads to."""
     size = origin.size_gib
-    if told and kind is origin.volume_type and _side(origin, band):
-        return size  # whatever AWS tells of sizes to grow to, what is there may stay
+    if reported and kind is origin.volume_type and _side(origin, band):
+        return size  # the current size is valid whatever sizes AWS reports
     if any(size in span for span in band.size_gib):
         return size
     return _least(band.size_gib, least_size(origin, size + 1))
 
 
 def _side(origin: Configuration, band: Band) -> bool:
-    """Whether the band is laid on as many volumes as the storage is today, at a size it has."""
+    """Whether the band has as many volumes as the storage has today, and includes its size."""
     database = origin.database
     if database is None or database.stripes(origin.size_gib) != band.stripes:
         return False
@@ -125,10 +128,16 @@ def _side(origin: Configuration, band: Band) -> bool:
 
 
 def _sizes(
-    origin: Configuration, kind: VolumeType, band: Band, iops: float, mibps: float, *, told: bool
+    origin: Configuration,
+    kind: VolumeType,
+    band: Band,
+    iops: float,
+    mibps: float,
+    *,
+    reported: bool,
 ) -> Iterator[int]:
-    """Sizes of the band worth trying, smallest first: the first one, and where ratios let enough."""
-    first = _first_size(origin, kind, band, told=told)
+    """Candidate sizes of the band, smallest first: the first, and where ratios permit enough."""
+    first = _first_size(origin, kind, band, reported=reported)
     if first is None:
         return
     yield first
@@ -151,7 +160,7 @@ def _sizes(
 def _at(
     origin: Configuration, kind: VolumeType, band: Band, size: int, iops: float, mibps: float
 ) -> Configuration | None:
-    """The cheapest settings at one size; None when the band has none that are enough."""
+    """The cheapest sufficient settings at one size; None if the band has none."""
     if not band.iops:
         return replace(
             origin, volume_type=kind, size_gib=size, iops=None, throughput_mibps=None
@@ -171,8 +180,8 @@ def _at(
 def _iops(
     origin: Configuration, band: Band, size: int, iops: float, mibps: float, kind: VolumeType
 ) -> int | None:
-    """The fewest IOPS that may be set, carry `mibps` and are at least `iops`."""
-    wanted = max(ceil(iops), ceil(band.iops_per_gib[0] * size), _carrying(band, kind, mibps))
+    """The fewest valid IOPS that support `mibps` and are at least `iops`."""
+    wanted = max(ceil(iops), ceil(band.iops_per_gib[0] * size), _iops_for(band, kind, mibps))
     if band.mibps:
         tput = _least(band.mibps, mibps)
         if tput is None:
@@ -182,8 +191,8 @@ def _iops(
     return None if count is None else _least(band.iops, least_iops(origin, count))
 
 
-def _carrying(band: Band, kind: VolumeType, mibps: float) -> int:
-    """The fewest IOPS from which io1 or io2 derives so much throughput; 0 for the others."""
+def _iops_for(band: Band, kind: VolumeType, mibps: float) -> int:
+    """The fewest IOPS from which io1 or io2 derives `mibps`; 0 for other types."""
     if kind is VolumeType.IO2:
         return fewest(mibps / 0.256, lambda n: 0.256 * n >= mibps)
     if kind is not VolumeType.IO1 or not mibps:

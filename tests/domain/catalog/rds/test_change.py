@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.rds import flushed, parameters
-from headroom.domain.catalog.rds.change import operation
+from headroom.domain.catalog.rds.change import request
 from headroom.domain.resources import Configuration, Deployment, Engine, VolumeType
 from tests.builders import gp3
 from tests.domain.catalog.rds.test_reachable import TYPES, origins
@@ -42,7 +42,7 @@ def test_a_change_is_sent_with_all_it_must_and_nothing_it_must_not_have(
     assert dict(parameters("orders", origin, target)) == {
         "DBInstanceIdentifier": "orders", "ApplyImmediately": True, **sent,
     }  # fmt: skip
-    assert operation(target) == "ModifyDBInstance"
+    assert request("orders", origin, target)[0] == "ModifyDBInstance"
 
 
 def test_a_cluster_is_changed_as_a_cluster_and_its_throughput_follows() -> None:
@@ -52,7 +52,7 @@ def test_a_cluster_is_changed_as_a_cluster_and_its_throughput_follows() -> None:
         "DBClusterIdentifier": "orders", "ApplyImmediately": True,
         "AllocatedStorage": 500, "Iops": 16_000,
     }  # fmt: skip
-    assert operation(target) == "ModifyDBCluster"
+    assert request("orders", origin, target)[0] == "ModifyDBCluster"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.catalog.rds import SETTLES, Attempt, LastObserved, Seen, accepted, remember
+from headroom.domain.catalog.rds import (
+    SETTLES,
+    Attempt,
+    LastObserved,
+    ObservedStorage,
+    after_accepted,
+    next_remembered,
+)
 from headroom.domain.catalog.rds.modifications import ATTEMPT_TTL
 from headroom.domain.resources import Configuration, Deployment, ModificationState, VolumeType
 from headroom.serialization import from_json, to_json
@@ -26,9 +33,9 @@ def seen(
     working: bool = False,
     settled: bool | None = None,
     identity: str = "db-ONE",
-) -> Seen:
+) -> ObservedStorage:
     rests = not working and target is None if settled is None else settled
-    return Seen(
+    return ObservedStorage(
         identity=identity, configuration=now, target=None if target == now else target,
         working=working, settled=rests and not working,
     )  # fmt: skip
@@ -39,35 +46,35 @@ def at(minutes: float) -> timedelta:
 
 
 def test_a_database_at_rest_that_was_never_seen_has_no_change() -> None:
-    noted = remember(None, seen(), NOW)
+    noted = next_remembered(None, seen(), NOW)
     assert noted == LastObserved(identity="db-ONE", configuration=SMALL)
 
 
 def test_what_is_met_in_the_middle_began_when_it_was_met() -> None:
-    noted = remember(None, seen(working=True), NOW)
+    noted = next_remembered(None, seen(working=True), NOW)
     assert noted.modification is not None
     assert noted.modification.in_flight
     assert noted.modification.started_at == NOW
-    named = remember(noted, seen(SMALL, LARGE, settled=False), NOW + at(5))
+    named = next_remembered(noted, seen(SMALL, LARGE, settled=False), NOW + at(5))
     assert named.modification is not None
     assert (named.modification.started_at, named.modification.target) == (NOW, LARGE)
 
 
 def test_our_call_is_told_by_its_target_and_starts_when_it_was_noted() -> None:
-    noted = remember(None, seen(), NOW)
+    noted = next_remembered(None, seen(), NOW)
     called = LastObserved(
         identity="db-ONE", configuration=SMALL, modification=noted.modification,
-        attempt=Attempt(at=NOW, origin=SMALL, target=FAST),
+        last_request=Attempt(at=NOW, origin=SMALL, target=FAST),
     )  # fmt: skip
     for shown in (seen(SMALL, FAST, settled=True), seen(SMALL, FAST, settled=False), seen(FAST)):
-        change = remember(called, shown, NOW + at(7)).modification
+        change = next_remembered(called, shown, NOW + at(7)).modification
         assert change is not None
         assert (change.started_at, change.origin, change.target) == (NOW, SMALL, FAST)
-    other = remember(called, seen(LARGE), NOW + at(7)).modification
+    other = next_remembered(called, seen(LARGE), NOW + at(7)).modification
     assert other is not None
     assert other.started_at == NOW + at(7)  # somebody else's
     late = NOW + ATTEMPT_TTL + at(1)
-    change = remember(called, seen(FAST), late).modification
+    change = next_remembered(called, seen(FAST), late).modification
     assert change is not None
     assert change.started_at == late
 
@@ -80,46 +87,46 @@ def test_our_call_is_told_by_its_target_and_starts_when_it_was_noted() -> None:
 def test_an_accepted_change_that_does_not_show_has_failed_only_after_a_while(
     minutes: float, state: ModificationState
 ) -> None:
-    noted = remember(None, seen(), NOW)
-    noted = accepted(noted, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    change = remember(noted, seen(), NOW + at(minutes)).modification
+    noted = next_remembered(None, seen(), NOW)
+    noted = after_accepted(noted, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    change = next_remembered(noted, seen(), NOW + at(minutes)).modification
     assert change is not None
     assert change.state is state
 
 
 def test_a_moment_of_rest_between_two_phases_begins_no_new_change() -> None:
-    noted = accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    noted = remember(noted, seen(FAST), NOW + at(20))
-    again = remember(noted, seen(FAST, working=True), NOW + at(20) + SETTLES).modification
+    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    noted = next_remembered(noted, seen(FAST), NOW + at(20))
+    again = next_remembered(noted, seen(FAST, working=True), NOW + at(20) + SETTLES).modification
     assert again is not None
     assert (again.started_at, again.state) == (NOW, ModificationState.OPTIMIZING)
-    later = remember(noted, seen(FAST, working=True), NOW + at(21) + SETTLES).modification
+    later = next_remembered(noted, seen(FAST, working=True), NOW + at(21) + SETTLES).modification
     assert later is not None
     assert later.started_at == NOW + at(21) + SETTLES
 
 
 def test_work_that_goes_on_after_a_moment_of_rest_is_told_the_same_twice() -> None:
-    noted = remember(remember(None, seen(SMALL), NOW), seen(LARGE), NOW)
-    once = remember(noted, seen(LARGE, working=True), NOW)
-    assert remember(once, seen(LARGE, working=True), NOW) == once
+    noted = next_remembered(next_remembered(None, seen(SMALL), NOW), seen(LARGE), NOW)
+    once = next_remembered(noted, seen(LARGE, working=True), NOW)
+    assert next_remembered(once, seen(LARGE, working=True), NOW) == once
 
 
 def test_a_database_made_multi_az_was_changed_by_its_owner() -> None:
-    noted = accepted(None, seen(SMALL), Attempt(at=NOW, origin=SMALL, target=FAST))
+    noted = after_accepted(None, seen(SMALL), Attempt(at=NOW, origin=SMALL, target=FAST))
     of_both = rds(VolumeType.GP3, 500, 12_000, 500, deployment=Deployment.MULTI_AZ)
-    after = remember(noted, seen(of_both), NOW + at(30))
+    after = next_remembered(noted, seen(of_both), NOW + at(30))
     assert after.modification is not None
     assert (after.modification.origin, after.modification.target) == (SMALL, of_both)
     assert (after.modification.started_at, after.modification.state) == (
         NOW + at(30), ModificationState.COMPLETED,
     )  # fmt: skip
-    assert remember(after, seen(of_both), NOW + at(30)) == after
-    assert remember(after, seen(of_both), NOW + at(90)) == after
+    assert next_remembered(after, seen(of_both), NOW + at(30)) == after
+    assert next_remembered(after, seen(of_both), NOW + at(90)) == after
 
 
 def test_another_database_of_the_name_starts_a_new_page() -> None:
-    noted = accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    assert remember(noted, seen(identity="db-TWO"), NOW + at(30)).modification is None
+    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    assert next_remembered(noted, seen(identity="db-TWO"), NOW + at(30)).modification is None
 
 
 shown = st.builds(
@@ -133,12 +140,12 @@ looks = st.lists(st.tuples(st.integers(0, 90), shown, st.booleans()), min_size=1
 
 
 @given(looks)
-def test_laws_of_every_course_of_looks(sequence: list[tuple[int, Seen, bool]]) -> None:
+def test_laws_of_every_course_of_looks(sequence: list[tuple[int, ObservedStorage, bool]]) -> None:
     now, noted = NOW, None
     for minutes, look, call in sequence:
         now += timedelta(minutes=minutes)
-        before, noted = noted, remember(noted, look, now)
-        assert remember(noted, look, now) == noted  # looking twice is looking once
+        before, noted = noted, next_remembered(noted, look, now)
+        assert next_remembered(noted, look, now) == noted  # looking twice is looking once
         assert from_json(to_json(noted), LastObserved) == noted
         assert noted.configuration == look.configuration
         change = noted.modification
@@ -155,4 +162,4 @@ def test_laws_of_every_course_of_looks(sequence: list[tuple[int, Seen, bool]]) -
         if call and look.settled and (change is None or not change.in_flight):
             other = FAST if look.configuration != FAST else LARGE
             attempt = Attempt(at=now, origin=look.configuration, target=other)
-            noted = accepted(noted, look, attempt)
+            noted = after_accepted(noted, look, attempt)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.catalog import cheapest, most, why_invalid
+from headroom.domain.catalog import cheapest, highest_settings, why_invalid
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.catalog.rds import RdsPrices, bands, why_refused
 from headroom.domain.resources import (
@@ -251,7 +251,7 @@ def test_all_that_a_type_has_is_more_than_any_setting_at_that_size(
     engine: Engine, data: st.DataObject, kind: VolumeType
 ) -> None:
     origin = data.draw(st.sampled_from(origins(engine)))
-    found = most(origin, kind, iops=1e9, mibps=1e9)
+    found = highest_settings(origin, kind, iops=1e9, mibps=1e9)
     if found is None:
         return
     assert why_refused(origin, found) is None
