@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.resources import Configuration, Modification, ModificationState
-from headroom.proving.awsrules import database_request as rds_targets
+from headroom.proving.awsrules import database_request
 from headroom.proving.awsrules.volume_request import ModificationRefused, target_of
 
 MODIFICATION_WINDOW = timedelta(hours=24)
@@ -103,30 +103,33 @@ class VolumeLifecycle:
             raise ValueError(f"{now} is before the latest modification ({self._starts[-1]}).")
         origin = self.described(now)
         if origin.database is not None:
-            target = rds_targets.target_of(
-                origin,
-                volume_type=volume_type,
-                size_gib=size_gib,
-                iops=iops,
+            target = database_request.target_of(
+                origin, volume_type=volume_type, size_gib=size_gib, iops=iops,
                 throughput_mibps=throughput_mibps,
-            )
+            )  # fmt: skip
         else:
             target = target_of(
-                origin,
-                volume_type=volume_type,
-                size_gib=size_gib,
-                iops=iops,
-                throughput_mibps=throughput_mibps,
-                multi_attach=self.multi_attach,
-                root=self.root,
+                origin, volume_type=volume_type, size_gib=size_gib, iops=iops,
+                throughput_mibps=throughput_mibps, multi_attach=self.multi_attach, root=self.root,
                 on_outpost=self.on_outpost,
-            )
+            )  # fmt: skip
         self._refuse_while_in_flight(now)
         self._refuse_without_slot(now)
         delays = self._copying if full_copy(origin, target) else self.delays
         self._changes.append(_Change(start=now, origin=origin, target=target, delays=delays))
         self._starts.append(now)
         return self._told(self._changes[-1], now)
+
+    def change_to(self, now: datetime, target: Configuration) -> Modification:
+        """Start a modification to `target`; the call names the size only where it differs."""
+        same_size = target.size_gib == self.described(now).size_gib
+        return self.modify(
+            now,
+            volume_type=target.volume_type,
+            size_gib=None if same_size else target.size_gib,
+            iops=target.iops,
+            throughput_mibps=target.throughput_mibps,
+        )
 
     def remember(self, starts: Sequence[datetime]) -> None:
         """Give storage that was never modified here modifications from before; ValueError."""
@@ -177,11 +180,7 @@ class VolumeLifecycle:
 
     def usable_size_gib(self, now: datetime) -> int:
         """Size the instance sees: the target's once the modification is `optimizing`."""
-        change = self._latest(now)
-        if change is None:
-            return self._first.size_gib
-        there = now >= change.start + change.delays.modifying
-        return (change.target if there else change.origin).size_gib
+        return self.described(now).size_gib
 
     def next_change(self, after: datetime) -> datetime | None:
         """The next instant where state or performance changes by the clock; None if there is none."""
@@ -224,7 +223,7 @@ class VolumeLifecycle:
     def _refuse_while_in_flight(self, now: datetime) -> None:
         latest = self.modification(now)
         if latest is not None and latest.in_flight and self._first.database is not None:
-            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.OPTIMIZING)
+            raise ModificationRefused(database_request.COMBINATION, database_request.OPTIMIZING)
         if latest is not None and latest.in_flight:
             raise ModificationRefused(
                 "IncorrectModificationState",
@@ -237,7 +236,7 @@ class VolumeLifecycle:
         if free_at <= now:
             return
         if self._first.database is not None:
-            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.FOUR_USED)
+            raise ModificationRefused(database_request.COMBINATION, database_request.FOUR_USED)
         message = "You've reached the maximum modification rate per volume limit."
         if self.names_instant:
             instant = free_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]

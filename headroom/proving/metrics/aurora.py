@@ -14,7 +14,7 @@ from datetime import datetime
 
 from headroom.domain.resources import SERVERLESS
 from headroom.proving.metrics.database import GIB, NAMESPACE, DbMember
-from headroom.proving.metrics.volume import Datapoint, Dimensions
+from headroom.proving.metrics.volume import Datapoint, Dimensions, alike
 from headroom.proving.workloads import AuroraLoad
 
 SAMPLES = 5.0
@@ -81,7 +81,4 @@ def _everywhere(
     name: str, sets: Sequence[Dimensions], at: datetime, value: float, samples: float = 1.0
 ) -> Iterator[Datapoint]:
     for dimensions in sets:
-        yield Datapoint(
-            namespace=NAMESPACE, name=name, dimensions=dimensions, timestamp=at,
-            sum=value * samples, samples=samples, minimum=value, maximum=value,
-        )  # fmt: skip
+        yield alike(NAMESPACE, name, dimensions, at, value, samples)

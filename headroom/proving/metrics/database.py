@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from headroom.domain.resources import Configuration, InstanceLimits
-from headroom.proving.metrics.volume import Datapoint, Dimensions, datapoints, instance_datapoints
+from headroom.proving.metrics.volume import (
+    Datapoint,
+    Dimensions,
+    alike,
+    datapoints,
+    instance_datapoints,
+)
 from headroom.proving.physics import MinuteFacts
 
 NAMESPACE = "AWS/RDS"
@@ -67,9 +72,12 @@ def database_datapoints(
         values["FreeStorageSpace"] = free_gib * GIB
     points = []
     for number, member in enumerate(members):
-        told = values if number == 0 else _of_reader(values)
+        published = values if number == 0 else _of_reader(values)
         for dimensions in member.dimensions():
-            points += [_gauge(name, dimensions, facts.start, v) for name, v in told.items()]
+            points += [
+                alike(NAMESPACE, name, dimensions, facts.start, value)
+                for name, value in published.items()
+            ]
     return points
 
 
@@ -101,10 +109,3 @@ def _of_reader(values: Mapping[str, float]) -> dict[str, float]:
     told["DiskQueueDepth"] = values["DiskQueueDepth"] * writes
     told.pop("ReadLatency", None)
     return told | {name: 0.0 for name in _READS if name in told}
-
-
-def _gauge(name: str, dimensions: Dimensions, at: datetime, value: float) -> Datapoint:
-    return Datapoint(
-        namespace=NAMESPACE, name=name, dimensions=dimensions, timestamp=at, sum=value, samples=1.0,
-        minimum=value, maximum=value,
-    )  # fmt: skip

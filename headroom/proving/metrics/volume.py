@@ -37,6 +37,23 @@ class Datapoint:
     maximum: float
 
 
+def alike(
+    namespace: str,
+    name: str,
+    dimensions: Dimensions,
+    at: datetime,
+    value: float,
+    samples: float = 1.0,
+    total: float | None = None,
+) -> Datapoint:
+    """A datapoint of `samples` equal values; `total` is their exact sum."""
+    return Datapoint(
+        namespace=namespace, name=name, dimensions=dimensions, timestamp=at,
+        sum=value * samples if total is None else total, samples=samples, minimum=value,
+        maximum=value,
+    )  # fmt: skip
+
+
 def datapoints(
     facts: MinuteFacts,
     *,
@@ -54,7 +71,10 @@ def datapoints(
         return []
     alone: Dimensions = (("VolumeId", volume_id),)
     pair: Dimensions = (("InstanceId", instance_id), ("VolumeId", volume_id))
-    points = [_point(name, alone, facts, v, n) for name, v, n in _of_volume(facts, multi_attach)]
+    points = []
+    for name, total, samples in _of_volume(facts, multi_attach):
+        count = samples if samples > 0 else 1.0  # without a sample: one zero
+        points.append(alike("AWS/EBS", name, alone, facts.start, total / count, count, total))
     kind = configuration.volume_type
     if kind in PROVISIONED:
         points.append(_gauge("VolumeConsumedReadWriteOps", alone, facts, facts.ebs_ops))
@@ -150,26 +170,4 @@ def _shows_balance(configuration: Configuration, facts: MinuteFacts) -> bool:
 def _gauge(
     name: str, dimensions: Dimensions, facts: MinuteFacts, value: float, namespace: str = "AWS/EBS"
 ) -> Datapoint:
-    return _point(name, dimensions, facts, value, 1.0, namespace)
-
-
-def _point(
-    name: str,
-    dimensions: Dimensions,
-    facts: MinuteFacts,
-    total: float,
-    samples: float,
-    namespace: str = "AWS/EBS",
-) -> Datapoint:
-    """A datapoint whose samples are all alike; without a sample it is one zero."""
-    count = samples if samples > 0 else 1.0
-    return Datapoint(
-        namespace=namespace,
-        name=name,
-        dimensions=dimensions,
-        timestamp=facts.start,
-        sum=total,
-        samples=count,
-        minimum=total / count,
-        maximum=total / count,
-    )
+    return alike(namespace, name, dimensions, facts.start, value)

@@ -220,6 +220,3 @@ def _staying(change: Floats, last: Floats, spent: Floats) -> Floats:
     ahead = np.concatenate((change, last[None])) + spent
     least: Floats = np.minimum.accumulate(ahead[::-1], axis=0)[::-1] - spent
     return least[:-1]
-
-
-__all__ = ["CostBound", "Move", "Origin"]

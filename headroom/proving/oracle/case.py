@@ -281,6 +281,3 @@ def _most_in(asked: Floats, side: tuple[int, int]) -> float:
     """The most that is asked and lies within `side`; 0 if nothing does."""
     inside = asked[(asked > side[0]) & (asked <= side[1])]
     return float(inside.max()) if inside.size else 0.0
-
-
-__all__ = ["SURE", "Case", "Schedule", "clock_of"]

@@ -173,6 +173,3 @@ class KnownDemand:
             np.where(known, self.ebs.reshape(shape).max(axis=1), 0.0),
             np.where(known, self.mib.reshape(shape).max(axis=1), 0.0),
         )
-
-
-__all__ = ["Ints", "KnownDemand", "ReachableRates", "Stretch", "reachable_rates"]

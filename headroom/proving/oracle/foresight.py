@@ -16,9 +16,16 @@ from headroom.domain.resources import Configuration
 from headroom.proving.oracle.case import SURE, Case, LevelHistory, Schedule, clock_of
 from headroom.proving.oracle.demand import KnownDemand
 from headroom.proving.oracle.queues import Clock
-from headroom.proving.trials import Conditions, TrialRun, ceiling, run_schedule, score_usd
-from headroom.proving.vectorized import VectorizedVolume, starved_if_static
-from headroom.proving.workloads import Bools, LoadSeries
+from headroom.proving.trials import (
+    Conditions,
+    StaticStarvation,
+    TrialRun,
+    UncontrolledVolume,
+    ceiling,
+    run_schedule,
+    score_usd,
+)
+from headroom.proving.workloads import LoadSeries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +45,14 @@ class Foresight:
     def __init__(self, load_series: LoadSeries) -> None:
         self.load_series = load_series
         self.load = KnownDemand(load_series)
-        self._static: dict[Configuration, Bools] = {}
-        self._alone: dict[tuple[Configuration, float], VectorizedVolume] = {}
+        self._starved = StaticStarvation(load_series)
         self._past: dict[tuple[bytes, Clock], LevelHistory] = {}
 
     def oracle(
         self, start: Configuration, conditions: Conditions, incumbents: Sequence[Schedule] = ()
     ) -> OracleResult:
         """The best schedule from `start`; never worse than any of `incumbents`."""
-        unavoidable = self.starved(ceiling(conditions, start))
+        unavoidable = self._starved(ceiling(conditions, start))
 
         def scored(run: TrialRun) -> float:
             return score_usd(run, unavoidable, conditions)
@@ -73,11 +79,11 @@ class Foresight:
 
     def case(self, start: Configuration, conditions: Conditions) -> Case:
         """What is to be solved for one start under one set of conditions."""
-        volume = self.alone(start, conditions.burst_balance_percent)
+        volume = UncontrolledVolume(self._starved, start, conditions).alone
         waiting = np.concatenate(([0.0], volume.backlog))
         return Case(
             self.load,
-            ~self.starved(ceiling(conditions, start)),
+            ~self._starved(ceiling(conditions, start)),
             start,
             conditions,
             volume.starved,
@@ -86,37 +92,6 @@ class Foresight:
         )
 
     def _past_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
-        unavoidable = self.starved(ceiling(conditions, start))
+        unavoidable = self._starved(ceiling(conditions, start))
         key = unavoidable.tobytes(), clock_of(conditions)
         return self._past.setdefault(key, LevelHistory())
-
-    def starved(self, configuration: Configuration) -> Bools:
-        """Starved minutes with `configuration` in force from minute 0 on."""
-        if configuration not in self._static:
-            self._static[configuration] = starved_if_static(self.load_series, configuration)
-        return self._static[configuration]
-
-    def alone(self, start: Configuration, balance_percent: float) -> VectorizedVolume:
-        """The volume as it is when nobody changes it."""
-        key = start, balance_percent
-        if key not in self._alone:
-            volume = VectorizedVolume(
-                self.load_series, start, burst_balance_percent=balance_percent
-            )
-            volume.run(self.load_series.minutes)
-            self._alone[key] = volume
-        return self._alone[key]
-
-
-def oracle(
-    load_series: LoadSeries,
-    start: Configuration,
-    conditions: Conditions,
-    *,
-    incumbents: Sequence[Schedule] = (),
-) -> OracleResult:
-    """The cheapest schedule found with perfect foresight, with a bound under every schedule."""
-    return Foresight(load_series).oracle(start, conditions, incumbents)
-
-
-__all__ = ["Foresight", "OracleResult", "Schedule", "oracle"]

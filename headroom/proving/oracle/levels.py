@@ -264,6 +264,3 @@ def _lines(asked: Floats, count: int, least: int, most: int) -> list[int]:
 def _between(lines: Sequence[int]) -> list[tuple[int, int]]:
     """The first line by itself, then what lies above each line up to the next."""
     return [(lines[0], lines[0]), *((low + 1, high) for low, high in pairwise(lines))]
-
-
-__all__ = ["MINUTES_PER_MONTH", "Cell", "Choice"]

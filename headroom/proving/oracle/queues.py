@@ -151,6 +151,3 @@ def _minima(values: Floats, span: int) -> list[Floats]:
         shifted = np.concatenate((newest[step:], np.full(step, -np.inf)))
         tables.append(np.minimum(newest, shifted))
     return tables
-
-
-__all__ = ["ALONE", "PHASES", "Clock", "Level", "Phases", "Process"]

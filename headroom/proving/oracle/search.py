@@ -55,11 +55,10 @@ class LevelRun(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class FoundSchedule:
-    """The best schedule so far, and whether anything that might beat it was left unseen."""
+    """The best schedule so far."""
 
     cost: float
     moves: tuple[Move, ...]
-    whole: bool = True
 
 
 class Search:
@@ -98,10 +97,9 @@ class Search:
             self._runs.clear()
             labels = self._told(buckets.pop(bucket, []), found.cost)
             kept = _undominated(labels, beam, self.prices)
-            found.whole = found.whole and beam is None
             for label in kept:
                 self._finish(label, found)
-                for child in self._children(label, times, found.cost, found, beam=beam):
+                for child in self._children(label, times, found.cost, beam=beam):
                     buckets[child.minute // BUCKET].append(child)
         return found
 
@@ -141,7 +139,6 @@ class Search:
         label: Label | None,
         times: Ints,
         ceiling: float,
-        found: FoundSchedule | None = None,
         *,
         beam: int | None = None,
     ) -> Iterator[Label]:
@@ -161,8 +158,6 @@ class Search:
         if beam is not None and len(rows) > FEW_CHILDREN:
             kept = _spread(ahead[rows] // BUCKET, columns, least[rows, columns])
             rows, columns = rows[kept], columns[kept]
-            if found is not None:
-                found.whole = False
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
             minute = int(ahead[row])
             yield Label(
@@ -298,6 +293,3 @@ def _moves(label: Label) -> tuple[Move, ...]:
         moves.append(Move(at.minute, at.level))
         at = at.before
     return tuple(reversed(moves))
-
-
-__all__ = ["FoundSchedule", "Label", "Search"]

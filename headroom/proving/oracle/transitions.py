@@ -234,6 +234,3 @@ def _ended(waits: Bools) -> Floats:
     ended = np.zeros(waits.shape)
     ended[2:] = np.cumsum(waits[:-2] & ~waits[1:-1], axis=0)
     return ended
-
-
-__all__ = ["CarriedBacklog", "KnownTransitions", "LevelTransitions", "Levels", "Rows"]

@@ -221,6 +221,3 @@ class VolumePhysics:
             due_ops=due,
             delayed_ops=min(due, delayed),
         )
-
-
-__all__ = ["QUEUE_LIMIT", "Attachment", "MinuteFacts", "VolumePhysics"]

@@ -19,6 +19,7 @@ from headroom.domain.decision import DecisionInput
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, ResourceRef, Volume
 from headroom.domain.state import KnownModification, new_resource_state
+from headroom.proving import simulation
 from headroom.proving.memory import OpenCalendars
 from headroom.proving.vectorized import SSD, VectorizedVolume, VectorizedWorld
 from headroom.proving.workloads import IO_KIB, LoadSeries
@@ -149,9 +150,7 @@ def _observed(situation: Situation) -> Observation:
 def described_volume(
     ref: ResourceRef, configuration: Configuration, tags: Mapping[str, str]
 ) -> Volume:
-    """A volume as EC2 would describe it, attached to one instance and nobody else's."""
-    return Volume(
-        ref=ref, configuration=configuration, availability_zone=f"{ref.region}a", state="in-use",
-        created_at=AT - timedelta(days=365), instance_ids=("i-0a1b2c3d4e5f60718",),
-        multi_attach=False, managed_by=None, on_outpost=False, tags=tuple(sorted(tags.items())),
-    )  # fmt: skip
+    """A volume as EC2 would describe it at `AT`, made a year before."""
+    return simulation.described_volume(
+        ref, configuration, created_at=AT - timedelta(days=365), tags=tuple(sorted(tags.items()))
+    )

@@ -303,6 +303,3 @@ def _balance(parts: Parts, since: datetime) -> float:
         if known:
             return min(100.0, max(0.0, known[0]))
     return 100.0
-
-
-__all__ = ["HistoryCoverage", "ReconstructedLoad", "reconstruct_load"]

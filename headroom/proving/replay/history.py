@@ -221,6 +221,3 @@ def _by_instance(instance: InstanceActivity | None, count: int) -> Bools:
     return (series_array(instance.iops_exceeded) >= 1) | (
         series_array(instance.throughput_exceeded) >= 1
     )
-
-
-__all__ = ["HistoryPeriods", "Parts", "configuration_in_force", "history_periods", "series_array"]

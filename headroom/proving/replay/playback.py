@@ -18,7 +18,6 @@ from headroom.domain.catalog import SECONDS_PER_MONTH, PriceTable
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, InstanceLimits, Volume
-from headroom.proving.awsrules import Delays
 from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
 from headroom.proving.replay.demand import ReconstructedLoad
 from headroom.proving.replay.timeline import (
@@ -27,8 +26,8 @@ from headroom.proving.replay.timeline import (
     timeline_of_series,
 )
 from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
-from headroom.proving.simulation import Result, simulate
-from headroom.proving.trials import Conditions, run_engine
+from headroom.proving.simulation import Change, simulate
+from headroom.proving.trials import Conditions, TrialChange, run_engine
 from headroom.proving.vectorized import VectorizedVolume
 from headroom.proving.workloads import LoadSeries, TraceWorkload
 
@@ -95,16 +94,8 @@ def play_vectorized(
         listed=prices,
     )
     run = run_engine(load_series, start, conditions, policy=policy, since=since, with_records=draw)
-    changes = tuple(
-        ReplayedChange(
-            at=load_series.start + timedelta(minutes=change.minute),
-            origin=change.origin,
-            target=change.target,
-            usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
-            reason=change.reason,
-        )
-        for change in run.changes
-    )
+    at = [load_series.start + timedelta(minutes=change.minute) for change in run.changes]
+    changes = _priced_changes(at, run.changes, prices)
     span = reconstructed.known.start, load_series.start + timedelta(minutes=load_series.minutes)
     scene = None
     if draw:
@@ -137,7 +128,7 @@ def play_exact(
     return Playback(
         left_alone=_left_alone(start, alone.starved_minutes, span, prices),
         headroom=_in_charge(
-            run.starved_minutes, run.decisions, tuple(_changes(run, prices)),
+            run.starved_minutes, run.decisions, _priced_changes([c.at for c in run.changes], run.changes, prices),
             (len(run.refusals), len(run.violations)), (start, span, prices),
         ),
         scene=timeline_of_result(run) if draw else None,
@@ -194,17 +185,19 @@ def _paid(
     return total
 
 
-def _changes(run: Result, prices: PriceTable) -> list[ReplayedChange]:
-    return [
+def _priced_changes(
+    starts: Sequence[datetime], changes: Sequence[Change | TrialChange], prices: PriceTable
+) -> tuple[ReplayedChange, ...]:
+    return tuple(
         ReplayedChange(
-            at=change.at,
+            at=at,
             origin=change.origin,
             target=change.target,
             usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
             reason=change.reason,
         )
-        for change in run.changes
-    ]
+        for at, change in zip(starts, changes, strict=True)
+    )
 
 
 def _scenario(
@@ -224,22 +217,13 @@ def _scenario(
         resource=Resource(
             configuration=volume.configuration,
             burst_balance_percent=reconstructed.balance_percent_since,
-            tags=(),
         ),
         attachment_settings=AttachmentSettings(
             attachment=Attachment(limits=limits), queue_limit=QUEUE_LIMIT
         ),
         workload=workload,
         history=_workload(load_series, first, since) if first < since else None,
-        aws=AwsBehaviour(
-            region=volume.ref.region,
-            prices=prices,
-            metric_delay=METRIC_DELAY,
-            delays=Delays(),
-            modified_at=(),
-            known_to_ledger=True,
-            refusal_names_instant=True,
-        ),
+        aws=AwsBehaviour(region=volume.ref.region, prices=prices, metric_delay=METRIC_DELAY),
         policy=policy,
     )
 
@@ -257,6 +241,3 @@ def _workload(load_series: LoadSeries, first: int, last: int) -> TraceWorkload:
         interval_s=step,
         start=load_series.start + timedelta(minutes=first),
     )
-
-
-__all__ = ["Playback", "PlaybackOutcome", "ReplayedChange", "play_exact", "play_vectorized"]

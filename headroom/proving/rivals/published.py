@@ -8,7 +8,8 @@ in itself: one rule object runs one volume.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from types import MappingProxyType
 
 import numpy as np
@@ -69,11 +70,8 @@ class Gp2ToGp3:
         if seen.configuration.volume_type is not VolumeType.GP2:
             return None
         iops, mibps = GP3_INCLUDED
-        return Configuration(
-            volume_type=VolumeType.GP3,
-            size_gib=seen.configuration.size_gib,
-            iops=iops,
-            throughput_mibps=mibps,
+        return replace(
+            seen.configuration, volume_type=VolumeType.GP3, iops=iops, throughput_mibps=mibps
         )
 
 
@@ -98,12 +96,7 @@ class GrowGp2:
             return None
         step = max(self.LEAST_GIB, round(self.SHARE * current.size_gib))
         most = LIMITS[VolumeType.GP2].size_gib[1]
-        return Configuration(
-            volume_type=VolumeType.GP2,
-            size_gib=min(most, current.size_gib + step),
-            iops=None,
-            throughput_mibps=None,
-        )
+        return replace(current, size_gib=min(most, current.size_gib + step))
 
 
 class StepUpStepDown:
@@ -132,9 +125,7 @@ class StepUpStepDown:
         if not (iops or mibps):
             return self._down(seen, current)
         by = (2 if iops else 1, 2 if mibps else 1)
-        if current.volume_type is VolumeType.GP2:
-            return _gp3(current, by[0] * can.sustained_iops, by[1] * can.sustained_mibps)
-        if current.volume_type is VolumeType.GP3:
+        if current.volume_type in (VolumeType.GP2, VolumeType.GP3):
             return _gp3(current, by[0] * can.sustained_iops, by[1] * can.sustained_mibps)
         return _with_iops(current, 2 * can.sustained_iops)
 
@@ -211,37 +202,24 @@ class DecayingUse:
             return None
         target = _gp3(seen.configuration, self.MARGIN * iops, self.MARGIN * mibps)
         now_can, then = capability(seen.configuration), capability(target)
-        up = (
-            then.sustained_iops > (1 + self.AWAY) * now_can.sustained_iops
-            or then.sustained_mibps > (1 + self.AWAY) * now_can.sustained_mibps
+        rates = (
+            (now_can.sustained_iops, then.sustained_iops),
+            (now_can.sustained_mibps, then.sustained_mibps),
         )
-        down = (
-            then.sustained_iops < (1 - self.AWAY) * now_can.sustained_iops
-            or then.sustained_mibps < (1 - self.AWAY) * now_can.sustained_mibps
-        )
+        up = any(after > (1 + self.AWAY) * before for before, after in rates)
+        down = any(after < (1 - self.AWAY) * before for before, after in rates)
         change = seen.modification
-        if up or (
-            down and (change is None or _minutes_since(change.started_at, now) >= self.SETTLED)
-        ):
-            return target
-        return None
+        settled = change is None or now - change.started_at >= timedelta(minutes=self.SETTLED)
+        return target if up or (down and settled) else None
 
 
+_RULES: tuple[Callable[[], ControlRule], ...] = (
+    Threshold, Gp2ToGp3, GrowGp2, StepUpStepDown, DailyPercentile, DecayingUse,
+)  # fmt: skip
 RULES: Mapping[str, Callable[[], ControlRule]] = MappingProxyType(
-    {
-        Threshold.name: Threshold,
-        Gp2ToGp3.name: Gp2ToGp3,
-        GrowGp2.name: GrowGp2,
-        StepUpStepDown.name: StepUpStepDown,
-        DailyPercentile.name: DailyPercentile,
-        DecayingUse.name: DecayingUse,
-    }
+    {rule().name: rule for rule in _RULES}
 )
 """Every published rule by its name, in the order in which tables show them."""
-
-
-def _minutes_since(instant: datetime, now: datetime) -> float:
-    return (now - instant).total_seconds() / 60
 
 
 def _five_minutes(series: Floats, how: Callable[..., Floats]) -> Floats:
@@ -264,9 +242,4 @@ def _with_iops(current: Configuration, iops: float) -> Configuration:
     """The same volume with other IOPS, within what its type and size take."""
     least = LEAST_IOPS[current.volume_type]
     most = max_iops(current.volume_type, current.size_gib)
-    return Configuration(
-        volume_type=current.volume_type,
-        size_gib=current.size_gib,
-        iops=int(min(max(least, round(iops)), most)),
-        throughput_mibps=current.throughput_mibps,
-    )
+    return replace(current, iops=int(min(max(least, round(iops)), most)))

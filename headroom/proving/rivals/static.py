@@ -87,12 +87,11 @@ class BestStatic:
         """A volume that only one of the two limits of `target` can hold back."""
         if target.throughput_mibps is None:
             return target
+        most_iops, most_mibps = GP3_MOST
         return Configuration(
-            volume_type=VolumeType.GP3,
-            size_gib=target.size_gib,
-            iops=GP3_MOST[0] if iops is None else iops,
-            throughput_mibps=GP3_MOST[1] if mibps is None else mibps,
-        )
+            volume_type=VolumeType.GP3, size_gib=target.size_gib, iops=iops or most_iops,
+            throughput_mibps=mibps or most_mibps,
+        )  # fmt: skip
 
     def _starved(self, target: Configuration) -> int:
         """Savable starved minutes under `target`, from when a change would have its effect."""

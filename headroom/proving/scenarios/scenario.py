@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +21,6 @@ from headroom.proving.scenarios.load_blocks import (
     SOURCES,
     AttachmentSettings,
     parse_attachment,
-    parse_workload,
     parse_workload_block,
 )
 from headroom.proving.workloads import Workload
@@ -45,8 +44,8 @@ class Resource:
     """The volume at the start."""
 
     configuration: Configuration
-    burst_balance_percent: float
-    tags: tuple[tuple[str, str], ...]
+    burst_balance_percent: float = 100.0
+    tags: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +54,11 @@ class AwsBehaviour:
 
     region: str
     prices: PriceTable
-    metric_delay: timedelta
-    delays: Delays
-    modified_at: tuple[datetime, ...]
-    known_to_ledger: bool
-    refusal_names_instant: bool
+    metric_delay: timedelta = timedelta(minutes=2)
+    delays: Delays = field(default_factory=Delays)
+    modified_at: tuple[datetime, ...] = ()
+    known_to_ledger: bool = True
+    refusal_names_instant: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,13 +234,3 @@ def _policy(top: Block, base: Path) -> Policy:
         return parse_policy(given, source=f"{top.source}: policy")
     except PolicyError as error:
         raise BadInput(str(error)) from None
-
-
-__all__ = [
-    "AttachmentSettings",
-    "Scenario",
-    "load_scenario",
-    "parse_attachment",
-    "parse_scenario",
-    "parse_workload",
-]

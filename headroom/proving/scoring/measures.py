@@ -172,6 +172,3 @@ def _invalid(decisions: Sequence[Decision], changes: Sequence[TrialChange]) -> i
     """Configurations, planned or made, that AWS would refuse, each counted once."""
     planned = {j.plan.target for decision in decisions for j in decision.judgements}
     return sum(why_invalid(t) is not None for t in planned | {c.target for c in changes})
-
-
-__all__ = ["DEFINITIONS", "episodes", "foreseeable", "measures_of"]

@@ -241,5 +241,3 @@ _CASES: Mapping[str, Callable[[], Iterator[ReferenceFigure]]] = {
     "A": _case_a, "B": _case_b, "C": _case_c, "D": _case_d, "E": _case_e,
 }  # fmt: skip
 CASES = tuple(_CASES)
-
-__all__ = ["CASES", "TITLES", "ReferenceFigure", "reference_figures"]

@@ -107,19 +107,15 @@ def _target(
     at_most: bool,
     measure: Measure,
 ) -> ReleaseTarget:
-    if not _ours(rows):
-        return ReleaseTarget(key=key, about=about, limit=limit, at_most=at_most, figure=None, tuning=None,
-                      unseen=None, met=None, detail="headroom did not run")  # fmt: skip
-    found = measure(rows)
-    figure = found.figure
-    met = None if figure is None else figure <= limit if at_most else figure >= limit
-    parts = ([r for r in rows if r.half == half] for half in ("tuning", "unseen"))
-    halves = (measure(part).figure if _ours(part) else None for part in parts)
-    tuning, unseen = (None if value is None else round(value, 4) for value in halves)
+    nothing = _Found(None, "headroom did not run")
+    parts = (rows, *([r for r in rows if r.half == half] for half in ("tuning", "unseen")))
+    measured = [measure(part) if _ours(part) else nothing for part in parts]
+    exact = measured[0].figure
+    met = None if exact is None else exact <= limit if at_most else exact >= limit
+    figure, tuning, unseen = (None if f is None else round(f, 4) for f, _ in measured)
     return ReleaseTarget(
-        key=key, about=about, limit=limit, at_most=at_most,
-        figure=None if figure is None else round(figure, 4),
-        tuning=tuning, unseen=unseen, met=met, detail=found.detail,
+        key=key, about=about, limit=limit, at_most=at_most, figure=figure, tuning=tuning,
+        unseen=unseen, met=met, detail=measured[0].detail,
     )  # fmt: skip
 
 

@@ -6,10 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headroom.domain.policy import limits_for
-from headroom.domain.resources import Kind, ResourceRef, Volume
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.proving.inputs import BadInput, as_quoted, load_yaml
 from headroom.proving.scenarios import Scenario, load_scenario
-from headroom.proving.simulation import ACCOUNT, VOLUME_ID, Controller, simulate
+from headroom.proving.simulation import (
+    ACCOUNT,
+    VOLUME_ID,
+    Controller,
+    described_volume,
+    simulate,
+)
 
 CONTROLLERS: tuple[Controller, ...] = ("none", "headroom")
 """Who can run a scenario: its closed loops and instances are beyond the published rules."""
@@ -52,12 +58,11 @@ def run_scenario_file(scenario: Scenario) -> Iterator[Json]:
 
 def _value_usd(scenario: Scenario) -> float:
     """What the scenario's policy says a starved minute of this volume is worth."""
-    volume = Volume(
-        ref=ResourceRef(
-            kind=Kind.EBS, account_id=ACCOUNT, region=scenario.aws.region, resource_id=VOLUME_ID
-        ),
-        configuration=scenario.resource.configuration, availability_zone="", state="in-use",
-        created_at=scenario.start, instance_ids=(), multi_attach=False, managed_by=None,
-        on_outpost=False, tags=scenario.resource.tags,
-    )  # fmt: skip
+    ref = ResourceRef(
+        kind=Kind.EBS, account_id=ACCOUNT, region=scenario.aws.region, resource_id=VOLUME_ID
+    )
+    resource = scenario.resource
+    volume = described_volume(
+        ref, resource.configuration, created_at=scenario.start, tags=resource.tags
+    )
     return limits_for(scenario.policy, volume).limits.relief_value_usd_per_minute

@@ -12,10 +12,12 @@ from headroom.domain.state import KnownModification, Step
 from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.proving.metrics import GLANCE_MIN
 from headroom.proving.scenarios import Scenario
-from headroom.proving.simulation.controller import ControllerLog, SimulationController
+from headroom.proving.simulation.controller import (
+    SCAN_EVERY_S,
+    ControllerLog,
+    SimulationController,
+)
 from headroom.proving.simulation.world import MINUTE, World
-
-SCAN_EVERY_S = 15 * 60
 
 
 class EngineController(SimulationController):

@@ -12,7 +12,7 @@ from headroom.domain.decision import Decision
 from headroom.domain.resources import Configuration
 from headroom.domain.state import Record
 from headroom.proving.physics import LatencyHistogram, MinuteFacts, SpaceResult
-from headroom.proving.simulation.world import AwsRefusal
+from headroom.proving.simulation.storage import AwsRefusal
 
 Json = dict[str, object]
 

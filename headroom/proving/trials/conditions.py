@@ -172,6 +172,3 @@ def _less(target: Configuration, share: int) -> Configuration:
         least = ranges.throughput_mibps[0]
         mibps = min(least + (mibps - least) * kept // (SHARES - 1), iops // 4)
     return replace(target, iops=iops, throughput_mibps=mibps)
-
-
-__all__ = ["PRESETS", "STARTS", "Conditions", "ceiling", "within"]

@@ -74,16 +74,19 @@ class EngineTrialRun:
 
     def changes(self) -> list[TrialChange]:
         """The modifications it made."""
-        reasons = {d.at: d.answer.reason.value for d in self.ledger.decisions if _acts(d)}
+        reasons = {
+            d.at: d.answer.reason.value for d in self.ledger.decisions if isinstance(d.answer, Act)
+        }
+        start = self._volume.load_series.start
         return [
             TrialChange(
-                minute=minute,
-                origin=origin,
-                target=target,
-                usd_change=self._monthly(target) - self._monthly(origin),
-                reason=reasons.get(self._instant(minute), ""),
+                minute=(change.started_at - start) // timedelta(minutes=1),
+                origin=change.origin,
+                target=change.target,
+                usd_change=self._monthly(change.target) - self._monthly(change.origin),
+                reason=reasons.get(change.started_at, ""),
             )
-            for minute, origin, target in self.world.applied
+            for change in self.world.applied
         ]
 
     def _next(self, minute: int, last: int) -> int:
@@ -104,9 +107,6 @@ class EngineTrialRun:
         if report.errors:
             raise RuntimeError(f"The engine failed at {now.isoformat()}: {report.errors[0]}")
 
-    def _instant(self, minute: int) -> datetime:
-        return self._volume.load_series.start + timedelta(minutes=minute)
-
 
 def run_engine(
     load_series: LoadSeries, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
@@ -120,16 +120,9 @@ def run_engine(
     engine = EngineTrialRun(trial, conditions, policy or conditions.policy)
     engine.run(since)
     trial.changes.extend(engine.changes())
-    trial.aws_refusals = engine.world.refusals
+    trial.aws_refusals = len(engine.world.refusals)
     decisions = tuple(engine.ledger.decisions)
     records: tuple[Record, ...] = ()
     if with_records:
         records = tuple(record for d in decisions for record in engine.ledger.chain(d.decision_id))
     return trial.finished(decisions, records, policy=policy)
-
-
-def _acts(decision: Decision) -> bool:
-    return isinstance(decision.answer, Act)
-
-
-__all__ = ["EngineTrialRun", "run_engine"]

@@ -20,12 +20,11 @@ from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Modification
 from headroom.domain.state import Record
 from headroom.proving.awsrules import MODIFICATION_WINDOW, ModificationRefused
-from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
-from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
+from headroom.proving.scenarios import AwsBehaviour, Resource
 from headroom.proving.simulation import Change, violations
 from headroom.proving.trials.conditions import Conditions, within
 from headroom.proving.vectorized import VectorizedVolume
-from headroom.proving.workloads import Bools, Floats, LoadSeries, Steps
+from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 MAY_GROW = frozenset({"grow-gp2"})
 """Rules that are nothing without growth: they may, and each growth counts as a violation."""
@@ -193,41 +192,21 @@ class Trial:
     def _violations(self, policy: Policy) -> int:
         """How many changes broke a limit of `policy`, by arithmetic of its own (audit.py)."""
         conditions, start = self._conditions, self.volume.load_series.start
-        scenario = Scenario(
-            name=self.volume.load_series.name,
-            start=start,
-            resource=Resource(
-                configuration=self._start,
-                burst_balance_percent=conditions.burst_balance_percent,
-                tags=(),
-            ),
-            attachment_settings=AttachmentSettings(
-                attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT
-            ),
-            workload=Steps(start, ()),
-            history=None,
-            aws=AwsBehaviour(
-                region=conditions.region,
-                prices=conditions.prices,
-                metric_delay=conditions.metric_delay,
-                delays=conditions.delays,
-                modified_at=(),
-                known_to_ledger=True,
-                refusal_names_instant=True,
-            ),
-            policy=policy,
-        )
         changes = [
             Change(
-                at=start + timedelta(minutes=change.minute),
-                origin=change.origin,
-                target=change.target,
-                decision_id="",
-                reason=change.reason,
+                at=start + timedelta(minutes=change.minute), origin=change.origin,
+                target=change.target, decision_id="", reason=change.reason,
             )
             for change in self.changes
-        ]
-        found = violations(scenario, changes, self.volume.lifecycle.starts)
+        ]  # fmt: skip
+        found = violations(
+            changes,
+            self.volume.lifecycle.starts,
+            since=start,
+            resource=Resource(configuration=self._start),
+            aws=AwsBehaviour(region=conditions.region, prices=conditions.prices),
+            policy=policy,
+        )
         return len({sentence.split(": ", 1)[0] for sentence in found})
 
 
@@ -277,16 +256,3 @@ def storage_usd(
 def score_usd(run: TrialRun, unavoidable: Bools, conditions: Conditions) -> float:
     """Storage dollars and what the starved minutes cost that could have been saved."""
     return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unavoidable))
-
-
-__all__ = [
-    "ControlRule",
-    "PublishedSoFar",
-    "Trial",
-    "TrialChange",
-    "TrialRun",
-    "run_rule",
-    "run_schedule",
-    "score_usd",
-    "storage_usd",
-]  # fmt: skip

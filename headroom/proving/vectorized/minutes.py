@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headroom.domain.catalog.ebs import MIB
 from headroom.proving.physics import (
     ENOUGH_S,
     QUEUE_LIMIT,
@@ -144,6 +143,3 @@ def _piece_of(pieces: Pieces, ends: Floats) -> NDArray[np.intp]:
     """The piece that each instant is the end of, or lies in."""
     place = np.searchsorted(pieces.at, ends, side="left") - 1
     return np.clip(place, 0, len(pieces.bound) - 1)
-
-
-__all__ = ["MIB", "Minutes", "measured_seconds", "sum_minutes"]

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from headroom.domain.resources import InstanceActivity, VolumeActivity
 from headroom.ports import Glance
 from headroom.proving.metrics import (
     BUSIEST,
@@ -39,7 +40,7 @@ class VectorizedMetrics(PublishedVolume):
         self._filled = 0
         self._periods = 0
 
-    def publish_until(self) -> None:
+    def publish(self) -> None:
         """Take in the minutes that have passed."""
         first, last = self._filled, self._source.minute
         if last == first:
@@ -56,6 +57,16 @@ class VectorizedMetrics(PublishedVolume):
         )
         self._filled = last
         self._catch_up_slowly()
+
+    def activity(self, now: datetime) -> tuple[VolumeActivity, InstanceActivity]:
+        """The last three hours at one-minute periods; balances at five."""
+        self.publish()
+        return super().activity(now)
+
+    def history(self, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published."""
+        self.publish()
+        return super().history(now)
 
     def glance(self, now: datetime) -> Glance:
         """The last half hour in a few numbers; the checks are always there on such an instance."""
@@ -146,6 +157,3 @@ def _column(values: Floats) -> Column:
     if np.isnan(values).any():
         return [None if v != v else v for v in found]
     return found
-
-
-__all__ = ["VectorizedMetrics"]

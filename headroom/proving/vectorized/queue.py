@@ -273,6 +273,3 @@ def _joined(found: list[Pieces]) -> Pieces:
         np.concatenate([p.level for p in found]),
         np.concatenate([p.slope for p in found]),
     )
-
-
-__all__ = ["ArrayQueue", "Pieces"]

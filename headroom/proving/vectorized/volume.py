@@ -94,10 +94,10 @@ class VectorizedVolume:
             raise ValueError(
                 f"minute {until} is not in {self.minute} to {self.load_series.minutes}."
             )
-        self.decide_dry_run(until)
+        self.run_ahead(until)
         self.minute = until
 
-    def decide_dry_run(self, until: int) -> None:
+    def run_ahead(self, until: int) -> None:
         """Fill the arrays up to minute `until`, as they will be if nobody changes the volume."""
         until = min(until, self.load_series.minutes)
         while self._known < until:
@@ -106,14 +106,7 @@ class VectorizedVolume:
     def modify(self, target: Configuration) -> Modification:
         """Ask AWS for `target` now; raises ModificationRefused and changes nothing then."""
         _refuse_hdd(target)
-        origin = self.lifecycle.described(self.now)
-        change = self.lifecycle.modify(
-            self.now,
-            volume_type=target.volume_type,
-            size_gib=target.size_gib if target.size_gib != origin.size_gib else None,
-            iops=target.iops,
-            throughput_mibps=target.throughput_mibps,
-        )
+        change = self.lifecycle.change_to(self.now, target)
         delays = self.lifecycle.delays
         effect = 60.0 * self.minute + delays.effect.total_seconds()
         described = self.minute + -(-int(delays.modifying.total_seconds()) // 60)
@@ -249,6 +242,3 @@ def _refuse_hdd(configuration: Configuration) -> None:
 def _shows_balance(configuration: Configuration) -> bool:
     gp2 = configuration.volume_type is VolumeType.GP2
     return gp2 and gp2_baseline(configuration.size_gib) < 3000
-
-
-__all__ = ["VectorizedVolume", "starved_if_static"]

@@ -216,6 +216,3 @@ def _totals(load_series: LoadSeries) -> Totals:
         read_mib=summed(load_series.read_bytes / MIB),
         measured=summed(load_series.measured().astype(np.float64)),
     )
-
-
-__all__ = ["Bools", "Floats", "LoadSeries", "Totals", "auto_scale", "read_load_series"]

@@ -12,11 +12,20 @@ from hypothesis import strategies as st
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.oracle import Foresight
 from headroom.proving.oracle.case import Schedule
-from headroom.proving.oracle.foresight import oracle
+from headroom.proving.oracle.foresight import OracleResult
 from headroom.proving.trials import STARTS, Conditions, TrialRun, ceiling, run_schedule, score_usd
 from headroom.proving.vectorized import starved_if_static
 from headroom.proving.workloads import LoadSeries
 from tests.proving.series import load_series_of
+
+
+def oracle(
+    load_series: LoadSeries,
+    start: Configuration,
+    conditions: Conditions,
+    incumbents: Sequence[Schedule] = (),
+) -> OracleResult:
+    return Foresight(load_series).oracle(start, conditions, incumbents)
 
 
 def gp3(iops: int, mibps: int = 125) -> Configuration:

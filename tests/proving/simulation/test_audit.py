@@ -37,7 +37,10 @@ def change(target: Configuration, origin: Configuration | None = None, at: datet
 def broken(
     case: Scenario, *changes: Change, starts: Sequence[datetime] | None = None
 ) -> tuple[str, ...]:
-    return violations(case, changes, starts or [c.at for c in changes])
+    return violations(
+        changes, starts or [c.at for c in changes], since=case.start, resource=case.resource,
+        aws=case.aws, policy=case.policy,
+    )  # fmt: skip
 
 
 def test_a_change_within_every_limit_breaks_none() -> None:
