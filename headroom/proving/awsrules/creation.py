@@ -1,4 +1,4 @@
-"""What storage a CreateDBInstance or CreateDBCluster call asks for: RDS's defaults and refusals.
+"""The storage that a CreateDBInstance or CreateDBCluster call creates: RDS's defaults and refusals.
 
 Source: RDS API 2014-10-31, CreateDBInstance; RDS User Guide, "Amazon RDS DB instance storage"
 (checked 2026-11). Messages about MaxAllocatedStorage as reported (github.com/hashicorp/
@@ -20,7 +20,7 @@ _TENTH = 110
 
 
 def storage_made(request: Mapping[str, Any], database: Database) -> Configuration:
-    """The storage asked for; gp3 where no type is given, io1 where IOPS are; ModificationRefused."""
+    """The requested storage; gp3 by default, io1 if IOPS are given; raises ModificationRefused."""
     iops, mibps = request.get("Iops"), request.get("StorageThroughput")
     kind = str(request.get("StorageType") or ("io1" if iops is not None else "gp3"))
     volume_type = known_type(kind)

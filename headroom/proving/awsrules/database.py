@@ -84,8 +84,8 @@ class DatabaseRules:
     ) -> Modification | None:
         """One call, `storage` under the names of FIELDS; raises ModificationRefused, changing nothing.
 
-        At once, all that others left waiting is applied too. Answers the change of storage that
-        began, None where none did: asking for what is there already is none.
+        `at_once` also applies all that waits. Returns the change of storage that began, or None: a
+        request for the present storage begins none.
         """
         self.apply_due_changes(now)
         self._refuse_at_work(now, storage)
@@ -104,8 +104,8 @@ class DatabaseRules:
         return started
 
     def scale(self, now: datetime, size_gib: int) -> Modification:
-        """What autoscaling does; raises ModificationRefused. It uses a slot like anybody's change."""
-        here = self._here(now)
+        """Grow as autoscaling does; uses a slot like any change and raises ModificationRefused."""
+        here = self._described(now)
         iops = {} if here.iops is None else {"Iops": here.iops}
         wanted: dict[str, object] = {"AllocatedStorage": size_gib, **iops}
         target = self._target(now, wanted)
@@ -116,7 +116,7 @@ class DatabaseRules:
         return self._start(now, wanted, target, events=(SCALING, SCALED))
 
     def free_space(self, now: datetime, free_gib: float, gib_per_hour: float = 0.0) -> None:
-        """Take in what is left at the end of a minute: events, a full database, autoscaling."""
+        """Update with the free space at the end of a minute: events, `storage-full`, autoscaling."""
         size = self.lifecycle.usable_size_gib(now)
         self._add_events(*((now, each) for each in self._space.see(now, free_gib, size)))
         most = self.max_allocated_gib
@@ -147,16 +147,16 @@ class DatabaseRules:
         return "Optimizing", change.progress_percent
 
     def pending(self, now: datetime) -> dict[str, object]:
-        """PendingModifiedValues: what waits, and what is on its way and not there yet."""
+        """PendingModifiedValues: what waits, and what is being changed."""
         found = self.settings.pending(now)
         change = self.lifecycle.modification(now)
         if change is not None and change.state is ModificationState.MODIFYING:
             found |= _difference(change.origin, change.target)
-        target = self._waits_for(now)
-        return found if target is None else found | _difference(self._here(now), target)
+        target = self._waiting_target(now)
+        return found if target is None else found | _difference(self._described(now), target)
 
     def withdraw(self, names: tuple[str, ...]) -> None:
-        """Take back what waits for a window."""
+        """Cancel what waits for a window."""
         self.settings.withdraw(names)
         for name in names:
             self._waiting.pop(name, None)
@@ -173,14 +173,14 @@ class DatabaseRules:
         if self.status(now) != "available":
             return
         wanted = dict(self._waiting)
-        target = self._waits_for(now)
+        target = self._waiting_target(now)
         if target is not None and self.lifecycle.next_modification_at(now) <= now:
             self._start(now, wanted, target, events=(CHANGING, CHANGED))
             self._waiting.clear()
         self._apply_settings(now)
 
     def events_due(self, until: datetime) -> list[DatabaseEvent]:
-        """Events due by `until` and not yet handed out, in order."""
+        """Events due by `until` that were not returned before, in order."""
         due = sorted(each for each in self._events if each.at <= until)
         self._events = [each for each in self._events if each.at > until]
         return due
@@ -192,7 +192,7 @@ class DatabaseRules:
     def _refuse_at_work(self, now: datetime, storage: Mapping[str, object]) -> None:
         status = self.status(now)
         size = storage.get("AllocatedStorage")
-        grows = isinstance(size, int) and size > self._here(now).size_gib
+        grows = isinstance(size, int) and size > self._described(now).size_gib
         if status in ("available", "storage-optimization") or (status == "storage-full" and grows):
             return
         raise ModificationRefused(
@@ -200,11 +200,11 @@ class DatabaseRules:
         )
 
     def _target(self, now: datetime, wanted: Mapping[str, object]) -> Configuration | None:
-        """Where `wanted` leads to; None where the storage is that already."""
+        """The storage that `wanted` leads to; None for the present one."""
         asked = {STORAGE_FIELDS[name]: value for name, value in wanted.items()}
         if not asked:
             return None
-        here = self._here(now)
+        here = self._described(now)
         none: dict[str, object] = dict.fromkeys(STORAGE_FIELDS.values())
         target = database_request.target_of(here, **{**none, **asked})  # type: ignore[arg-type]
         return None if target == here else target
@@ -216,14 +216,14 @@ class DatabaseRules:
             raise ModificationRefused(database_request.COMBINATION, database_request.OPTIMIZING)
         self._waiting = dict(wanted)
 
-    def _waits_for(self, now: datetime) -> Configuration | None:
-        """The storage that waits for a window, as far as it still can be."""
+    def _waiting_target(self, now: datetime) -> Configuration | None:
+        """The storage that waits for a window; None if it is no longer possible."""
         try:
             return self._target(now, self._waiting)
         except ModificationRefused:
             return None
 
-    def _here(self, now: datetime) -> Configuration:
+    def _described(self, now: datetime) -> Configuration:
         return self.lifecycle.described(now)
 
     def _start(
@@ -231,7 +231,7 @@ class DatabaseRules:
         *, events: tuple[str, str],
     ) -> Modification:  # fmt: skip
         asked = {STORAGE_FIELDS[name]: value for name, value in wanted.items()}
-        origin = self._here(now)
+        origin = self._described(now)
         started = self.lifecycle.modify(now, **asked)  # type: ignore[arg-type]
         delays = self._copying if full_copy(origin, target) else self.lifecycle.delays
         self._add_events((now, events[0]), (now + delays.modifying, events[1]))
@@ -249,7 +249,7 @@ class DatabaseRules:
 
 
 def _difference(origin: Configuration, target: Configuration) -> dict[str, object]:
-    """What is pending of a change of storage, as the API names it."""
+    """Pending values of a change of storage, by their API names."""
     found: dict[str, object] = {}
     for name, ours in STORAGE_FIELDS.items():
         before, after = getattr(origin, ours), getattr(target, ours)

@@ -49,7 +49,7 @@ class VolumeLifecycle:
     """One volume through all its modifications; every answer depends only on the instant asked.
 
     `history` are starts of modifications from before this lifecycle: they count as slots and
-    the latest of them is what `modification` tells; they changed nothing that is still visible.
+    `modification` reports the latest of them; their effects are no longer visible.
     `copying` is how long a database's full copy takes, `delays` when None.
     """
 
@@ -118,7 +118,7 @@ class VolumeLifecycle:
         delays = self._copying if full_copy(origin, target) else self.delays
         self._changes.append(_Change(start=now, origin=origin, target=target, delays=delays))
         self._starts.append(now)
-        return self._told(self._changes[-1], now)
+        return self._reported(self._changes[-1], now)
 
     def change_to(self, now: datetime, target: Configuration) -> Modification:
         """Start a modification to `target`; the call names the size only where it differs."""
@@ -132,7 +132,7 @@ class VolumeLifecycle:
         )
 
     def remember(self, starts: Sequence[datetime]) -> None:
-        """Give storage that was never modified here modifications from before; ValueError."""
+        """Add modifications from before to storage without any; ValueError otherwise."""
         if self._changes:
             raise ValueError("It has modifications already.")
         self._changes = self._past(self._first, starts)
@@ -141,7 +141,7 @@ class VolumeLifecycle:
     def modification(self, now: datetime) -> Modification | None:
         """The latest modification that had started at `now`; None when there was none."""
         change = self._latest(now)
-        return None if change is None else self._told(change, now)
+        return None if change is None else self._reported(change, now)
 
     def next_modification_at(self, now: datetime) -> datetime:
         """The first instant at or after `now` when fewer than four starts are in the window."""
@@ -153,8 +153,8 @@ class VolumeLifecycle:
     def described(self, now: datetime) -> Configuration:
         """What DescribeVolumes reports: the origin while a modification is `modifying`.
 
-        AWS does not say from when on it reports the target, and programs that read back at once
-        were told the origin (github.com/hashicorp/terraform-provider-aws, issue 29213).
+        AWS does not document when it begins to report the target; programs that read back at once
+        got the origin (github.com/hashicorp/terraform-provider-aws, issue 29213).
         """
         change = self._latest(now)
         if change is None:
@@ -163,15 +163,15 @@ class VolumeLifecycle:
         return change.target if there else change.origin
 
     def billed(self, now: datetime) -> Configuration:
-        """What is paid for: the target from the start of a modification."""
+        """The billed configuration: the target from the start of a modification."""
         change = self._latest(now)
         return self._first if change is None else change.target
 
     def effective(self, now: datetime) -> Configuration:
         """The configuration whose performance is in force: the source until `delays.effect`.
 
-        AWS promises anything between source and target meanwhile; this is the least of it for
-        a raise. The size that can be used is another matter: see `usable_size_gib`.
+        AWS promises anything between source and target meanwhile; for a raise this is the lower
+        bound. For the usable size see `usable_size_gib`.
         """
         change = self._latest(now)
         if change is None:
@@ -183,7 +183,7 @@ class VolumeLifecycle:
         return self.described(now).size_gib
 
     def next_change(self, after: datetime) -> datetime | None:
-        """The next instant where state or performance changes by the clock; None if there is none."""
+        """The next instant where state or performance changes by the clock, or None."""
         change = self._latest(after)
         if change is None:
             return None
@@ -203,7 +203,7 @@ class VolumeLifecycle:
         index = bisect_right(self._starts, now)
         return self._changes[index - 1] if index else None
 
-    def _told(self, change: _Change, now: datetime) -> Modification:
+    def _reported(self, change: _Change, now: datetime) -> Modification:
         age, delays = now - change.start, change.delays
         state, progress, ended = ModificationState.COMPLETED, 100, change.start + delays.completed
         if age < delays.modifying:

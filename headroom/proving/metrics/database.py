@@ -1,6 +1,6 @@
 """What CloudWatch publishes of a database's minute, under RDS's names, units and dimensions.
 
-The figures are those of `publish`: what a simulation shows of a database is what is published here.
+A simulated database and an emulated one publish the same figures.
 Rates are operations or bytes per second, latencies seconds and absent for a direction at rest. Source:
 RDS User Guide, "Amazon CloudWatch instance-level metrics" and "dimensions for Amazon RDS" (2026-10).
 """
@@ -43,7 +43,7 @@ class DbMember:
     engine: str
 
     def dimensions(self) -> tuple[Dimensions, ...]:
-        """The sets that its datapoints are published under: its own, and those of all its kind."""
+        """The dimension sets of its datapoints: its own, its class, its engine."""
         return (
             (("DBInstanceIdentifier", self.identifier),),
             (("DatabaseClass", self.instance_class),),
@@ -59,10 +59,10 @@ def database_datapoints(
     limits: InstanceLimits,
     free_gib: float | None = None,
 ) -> list[Datapoint]:
-    """What is published of a database in a minute: nothing of one not fully measured.
+    """The datapoints of a database in a minute; none unless the whole minute was measured.
 
     `members` are the writer and, of a Multi-AZ DB cluster, its readers: they write what the writer
-    writes, and nobody reads from them; their balances are not told. `configuration` is what RDS reports
+    writes, and serve no reads; their balances are not published. `configuration` is what RDS reports
     in that minute; without `free_gib` no free space is published.
     """
     values = _values(facts, configuration, limits)
@@ -84,7 +84,7 @@ def database_datapoints(
 def _values(
     facts: MinuteFacts, configuration: Configuration, limits: InstanceLimits
 ) -> dict[str, float]:
-    """The writer's values by metric, told from what the physics publish by EBS's names."""
+    """The writer's values by RDS metric, derived from the EBS metrics of the same minute."""
     found = {
         point.name: point.sum
         for point in (
@@ -105,7 +105,7 @@ def _of_reader(values: Mapping[str, float]) -> dict[str, float]:
     """A reader's share: all writes of the writer, none of its reads."""
     rates = values["ReadIOPS"], values["WriteIOPS"]
     writes = rates[1] / sum(rates) if sum(rates) else 0.0
-    told = {n: v for n, v in values.items() if not n.startswith(("EBS", "BurstBalance"))}
-    told["DiskQueueDepth"] = values["DiskQueueDepth"] * writes
-    told.pop("ReadLatency", None)
-    return told | {name: 0.0 for name in _READS if name in told}
+    found = {n: v for n, v in values.items() if not n.startswith(("EBS", "BurstBalance"))}
+    found["DiskQueueDepth"] = values["DiskQueueDepth"] * writes
+    found.pop("ReadLatency", None)
+    return found | {name: 0.0 for name in _READS if name in found}

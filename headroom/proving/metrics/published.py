@@ -1,4 +1,4 @@
-"""What has been published about one volume and its instance, as a reader of CloudWatch finds it.
+"""The published metrics of one volume and its instance, as a reader of CloudWatch finds them.
 
 The same semantics as the CloudWatch adapter: rates are Sum over period, a datapoint of a minute
 is there once the minute has ended and the metric delay has passed, what was never published is
@@ -41,7 +41,7 @@ def minute_number(instant: datetime) -> int:
 
 
 class MinuteValues:
-    """Columns of values on consecutive minutes; a minute that was never put is all None."""
+    """Columns of values for consecutive minutes; a minute without values is None in all."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.columns: dict[str, list[float | None]] = {name: [] for name in names}
@@ -49,6 +49,10 @@ class MinuteValues:
 
     def put(self, minute: int, values: Values) -> None:
         """Set one minute, later than all before it."""
+        self.extend(minute, {name: [values.get(name)] for name in self.columns})
+
+    def extend(self, minute: int, columns: Mapping[str, list[float | None]]) -> None:
+        """Set the minutes from `minute` on, later than all before them."""
         if self.first is None:
             self.first = minute
         gap = minute - self.first - len(next(iter(self.columns.values())))
@@ -56,19 +60,10 @@ class MinuteValues:
             raise ValueError(f"minute {minute} was put after a later one")
         for name, column in self.columns.items():
             column.extend([None] * gap)
-            column.append(values.get(name))
-
-    def extend(self, minute: int, columns: Mapping[str, list[float | None]]) -> None:
-        """Set the minutes from `minute` on, right after all that were put before."""
-        if self.first is None:
-            self.first = minute
-        if minute != self.first + len(next(iter(self.columns.values()))):
-            raise ValueError(f"minute {minute} does not follow the last one that was put")
-        for name, column in self.columns.items():
             column.extend(columns[name])
 
     def cut(self, name: str, first: int, count: int, visible: int) -> tuple[float | None, ...]:
-        """`count` values from minute `first`; those from minute `visible` on are not there yet."""
+        """`count` values from minute `first`; from minute `visible` on they are None."""
         if self.first is None:
             return (None,) * count
         column, offset = self.columns[name], self.first
@@ -79,7 +74,7 @@ class MinuteValues:
 
 
 class PublishedVolume:
-    """The datapoints of one volume and of the instance it hangs on.
+    """The datapoints of one volume and of its instance.
 
     `other_iops` and `other_mibps` are what the instance's other volumes publish.
     """
@@ -117,7 +112,7 @@ class PublishedVolume:
         return self._volume.cut(name, visible - minutes, minutes, visible)
 
     def glance(self, now: datetime) -> Glance:
-        """The last half hour in a few numbers."""
+        """Summary of the last half hour."""
         first, visible = minute_number(now) - GLANCE_MIN, self.visible(now)
         cut = {n: self._volume.cut(n, first, GLANCE_MIN, visible) for n in VOLUME_SERIES}
         known = {name: [v for v in values if v is not None] for name, values in cut.items()}

@@ -1,8 +1,7 @@
-"""The oracle: the cheapest schedule for one course by one who knows all of it, and how sure that is.
+"""The oracle: the cheapest schedule for a load series that is known in advance, with a lower bound.
 
-It obeys what every controller obeys: delays, one modification in flight, the slots, ceilings and
-the largest step. `score` is what its schedule really scores; no schedule whatever scores less
-than `bound`.
+It obeys the rules of every controller: delays, one modification in flight, slots, ceilings and the
+largest step. `score` is the real score of its schedule; no schedule scores less than `bound`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from headroom.proving.workloads import LoadSeries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleResult:
-    """A schedule, what it scores in USD, and what none can go below; `exact` when they meet."""
+    """A schedule, its score and the lower bound in USD; `exact` if they are equal."""
 
     schedule: Schedule
     score: float
@@ -40,13 +39,13 @@ class OracleResult:
 
 
 class Foresight:
-    """One course seen whole; what starts and presets have in common is computed once."""
+    """One known load series; work that starts and presets share is done once."""
 
     def __init__(self, load_series: LoadSeries) -> None:
         self.load_series = load_series
         self.load = KnownDemand(load_series)
         self._starved = StaticStarvation(load_series)
-        self._past: dict[tuple[bytes, Clock], LevelHistory] = {}
+        self._histories: dict[tuple[bytes, Clock], LevelHistory] = {}
 
     def oracle(
         self, start: Configuration, conditions: Conditions, incumbents: Sequence[Schedule] = ()
@@ -57,10 +56,10 @@ class Foresight:
         def scored(run: TrialRun) -> float:
             return score_usd(run, unavoidable, conditions)
 
-        past = self._past_of(start, conditions)
+        history = self._history_of(start, conditions)
         tried = [
             run_schedule(self.load_series, start, each, conditions)
-            for each in dict.fromkeys(((), *incumbents, *past.schedules))
+            for each in dict.fromkeys(((), *incumbents, *history.schedules))
         ]
         best = min(tried, key=scored)
         bound, schedule = self.case(start, conditions).solve(scored(best))
@@ -78,7 +77,7 @@ class Foresight:
         )
 
     def case(self, start: Configuration, conditions: Conditions) -> Case:
-        """What is to be solved for one start under one set of conditions."""
+        """The optimisation for one start under one set of conditions."""
         volume = UncontrolledVolume(self._starved, start, conditions).alone
         waiting = np.concatenate(([0.0], volume.backlog))
         return Case(
@@ -88,10 +87,10 @@ class Foresight:
             conditions,
             volume.starved,
             np.maximum(0.0, self.load.edges - waiting),
-            self._past_of(start, conditions),
+            self._history_of(start, conditions),
         )
 
-    def _past_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
+    def _history_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
         unavoidable = self._starved(ceiling(conditions, start))
         key = unavoidable.tobytes(), clock_of(conditions)
-        return self._past.setdefault(key, LevelHistory())
+        return self._histories.setdefault(key, LevelHistory())

@@ -21,7 +21,7 @@ from headroom.proving.oracle.transitions import Levels
 from headroom.proving.workloads import Bools, Floats
 
 BUCKET = 60
-"""Labels of this many minutes are weighed together; less than a modification's flight."""
+"""Labels of this many minutes are compared with each other; less than a modification's flight."""
 FEW_CHILDREN, PER_BUCKET, MOST_CHILDREN = 32, 4, 120
 """Changes after a change that a beam follows: all if few, else the best levels of each bucket."""
 BETTER = 1e-9
@@ -95,7 +95,7 @@ class Search:
             buckets[label.minute // BUCKET].append(label)
         for bucket in range(self.minutes // BUCKET + 1):
             self._runs.clear()
-            labels = self._told(buckets.pop(bucket, []), found.cost)
+            labels = self._promising(buckets.pop(bucket, []), found.cost)
             kept = _undominated(labels, beam, self.prices)
             for label in kept:
                 self._finish(label, found)
@@ -103,8 +103,8 @@ class Search:
                     buckets[child.minute // BUCKET].append(child)
         return found
 
-    def _told(self, labels: list[Label], ceiling: float) -> list[Label]:
-        """Labels that may still win once what they inherit is counted."""
+    def _promising(self, labels: list[Label], ceiling: float) -> list[Label]:
+        """Labels that may still win once their inherited queue is counted."""
         labels = [label for label in labels if label.least < ceiling]
         load = self.levels.load
         queued: dict[int, list[int]] = defaultdict(list)

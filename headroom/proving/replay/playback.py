@@ -1,16 +1,17 @@
-"""A rebuilt load played on a volume twice: nobody changes it, and Headroom may.
+"""Simulates a reconstructed load on a volume twice: without changes, and under Headroom.
 
-SSD volumes are played on arrays; HDD volumes and databases, which those do not know, minute by
-minute.
+SSD volumes use the vectorized physics; HDD volumes and databases the exact one, minute by minute.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class ReplayedChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybackOutcome:
-    """What came of the past under one controller; money in USD."""
+    """The result of one controller; money in USD."""
 
     starved_minutes: int
     storage_usd: Decimal
@@ -62,7 +63,7 @@ class PlaybackOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playback:
-    """A volume left alone, and with Headroom in charge of it; the scene of that if asked for."""
+    """A volume left alone, and under Headroom; the timeline only on request."""
 
     left_alone: PlaybackOutcome
     headroom: PlaybackOutcome
@@ -77,12 +78,9 @@ def play_vectorized(
     *,
     draw: bool = False,
 ) -> Playback:
-    """An SSD volume played on arrays."""
-    load_series, since, start = (
-        reconstructed.load_series,
-        reconstructed.since_minute,
-        volume.configuration,
-    )
+    """Simulate an SSD volume with the vectorized physics."""
+    load_series, since = reconstructed.load_series, reconstructed.since_minute
+    start = volume.configuration
     alone = VectorizedVolume(
         load_series, start, burst_balance_percent=reconstructed.balance_percent
     )
@@ -96,7 +94,8 @@ def play_vectorized(
     run = run_engine(load_series, start, conditions, policy=policy, since=since, with_records=draw)
     at = [load_series.start + timedelta(minutes=change.minute) for change in run.changes]
     changes = _priced_changes(at, run.changes, prices)
-    span = reconstructed.known.start, load_series.start + timedelta(minutes=load_series.minutes)
+    end = load_series.start + timedelta(minutes=load_series.minutes)
+    bill = _Bill(start, reconstructed.known.start, end, prices)
     scene = None
     if draw:
         scene = timeline_of_series(
@@ -104,10 +103,10 @@ def play_vectorized(
             since=since, balance_percent=reconstructed.balance_percent, records=run.records,
         )  # fmt: skip
     return Playback(
-        left_alone=_left_alone(start, int(np.sum(alone.starved[since:])), span, prices),
-        headroom=_in_charge(
-            int(np.sum(run.starved[since:])), run.decisions, changes,
-            (run.aws_refusals, run.guardrail_violations), (start, span, prices),
+        left_alone=bill.outcome(int(np.sum(alone.starved[since:]))),
+        headroom=bill.outcome(
+            int(np.sum(run.starved[since:])), changes, run.decisions, run.aws_refusals,
+            run.guardrail_violations,
         ),
         scene=scene,
     )  # fmt: skip
@@ -117,72 +116,61 @@ def play_exact(
     volume: Volume, reconstructed: ReconstructedLoad, policy: Policy, prices: PriceTable, *, draw: bool = False,
     limits: InstanceLimits | None = None,
 ) -> Playback:  # fmt: skip
-    """Any volume, or the storage of a database, played minute by minute.
+    """Simulate any volume or database storage minute by minute.
 
     `limits` are those of the instance; one without them never binds.
     """
     scenario = _scenario(volume, reconstructed, policy, prices, limits or BOUNDLESS)
-    start = volume.configuration
-    span = scenario.start, scenario.end
+    bill = _Bill(volume.configuration, scenario.start, scenario.end, prices)
     alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
+    changes = _priced_changes([change.at for change in run.changes], run.changes, prices)
     return Playback(
-        left_alone=_left_alone(start, alone.starved_minutes, span, prices),
-        headroom=_in_charge(
-            run.starved_minutes, run.decisions, _priced_changes([c.at for c in run.changes], run.changes, prices),
-            (len(run.refusals), len(run.violations)), (start, span, prices),
+        left_alone=bill.outcome(alone.starved_minutes),
+        headroom=bill.outcome(
+            run.starved_minutes, changes, run.decisions, len(run.refusals), len(run.violations)
         ),
         scene=timeline_of_result(run) if draw else None,
-    )  # fmt: skip
-
-
-Span = tuple[datetime, datetime]
-
-
-def _left_alone(
-    start: Configuration, starved: int, span: Span, prices: PriceTable
-) -> PlaybackOutcome:
-    return PlaybackOutcome(
-        starved_minutes=starved,
-        storage_usd=_paid(start, (), span, prices),
-        usd_per_month_end=prices.monthly(start),
     )
 
 
-def _in_charge(
-    starved: int,
-    decisions: Sequence[Decision],
-    changes: tuple[ReplayedChange, ...],
-    wrong: tuple[int, int],
-    paid: tuple[Configuration, Span, PriceTable],
-) -> PlaybackOutcome:
-    start, span, prices = paid
-    counts = {
-        kind: sum(isinstance(decision.answer, kind) for decision in decisions)
-        for kind in (Act, Hold, Escalate)
-    }
-    return PlaybackOutcome(
-        starved_minutes=starved,
-        storage_usd=_paid(start, changes, span, prices),
-        usd_per_month_end=prices.monthly(changes[-1].target if changes else start),
-        changes=changes,
-        acts=counts[Act],
-        holds=counts[Hold],
-        escalations=counts[Escalate],
-        aws_refusals=wrong[0],
-        guardrail_violations=wrong[1],
-    )
+class _Bill(NamedTuple):
+    """The configuration at the start, the span of the replay and its prices."""
 
+    start: Configuration
+    begin: datetime
+    end: datetime
+    prices: PriceTable
 
-def _paid(
-    start: Configuration, changes: Sequence[ReplayedChange], span: Span, prices: PriceTable
-) -> Decimal:
-    """USD for storage by the second; a target is billed from the start of its modification."""
-    edges = [(span[0], start), *((c.at, c.target) for c in changes), (span[1], start)]
-    total = Decimal(0)
-    for (begin, paid), (end, _) in pairwise(edges):
-        seconds = Decimal(str((end - begin).total_seconds()))
-        total += prices.monthly(paid) * seconds / SECONDS_PER_MONTH
-    return total
+    def outcome(
+        self,
+        starved_minutes: int,
+        changes: tuple[ReplayedChange, ...] = (),
+        decisions: Sequence[Decision] = (),
+        aws_refusals: int = 0,
+        guardrail_violations: int = 0,
+    ) -> PlaybackOutcome:
+        """The outcome of one controller."""
+        answers = Counter(type(decision.answer) for decision in decisions)
+        return PlaybackOutcome(
+            starved_minutes=starved_minutes,
+            storage_usd=self._paid(changes),
+            usd_per_month_end=self.prices.monthly(changes[-1].target if changes else self.start),
+            changes=changes,
+            acts=answers[Act],
+            holds=answers[Hold],
+            escalations=answers[Escalate],
+            aws_refusals=aws_refusals,
+            guardrail_violations=guardrail_violations,
+        )
+
+    def _paid(self, changes: Sequence[ReplayedChange]) -> Decimal:
+        """USD for storage by the second; a target is billed from the start of its modification."""
+        edges = [(self.begin, self.start), *((c.at, c.target) for c in changes)]
+        total = Decimal(0)
+        for (begin, paid), (end, _) in pairwise([*edges, (self.end, self.start)]):
+            seconds = Decimal(str((end - begin).total_seconds()))
+            total += self.prices.monthly(paid) * seconds / SECONDS_PER_MONTH
+        return total
 
 
 def _priced_changes(
@@ -229,7 +217,7 @@ def _scenario(
 
 
 def _workload(load_series: LoadSeries, first: int, last: int) -> TraceWorkload:
-    """Minutes `first` to `last` of a course, for the exact physics."""
+    """Minutes `first` to `last` of a load series, for the exact physics."""
     step = load_series.step_s
     place = slice(first * 60 // step, last * 60 // step)
     ops, share = load_series.ops[place], load_series.read_share[place]

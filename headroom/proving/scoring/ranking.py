@@ -1,4 +1,4 @@
-"""What the rows of a comparison amount to: totals, ranking, Pareto front, targets.
+"""Summary of a comparison: totals, ranking, Pareto front, targets.
 
 Every sum is over the runs of one preset; short traces and the two halves are summed apart too.
 """

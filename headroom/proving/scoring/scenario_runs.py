@@ -1,4 +1,4 @@
-"""Scenario files in a comparison: the exact physics, with whoever can run there."""
+"""Scenario files in a comparison: the exact physics, with the controllers that can run there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headroom.proving.simulation import (
 )
 
 CONTROLLERS: tuple[Controller, ...] = ("none", "headroom")
-"""Who can run a scenario: its closed loops and instances are beyond the published rules."""
+"""Controllers of a scenario: the published rules know no closed loops or instances."""
 Json = dict[str, object]
 
 
@@ -38,7 +38,7 @@ def scenario_files(path: Path) -> list[Scenario]:
 
 
 def run_scenario_file(scenario: Scenario) -> Iterator[Json]:
-    """One line per controller: what the scenario's own policy makes of it."""
+    """One row per controller, under the scenario's own policy."""
     value = _value_usd(scenario)
     for controller in CONTROLLERS:
         result = simulate(scenario, controller)
@@ -57,7 +57,7 @@ def run_scenario_file(scenario: Scenario) -> Iterator[Json]:
 
 
 def _value_usd(scenario: Scenario) -> float:
-    """What the scenario's policy says a starved minute of this volume is worth."""
+    """Value of a starved minute of this volume by the scenario's policy."""
     ref = ResourceRef(
         kind=Kind.EBS, account_id=ACCOUNT, region=scenario.aws.region, resource_id=VOLUME_ID
     )

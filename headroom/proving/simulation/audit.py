@@ -1,7 +1,7 @@
-"""Checks afterwards that nothing was done outside the owner's limits, by its own arithmetic.
+"""Checks after a simulation that no change broke the owner's limits, by its own arithmetic.
 
-It shares nothing with the engine's guardrails but the policy and AWS's catalogue, so that a
-mistake in one shows in the other.
+It shares only the policy and AWS's catalogue with the engine's guardrails, so that a mistake in one
+is found by the other.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ SCAN_EVERY_S = 15 * 60
 class ControllerLog:
     """What a controller did."""
 
-    decisions: tuple[Decision, ...]
-    records: tuple[Record, ...]
-    notes: tuple[str, ...]
+    decisions: tuple[Decision, ...] = ()
+    records: tuple[Record, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class SimulationController:
@@ -31,4 +31,4 @@ class SimulationController:
 
     def log(self) -> ControllerLog:
         """What it did."""
-        return ControllerLog(decisions=(), records=(), notes=())
+        return ControllerLog()

@@ -31,9 +31,9 @@ ACCOUNT = "123456789012"
 VOLUME_ID = "vol-0123456789abcdef0"
 DATABASE_ID = "database-1"
 AGE = timedelta(days=365)
-"""How long before its start the volume was made."""
+"""How long before its start the volume was created."""
 KEPT = timedelta(days=15)
-"""History older than this is not read by anybody."""
+"""No reader asks for older history."""
 
 Controller = Literal["headroom", "none"]
 
@@ -44,7 +44,7 @@ def simulate(
     *,
     on_minute: Callable[[MinuteFacts], None] | None = None,
 ) -> Result:
-    """Run `scenario` under `controller`; `on_minute` is told every minute as it passes."""
+    """Run `scenario` under `controller`; `on_minute` is called after every minute."""
     start = minute_floor(scenario.start)
     name = DATABASE_ID if scenario.kind is Kind.RDS else VOLUME_ID
     ref = ResourceRef(
@@ -55,20 +55,22 @@ def simulate(
     engine = _controller(controller, scenario, world, ref)
     minutes: list[SimulatedMinute] = []
     latencies = LatencyHistogram()
-    prices, seen = scenario.aws.prices, volume.lifecycle.billed(start)
-    price = prices.monthly(seen)
+    prices, billed = scenario.aws.prices, volume.lifecycle.billed(start)
+    price = prices.monthly(billed)
     while world.now < scenario.end:
-        if volume.lifecycle.billed(world.now) != seen:
-            seen = volume.lifecycle.billed(world.now)
-            price = prices.monthly(seen)
+        if volume.lifecycle.billed(world.now) != billed:
+            billed = volume.lifecycle.billed(world.now)
+            price = prices.monthly(billed)
         facts = world.advance()[name]
         latencies.add(facts.latencies)
-        minutes.append(SimulatedMinute(facts=facts, configuration=seen, usd_per_month=price))
+        minutes.append(SimulatedMinute(facts=facts, configuration=billed, usd_per_month=price))
         engine.minute(world.now, world.signals())
         if on_minute is not None:
             on_minute(facts)
     log = engine.log()
     changes = tuple(_changes(world.applied, log))
+    ours = {change.at for change in changes}
+    starts = volume.lifecycle.starts
     return Result(
         scenario=scenario.name,
         controller=controller,
@@ -77,12 +79,12 @@ def simulate(
         storage_usd=_paid(volume.lifecycle, scenario),
         usd_per_month_end=prices.monthly(volume.lifecycle.billed(world.now)),
         changes=changes,
-        external_changes=tuple(_others(volume.lifecycle, changes, scenario.start)),
+        external_changes=tuple(at for at in starts if at >= scenario.start and at not in ours),
         decisions=log.decisions,
         records=log.records,
         refusals=tuple(world.refusals),
         violations=violations(
-            changes, volume.lifecycle.starts, since=scenario.start, resource=scenario.resource,
+            changes, starts, since=scenario.start, resource=scenario.resource,
             aws=scenario.aws, policy=scenario.policy,
         ),
         notes=(*scenario.notes, *scenario.workload.notes, *world.notes, *log.notes),
@@ -127,12 +129,12 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         else Disk.of(scenario.contents, scenario.resource.configuration.size_gib, start),
         instance_class=scenario.instance_class,
     )
-    _play_history(scenario, volume, start)
+    _publish_history(scenario, volume, start)
     return volume
 
 
-def _play_history(scenario: Scenario, volume: SimulatedVolume, start: datetime) -> None:
-    """Publish what the volume, as it is, did under the load from before the start."""
+def _publish_history(scenario: Scenario, volume: SimulatedVolume, start: datetime) -> None:
+    """Publish the metrics of the unchanged volume under the load before the start."""
     if scenario.history is None:
         return
     physics = VolumePhysics(
@@ -176,13 +178,6 @@ def _changes(made: Sequence[Modification], log: ControllerLog) -> Iterator[Chang
             decision_id=decision_id,
             reason="" if decision is None else decision.answer.reason.value,
         )
-
-
-def _others(
-    lifecycle: VolumeLifecycle, changes: tuple[Change, ...], since: datetime
-) -> Iterator[datetime]:
-    ours = {change.at for change in changes}
-    return (start for start in lifecycle.starts if start >= since and start not in ours)
 
 
 def _paid(lifecycle: VolumeLifecycle, scenario: Scenario) -> Decimal:

@@ -1,6 +1,6 @@
 """One VectorizedVolume behind the ports: what EC2 and CloudWatch report, and when events come.
 
-Equals World without passing through every minute: while nobody changes the volume, the minute of
+Equals World without passing through every minute: while the volume does not change, the minute of
 the next alarm is known in advance.
 """
 
@@ -94,15 +94,15 @@ class VectorizedWorld(SimulatedStorage[AccountVolume]):
         minute = self.volume.minute
         last = min(self.volume.load_series.minutes + 1, max(until, minute + ALARM_HORIZON_MIN))
         self.volume.run_ahead(max(minute, last - self._late))
-        told = self.volume.published_series()
+        published = self.volume.published_series()
         first_value = minute - self._late - EVALUATED_MIN - 1
         values = slice(max(0, first_value), max(0, last - self._late))
         ahead = max(0, -first_value)
         self._rises = []
         for breaching in (
-            told[5][values] < LOW_BALANCE_PERCENT,
-            told[6][values] >= 1,
-            told[7][values] >= 1,
+            published[5][values] < LOW_BALANCE_PERCENT,
+            published[6][values] >= 1,
+            published[7][values] >= 1,
         ):
             count = last - minute
             padded = np.zeros(count + EVALUATED_MIN + 1)

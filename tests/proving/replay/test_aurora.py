@@ -94,7 +94,7 @@ NO_PRICES: AuroraPrices = replace(PRICES, hour={})
         ([20.0] * 30, 100.0, NO_PRICES, "no price of db."),
     ],
 )
-def test_what_cannot_be_replayed_is_said(
+def test_the_reason_against_a_replay_is_reported(
     days: list[float | None], gib: float | None, prices: AuroraPrices, why: str
 ) -> None:
     with pytest.raises(NotReplayed, match=why):

@@ -84,7 +84,7 @@ def test_a_rule_for_the_type_and_tag_counts() -> None:
     assert any("above 5000" in one for one in broken(case, change(gp3(100, 6_000, 125))))
 
 
-def test_slots_count_everybody_and_keep_the_reserve() -> None:
+def test_slots_count_all_modifications_and_keep_the_reserve() -> None:
     starts = [T0 - 20 * HOUR, T0 - 10 * HOUR, T0 - 5 * HOUR, T0]
     target = change(gp3(100, 6_000, 125))
     assert any("4 modifications in 24 h" in x for x in broken(scenario(), target, starts=starts))
