@@ -11,8 +11,8 @@ import yaml
 from headroom.domain.policy import FRIENDLY, PRESETS, Limits, Mode, PolicyError
 from headroom.domain.policy.tags import BY_TAG, key_of, said
 from headroom.policy import check, default_policy, parse_policy
-from headroom.proving.policytests import load_tests, run_policy_test
-from headroom.proving.policytests.cases import ANSWERS, EXPECT, LEDGER, LOAD, TO, VOLUME, WORDS
+from headroom.proving.policy_tests import load_tests, run_policy_test
+from headroom.proving.policy_tests.cases import ANSWERS, EXPECT, LEDGER, LOAD, TO, VOLUME, WORDS
 from tests import ROOT
 
 TEXT = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ NAMES = (
 
 
 def lived(load_series: LoadSeries, configuration: Configuration, **how: float) -> VectorizedVolume:
-    """A volume that has been through the whole course, unchanged."""
+    """An unchanged volume after the whole load series."""
     volume = VectorizedVolume(load_series, configuration, **how)
     volume.run(load_series.minutes)
     return volume

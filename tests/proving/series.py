@@ -1,4 +1,4 @@
-"""Small courses for tests, and the same load for the exact physics."""
+"""Small load series for tests, and the same load for the exact physics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def load_series_of(
     read_share: float | Sequence[float] = 0.5,
     start: datetime = START,
 ) -> LoadSeries:
-    """A course of open load; `iops` in operations/s, NaN where nothing was measured."""
+    """A load series of open load; `iops` in operations/s, NaN where nothing was measured."""
     ops = np.asarray(iops, dtype=np.float64)
     size = np.broadcast_to(np.asarray(io_kib, dtype=np.float64) * 1024, ops.shape)
     return LoadSeries(
@@ -37,7 +37,7 @@ def load_series_of(
 
 
 class LoadSeriesWorkload:
-    """A course as a Workload, a segment per step."""
+    """A load series as a Workload, a segment per step."""
 
     def __init__(self, load_series: LoadSeries) -> None:
         self.start = load_series.start

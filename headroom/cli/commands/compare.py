@@ -166,7 +166,7 @@ def _run(work: list[Job], workers: int) -> list[ComparisonRow]:
             progress.update(task, completed=done // DAY_MIN, description=job.load_series.name)
             if not console.is_terminal:
                 console.print(
-                    f"{done // DAY_MIN:,} of {total:,} volume-days: {job.said}",
+                    f"{done // DAY_MIN:,} of {total:,} volume-days: {job.label}",
                     markup=False, soft_wrap=True,
                 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any
 from headroom.cli.comparison import tables as compared
 from headroom.cli.terminal.files import save
 from headroom.cli.terminal.output import money
-from headroom.proving.scoring import CONTROLLERS_SAID, GROUPS, WORDS
+from headroom.proving.scoring import CONTROLLER_TEXTS, GROUPS, WORDS
 
 Json = Mapping[str, Any]
 REFERENCES = ("static-peak", "best-static", "oracle")
@@ -157,7 +157,7 @@ def _conditions(said: Json) -> Iterator[str]:
 
 
 def _words() -> Iterator[str]:
-    for title, words in (("What the words mean", WORDS), ("Controllers", CONTROLLERS_SAID)):
+    for title, words in (("What the words mean", WORDS), ("Controllers", CONTROLLER_TEXTS)):
         yield ""
         yield f"## {title}"
         for word, meaning in words.items():

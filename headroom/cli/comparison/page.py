@@ -14,7 +14,7 @@ from headroom.cli.comparison import tables as compared
 from headroom.cli.terminal.files import save
 from headroom.cli.terminal.output import money
 from headroom.cli.views.report import inline, uplot
-from headroom.proving.scoring import CONTROLLERS_SAID, GROUPS, WORDS
+from headroom.proving.scoring import CONTROLLER_TEXTS, GROUPS, WORDS
 
 Json = Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def _page(said: Json) -> Json:
         "scenarios": [compared.scenario(each) for each in said.get("scenarios", ())],
         "scenario_columns": compared.SCENARIO,
         "definitions": list(WORDS.items()),
-        "controllers": list(CONTROLLERS_SAID.items()),
+        "controllers": list(CONTROLLER_TEXTS.items()),
         "remarks": list(compared.remarks(said)),
     }
 

@@ -20,7 +20,7 @@ from headroom.domain.resources import (
     Volume,
     VolumeType,
 )
-from headroom.proving.policytests import described_volume
+from headroom.proving.policy_tests import described_volume
 
 _NAMES = {
     Kind.EBS: "a made-up volume",

@@ -12,7 +12,7 @@ from headroom.cli.terminal.output import table, utc
 from headroom.domain.planning import group_of
 from headroom.domain.policy import FRIENDLY, CodeOwned, EffectiveLimits, Mode, Policy, plain_value
 from headroom.domain.resources import CodeOwner, ResourceRef, Volume, code_owner
-from headroom.proving.policytests import PolicyTests, Verdict
+from headroom.proving.policy_tests import PolicyTests, Verdict
 
 MEANS = {
     Mode.OFF: "it is not looked at",

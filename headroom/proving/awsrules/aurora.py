@@ -18,13 +18,13 @@ TOO_SOON = (
     "storage type less than one month ago."
 )
 TAKES = timedelta(minutes=5)
-"""How long a cluster is `modifying`; the new mode is in force after it."""
+"""How long a cluster is `modifying`; then the new mode is in force."""
 
 
 class AuroraRules:
     """The mode of one cluster; the instants asked never go back.
 
-    `switched_at` is when it last went to I/O-Optimized: the way there is shut for 30 days.
+    `switched_at` is when it last went to I/O-Optimized: the next time is refused for 30 days.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class AuroraRules:
                 "InvalidDBClusterStateFault",
                 f"DB cluster is not in available state, but {self.status(now)}.",
             )
-        self._refuse_shut(now, mode)
+        self._refuse_too_soon(now, mode)
         self.settings.ask(others, now)
         if mode is not None:
             self._waiting = None if mode is self.mode(now) else mode
@@ -63,7 +63,7 @@ class AuroraRules:
         return done[-1] if done else self._mode
 
     def pending_storage_mode(self, now: datetime) -> StorageMode | None:
-        """The mode that is being gone to, or that waits for a window."""
+        """The target mode of a change in progress, or the one that waits for a window."""
         under_way = [mode for at, mode in self._changes if at <= now < at + TAKES]
         return under_way[-1] if under_way else self._waiting
 
@@ -83,7 +83,7 @@ class AuroraRules:
         return any(at + last <= now < at + TAKES for at, _ in self._changes)
 
     def record_past_switch(self, at: datetime) -> None:
-        """It went to I/O-Optimized at `at`, before anybody looked."""
+        """Set when the cluster last went to I/O-Optimized, before the simulation."""
         self._switched_at = at
 
     def apply_due_changes(self, now: datetime) -> None:
@@ -95,7 +95,7 @@ class AuroraRules:
         if self.status(now) == "available":
             self._flush(now)
 
-    def _refuse_shut(self, now: datetime, mode: StorageMode | None) -> None:
+    def _refuse_too_soon(self, now: datetime, mode: StorageMode | None) -> None:
         opens = self.next_allowed_at()
         forward = mode is StorageMode.IO_OPTIMIZED and mode is not self.mode(now)
         if forward and opens is not None and now < opens:

@@ -18,9 +18,9 @@ GIB = 1_024**3
 
 
 def autoscaled_size(size_gib: int, *, most_gib: int, gib_per_hour: float = 0.0) -> int | None:
-    """The size autoscaling goes to, or None where that is beyond `most_gib`.
+    """The size autoscaling goes to, or None if that is above `most_gib`.
 
-    The larger of 10 GiB, a tenth, and what the growth of the last hour makes of seven.
+    Adds the largest of 10 GiB, a tenth, and seven hours of growth at the rate of the last hour.
     """
     more = max(_LEAST_GIB, ceil(size_gib / 10), ceil(gib_per_hour * _AHEAD_HOURS))
     size = size_gib + more
@@ -28,27 +28,27 @@ def autoscaled_size(size_gib: int, *, most_gib: int, gib_per_hour: float = 0.0) 
 
 
 class FreeSpace:
-    """What is left on the storage, minute by minute, and since when that is too little."""
+    """Free space by the minute, and since when it is low."""
 
     def __init__(self) -> None:
         self._low_since: datetime | None = None
-        self._told_used = False
+        self._reported_low = False
         self.full = False
 
     def see(self, now: datetime, free_gib: float, size_gib: int) -> tuple[str, ...]:
-        """Take in the free space of a minute; ids of events that RDS sends about it."""
+        """Update with the free space of a minute; returns the ids of the events that RDS sends."""
         low = free_gib <= LOW_SHARE * size_gib
         self._low_since = (self._low_since or now) if low else None
-        told: list[str] = []
-        if low and not self._told_used:
-            told.append("RDS-EVENT-0089")
-        self._told_used = low
+        events: list[str] = []
+        if low and not self._reported_low:
+            events.append("RDS-EVENT-0089")
+        self._reported_low = low
         full = free_gib <= 0
         if full and not self.full:
-            told += ["RDS-EVENT-0221", "RDS-EVENT-0007"]
+            events += ["RDS-EVENT-0221", "RDS-EVENT-0007"]
         self.full = full
-        return tuple(told)
+        return tuple(events)
 
     def needs_autoscaling(self, now: datetime) -> bool:
-        """Whether it has been low for long enough."""
+        """Whether space has been low long enough for autoscaling."""
         return self._low_since is not None and now - self._low_since >= LOW_FOR

@@ -1,4 +1,4 @@
-"""What storage a CreateDBInstance or CreateDBCluster call asks for: RDS's defaults and refusals.
+"""The storage that a CreateDBInstance or CreateDBCluster call creates: RDS's defaults and refusals.
 
 Source: RDS API 2014-10-31, CreateDBInstance; RDS User Guide, "Amazon RDS DB instance storage"
 (checked 2026-11). Messages about MaxAllocatedStorage as reported (github.com/hashicorp/
@@ -11,26 +11,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from headroom.domain.catalog.rds import band_of, why_invalid
+from headroom.domain.catalog.rds import band_of
 from headroom.domain.resources import Configuration, Database, VolumeType
-from headroom.proving.awsrules.database_request import COMBINATION
+from headroom.proving.awsrules.database_request import COMBINATION, known_type, refuse_invalid
 from headroom.proving.awsrules.volume_request import ModificationRefused
 
 _TENTH = 110
 
 
 def storage_made(request: Mapping[str, Any], database: Database) -> Configuration:
-    """The storage asked for; gp3 where no type is given, io1 where IOPS are; ModificationRefused."""
+    """The requested storage; gp3 by default, io1 if IOPS are given; raises ModificationRefused."""
     iops, mibps = request.get("Iops"), request.get("StorageThroughput")
     kind = str(request.get("StorageType") or ("io1" if iops is not None else "gp3"))
-    if kind not in set(VolumeType):
-        raise ModificationRefused("InvalidParameterValue", f"Invalid storage type: {kind}")
+    volume_type = known_type(kind)
     if request.get("AllocatedStorage") is None:
         raise ModificationRefused(
             "MissingParameter", "The request must contain the parameter AllocatedStorage."
         )
     plain = Configuration(
-        volume_type=VolumeType(kind), size_gib=int(request["AllocatedStorage"]), iops=None,
+        volume_type=volume_type, size_gib=int(request["AllocatedStorage"]), iops=None,
         throughput_mibps=None, database=database,
     )  # fmt: skip
     band = band_of(plain)
@@ -42,12 +41,7 @@ def storage_made(request: Mapping[str, Any], database: Database) -> Configuratio
         iops=None if iops is None else int(iops),
         throughput_mibps=None if mibps is None else int(mibps),
     )
-    problem = why_invalid(found)
-    if problem is not None:
-        raise ModificationRefused(
-            COMBINATION,
-            f"Invalid storage for engine name {database.engine} and storage type {kind}: {problem}",
-        )
+    refuse_invalid(found)
     return found
 
 
@@ -55,11 +49,12 @@ def max_allocated_storage(most: object, size_gib: int) -> int | None:
     """MaxAllocatedStorage of storage of `size_gib`; None where it switches autoscaling off."""
     if most is None or int(str(most)) == size_gib:
         return None
-    if int(str(most)) < size_gib:
+    gib = int(str(most))
+    if gib < size_gib:
         raise ModificationRefused(COMBINATION, "Max storage size must be greater than storage size")
-    if int(str(most)) * 100 < size_gib * _TENTH:
+    if gib * 100 < size_gib * _TENTH:
         raise ModificationRefused(
             COMBINATION,
             "The maximum allocated storage must be at least 10 percent more than the storage size.",
         )
-    return int(str(most))
+    return gib

@@ -2,7 +2,7 @@
 
 Source: RDS API 2014-10-31, ModifyDBInstance and ModifyDBCluster; RDS User Guide, "Working with
 storage", "Viewing DB instance status", "Amazon RDS event categories and event messages" (checked
-2026-11). What a change of storage leads to, and the words it is refused with, are `rds_targets`'s.
+2026-11). What a change of storage leads to, and the words it is refused with, are in `database_request`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.resources import Configuration, Modification, ModificationState
-from headroom.proving.awsrules import database_request as rds_targets
+from headroom.proving.awsrules import database_request
 from headroom.proving.awsrules.autoscaling import FreeSpace, autoscaled_size
 from headroom.proving.awsrules.lifecycle import Delays, VolumeLifecycle
 from headroom.proving.awsrules.settings import NOTICED, Settings, next_maintenance_window
@@ -29,7 +29,7 @@ STORAGE_FIELDS = {
     "StorageType": "volume_type", "AllocatedStorage": "size_gib", "Iops": "iops",
     "StorageThroughput": "throughput_mibps",
 }  # fmt: skip
-"""Parameters of the storage itself, and what `rds_targets` calls them."""
+"""Parameters of the storage itself, and what `database_request` calls them."""
 CHANGING, CHANGED = "RDS-EVENT-0018", "RDS-EVENT-0017"
 SCALING, SCALED = "RDS-EVENT-0217", "RDS-EVENT-0218"
 COOLING, UNABLE = "RDS-EVENT-0220", "RDS-EVENT-0223"
@@ -72,7 +72,7 @@ class DatabaseRules:
         self._waiting: dict[str, object] = {}
         self._waiting_since = created_at
         self._space = FreeSpace()
-        self._happenings: list[DatabaseEvent] = []
+        self._events: list[DatabaseEvent] = []
 
     def modify(
         self,
@@ -84,8 +84,8 @@ class DatabaseRules:
     ) -> Modification | None:
         """One call, `storage` under the names of FIELDS; raises ModificationRefused, changing nothing.
 
-        At once, all that others left waiting is applied too. Answers the change of storage that
-        began, None where none did: asking for what is there already is none.
+        `at_once` also applies all that waits. Returns the change of storage that began, or None: a
+        request for the present storage begins none.
         """
         self.apply_due_changes(now)
         self._refuse_at_work(now, storage)
@@ -104,22 +104,21 @@ class DatabaseRules:
         return started
 
     def scale(self, now: datetime, size_gib: int) -> Modification:
-        """What autoscaling does; raises ModificationRefused. It uses a slot like anybody's change."""
-        here = self._here(now)
-        wanted: dict[str, object] = {"AllocatedStorage": size_gib}
-        if here.iops is not None:
-            wanted["Iops"] = here.iops
+        """Grow as autoscaling does; uses a slot like any change and raises ModificationRefused."""
+        here = self._described(now)
+        iops = {} if here.iops is None else {"Iops": here.iops}
+        wanted: dict[str, object] = {"AllocatedStorage": size_gib, **iops}
         target = self._target(now, wanted)
         if target is None:
-            raise ModificationRefused(rds_targets.COMBINATION, f"it has {size_gib} GiB already")
+            raise ModificationRefused(
+                database_request.COMBINATION, f"it has {size_gib} GiB already"
+            )
         return self._start(now, wanted, target, events=(SCALING, SCALED))
 
     def free_space(self, now: datetime, free_gib: float, gib_per_hour: float = 0.0) -> None:
-        """Take in what is left at the end of a minute: events, a full database, autoscaling."""
+        """Update with the free space at the end of a minute: events, `storage-full`, autoscaling."""
         size = self.lifecycle.usable_size_gib(now)
-        self._happenings += [
-            DatabaseEvent(at=now, event_id=each) for each in self._space.see(now, free_gib, size)
-        ]
+        self._add_events(*((now, each) for each in self._space.see(now, free_gib, size)))
         most = self.max_allocated_gib
         if most is None or not self._space.needs_autoscaling(now) or self._working(now):
             return
@@ -148,16 +147,16 @@ class DatabaseRules:
         return "Optimizing", change.progress_percent
 
     def pending(self, now: datetime) -> dict[str, object]:
-        """PendingModifiedValues: what waits, and what is on its way and not there yet."""
+        """PendingModifiedValues: what waits, and what is being changed."""
         found = self.settings.pending(now)
         change = self.lifecycle.modification(now)
         if change is not None and change.state is ModificationState.MODIFYING:
             found |= _difference(change.origin, change.target)
-        target = self._waits_for(now)
-        return found if target is None else found | _difference(self._here(now), target)
+        target = self._waiting_target(now)
+        return found if target is None else found | _difference(self._described(now), target)
 
     def withdraw(self, names: tuple[str, ...]) -> None:
-        """Take back what waits for a window."""
+        """Cancel what waits for a window."""
         self.settings.withdraw(names)
         for name in names:
             self._waiting.pop(name, None)
@@ -174,16 +173,16 @@ class DatabaseRules:
         if self.status(now) != "available":
             return
         wanted = dict(self._waiting)
-        target = self._waits_for(now)
+        target = self._waiting_target(now)
         if target is not None and self.lifecycle.next_modification_at(now) <= now:
             self._start(now, wanted, target, events=(CHANGING, CHANGED))
             self._waiting.clear()
         self._apply_settings(now)
 
     def events_due(self, until: datetime) -> list[DatabaseEvent]:
-        """Events due by `until` and not yet handed out, in order."""
-        due = sorted(each for each in self._happenings if each.at <= until)
-        self._happenings = [each for each in self._happenings if each.at > until]
+        """Events due by `until` that were not returned before, in order."""
+        due = sorted(each for each in self._events if each.at <= until)
+        self._events = [each for each in self._events if each.at > until]
         return due
 
     def _working(self, now: datetime) -> bool:
@@ -193,7 +192,7 @@ class DatabaseRules:
     def _refuse_at_work(self, now: datetime, storage: Mapping[str, object]) -> None:
         status = self.status(now)
         size = storage.get("AllocatedStorage")
-        grows = isinstance(size, int) and size > self._here(now).size_gib
+        grows = isinstance(size, int) and size > self._described(now).size_gib
         if status in ("available", "storage-optimization") or (status == "storage-full" and grows):
             return
         raise ModificationRefused(
@@ -201,30 +200,30 @@ class DatabaseRules:
         )
 
     def _target(self, now: datetime, wanted: Mapping[str, object]) -> Configuration | None:
-        """Where `wanted` leads to; None where the storage is that already."""
+        """The storage that `wanted` leads to; None for the present one."""
         asked = {STORAGE_FIELDS[name]: value for name, value in wanted.items()}
         if not asked:
             return None
-        here = self._here(now)
+        here = self._described(now)
         none: dict[str, object] = dict.fromkeys(STORAGE_FIELDS.values())
-        target = rds_targets.target_of(here, **{**none, **asked})  # type: ignore[arg-type]
+        target = database_request.target_of(here, **{**none, **asked})  # type: ignore[arg-type]
         return None if target == here else target
 
     def _wait(
         self, now: datetime, storage: Mapping[str, object], wanted: Mapping[str, object]
     ) -> None:
         if storage and self._working(now):
-            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.OPTIMIZING)
+            raise ModificationRefused(database_request.COMBINATION, database_request.OPTIMIZING)
         self._waiting = dict(wanted)
 
-    def _waits_for(self, now: datetime) -> Configuration | None:
-        """The storage that waits for a window, as far as it still can be."""
+    def _waiting_target(self, now: datetime) -> Configuration | None:
+        """The storage that waits for a window; None if it is no longer possible."""
         try:
             return self._target(now, self._waiting)
         except ModificationRefused:
             return None
 
-    def _here(self, now: datetime) -> Configuration:
+    def _described(self, now: datetime) -> Configuration:
         return self.lifecycle.described(now)
 
     def _start(
@@ -232,25 +231,25 @@ class DatabaseRules:
         *, events: tuple[str, str],
     ) -> Modification:  # fmt: skip
         asked = {STORAGE_FIELDS[name]: value for name, value in wanted.items()}
-        origin = self._here(now)
+        origin = self._described(now)
         started = self.lifecycle.modify(now, **asked)  # type: ignore[arg-type]
         delays = self._copying if full_copy(origin, target) else self.lifecycle.delays
-        ends = (now, now + delays.modifying)
-        self._happenings += [
-            DatabaseEvent(at=at, event_id=each) for at, each in zip(ends, events, strict=True)
-        ]
+        self._add_events((now, events[0]), (now + delays.modifying, events[1]))
         return started
 
     def _apply_settings(self, now: datetime) -> None:
         applied = self.settings.flush(now)
         if applied is None or not applied.restarts:
             return
-        told = [(now, CLASS_CHANGING), (applied.until, CLASS_CHANGED), (applied.until, RESTARTED)]
-        self._happenings += [DatabaseEvent(at=at, event_id=each) for at, each in told]
+        end = applied.until
+        self._add_events((now, CLASS_CHANGING), (end, CLASS_CHANGED), (end, RESTARTED))
+
+    def _add_events(self, *events: tuple[datetime, str]) -> None:
+        self._events += [DatabaseEvent(at=at, event_id=each) for at, each in events]
 
 
 def _difference(origin: Configuration, target: Configuration) -> dict[str, object]:
-    """What is pending of a change of storage, as the API names it."""
+    """Pending values of a change of storage, by their API names."""
     found: dict[str, object] = {}
     for name, ours in STORAGE_FIELDS.items():
         before, after = getattr(origin, ours), getattr(target, ours)

@@ -2,15 +2,21 @@
 
 Source: RDS API reference, ModifyDBInstance; RDS User Guide, "Amazon RDS DB instance storage" (checked
 2026-10); messages as reported (github.com/hashicorp/terraform-provider-aws, issues 12493 and 28160).
-The code InvalidParameterCombination stands for requests that are wrong and for those that only come too
-early: the message tells which.
+InvalidParameterCombination is the code of invalid requests and of requests that come too early: only
+the message differs.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from headroom.domain.catalog.rds import bands, least_iops, least_mibps, least_size, why_invalid
+from headroom.domain.catalog.rds import (
+    band_of,
+    least_iops,
+    least_mibps,
+    least_size,
+    why_invalid,
+)
 from headroom.domain.resources import STRIPED_FROM_GIB, Configuration, Database, VolumeType
 from headroom.domain.state import Refusal
 from headroom.proving.awsrules.volume_request import ModificationRefused
@@ -23,12 +29,12 @@ FOUR_USED = (
     "You can't currently modify the storage of this DB instance because it was modified four times "
     "in the last 24 hours."
 )
-"""What RDS says in earnest is not known; only that it refuses."""
+"""The wording is ours: AWS documents the refusal, but not its message."""
 COMBINATION = "InvalidParameterCombination"
 
 
 def refusal_of(message: str) -> Refusal:
-    """What a refusal means, told by its message because the code does not."""
+    """What a refusal means: its message says so, its code does not."""
     if "previous storage change is being optimized" in message:
         return Refusal.IN_FLIGHT
     return Refusal.SLOTS if message.startswith(FOUR_USED) else Refusal.INVALID
@@ -46,7 +52,7 @@ def target_of(
     database = origin.database
     if database is None:
         raise ValueError(f"{origin} is not storage of a database")
-    kind = origin.volume_type if volume_type is None else _known_type(volume_type)
+    kind = origin.volume_type if volume_type is None else known_type(volume_type)
     if size_gib is not None and size_gib < origin.size_gib:
         raise _wrong(
             "Requested storage size is smaller than the allocated storage of the instance."
@@ -58,55 +64,40 @@ def target_of(
             "iops on a DB instance that has iops."
         )
     size = least_size(origin, origin.size_gib if size_gib is None else size_gib)
-    settable = _settable(database, kind, size)
+    band = band_of(replace(origin, volume_type=kind, size_gib=size))
+    settable = band is not None and bool(band.iops)
     if not settable and (iops is not None or throughput_mibps is not None):
         raise _unsettable(database, kind)
     if settable and iops is None and not provisioned:
         raise _wrong(f"The storage type {kind} requires iops.")
     count = origin.iops if iops is None else least_iops(origin, iops)
+    if throughput_mibps is None and band is not None and band.mibps:
+        # Omitted throughput: kept within the type, else the least of the band.
+        least = max(band.mibps[0].low, least_mibps(database, count or 0))
+        throughput_mibps = max(least, origin.throughput_mibps or 0)
     target = replace(
-        origin,
-        volume_type=kind,
-        size_gib=size,
-        iops=count if settable else None,
-        throughput_mibps=_mibps(origin, kind, size, count or 0, throughput_mibps),
-    )
-    problem = why_invalid(target)
-    if problem is not None:
-        raise _wrong(
-            f"Invalid storage for engine name {database.engine} and storage type {kind}: {problem}"
-        )
+        origin, volume_type=kind, size_gib=size, iops=count if settable else None,
+        throughput_mibps=throughput_mibps,
+    )  # fmt: skip
+    refuse_invalid(target)
     return target
 
 
-def _settable(database: Database, kind: VolumeType, size: int) -> bool:
-    band = next(
-        (b for b in bands(database, kind) if any(size in span for span in b.size_gib)), None
-    )
-    return band is not None and bool(band.iops)
+def known_type(text: str) -> VolumeType:
+    """The storage type of that name; ModificationRefused for any other."""
+    if text not in set(VolumeType):
+        raise ModificationRefused("InvalidParameterValue", f"Invalid storage type: {text}")
+    return VolumeType(text)
 
 
-def _mibps(
-    origin: Configuration, kind: VolumeType, size: int, iops: int, wanted: int | None
-) -> int | None:
-    """Omitted throughput: kept within the type, else the least of the band."""
-    if wanted is not None or origin.database is None:
-        return wanted
-    found = bands(origin.database, kind)
-    band = next((b for b in found if any(size in span for span in b.size_gib)), None)
-    if band is None or not band.mibps:
-        return None
-    least = max(band.mibps[0].low, least_mibps(origin.database, iops))
-    return max(least, origin.throughput_mibps or 0)
-
-
-def _known_type(text: str) -> VolumeType:
-    try:
-        return VolumeType(text)
-    except ValueError:
-        raise ModificationRefused(
-            "InvalidParameterValue", f"Invalid storage type: {text}"
-        ) from None
+def refuse_invalid(target: Configuration) -> None:
+    """Raise ModificationRefused for storage that RDS does not offer for the engine."""
+    problem, database = why_invalid(target), target.database
+    if problem is not None and database is not None:
+        raise _wrong(
+            f"Invalid storage for engine name {database.engine} and storage type "
+            f"{target.volume_type}: {problem}"
+        )
 
 
 def _unsettable(database: Database, kind: VolumeType) -> ModificationRefused:

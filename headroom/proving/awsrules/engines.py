@@ -6,7 +6,7 @@ from headroom.domain.resources import Engine
 
 AURORA_ENGINES = ("aurora-mysql", "aurora-postgresql")
 OTHER_ENGINES = ("neptune", "docdb")
-"""Engines of services that RDS's calls tell of too."""
+"""Engines of other services that RDS's calls also list."""
 EDITIONS = {
     "oracle": ("ee", "ee-cdb", "se2", "se2-cdb"),
     "sqlserver": ("ee", "se", "ex", "web"),
@@ -17,7 +17,7 @@ ENGINE_VERSIONS = {
     "sqlserver": "16.00.4215.2.v1", "db2": "11.5.9.0", "aurora-mysql": "8.0.mysql_aurora.3.10.1",
     "aurora-postgresql": "17.6", "neptune": "1.4.6.0", "docdb": "5.0.0",
 }  # fmt: skip
-"""What is created where no version is given."""
+"""The default version of each engine."""
 ENGINE_PORTS = {
     "mysql": 3306, "mariadb": 3306, "postgres": 5432, "oracle": 1521, "sqlserver": 1433,
     "db2": 50000, "aurora-mysql": 3306, "aurora-postgresql": 5432, "neptune": 8182, "docdb": 27017,

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.resources import Configuration, Modification, ModificationState
-from headroom.proving.awsrules import database_request as rds_targets
+from headroom.proving.awsrules import database_request
 from headroom.proving.awsrules.volume_request import ModificationRefused, target_of
 
 MODIFICATION_WINDOW = timedelta(hours=24)
@@ -49,7 +49,7 @@ class VolumeLifecycle:
     """One volume through all its modifications; every answer depends only on the instant asked.
 
     `history` are starts of modifications from before this lifecycle: they count as slots and
-    the latest of them is what `modification` tells; they changed nothing that is still visible.
+    `modification` reports the latest of them; their effects are no longer visible.
     `copying` is how long a database's full copy takes, `delays` when None.
     """
 
@@ -103,33 +103,36 @@ class VolumeLifecycle:
             raise ValueError(f"{now} is before the latest modification ({self._starts[-1]}).")
         origin = self.described(now)
         if origin.database is not None:
-            target = rds_targets.target_of(
-                origin,
-                volume_type=volume_type,
-                size_gib=size_gib,
-                iops=iops,
+            target = database_request.target_of(
+                origin, volume_type=volume_type, size_gib=size_gib, iops=iops,
                 throughput_mibps=throughput_mibps,
-            )
+            )  # fmt: skip
         else:
             target = target_of(
-                origin,
-                volume_type=volume_type,
-                size_gib=size_gib,
-                iops=iops,
-                throughput_mibps=throughput_mibps,
-                multi_attach=self.multi_attach,
-                root=self.root,
+                origin, volume_type=volume_type, size_gib=size_gib, iops=iops,
+                throughput_mibps=throughput_mibps, multi_attach=self.multi_attach, root=self.root,
                 on_outpost=self.on_outpost,
-            )
+            )  # fmt: skip
         self._refuse_while_in_flight(now)
         self._refuse_without_slot(now)
         delays = self._copying if full_copy(origin, target) else self.delays
         self._changes.append(_Change(start=now, origin=origin, target=target, delays=delays))
         self._starts.append(now)
-        return self._told(self._changes[-1], now)
+        return self._reported(self._changes[-1], now)
+
+    def change_to(self, now: datetime, target: Configuration) -> Modification:
+        """Start a modification to `target`; the call names the size only where it differs."""
+        same_size = target.size_gib == self.described(now).size_gib
+        return self.modify(
+            now,
+            volume_type=target.volume_type,
+            size_gib=None if same_size else target.size_gib,
+            iops=target.iops,
+            throughput_mibps=target.throughput_mibps,
+        )
 
     def remember(self, starts: Sequence[datetime]) -> None:
-        """Give storage that was never modified here modifications from before; ValueError."""
+        """Add modifications from before to storage without any; ValueError otherwise."""
         if self._changes:
             raise ValueError("It has modifications already.")
         self._changes = self._past(self._first, starts)
@@ -138,7 +141,7 @@ class VolumeLifecycle:
     def modification(self, now: datetime) -> Modification | None:
         """The latest modification that had started at `now`; None when there was none."""
         change = self._latest(now)
-        return None if change is None else self._told(change, now)
+        return None if change is None else self._reported(change, now)
 
     def next_modification_at(self, now: datetime) -> datetime:
         """The first instant at or after `now` when fewer than four starts are in the window."""
@@ -150,8 +153,8 @@ class VolumeLifecycle:
     def described(self, now: datetime) -> Configuration:
         """What DescribeVolumes reports: the origin while a modification is `modifying`.
 
-        AWS does not say from when on it reports the target, and programs that read back at once
-        were told the origin (github.com/hashicorp/terraform-provider-aws, issue 29213).
+        AWS does not document when it begins to report the target; programs that read back at once
+        got the origin (github.com/hashicorp/terraform-provider-aws, issue 29213).
         """
         change = self._latest(now)
         if change is None:
@@ -160,15 +163,15 @@ class VolumeLifecycle:
         return change.target if there else change.origin
 
     def billed(self, now: datetime) -> Configuration:
-        """What is paid for: the target from the start of a modification."""
+        """The billed configuration: the target from the start of a modification."""
         change = self._latest(now)
         return self._first if change is None else change.target
 
     def effective(self, now: datetime) -> Configuration:
         """The configuration whose performance is in force: the source until `delays.effect`.
 
-        AWS promises anything between source and target meanwhile; this is the least of it for
-        a raise. The size that can be used is another matter: see `usable_size_gib`.
+        AWS promises anything between source and target meanwhile; for a raise this is the lower
+        bound. For the usable size see `usable_size_gib`.
         """
         change = self._latest(now)
         if change is None:
@@ -177,14 +180,10 @@ class VolumeLifecycle:
 
     def usable_size_gib(self, now: datetime) -> int:
         """Size the instance sees: the target's once the modification is `optimizing`."""
-        change = self._latest(now)
-        if change is None:
-            return self._first.size_gib
-        there = now >= change.start + change.delays.modifying
-        return (change.target if there else change.origin).size_gib
+        return self.described(now).size_gib
 
     def next_change(self, after: datetime) -> datetime | None:
-        """The next instant where state or performance changes by the clock; None if there is none."""
+        """The next instant where state or performance changes by the clock, or None."""
         change = self._latest(after)
         if change is None:
             return None
@@ -204,7 +203,7 @@ class VolumeLifecycle:
         index = bisect_right(self._starts, now)
         return self._changes[index - 1] if index else None
 
-    def _told(self, change: _Change, now: datetime) -> Modification:
+    def _reported(self, change: _Change, now: datetime) -> Modification:
         age, delays = now - change.start, change.delays
         state, progress, ended = ModificationState.COMPLETED, 100, change.start + delays.completed
         if age < delays.modifying:
@@ -224,7 +223,7 @@ class VolumeLifecycle:
     def _refuse_while_in_flight(self, now: datetime) -> None:
         latest = self.modification(now)
         if latest is not None and latest.in_flight and self._first.database is not None:
-            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.OPTIMIZING)
+            raise ModificationRefused(database_request.COMBINATION, database_request.OPTIMIZING)
         if latest is not None and latest.in_flight:
             raise ModificationRefused(
                 "IncorrectModificationState",
@@ -237,7 +236,7 @@ class VolumeLifecycle:
         if free_at <= now:
             return
         if self._first.database is not None:
-            raise ModificationRefused(rds_targets.COMBINATION, rds_targets.FOUR_USED)
+            raise ModificationRefused(database_request.COMBINATION, database_request.FOUR_USED)
         message = "You've reached the maximum modification rate per volume limit."
         if self.names_instant:
             instant = free_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]

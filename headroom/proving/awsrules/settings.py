@@ -18,7 +18,7 @@ DEFERRED_SETTINGS = (*RESTARTING, "BackupRetentionPeriod", "Port")
 MAINTENANCE_WINDOW = "sun:05:00-sun:05:30"
 """PreferredMaintenanceWindow where none is given, UTC."""
 NOTICED = timedelta(seconds=30)
-"""How long RDS goes on telling `available` after it accepted a change."""
+"""How long RDS still reports `available` after it accepted a change."""
 _TAKES = timedelta(minutes=10)
 _RESTART = timedelta(minutes=1)
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -38,7 +38,7 @@ class Applied:
 
     @property
     def until(self) -> datetime:
-        """When it is over; what restarts nothing is done at once."""
+        """When it ends; a change without a restart ends at once."""
         return self.at + _TAKES if self.restarts else self.at
 
 
@@ -52,7 +52,7 @@ class Settings:
         self._applied: list[Applied] = []
 
     def value(self, name: str, now: datetime) -> object:
-        """What is in force; None for what was never set."""
+        """The value in force; None for one that was never set."""
         found = self._values.get(name)
         for change in self._applied:
             if change.until <= now and name in change.values:
@@ -75,7 +75,7 @@ class Settings:
         return None
 
     def ask(self, wanted: Mapping[str, object], now: datetime) -> None:
-        """Let `wanted` wait; what is in force already waits for nothing."""
+        """Queue `wanted`; a value that is in force already is not queued."""
         for name, value in wanted.items():
             if value == self.value(name, now):
                 self._waiting.pop(name, None)
@@ -83,7 +83,7 @@ class Settings:
                 self._waiting[name] = value
 
     def withdraw(self, names: tuple[str, ...]) -> None:
-        """Take back what waits."""
+        """Cancel what waits."""
         for name in names:
             self._waiting.pop(name, None)
 

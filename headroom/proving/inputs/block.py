@@ -1,4 +1,4 @@
-"""Reads nested documents key by key; what is wrong is said in one sentence with its place."""
+"""Reads nested documents key by key; an error is one sentence with its place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
 
 
 class Block:
-    """A mapping inside a document: knows its place, and that every key in it is known."""
+    """A mapping inside a document with its place; unknown keys are refused."""
 
     def __init__(self, value: object, *, source: str, path: str, known: Sequence[str]) -> None:
         self.source = source
@@ -39,7 +39,7 @@ class Block:
         self._values: Mapping[str, object] = value
 
     def wrong(self, key: str, what: str) -> BadInput:
-        """The error that says what is wrong with `key`."""
+        """The error about `key`."""
         place = ".".join(part for part in (self.path, key) if part)
         return BadInput(f"{self.source}: {place} {what}." if place else f"{self.source} {what}.")
 
@@ -87,7 +87,7 @@ class Block:
         return str(value)
 
     def flag(self, key: str, default: bool) -> bool:
-        """True or false, and nothing that merely looks like it."""
+        """True or false; strings such as "false" are refused."""
         value = self._given(key, default)
         if not isinstance(value, bool):
             raise self.wrong(key, f"is {as_quoted(value)}; it must be true or false")
@@ -117,6 +117,10 @@ class Block:
         if value != int(value):
             raise self.wrong(key, f"is {as_quoted(value)}; it must be a whole number")
         return int(value)
+
+    def setting(self, key: str, default: int | None) -> int | None:
+        """A rate of a volume from 1 to 1,000,000; `default` when absent."""
+        return self.whole(key, low=1, high=1_000_000) if self.has(key) else default
 
     def duration(self, key: str, default: str | None = None) -> timedelta:
         """A duration such as 30m, 2h, 180s or 1h30m; a plain number is refused."""
@@ -170,7 +174,7 @@ def as_quoted(value: object) -> str:
 
 
 def load_yaml(path: Path) -> object:
-    """What a YAML (or JSON) file says, words like `off` and `2026-01-05` left as text."""
+    """The content of a YAML or JSON file; words like `off` and `2026-01-05` stay text."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -194,12 +198,12 @@ class _PlainLoader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        seen: set[str] = set()
+        names: set[str] = set()
         for key, _ in node.value:
             name = str(key.value)
-            if name in seen:
+            if name in names:
                 raise BadInput(f"key {name!r} is given twice (line {key.start_mark.line + 1}).")
-            seen.add(name)
+            names.add(name)
         return dict(super().construct_mapping(node, deep=deep))
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong in the proving ground because of what it was given."""
+"""The error of invalid input files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application's ports in memory: the ledger and its faces, fixed policy and prices, open calendars.
+"""The application's ports in memory: the ledger, fixed policy and prices, open calendars.
 
 May import nothing of the proving ground; the contract tests hold it to the DynamoDB ledger.
 Offers: the in-memory ledger, ports_in_memory."""

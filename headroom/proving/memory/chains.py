@@ -1,4 +1,4 @@
-"""What the ledger in memory stands on: chains of records, states, and where they are found."""
+"""The base of the in-memory ledger: chains of records, resource states and the index of records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Link = Callable[[Record | None], Record]
 
 
 def stored_ref(ref: ResourceRef) -> ResourceRef:
-    """What a resource is kept under: an ARN does not tell an Aurora cluster from another cluster."""
+    """The key of a resource: Aurora and other clusters share one form of ARN."""
     if ref.kind is not Kind.AURORA:
         return ref
     return replace(ref, kind=Kind.RDS, resource_id=f"cluster:{ref.resource_id}")
@@ -34,7 +34,7 @@ def stored_ref(ref: ResourceRef) -> ResourceRef:
 
 @dataclass(slots=True, kw_only=True)
 class Chain:
-    """A chain: links not written out yet follow the records that are."""
+    """A chain: its records, then links that are not written out yet."""
 
     resource: str
     decision: Decision | None
@@ -52,7 +52,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entry:
-    """Where a record is found: by instant, then place in its chain, then id."""
+    """The index entry of a record, ordered by instant, place in its chain and id."""
 
     at: datetime
     sequence: int
@@ -62,9 +62,9 @@ class Entry:
 
 
 class InMemoryChains:
-    """Chains, states and the account's side of one account and Region; safe between threads.
+    """Chains, resource states and account state of one account and Region; thread-safe.
 
-    A record is written out and hashed when somebody asks for it, in the order of its chain.
+    A record is written out and hashed on its first read, in the order of its chain.
     """
 
     def __init__(self, account_id: str, region: str) -> None:
@@ -87,12 +87,12 @@ class InMemoryChains:
             return () if found is None else tuple(found.written())
 
     def note(self, name: str) -> str:
-        """The text under that name; empty when there is none."""
+        """The text under that name, or an empty one."""
         with self._lock:
             return self._notes.get(name, "")
 
     def amend(self, name: str, change: Callable[[str], tuple[str, T]]) -> T:
-        """Put what `change` makes of the text in its place; what else `change` gave."""
+        """Replace the text by what `change` makes of it; returns the second value of `change`."""
         with self._lock:
             self._notes[name], result = change(self._notes.get(name, ""))
             return result

@@ -1,7 +1,7 @@
-"""The ledger in memory: the same behaviour as the one on DynamoDB, held to the same tests.
+"""The in-memory ledger; the contract tests hold it to the behaviour of the DynamoDB ledger.
 
-Fast enough for a simulation of thousands of decisions: a record is written out and hashed when
-somebody asks for it, in the order of its chain, so hashes are real though mostly never needed.
+Fast enough for thousands of simulated decisions: a record is written out and hashed on its first
+read, in the order of its chain.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from headroom.serialization import decision_to_json, stored, to_json
 
 
 class InMemoryLedger(InMemoryRequests, InMemorySwitches):
-    """Ledger, Standings, FleetScan, Switches, Requests and Archive of one account and Region."""
+    """Ledger, StateStore, FleetScan, Switches, Requests and Archive of one account and Region."""
 
     def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
         """Record a decision and move the resource's state; False if that id is already there."""
@@ -175,7 +175,7 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
             return stored(found.decision)
 
     def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
-        """What is known about a resource; a fresh standing when it was never seen."""
+        """The state of a resource; a new one for an unknown resource."""
         with self._lock:
             return resource_state_of(
                 self._state(ref), account_micro_usd=self._account_micro_usd,
@@ -201,7 +201,7 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
         self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
         waiting: QueueEntry | None = None,
     ) -> None:  # fmt: skip
-        """Remember a look that was no news."""
+        """Save a reconcile that changed nothing."""
         with self._lock:
             self._move(ref, after_reconcile(self._state(ref), at, due_at, waiting))
 
@@ -211,7 +211,7 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
             return self._traffic
 
     def queue(self, limit: int) -> tuple[QueuedResource, ...]:
-        """Who waits: the most starved first, then the longest waiting."""
+        """Waiting resources: the most starved first, then the longest waiting."""
         with self._lock:
             waits = (
                 (state.waiting.rank, ref.arn, QueuedResource(ref=ref, waiting=state.waiting))
@@ -221,7 +221,7 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
             return tuple(one for _, _, one in nsmallest(limit, waits, key=lambda each: each[:2]))
 
     def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
-        """The resource exists no more: nothing of it is in force, due or still to be done."""
+        """Forget a resource that no longer exists: nothing of it is in force or due."""
         with self._lock:
             state = self._states.get(stored_ref(ref))
             if state is not None:
@@ -238,7 +238,7 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
         full_until: datetime | None = None,
         owner_price: Decimal | None = None,
     ) -> None:
-        """Add known starts, what a refusal taught and the owner's new price."""
+        """Add known starts, the end of a full window and the owner's new price."""
         with self._lock:
             moved = after_modifications(
                 self._state(ref), seen, now=now, full_until=full_until, owner_price=owner_price
@@ -261,7 +261,7 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
         self, *, since: datetime, until: datetime, outcome: str | None = None,
         oldest_first: bool = False,
     ) -> Iterator[RecordSummary]:  # fmt: skip
-        """Records in [since, until], of one outcome if it is given, newest first unless told."""
+        """Records in [since, until], of one outcome if it is given, newest first by default."""
         fits = self._found(lambda e: outcome in (None, e.outcome), since, until)
         found = [
             RecordSummary(
@@ -273,11 +273,11 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
         return iter(found[::-1] if oldest_first else found)
 
     def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
-        """The whole records of these ids and sequences, in their order; what is none is left out."""
+        """The records of these ids and sequences, in order; unknown ones are left out."""
         chains = [(self.chain(decision_id), sequence) for decision_id, sequence in keys]
         return tuple(chain[sequence] for chain, sequence in chains if sequence < len(chain))
 
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
-        """Record an event nobody understood, once per event id."""
+        """Record an event that cannot be parsed, once per event id."""
         body = to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
         self._single(rejection_record(event_id, reason=reason, excerpt=excerpt, at=at, body=body))

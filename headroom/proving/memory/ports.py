@@ -1,4 +1,4 @@
-"""Ports in memory beside the ledger: a fixed policy, fixed prices, open calendars, kept messages."""
+"""In-memory ports beside the ledger: fixed policy, fixed prices, open calendars, recorded messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headroom.proving.memory.ledger import InMemoryLedger
 
 
 class StorageAndMetrics(Storage, Metrics, Protocol):
-    """A simulated account: what EC2 and CloudWatch say of it."""
+    """The Storage and Metrics ports of a simulated account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class FixedPrices:
 
 @dataclass(slots=True, kw_only=True)
 class RecordedMessages:
-    """A notifier that keeps the messages instead of sending them."""
+    """A notifier that keeps its messages."""
 
     messages: list[str] = field(default_factory=list)
 
@@ -53,10 +53,10 @@ class RecordedMessages:
 
 
 class OpenCalendars:
-    """Every calendar is open, at any time: what they would have said is not known here."""
+    """Every calendar is open at any time: a simulation does not know them."""
 
     def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:
-        """All of them open."""
+        """All calendars, open."""
         return tuple(CalendarState(name=name, open=True) for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Answers and wishes in the ledger in memory."""
+"""Approvals and rollback requests in the in-memory ledger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN = AnswerRejected(why="unknown", detail="there is no such decision")
 
 
 class InMemoryRequests(InMemoryChains):
-    """Requests in memory."""
+    """The Requests port in memory."""
 
     def answer(
         self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
@@ -37,7 +37,7 @@ class InMemoryRequests(InMemoryChains):
     def request_rollback(
         self, decision_id: str, *, at: datetime, who: str, reason: str = ""
     ) -> Record | AnswerRejected:
-        """Record that somebody wants the change of a chain undone, or say why it makes no sense."""
+        """Record a request to roll back the change of a chain, or say why it is rejected."""
         with self._lock:
             chain = self._chains.get(decision_id)
             if chain is None or chain.decision is None:
@@ -54,7 +54,7 @@ class InMemoryRequests(InMemoryChains):
             return record
 
     def waiting(self, now: datetime) -> tuple[Decision, ...]:
-        """Decisions that wait for a person at `now`, the first to expire first."""
+        """Decisions that wait for approval at `now`, the first to expire first."""
         with self._lock:
             found = [
                 (expires, stored(chain.decision))

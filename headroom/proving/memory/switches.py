@@ -1,4 +1,4 @@
-"""The switches of the ledger in memory: kill switch, circuit breakers, and the claim of a scan."""
+"""The switches of the in-memory ledger: pause, circuit breakers and the claim of a scan."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class InMemorySwitches(InMemoryChains):
             return Scan.FIRST if first else Scan.AGAIN
 
     def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
-        """Stop every act; recorded."""
+        """Stop every act, with a record."""
         self._switch(
             Pause(until=until or INDEFINITE, since=at, who=who, reason=reason), at, who, reason
         )
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
-        """End the pause; recorded."""
+        """End the pause, with a record."""
         self._switch(None, at, who, reason)
 
     def close_breaker(
@@ -65,11 +65,11 @@ class InMemorySwitches(InMemoryChains):
                 self._breakers.pop(resource, None)
             body = to_json({"who": who, "reason": reason})
             self._single(breaker_closed_record(resource, at=at, who=who, reason=reason, body=body))
-            self._hurry()
+            self._rescan_soon()
             return True
 
     def stop_state(self) -> StopState:
-        """All that is paused or open now."""
+        """The pause and the open breakers."""
         with self._lock:
             breakers = sorted(self._breakers.values(), key=lambda b: (b.opened_at, b.resource))
             return StopState(account=self._stops, breakers=tuple(breakers))
@@ -83,7 +83,7 @@ class InMemorySwitches(InMemoryChains):
                 pause_record(self._account, until, at=at, who=who, body=body, reason=reason)
             )
             if pause is None:
-                self._hurry()
+                self._rescan_soon()
 
     def _open(self, breaker: Breaker | None, decision_id: str) -> None:
         if breaker is not None:
@@ -92,6 +92,6 @@ class InMemorySwitches(InMemoryChains):
             body = to_json({"decision_id": decision_id, "failures": breaker.failures})
             self._single(breaker_opened_record(breaker, decision_id=decision_id, body=body))
 
-    def _hurry(self) -> None:
+    def _rescan_soon(self) -> None:
         if self._scanned is not None:
             self._scanned = datetime.fromtimestamp(0, UTC)

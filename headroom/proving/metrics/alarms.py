@@ -1,4 +1,4 @@
-"""The deployed alarms on one volume, evaluated every minute: who is woken, and only on a change.
+"""The deployed alarms of one volume, evaluated every minute; an event only on a change of state.
 
 The same thresholds as the template deploys: BurstBalance below 70 %, each Exceeded check at 1,
 both in 2 of the last 3 minutes. Missing data never breaches.

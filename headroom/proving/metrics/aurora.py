@@ -14,16 +14,16 @@ from datetime import datetime
 
 from headroom.domain.resources import SERVERLESS
 from headroom.proving.metrics.database import GIB, NAMESPACE, DbMember
-from headroom.proving.metrics.volume import Datapoint, Dimensions
+from headroom.proving.metrics.volume import Datapoint, Dimensions, alike
 from headroom.proving.workloads import AuroraLoad
 
 SAMPLES = 5.0
-"""Instance metrics come every minute: five alike are told as one statistic set."""
+"""Instance metrics come every minute: five equal values form one statistic set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuroraMembers:
-    """A cluster as its metrics name it: the writer first."""
+    """A cluster by the names of its metrics, the writer first."""
 
     cluster: str
     engine: str
@@ -42,8 +42,8 @@ def aurora_datapoints(
 ) -> list[Datapoint]:
     """What is published of the five minutes that begin at `at`.
 
-    Nothing but the size of five minutes that nobody measured. With `io_published` false no billed I/O:
-    AWS does not say whether it goes on under I/O-Optimized. The size comes once an hour.
+    Unmeasured minutes have the size only, once an hour. With `io_published` false there is no billed
+    I/O: AWS does not document whether it is published under I/O-Optimized.
     """
     points: list[Datapoint] = []
     if at.minute == 0:
@@ -81,7 +81,4 @@ def _everywhere(
     name: str, sets: Sequence[Dimensions], at: datetime, value: float, samples: float = 1.0
 ) -> Iterator[Datapoint]:
     for dimensions in sets:
-        yield Datapoint(
-            namespace=NAMESPACE, name=name, dimensions=dimensions, timestamp=at,
-            sum=value * samples, samples=samples, minimum=value, maximum=value,
-        )  # fmt: skip
+        yield alike(NAMESPACE, name, dimensions, at, value, samples)

@@ -1,6 +1,6 @@
 """What CloudWatch publishes of a database's minute, under RDS's names, units and dimensions.
 
-The figures are those of `publish`: what a simulation shows of a database is what is published here.
+A simulated database and an emulated one publish the same figures.
 Rates are operations or bytes per second, latencies seconds and absent for a direction at rest. Source:
 RDS User Guide, "Amazon CloudWatch instance-level metrics" and "dimensions for Amazon RDS" (2026-10).
 """
@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from headroom.domain.resources import Configuration, InstanceLimits
-from headroom.proving.metrics.volume import Datapoint, Dimensions, datapoints, instance_datapoints
+from headroom.proving.metrics.volume import (
+    Datapoint,
+    Dimensions,
+    alike,
+    datapoints,
+    instance_datapoints,
+)
 from headroom.proving.physics import MinuteFacts
 
 NAMESPACE = "AWS/RDS"
@@ -38,7 +43,7 @@ class DbMember:
     engine: str
 
     def dimensions(self) -> tuple[Dimensions, ...]:
-        """The sets that its datapoints are published under: its own, and those of all its kind."""
+        """The dimension sets of its datapoints: its own, its class, its engine."""
         return (
             (("DBInstanceIdentifier", self.identifier),),
             (("DatabaseClass", self.instance_class),),
@@ -54,10 +59,10 @@ def database_datapoints(
     limits: InstanceLimits,
     free_gib: float | None = None,
 ) -> list[Datapoint]:
-    """What is published of a database in a minute: nothing of one not fully measured.
+    """The datapoints of a database in a minute; none unless the whole minute was measured.
 
     `members` are the writer and, of a Multi-AZ DB cluster, its readers: they write what the writer
-    writes, and nobody reads from them; their balances are not told. `configuration` is what RDS reports
+    writes, and serve no reads; their balances are not published. `configuration` is what RDS reports
     in that minute; without `free_gib` no free space is published.
     """
     values = _values(facts, configuration, limits)
@@ -67,16 +72,19 @@ def database_datapoints(
         values["FreeStorageSpace"] = free_gib * GIB
     points = []
     for number, member in enumerate(members):
-        told = values if number == 0 else _of_reader(values)
+        published = values if number == 0 else _of_reader(values)
         for dimensions in member.dimensions():
-            points += [_gauge(name, dimensions, facts.start, v) for name, v in told.items()]
+            points += [
+                alike(NAMESPACE, name, dimensions, facts.start, value)
+                for name, value in published.items()
+            ]
     return points
 
 
 def _values(
     facts: MinuteFacts, configuration: Configuration, limits: InstanceLimits
 ) -> dict[str, float]:
-    """The writer's values by metric, told from what the physics publish by EBS's names."""
+    """The writer's values by RDS metric, derived from the EBS metrics of the same minute."""
     found = {
         point.name: point.sum
         for point in (
@@ -97,14 +105,7 @@ def _of_reader(values: Mapping[str, float]) -> dict[str, float]:
     """A reader's share: all writes of the writer, none of its reads."""
     rates = values["ReadIOPS"], values["WriteIOPS"]
     writes = rates[1] / sum(rates) if sum(rates) else 0.0
-    told = {n: v for n, v in values.items() if not n.startswith(("EBS", "BurstBalance"))}
-    told["DiskQueueDepth"] = values["DiskQueueDepth"] * writes
-    told.pop("ReadLatency", None)
-    return told | {name: 0.0 for name in _READS if name in told}
-
-
-def _gauge(name: str, dimensions: Dimensions, at: datetime, value: float) -> Datapoint:
-    return Datapoint(
-        namespace=NAMESPACE, name=name, dimensions=dimensions, timestamp=at, sum=value, samples=1.0,
-        minimum=value, maximum=value,
-    )  # fmt: skip
+    found = {n: v for n, v in values.items() if not n.startswith(("EBS", "BurstBalance"))}
+    found["DiskQueueDepth"] = values["DiskQueueDepth"] * writes
+    found.pop("ReadLatency", None)
+    return found | {name: 0.0 for name in _READS if name in found}

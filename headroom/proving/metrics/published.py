@@ -1,4 +1,4 @@
-"""What has been published about one volume and its instance, as a reader of CloudWatch finds it.
+"""The published metrics of one volume and its instance, as a reader of CloudWatch finds them.
 
 The same semantics as the CloudWatch adapter: rates are Sum over period, a datapoint of a minute
 is there once the minute has ended and the metric delay has passed, what was never published is
@@ -41,7 +41,7 @@ def minute_number(instant: datetime) -> int:
 
 
 class MinuteValues:
-    """Columns of values on consecutive minutes; a minute that was never put is all None."""
+    """Columns of values for consecutive minutes; a minute without values is None in all."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.columns: dict[str, list[float | None]] = {name: [] for name in names}
@@ -49,6 +49,10 @@ class MinuteValues:
 
     def put(self, minute: int, values: Values) -> None:
         """Set one minute, later than all before it."""
+        self.extend(minute, {name: [values.get(name)] for name in self.columns})
+
+    def extend(self, minute: int, columns: Mapping[str, list[float | None]]) -> None:
+        """Set the minutes from `minute` on, later than all before them."""
         if self.first is None:
             self.first = minute
         gap = minute - self.first - len(next(iter(self.columns.values())))
@@ -56,19 +60,10 @@ class MinuteValues:
             raise ValueError(f"minute {minute} was put after a later one")
         for name, column in self.columns.items():
             column.extend([None] * gap)
-            column.append(values.get(name))
-
-    def extend(self, minute: int, columns: Mapping[str, list[float | None]]) -> None:
-        """Set the minutes from `minute` on, right after all that were put before."""
-        if self.first is None:
-            self.first = minute
-        if minute != self.first + len(next(iter(self.columns.values()))):
-            raise ValueError(f"minute {minute} does not follow the last one that was put")
-        for name, column in self.columns.items():
             column.extend(columns[name])
 
     def cut(self, name: str, first: int, count: int, visible: int) -> tuple[float | None, ...]:
-        """`count` values from minute `first`; those from minute `visible` on are not there yet."""
+        """`count` values from minute `first`; from minute `visible` on they are None."""
         if self.first is None:
             return (None,) * count
         column, offset = self.columns[name], self.first
@@ -79,7 +74,7 @@ class MinuteValues:
 
 
 class PublishedVolume:
-    """The datapoints of one volume and of the instance it hangs on.
+    """The datapoints of one volume and of its instance.
 
     `other_iops` and `other_mibps` are what the instance's other volumes publish.
     """
@@ -97,7 +92,7 @@ class PublishedVolume:
 
     def put(self, minute: int, points: Iterable[Datapoint]) -> None:
         """Publish one minute."""
-        found = {point.name: point for point in points}
+        found = {point.name: point.sum for point in points}
         self._volume.put(minute, _volume_values(found))
         self._instance.put(minute, _instance_values(found))
         if minute % SLOW_MIN == SLOW_MIN - 1:
@@ -117,58 +112,38 @@ class PublishedVolume:
         return self._volume.cut(name, visible - minutes, minutes, visible)
 
     def glance(self, now: datetime) -> Glance:
-        """The last half hour in a few numbers."""
+        """Summary of the last half hour."""
         first, visible = minute_number(now) - GLANCE_MIN, self.visible(now)
-
-        def known(name: str) -> list[float]:
-            values = self._volume.cut(name, first, GLANCE_MIN, visible)
-            return [v for v in values if v is not None]
-
-        iops, throughput = known("iops_exceeded"), known("throughput_exceeded")
-        queue = known("queue_length")
+        cut = {n: self._volume.cut(n, first, GLANCE_MIN, visible) for n in VOLUME_SERIES}
+        known = {name: [v for v in values if v is not None] for name, values in cut.items()}
+        iops, throughput = known["iops_exceeded"], known["throughput_exceeded"]
+        queue = known["queue_length"]
         without_checks = not iops and not throughput and bool(queue)
 
         def busiest(reads: str, writes: str) -> float | None:
-            if not without_checks:
-                return None
-            minutes = zip(
-                self._volume.cut(reads, first, GLANCE_MIN, visible),
-                self._volume.cut(writes, first, GLANCE_MIN, visible),
-                strict=True,
-            )
-            both = [(r, w) for r, w in minutes if r is not None or w is not None]
-            return max(((r or 0.0) + (w or 0.0) for r, w in both), default=None)
+            both = zip(cut[reads], cut[writes], strict=True) if without_checks else ()
+            known = ((r or 0.0) + (w or 0.0) for r, w in both if r is not None or w is not None)
+            return max(known, default=None)
 
-        def slowest() -> float | None:
-            if not self._database:
-                return None
-            names = ("read_iops", "write_iops", "queue_length")
-            cut = (self._volume.cut(name, first, GLANCE_MIN, visible) for name in names)
-            return slowest_ms(zip(*cut, strict=True))
-
+        waits = zip(cut["read_iops"], cut["write_iops"], cut["queue_length"], strict=True)
         free = [v for v in self._free.cut(FREE, first, GLANCE_MIN, visible) if v is not None]
         return Glance(
             lowest_free_gib=min(free, default=None),
             filled_gib=free[0] - free[-1] if free else None,
             iops_exceeded_minutes=int(sum(iops)) if iops else None,
             throughput_exceeded_minutes=int(sum(throughput)) if throughput else None,
-            lowest_burst_balance_percent=min(known("burst_balance_percent"), default=None),
+            lowest_burst_balance_percent=min(known["burst_balance_percent"], default=None),
             longest_queue=max(queue, default=None),
             peak_iops=busiest("read_iops", "write_iops"),
             peak_mibps=busiest("read_mibps", "write_mibps"),
-            slowest_ms=slowest(),
+            slowest_ms=slowest_ms(waits) if self._database else None,
         )
 
     def activity(self, now: datetime) -> tuple[VolumeActivity, InstanceActivity]:
         """The last three hours at one-minute periods; balances at five."""
         first, visible = minute_number(now) - ACTIVITY_MIN, self.visible(now)
-        start = _instant(first)
         series = {
-            name: Series(
-                start=start,
-                period_s=60,
-                values=self._volume.cut(name, first, ACTIVITY_MIN, visible),
-            )
+            name: _series(first, 1, self._volume.cut(name, first, ACTIVITY_MIN, visible))
             for name in VOLUME_SERIES
         }
         free = self._free_series(first, ACTIVITY_MIN, visible)
@@ -189,9 +164,7 @@ class PublishedVolume:
             values = self._slow.cut(name, first, count, whole)
             if 0 <= place < count and growing[name] is not None:
                 values = (*values[:place], growing[name], *values[place + 1 :])
-            columns[name] = Series(
-                start=_instant(first * SLOW_MIN), period_s=60 * SLOW_MIN, values=values
-            )
+            columns[name] = _series(first * SLOW_MIN, SLOW_MIN, values)
         if not any(v is not None for v in columns["read_iops"].values):
             return None
         minutes = self._free_series(first * SLOW_MIN, count * SLOW_MIN, visible)
@@ -201,36 +174,27 @@ class PublishedVolume:
         """Free space by the minute; None where none was ever published."""
         if self._free.first is None:
             return None
-        values = self._free.cut(FREE, first, minutes, visible)
-        return Series(start=_instant(first), period_s=60, values=values)
+        return _series(first, 1, self._free.cut(FREE, first, minutes, visible))
 
     def _of_instance(
         self, volume: dict[str, Series], now: datetime, first: int, visible: int
     ) -> InstanceActivity:
-        start = volume["read_iops"].start
+        slow_first = minute_number(now) // SLOW_MIN * SLOW_MIN - ACTIVITY_MIN
 
-        def minutes(values: tuple[float | None, ...]) -> Series:
-            return Series(start=start, period_s=60, values=values)
-
-        slow_first = minute_number(now) // SLOW_MIN - ACTIVITY_MIN // SLOW_MIN
+        def check(name: str) -> Series:
+            return _series(first, 1, self._instance.cut(name, first, ACTIVITY_MIN, visible))
 
         def balance(name: str) -> Series:
-            values = self._instance.cut(name, slow_first * SLOW_MIN, ACTIVITY_MIN, visible)
-            return Series(
-                start=_instant(slow_first * SLOW_MIN),
-                period_s=60 * SLOW_MIN,
-                values=values[::SLOW_MIN],
-            )
+            values = self._instance.cut(name, slow_first, ACTIVITY_MIN, visible)
+            return _series(slow_first, SLOW_MIN, values[::SLOW_MIN])
 
+        iops = _together(volume, "read_iops", "write_iops", self._other[0])
+        mibps = _together(volume, "read_mibps", "write_mibps", self._other[1])
         return InstanceActivity(
-            iops=minutes(_together(volume, "read_iops", "write_iops", self._other[0])),
-            mibps=minutes(_together(volume, "read_mibps", "write_mibps", self._other[1])),
-            iops_exceeded=minutes(
-                self._instance.cut("iops_exceeded", first, ACTIVITY_MIN, visible)
-            ),
-            throughput_exceeded=minutes(
-                self._instance.cut("throughput_exceeded", first, ACTIVITY_MIN, visible)
-            ),
+            iops=_series(first, 1, iops),
+            mibps=_series(first, 1, mibps),
+            iops_exceeded=check("iops_exceeded"),
+            throughput_exceeded=check("throughput_exceeded"),
             io_balance_percent=balance("io_balance"),
             byte_balance_percent=balance("byte_balance"),
         )
@@ -278,23 +242,17 @@ def _lowest(minutes: Series) -> Series:
     values = minutes.values
     periods = (values[i : i + SLOW_MIN] for i in range(0, len(values), SLOW_MIN))
     known = ([v for v in period if v is not None] for period in periods)
-    return Series(
-        start=minutes.start, period_s=60 * SLOW_MIN,
-        values=tuple(min(period, default=None) for period in known),
-    )  # fmt: skip
+    lowest = tuple(min(period, default=None) for period in known)
+    return Series(start=minutes.start, period_s=60 * SLOW_MIN, values=lowest)
 
 
-def _volume_values(found: dict[str, Datapoint]) -> Values:
-    def total(name: str) -> float | None:
-        point = found.get(name)
-        return None if point is None else point.sum
-
+def _volume_values(found: dict[str, float]) -> Values:
     def rate(name: str, unit: float = 1.0) -> float | None:
-        value = total(name)
-        return None if value is None else value / (60 * unit)
+        return found[name] / (60 * unit) if name in found else None
 
-    ops = (total("VolumeReadOps") or 0.0) + (total("VolumeWriteOps") or 0.0)
-    time = (total("VolumeTotalReadTime") or 0.0) + (total("VolumeTotalWriteTime") or 0.0)
+    total = found.get
+    ops = total("VolumeReadOps", 0.0) + total("VolumeWriteOps", 0.0)
+    time = total("VolumeTotalReadTime", 0.0) + total("VolumeTotalWriteTime", 0.0)
     timed = "VolumeTotalReadTime" in found and ops > 0
     return {
         "read_iops": rate("VolumeReadOps"),
@@ -309,15 +267,12 @@ def _volume_values(found: dict[str, Datapoint]) -> Values:
     }
 
 
-def _instance_values(found: dict[str, Datapoint]) -> Values:
+def _instance_values(found: dict[str, float]) -> Values:
     names = (
         "InstanceEBSIOPSExceededCheck", "InstanceEBSThroughputExceededCheck", "EBSIOBalance%",
         "EBSByteBalance%",
     )  # fmt: skip
-    return {
-        column: found[name].sum if name in found else None
-        for column, name in zip(INSTANCE_SERIES, names, strict=True)
-    }
+    return {column: found.get(name) for column, name in zip(INSTANCE_SERIES, names, strict=True)}
 
 
 def _together(
@@ -327,5 +282,7 @@ def _together(
     return tuple(None if r is None or w is None else r + w + others for r, w in pairs)
 
 
-def _instant(minute: int) -> datetime:
-    return datetime.fromtimestamp(60 * minute, UTC)
+def _series(minute: int, period_min: int, values: Sequence[float | None]) -> Series:
+    """A series that begins at the minute of this number."""
+    start = datetime.fromtimestamp(60 * minute, UTC)
+    return Series(start=start, period_s=60 * period_min, values=tuple(values))

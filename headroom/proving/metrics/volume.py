@@ -1,9 +1,9 @@
-"""What CloudWatch publishes about a minute: metrics, dimensions and when there are none.
+"""The datapoints of a volume and its instance in one minute: names, dimensions, gaps.
 
 Source: EBS User Guide, "Amazon CloudWatch metrics for Amazon EBS"; EC2 User Guide, "List the
 available CloudWatch metrics for your instances" (checked 2026-10). RDS publishes the same of a database
-under names of its own (ReadIOPS, DiskQueueDepth, BurstBalance ...), and no check of any limit; what both
-say is told here by the names of EBS.
+under its own names (ReadIOPS, DiskQueueDepth, BurstBalance ...), and no check of any limit; this module
+uses the names of EBS.
 """
 
 from __future__ import annotations
@@ -37,6 +37,23 @@ class Datapoint:
     maximum: float
 
 
+def alike(
+    namespace: str,
+    name: str,
+    dimensions: Dimensions,
+    at: datetime,
+    value: float,
+    samples: float = 1.0,
+    total: float | None = None,
+) -> Datapoint:
+    """A datapoint of `samples` equal values; `total` is their exact sum."""
+    return Datapoint(
+        namespace=namespace, name=name, dimensions=dimensions, timestamp=at,
+        sum=value * samples if total is None else total, samples=samples, minimum=value,
+        maximum=value,
+    )  # fmt: skip
+
+
 def datapoints(
     facts: MinuteFacts,
     *,
@@ -46,7 +63,7 @@ def datapoints(
     nitro: bool = True,
     multi_attach: bool = False,
 ) -> list[Datapoint]:
-    """What is published about the volume: nothing while detached or not fully measured.
+    """The datapoints of a volume; none while it is detached or unless the whole minute was measured.
 
     `configuration` is what DescribeVolumes reports in that minute.
     """
@@ -54,14 +71,17 @@ def datapoints(
         return []
     alone: Dimensions = (("VolumeId", volume_id),)
     pair: Dimensions = (("InstanceId", instance_id), ("VolumeId", volume_id))
-    points = [_point(name, alone, facts, v, n) for name, v, n in _of_volume(facts, multi_attach)]
+    points = []
+    for name, total, samples in _of_volume(facts, multi_attach):
+        count = samples if samples > 0 else 1.0  # without a sample: one zero
+        points.append(alike("AWS/EBS", name, alone, facts.start, total / count, count, total))
     kind = configuration.volume_type
     if kind in PROVISIONED:
         points.append(_gauge("VolumeConsumedReadWriteOps", alone, facts, facts.ebs_ops))
         if not multi_attach:
             share = 100 * facts.ebs_iops / max(1, configuration.iops or 0)
             points.append(_gauge("VolumeThroughputPercentage", alone, facts, min(100.0, share)))
-    if _shows_balance(configuration, facts):
+    if _has_balance(configuration, facts):
         points.append(_gauge("BurstBalance", alone, facts, facts.burst_balance_percent or 0.0))
     if nitro and kind is not VolumeType.STANDARD and configuration.database is None:
         points += [_gauge(name, pair, facts, v) for name, v in _on_nitro(facts, multi_attach)]
@@ -71,7 +91,7 @@ def datapoints(
 def instance_datapoints(
     facts: MinuteFacts, *, instance_id: str, limits: InstanceLimits, database: bool = False
 ) -> list[Datapoint]:
-    """What is published about the instance: checks each minute, balances every five.
+    """The datapoints of an instance: checks each minute, balances every five.
 
     A database's instance has the balances only.
     """
@@ -97,7 +117,7 @@ def instance_datapoints(
 
 
 def _of_volume(facts: MinuteFacts, multi_attach: bool) -> list[tuple[str, float, float]]:
-    """Name, sum and number of samples of what every attached volume has."""
+    """Name, sum and number of samples of the metrics of every attached volume."""
     ops = facts.served_ops
     waited = facts.queue_seen_avg * 60
     reads = facts.served_read_ops / ops if ops else 0.0
@@ -136,7 +156,7 @@ def _on_nitro(facts: MinuteFacts, multi_attach: bool) -> list[tuple[str, float]]
     return points
 
 
-def _shows_balance(configuration: Configuration, facts: MinuteFacts) -> bool:
+def _has_balance(configuration: Configuration, facts: MinuteFacts) -> bool:
     """BurstBalance exists for types with a bucket, below the burst rate, while the volume works."""
     if configuration.volume_type not in BURSTING or facts.burst_balance_percent is None:
         return False
@@ -150,26 +170,4 @@ def _shows_balance(configuration: Configuration, facts: MinuteFacts) -> bool:
 def _gauge(
     name: str, dimensions: Dimensions, facts: MinuteFacts, value: float, namespace: str = "AWS/EBS"
 ) -> Datapoint:
-    return _point(name, dimensions, facts, value, 1.0, namespace)
-
-
-def _point(
-    name: str,
-    dimensions: Dimensions,
-    facts: MinuteFacts,
-    total: float,
-    samples: float,
-    namespace: str = "AWS/EBS",
-) -> Datapoint:
-    """A datapoint whose samples are all alike; without a sample it is one zero."""
-    count = samples if samples > 0 else 1.0
-    return Datapoint(
-        namespace=namespace,
-        name=name,
-        dimensions=dimensions,
-        timestamp=facts.start,
-        sum=total,
-        samples=count,
-        minimum=total / count,
-        maximum=total / count,
-    )
+    return alike(namespace, name, dimensions, facts.start, value)

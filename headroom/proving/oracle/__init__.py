@@ -1,4 +1,4 @@
-"""The optimum: the cheapest schedule for one who knows the whole load, and a bound on how far it can be off.
+"""The optimum: the cheapest schedule under perfect foresight, and a lower bound on any schedule.
 
 May import `trials`, `vectorized`, `physics`, `awsrules`, `workloads`.
 Offers: Foresight."""

@@ -1,8 +1,8 @@
 """Least cost of any schedule, by dynamic programming minute by minute over a set of levels.
 
-A lower bound: what waits when a level takes over from another is followed until it is gone or the
-next change may come, then told no higher than it is; and a price per modification (`toll`) stands
-for the limit on their number. Delays, flights and billing are as they are.
+A lower bound: an inherited queue is followed until it is empty or the next change may come, and then
+never overestimated; a price per modification (`toll`) replaces the limit on their number. Delays,
+flights and billing are exact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headroom.proving.workloads import Bools, Floats
 APART = 1e6
 """More than any schedule costs: keeps busy periods apart in one running minimum."""
 EVEN = 1e-7
-"""Dollars that are none: what sums over months round to."""
+"""Dollars that count as zero: sums over months round to them."""
 WAITING = 1e-6
 """More operations than this are a queue."""
 
@@ -79,7 +79,7 @@ class CostBound:
         return cost
 
     def after_with(self, rows: Ints, inherited: CarriedBacklog) -> Floats:
-        """The same for changes at `rows` that hand over a queue."""
+        """The same for changes at `rows` that inherit a queue."""
         ends = rows + self.levels.flight
         cost: Floats = self.go[inherited.phase, ends[:, None], self._columns]
         cost += self.value * inherited.starved + self._paid[rows]
@@ -192,7 +192,7 @@ class CostBound:
         return best, int(phases[best])
 
     def from_origin(self, origin: Origin) -> tuple[float, list[Move]]:
-        """The least cost of a course that begins with `origin`, and the changes that reach it."""
+        """The least cost of a schedule that begins with `origin`, and the changes that reach it."""
         levels, effect = self.levels, self.levels.effect
         rows = len(levels.starts)
         starved = np.concatenate(([0], np.cumsum(origin.starved))).astype(np.float64)
@@ -220,6 +220,3 @@ def _staying(change: Floats, last: Floats, spent: Floats) -> Floats:
     ahead = np.concatenate((change, last[None])) + spent
     least: Floats = np.minimum.accumulate(ahead[::-1], axis=0)[::-1] - spent
     return least[:-1]
-
-
-__all__ = ["CostBound", "Move", "Origin"]

@@ -1,4 +1,4 @@
-"""One course, one start, one set of conditions: levels, tolls and the search put together."""
+"""Solves one load series, start and set of conditions: levels, tolls and search together."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ from headroom.proving.workloads import Bools, Floats
 Schedule = tuple[tuple[int, Configuration], ...]
 """Minutes at which changes start, and what they lead to."""
 SPREADS = (14, 11, 9, 7, 6, 5, 4, 3, 2)
-"""So many lines of IOPS and of MiB/s that cells end at, at first."""
+"""Numbers of IOPS and MiB/s lines that bound the first cells."""
 FIRST_CELLS, MOST_CELLS, SPLIT = 20, 40, 6
 ROUNDS, AGAIN = (6, 4, 4, 4, 6), (3, 4)
-"""How often the tolls are corrected before each refinement of the levels: at first, and later on."""
+"""Corrections of the tolls before each refinement of the levels: first case, later cases."""
 STRIDES = ((20_000, 10), (3_000, 5))
-"""Tolls of courses above so many minutes are set on a clock of so many minutes."""
+"""(minutes, stride): a longer load series sets its tolls on a clock of `stride` minutes."""
 BEAM = 8
 SURE = 1e-6
 """Share of a score by which it may exceed its bound and still count as proven."""
 AGAIN_AROUND = 2
 """Searches around the best schedule so far."""
 REMEMBERED = 3
-"""Schedules found for a course that are tried from other starts and at other presets."""
+"""Schedules of a load series that are retried from other starts and at other presets."""
 MOST_TURNS = 600
-"""Minutes at most at which levels begin and cease to starve that are tried as effects."""
+"""The most minutes at which levels begin or cease to starve that are tried as effects."""
 NEAR = (-60, -15, -5, -2, -1, 0, 1, 2, 5, 15, 60)
 """Minutes that its changes are tried earlier and later."""
 HOPES = (1.05, 1.2)
-"""A schedule this much above the bound is hoped for before a worse one is looked for."""
+"""Schedules up to this share above the bound are searched first."""
 
 
 class LevelHistory:
-    """What cases of one course with the same minutes that count and the same clock share."""
+    """Work shared by cases of one load series with the same countable minutes and clock."""
 
     def __init__(self) -> None:
         self.cells: list[Cell] = []
         self.tolls: Floats = np.zeros(0)
         self.times: set[int] = set()
         self.schedules: list[Schedule] = []
-        """What was found for them, the latest last."""
+        """Their schedules, the latest last."""
         self._levels: dict[ReachableRates, Level] = {}
         self._known = KnownTransitions()
 
@@ -70,9 +70,9 @@ class LevelHistory:
 
 
 class Case:
-    """What the oracle computes for one start under one set of conditions.
+    """The optimisation for one start under one set of conditions.
 
-    `starved` and `position` tell what the start makes of the course when nobody changes it.
+    `starved` and `position` describe the load series under the unchanged start.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Case:
         return bound, schedule
 
     def _begin(self) -> list[Cell]:
-        """The cells of an earlier case and what this start can pay for beyond them; or a few."""
+        """The cells of an earlier case and further ones that this start can pay for; else a few."""
         past = self._past
         if not past.cells:
             return self._few()
@@ -137,7 +137,7 @@ class Case:
         return 1
 
     def _few(self) -> list[Cell]:
-        """As many cells as are weighed quickly."""
+        """A number of cells that is solved quickly."""
         for count in SPREADS:
             cells = self.choice.spread(count)
             if len(cells) <= FIRST_CELLS:
@@ -199,9 +199,9 @@ class Case:
     def best_of(
         self, minutes: Sequence[int], targets: Sequence[Configuration]
     ) -> tuple[float, Schedule]:
-        """The very best of all schedules that change to `targets`, at `minutes` or when AWS next lets.
+        """The best of all schedules that change to `targets`, at `minutes` or when AWS next lets.
 
-        Takes time and memory that grow fast with both; meant for small courses.
+        Takes time and memory that grow fast with both; meant for short load series.
         """
         cells = [Cell.of(target) for target in targets]
         levels = self._levels(cells, 1)
@@ -281,6 +281,3 @@ def _most_in(asked: Floats, side: tuple[int, int]) -> float:
     """The most that is asked and lies within `side`; 0 if nothing does."""
     inside = asked[(asked > side[0]) & (asked <= side[1])]
     return float(inside.max()) if inside.size else 0.0
-
-
-__all__ = ["SURE", "Case", "Schedule", "clock_of"]

@@ -1,6 +1,6 @@
-"""A course laid out minute by minute for whoever knows all of it: what starves under which limits.
+"""A known load series minute by minute: which minutes starve under which limits.
 
-The queue is station.py's: operations leave in the order they came, so all that one configuration
+As in physics.queue, operations leave in the order they came, so all that one configuration
 leaves to the next is how many have left (`position`). Limits are those of a type without credits.
 """
 
@@ -17,7 +17,7 @@ from headroom.proving.physics import ABOVE, STARVED_SHARE
 from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 NO_WORK_S = 1e-7
-"""Less work than this is none: what sums over months round to."""
+"""Less work than this counts as none: sums over months round to it."""
 MINUTE_S = 60.0
 
 Ints = NDArray[np.int64]
@@ -40,7 +40,7 @@ class Stretch(NamedTuple):
     """Minutes under one configuration.
 
     `starved` per minute; `waiting` seconds of work and `position` (operations that have left
-    since the start of the course) at every minute's edge, one more than minutes.
+    since the start of the series) at every minute's edge, one more than minutes.
     """
 
     starved: Bools
@@ -49,7 +49,7 @@ class Stretch(NamedTuple):
 
 
 class KnownDemand:
-    """A course on steps of at most a minute, NaN taken as nothing asked."""
+    """A load series in steps of at most a minute; NaN counts as no demand."""
 
     def __init__(self, load_series: LoadSeries) -> None:
         self.minutes = load_series.minutes
@@ -95,10 +95,10 @@ class KnownDemand:
         free[1:] += ahead
         waiting = free - np.minimum(np.minimum.accumulate(free), 0.0)
         waiting[waiting <= NO_WORK_S] = 0.0
-        return self._told(begin, rho, waiting[:-1], waiting[1:], done, left)
+        return self._stretch(begin, rho, waiting[:-1], waiting[1:], done, left)
 
     def emptied(self, reach: ReachableRates, edges: Ints) -> Stretch:
-        """The whole course under `reach` when what waits is dropped at each of the minute `edges`."""
+        """The whole series under `reach` if the queue is dropped at each of the minute `edges`."""
         rho = self.work(reach)
         free = np.concatenate(([0.0], np.cumsum((rho - 1) * self.step_s)))
         done = np.concatenate(([0.0], np.cumsum(rho * self.step_s)))
@@ -112,12 +112,12 @@ class KnownDemand:
         small = NO_WORK_S + 1e-15 * apart[-1] * len(edges)
         before[before <= small] = 0.0
         after[after <= small] = 0.0
-        return self._told(0, rho, before[:-1], after, done, self.left)
+        return self._stretch(0, rho, before[:-1], after, done, self.left)
 
-    def _told(
+    def _stretch(
         self, begin: int, rho: Floats, before: Floats, after: Floats, done: Floats, left: Floats
     ) -> Stretch:
-        """What there is to tell of steps from minute `begin` on; work waiting at both ends of each."""
+        """The stretch of steps from minute `begin` on, from the work that waits at both ends of each."""
         edges = slice(len(done) - 1 - len(rho), None, self.per_minute)
         at_edges = np.append(before[:: self.per_minute], after[-1:])
         positions = self.edges[begin : begin + len(at_edges)].copy()
@@ -168,11 +168,5 @@ class KnownDemand:
     def needed(self) -> tuple[Floats, Floats]:
         """The most IOPS and MiB/s that any step of each minute asks for, per minute."""
         shape = (self.minutes, self.per_minute)
-        known = self.known
-        return (
-            np.where(known, self.ebs.reshape(shape).max(axis=1), 0.0),
-            np.where(known, self.mib.reshape(shape).max(axis=1), 0.0),
-        )
-
-
-__all__ = ["Ints", "KnownDemand", "ReachableRates", "Stretch", "reachable_rates"]
+        iops, mibps = (each.reshape(shape).max(axis=1) for each in (self.ebs, self.mib))
+        return np.where(self.known, iops, 0.0), np.where(self.known, mibps, 0.0)

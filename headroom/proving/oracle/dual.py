@@ -93,6 +93,3 @@ class SlotPrices:
             counts[move.minute + 1] -= 1
         over: Floats = np.cumsum(counts)[:-1] - self.clock.starts
         return over
-
-
-__all__ = ["SlotPrices"]

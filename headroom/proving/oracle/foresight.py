@@ -1,8 +1,7 @@
-"""The oracle: the cheapest schedule for one course by one who knows all of it, and how sure that is.
+"""The oracle: the cheapest schedule for a load series that is known in advance, with a lower bound.
 
-It obeys what every controller obeys: delays, one modification in flight, the slots, ceilings and
-the largest step. `score` is what its schedule really scores; no schedule whatever scores less
-than `bound`.
+It obeys the rules of every controller: delays, one modification in flight, slots, ceilings and the
+largest step. `score` is the real score of its schedule; no schedule scores less than `bound`.
 """
 
 from __future__ import annotations
@@ -16,14 +15,21 @@ from headroom.domain.resources import Configuration
 from headroom.proving.oracle.case import SURE, Case, LevelHistory, Schedule, clock_of
 from headroom.proving.oracle.demand import KnownDemand
 from headroom.proving.oracle.queues import Clock
-from headroom.proving.trials import Conditions, TrialRun, ceiling, run_schedule, score_usd
-from headroom.proving.vectorized import VectorizedVolume, starved_if_static
-from headroom.proving.workloads import Bools, LoadSeries
+from headroom.proving.trials import (
+    Conditions,
+    StaticStarvation,
+    TrialRun,
+    UncontrolledVolume,
+    ceiling,
+    run_schedule,
+    score_usd,
+)
+from headroom.proving.workloads import LoadSeries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleResult:
-    """A schedule, what it scores in USD, and what none can go below; `exact` when they meet."""
+    """A schedule, its score and the lower bound in USD; `exact` if they are equal."""
 
     schedule: Schedule
     score: float
@@ -33,28 +39,27 @@ class OracleResult:
 
 
 class Foresight:
-    """One course seen whole; what starts and presets have in common is computed once."""
+    """One known load series; work that starts and presets share is done once."""
 
     def __init__(self, load_series: LoadSeries) -> None:
         self.load_series = load_series
         self.load = KnownDemand(load_series)
-        self._static: dict[Configuration, Bools] = {}
-        self._alone: dict[tuple[Configuration, float], VectorizedVolume] = {}
-        self._past: dict[tuple[bytes, Clock], LevelHistory] = {}
+        self._starved = StaticStarvation(load_series)
+        self._histories: dict[tuple[bytes, Clock], LevelHistory] = {}
 
     def oracle(
         self, start: Configuration, conditions: Conditions, incumbents: Sequence[Schedule] = ()
     ) -> OracleResult:
         """The best schedule from `start`; never worse than any of `incumbents`."""
-        unavoidable = self.starved(ceiling(conditions, start))
+        unavoidable = self._starved(ceiling(conditions, start))
 
         def scored(run: TrialRun) -> float:
             return score_usd(run, unavoidable, conditions)
 
-        past = self._past_of(start, conditions)
+        history = self._history_of(start, conditions)
         tried = [
             run_schedule(self.load_series, start, each, conditions)
-            for each in dict.fromkeys(((), *incumbents, *past.schedules))
+            for each in dict.fromkeys(((), *incumbents, *history.schedules))
         ]
         best = min(tried, key=scored)
         bound, schedule = self.case(start, conditions).solve(scored(best))
@@ -72,51 +77,20 @@ class Foresight:
         )
 
     def case(self, start: Configuration, conditions: Conditions) -> Case:
-        """What is to be solved for one start under one set of conditions."""
-        volume = self.alone(start, conditions.burst_balance_percent)
+        """The optimisation for one start under one set of conditions."""
+        volume = UncontrolledVolume(self._starved, start, conditions).alone
         waiting = np.concatenate(([0.0], volume.backlog))
         return Case(
             self.load,
-            ~self.starved(ceiling(conditions, start)),
+            ~self._starved(ceiling(conditions, start)),
             start,
             conditions,
             volume.starved,
             np.maximum(0.0, self.load.edges - waiting),
-            self._past_of(start, conditions),
+            self._history_of(start, conditions),
         )
 
-    def _past_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
-        unavoidable = self.starved(ceiling(conditions, start))
+    def _history_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
+        unavoidable = self._starved(ceiling(conditions, start))
         key = unavoidable.tobytes(), clock_of(conditions)
-        return self._past.setdefault(key, LevelHistory())
-
-    def starved(self, configuration: Configuration) -> Bools:
-        """Starved minutes with `configuration` in force from minute 0 on."""
-        if configuration not in self._static:
-            self._static[configuration] = starved_if_static(self.load_series, configuration)
-        return self._static[configuration]
-
-    def alone(self, start: Configuration, balance_percent: float) -> VectorizedVolume:
-        """The volume as it is when nobody changes it."""
-        key = start, balance_percent
-        if key not in self._alone:
-            volume = VectorizedVolume(
-                self.load_series, start, burst_balance_percent=balance_percent
-            )
-            volume.run(self.load_series.minutes)
-            self._alone[key] = volume
-        return self._alone[key]
-
-
-def oracle(
-    load_series: LoadSeries,
-    start: Configuration,
-    conditions: Conditions,
-    *,
-    incumbents: Sequence[Schedule] = (),
-) -> OracleResult:
-    """The cheapest schedule found with perfect foresight, with a bound under every schedule."""
-    return Foresight(load_series).oracle(start, conditions, incumbents)
-
-
-__all__ = ["Foresight", "OracleResult", "Schedule", "oracle"]
+        return self._histories.setdefault(key, LevelHistory())

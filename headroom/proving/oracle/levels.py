@@ -1,4 +1,4 @@
-"""The configurations that foresight chooses among: levels of IOPS and MiB/s that some minute asks for.
+"""The candidate configurations of the oracle: levels of IOPS and MiB/s that some minute needs.
 
 Every level stands for a cell of configurations: none of them serves more than the level does,
 and none costs less than its least one. A schedule is made of the levels themselves; a bound
@@ -66,24 +66,17 @@ class Cell:
         return replace(self, iops=ends) if name == "iops" else replace(self, mibps=ends)
 
     def _corner(self, end: int) -> Configuration:
-        if self.kind is not VolumeType.GP3:
-            return Configuration(
-                volume_type=self.kind,
-                size_gib=self.size_gib,
-                iops=self.iops[end],
-                throughput_mibps=None,
-            )
-        mibps = self.mibps[end]
+        gp3, iops, mibps = self.kind is VolumeType.GP3, self.iops[end], self.mibps[end]
         return Configuration(
             volume_type=self.kind,
             size_gib=self.size_gib,
-            iops=max(self.iops[end], 4 * mibps),
-            throughput_mibps=mibps,
+            iops=max(iops, 4 * mibps) if gp3 else iops,
+            throughput_mibps=mibps if gp3 else None,
         )
 
 
 class Choice:
-    """What may be chosen for one volume under one policy, on one course."""
+    """The candidates for one volume under one policy and load series."""
 
     def __init__(
         self, load: KnownDemand, savable: Bools, start: Configuration, conditions: Conditions
@@ -138,7 +131,7 @@ class Choice:
         return kept
 
     def split(self, cell: Cell, asked: tuple[Floats, Floats]) -> list[Cell]:
-        """`cell` cut along the side that is worth more, at the middle of what is `asked` of it there.
+        """`cell` cut along the more valuable side, at the median of what is `asked` of it.
 
         Cut in halves where nothing is asked; by itself if it is a single configuration.
         """
@@ -154,8 +147,8 @@ class Choice:
             if needs.size and ceil(needs[-1]) == at:
                 ends.add(at - 1)
             parts = [cell.with_side(name, (a + 1, b)) for a, b in pairwise(sorted(ends))]
-            worth = self.price(cell.with_side(name, (at, at)).level) - self.price(cell.least)
-            sides.append((worth, name, parts))
+            value = self.price(cell.with_side(name, (at, at)).level) - self.price(cell.least)
+            sides.append((value, name, parts))
         if not sides:
             return [cell]
         return max(sides, key=lambda each: each[:2])[2]
@@ -210,7 +203,7 @@ class Choice:
         )
 
     def _io2_ends(self) -> tuple[int, int]:
-        """The least io2 worth having beside gp3, and the most that the owner's limits pay for."""
+        """The least io2 that is useful beside gp3, and the most that the owner's limits pay for."""
         high = min(self._limits.max_iops, max_iops(VolumeType.IO2, self.start.size_gib))
         low = min(GP3_IOPS, high) if VolumeType.GP3 in self._limits.types else 100
         least, most = low, high
@@ -264,6 +257,3 @@ def _lines(asked: Floats, count: int, least: int, most: int) -> list[int]:
 def _between(lines: Sequence[int]) -> list[tuple[int, int]]:
     """The first line by itself, then what lies above each line up to the next."""
     return [(lines[0], lines[0]), *((low + 1, high) for low, high in pairwise(lines))]
-
-
-__all__ = ["MINUTES_PER_MONTH", "Cell", "Choice"]

@@ -1,6 +1,6 @@
-"""What waits under each level of a course, minute by minute, in the sums that the oracle asks for.
+"""The queue under each level of a load series, minute by minute, as cumulative sums.
 
-A level's queue is told by several processes: the first is the queue had the level been in force
+A level's queue is described by several processes: the first is the queue had the level been in force
 from the start; each next one is emptied more often, the last of them every minute. A level that
 comes into force with nothing waiting is in the first process that is empty just then, and moves
 on to an earlier one once that is empty too: what it is counted to starve is never too much.
@@ -18,7 +18,7 @@ from headroom.proving.oracle.demand import Ints, KnownDemand, ReachableRates
 from headroom.proving.workloads import Bools, Floats
 
 CALM = (1,)
-"""A process is emptied where a load rises above the level after so many minutes below it."""
+"""A process is emptied where a load rises above the level after this many minutes below it."""
 PHASES = len(CALM) + 2
 ALONE = PHASES - 1
 """The phase in which a minute starves only by itself."""
@@ -38,14 +38,14 @@ class Clock:
 
 
 DEEP_S = 3 * 3600.0
-"""Seconds of waiting work that no level is handed over with: whoever has it has starved for hours."""
+"""Queues with more seconds of work than this are not inherited: they have starved for hours."""
 
 
 class Process(NamedTuple):
     """A queue at minute edges: minutes starved before, whether something waits, what has left.
 
     `quiet` is the first edge from each one on where nothing waits. All but `position` and `deep`
-    go on beyond the course.
+    continue after the series.
     """
 
     starved: NDArray[np.int32]
@@ -53,11 +53,11 @@ class Process(NamedTuple):
     position: Floats
     quiet: NDArray[np.int32]
     deep: Bools
-    """Whether so much waits that a change away from here is told as if nothing did."""
+    """Whether the queue is too long to be inherited."""
 
 
 class Level:
-    """One level's queues from the start of a course on."""
+    """One level's queues from the start of a load series on."""
 
     def __init__(
         self, load: KnownDemand, reach: ReachableRates, savable: Bools, clock: Clock
@@ -151,6 +151,3 @@ def _minima(values: Floats, span: int) -> list[Floats]:
         shifted = np.concatenate((newest[step:], np.full(step, -np.inf)))
         tables.append(np.minimum(newest, shifted))
     return tables
-
-
-__all__ = ["ALONE", "PHASES", "Clock", "Level", "Phases", "Process"]

@@ -21,7 +21,7 @@ from headroom.proving.oracle.transitions import Levels
 from headroom.proving.workloads import Bools, Floats
 
 BUCKET = 60
-"""Labels of this many minutes are weighed together; less than a modification's flight."""
+"""Labels of this many minutes are compared with each other; less than a modification's flight."""
 FEW_CHILDREN, PER_BUCKET, MOST_CHILDREN = 32, 4, 120
 """Changes after a change that a beam follows: all if few, else the best levels of each bucket."""
 BETTER = 1e-9
@@ -55,11 +55,10 @@ class LevelRun(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class FoundSchedule:
-    """The best schedule so far, and whether anything that might beat it was left unseen."""
+    """The best schedule so far."""
 
     cost: float
     moves: tuple[Move, ...]
-    whole: bool = True
 
 
 class Search:
@@ -96,17 +95,16 @@ class Search:
             buckets[label.minute // BUCKET].append(label)
         for bucket in range(self.minutes // BUCKET + 1):
             self._runs.clear()
-            labels = self._told(buckets.pop(bucket, []), found.cost)
+            labels = self._promising(buckets.pop(bucket, []), found.cost)
             kept = _undominated(labels, beam, self.prices)
-            found.whole = found.whole and beam is None
             for label in kept:
                 self._finish(label, found)
-                for child in self._children(label, times, found.cost, found, beam=beam):
+                for child in self._children(label, times, found.cost, beam=beam):
                     buckets[child.minute // BUCKET].append(child)
         return found
 
-    def _told(self, labels: list[Label], ceiling: float) -> list[Label]:
-        """Labels that may still win once what they inherit is counted."""
+    def _promising(self, labels: list[Label], ceiling: float) -> list[Label]:
+        """Labels that may still win once their inherited queue is counted."""
         labels = [label for label in labels if label.least < ceiling]
         load = self.levels.load
         queued: dict[int, list[int]] = defaultdict(list)
@@ -141,7 +139,6 @@ class Search:
         label: Label | None,
         times: Ints,
         ceiling: float,
-        found: FoundSchedule | None = None,
         *,
         beam: int | None = None,
     ) -> Iterator[Label]:
@@ -161,8 +158,6 @@ class Search:
         if beam is not None and len(rows) > FEW_CHILDREN:
             kept = _spread(ahead[rows] // BUCKET, columns, least[rows, columns])
             rows, columns = rows[kept], columns[kept]
-            if found is not None:
-                found.whole = False
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
             minute = int(ahead[row])
             yield Label(
@@ -298,6 +293,3 @@ def _moves(label: Label) -> tuple[Move, ...]:
         moves.append(Move(at.minute, at.level))
         at = at.before
     return tuple(reversed(moves))
-
-
-__all__ = ["FoundSchedule", "Label", "Search"]

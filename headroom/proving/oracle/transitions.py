@@ -1,4 +1,4 @@
-"""What changes between levels of a course leave waiting, and starve, until the next one may come."""
+"""The queue and starvation that changes between levels cause until the next change may come."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Rows(NamedTuple):
 
 
 MOST_BYTES = 128 << 20
-"""Of what is handed over that is remembered."""
+"""Cache limit of inherited queues."""
 MOST_TABLES = 12
 
 
 class KnownTransitions:
-    """What has been worked out for levels of one course, minutes that count and clock."""
+    """Results for levels of one load series, countable minutes and clock."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[ReachableRates, int], Rows] = {}
@@ -46,7 +46,7 @@ class KnownTransitions:
     def keep(
         self, key: tuple[ReachableRates, int, ReachableRates, int], handed: CarriedBacklog
     ) -> None:
-        """Remember what is handed over; everything else is forgotten when it gets too much."""
+        """Cache an inherited queue; the cache is emptied when it is full."""
         self._bytes += handed.starved.nbytes + handed.phase.nbytes
         if self._bytes > MOST_BYTES:
             self.handed.clear()
@@ -55,10 +55,10 @@ class KnownTransitions:
 
 
 class Levels:
-    """Levels of one course that changes lead to and from, with what passes between them.
+    """The levels of one load series, and the queues that changes between them inherit.
 
     Changes start at every `stride`-th minute; arrays have a row for each of these and a column
-    per level. `known` is shared by those of the same course, minutes that count and clock.
+    per level. `known` is shared by the same load series, countable minutes and clock.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Levels:
 class LevelTransitions:
     """Changes at which a level in one phase hands over a queue, ordered by row.
 
-    Only those at which that queue is another than in the phase before; `waits` tells of all.
+    Only those at which that queue differs from the phase before; `waits` has all.
     """
 
     def __init__(self, levels: Levels, phase: int) -> None:
@@ -234,6 +234,3 @@ def _ended(waits: Bools) -> Floats:
     ended = np.zeros(waits.shape)
     ended[2:] = np.cumsum(waits[:-2] & ~waits[1:-1], axis=0)
     return ended
-
-
-__all__ = ["CarriedBacklog", "KnownTransitions", "LevelTransitions", "Levels", "Rows"]

@@ -25,7 +25,7 @@ MOST_GIB = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a scenario says of the data: free at the start, and how it fills from then on.
+    """The data of a scenario: free space at the start, and how it fills from then on.
 
     `stretches` are (length, GiB per hour), over and over; negative where data is deleted.
     """
@@ -46,7 +46,7 @@ class Contents:
 
 
 def parse_contents(block: Block, configuration: Configuration) -> Contents | None:
-    """The data that the block describes; None where it says nothing of free space."""
+    """The data that the block describes; None without free space."""
     for key in CONTENTS_KEYS[1:]:
         if block.has(key) and not block.has("free_storage_gib"):
             raise block.wrong(
@@ -81,7 +81,7 @@ def _stretches(block: Block) -> Iterator[tuple[timedelta, float]]:
 
 
 def free_space_history(contents: Contents, size_gib: int, minutes: int) -> Sequence[float]:
-    """Free GiB of the minutes before the start, oldest first, told back from what is free then."""
+    """Free GiB of the minutes before the start, oldest first, computed backwards from the start."""
     used, found = size_gib - contents.free_gib, []
     for minute in range(1, minutes + 1):
         found.append(size_gib - used)
@@ -92,12 +92,12 @@ def free_space_history(contents: Contents, size_gib: int, minutes: int) -> Seque
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceResult:
-    """What became of a database's free space over a simulation."""
+    """A database's free space over a simulation."""
 
     lowest_gib: float
     end_gib: float
     full_minutes: int
-    """Minutes that ended without any: RDS would have stopped the database."""
+    """Minutes that ended without free space: RDS would have stopped the database."""
     grown_by_rds: tuple[datetime, ...]
 
     def to_json(self) -> dict[str, object]:
@@ -144,7 +144,7 @@ class Disk:
         return self.free_gib
 
     def autoscale(self, now: datetime, lifecycle: VolumeLifecycle) -> None:
-        """Do what RDS's storage autoscaling would, where it is on: within its maximum, if it may."""
+        """Grow as RDS storage autoscaling would, within its maximum and AWS's rules."""
         most, found = self.contents.max_allocated_gib, lifecycle.described(now)
         if most is None or most <= found.size_gib or not self.space.needs_autoscaling(now):
             return
@@ -159,14 +159,14 @@ class Disk:
         self.autoscaled.append(change.started_at)
 
     def result(self) -> SpaceResult:
-        """What became of it so far."""
+        """The result so far."""
         return SpaceResult(
             lowest_gib=min(self.lowest_gib, self.free_gib), end_gib=self.free_gib,
             full_minutes=self.full_minutes, grown_by_rds=tuple(self.autoscaled),
         )  # fmt: skip
 
     def facts(self, name: str, instance_class: str, size_gib: int) -> DatabaseFacts:
-        """What RDS says of the database, as far as its storage is concerned."""
+        """What RDS reports about the storage of the database."""
         most = self.contents.max_allocated_gib
         return DatabaseFacts(
             instance_class=instance_class,

@@ -1,4 +1,4 @@
-"""How a database's storage fills: what is used goes on growing, and no further than there is room."""
+"""How a database's storage fills: used space grows until the storage is full."""
 
 from __future__ import annotations
 

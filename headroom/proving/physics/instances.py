@@ -24,7 +24,7 @@ BOUNDLESS = InstanceLimits(
     maximum_iops=10**12,
     maximum_mibps=1e12,
 )
-"""What is told of an instance that is never the limit, for scenarios that name none."""
+"""The limits of an instance that never binds, for scenarios that name none."""
 
 
 def instance_limits(instance_type: str) -> InstanceLimits:

@@ -1,4 +1,4 @@
-"""Latencies of very many operations in little room: the exact mean, percentiles within 1 %."""
+"""A histogram of latencies: the exact mean, and percentiles within 1 %."""
 
 from __future__ import annotations
 

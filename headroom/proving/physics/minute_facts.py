@@ -1,4 +1,4 @@
-"""What really happened in one clock minute, whoever was able to see it."""
+"""The true facts of one clock minute, published or not."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MinuteFacts:
     served_write_bytes: float
     ebs_ops: float
     queue_seen_avg: float
-    """Mean VolumeQueueLength: the device shows at most its queue limit."""
+    """Mean VolumeQueueLength: the device reports at most its queue limit."""
     backlog_end: float
     latencies: tuple[Waits, ...]
     iops_exceeded: int
@@ -100,7 +100,7 @@ class MinuteFacts:
 
 
 class MinuteTally:
-    """Adds up the pieces of one minute."""
+    """Sums the pieces of one minute."""
 
     def __init__(self, queue_limit: float) -> None:
         self._queue_limit = queue_limit
@@ -127,7 +127,7 @@ class MinuteTally:
             self.queue_seconds += min(self._queue_limit, piece.load.outstanding) * seconds
             service_s = 0.0
         elif served or piece.backlog_start or piece.backlog_end:
-            self.queue_seconds += self._seen(piece, piece.served * service_s) * seconds
+            self.queue_seconds += self._mean_reported(piece, piece.served * service_s) * seconds
         if not served:
             self.idle_s += 0.0 if piece.backlog_start or piece.backlog_end else seconds
             return
@@ -154,8 +154,8 @@ class MinuteTally:
         else:
             self.latencies.append(Waits(ops, low, high))
 
-    def _seen(self, piece: Piece, in_service: float) -> float:
-        """Mean over the piece of what waits at the device: backlog and service, up to the limit."""
+    def _mean_reported(self, piece: Piece, in_service: float) -> float:
+        """Mean queue length of the device over the piece: backlog and service, up to the limit."""
         low, high = sorted((piece.backlog_start + in_service, piece.backlog_end + in_service))
         limit = self._queue_limit
         if high <= limit:

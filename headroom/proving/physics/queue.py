@@ -25,7 +25,7 @@ ABOVE = 1 + 1e-12
 """Rates this close to a limit are at it, not above it."""
 NEAR = 1 + 1e-9
 NO_OPS = 1e-7
-"""A backlog smaller than this many operations is none."""
+"""A backlog of fewer operations counts as empty."""
 
 
 class Bucket:

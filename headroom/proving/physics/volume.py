@@ -29,7 +29,7 @@ from headroom.proving.physics.queue import (
 from headroom.proving.workloads import IDLE, Load, Workload
 
 QUEUE_LIMIT = 1024
-"""Most operations that a device shows as waiting; the rest of a backlog waits unseen."""
+"""The most waiting operations that a device reports; more of a backlog stays invisible."""
 SERVICE_S = {False: 0.0005, True: 0.008}
 """Time of one operation on an SSD (False) or HDD (True) volume at rest."""
 MINUTE = timedelta(minutes=1)
@@ -37,21 +37,21 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """The instance a volume hangs on and what its other volumes take (IOPS and MiB/s)."""
+    """The instance of a volume, and the load of its other volumes (IOPS and MiB/s)."""
 
     limits: InstanceLimits
     other_iops: float = 0.0
     other_mibps: float = 0.0
 
     def share(self) -> InstanceShare | None:
-        """What is left for this volume, from full balances on; None if it is never the limit."""
+        """The share of this volume, from full balances on; None if the instance never binds."""
         if self.limits == BOUNDLESS:
             return None
         return InstanceShare(self.limits, other_iops=self.other_iops, other_mibps=self.other_mibps)
 
 
 class VolumePhysics:
-    """One volume under one workload; carries credits, backlog and balances between minutes.
+    """One volume under one workload; keeps credits, backlog and balances between minutes.
 
     `burst_balance_percent` is the bucket's level at the start. With `idle_outside` the time
     before and after the workload is idle; else it was not measured.
@@ -79,11 +79,11 @@ class VolumePhysics:
 
     @property
     def backlog(self) -> float:
-        """Operations that wait now."""
+        """Operations in the queue now."""
         return self._station.backlog
 
     def attach_to(self, attachment: Attachment) -> None:
-        """Hang the volume on another instance, whose balances are full; what waits goes on waiting."""
+        """Attach the volume to another instance with full balances; the queue stays."""
         self.attachment = attachment
         self._station.instance = attachment.share()
         free = attachment.share()
@@ -221,6 +221,3 @@ class VolumePhysics:
             due_ops=due,
             delayed_ops=min(due, delayed),
         )
-
-
-__all__ = ["QUEUE_LIMIT", "Attachment", "MinuteFacts", "VolumePhysics"]

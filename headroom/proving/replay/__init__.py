@@ -1,4 +1,4 @@
-"""Rebuilds the load behind a resource's CloudWatch history and plays it with and without Headroom.
+"""Rebuilds the load behind a resource's CloudWatch history and simulates it with and without Headroom.
 
 May import `trials`, `vectorized`, `simulation`, `scenarios`, `physics`, `workloads`.
 Offers: replay_volume, replay_cluster and their results."""

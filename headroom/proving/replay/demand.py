@@ -1,10 +1,10 @@
-"""The load behind a volume's past: what was asked for, from what was served.
+"""Reconstructs the load behind a volume's history: the demand, from what was served.
 
-Served load at a limit is censored. Nothing is invented: every operation of the past is kept, in
-its order. Where a limit held the load back all along, the same operations are taken to have come
-faster - their front much faster, the rest by the engine's own estimate - and then to have ended;
-where only a check saw a burst inside a period, one part of it is put just above the limit. So a
-volume left as it is shows the starvation that AWS measured, and a faster one ends sooner.
+Served load at a limit is censored. Nothing is invented: every operation of the history is kept, in
+its order. Where a limit held the load back all the time, the same operations are assumed to have
+arrived faster (their front much faster, the rest by the engine's own estimate) and then to have ended.
+Where only a check saw a burst inside a period, part of the period is put just above the limit. So an
+unchanged volume shows the starvation that AWS measured, and a faster one finishes sooner.
 """
 
 from __future__ import annotations
@@ -36,58 +36,58 @@ from headroom.proving.replay.time_shift import TimeShift, spans, time_shifted
 from headroom.proving.workloads import Floats, LoadSeries
 
 MILDEST = 1.05
-"""Least that a load which a limit holds back asks for, over that limit."""
+"""Least demand of a censored load, relative to the limit."""
 HASTIEST = 1.75
-"""Most that the past is taken to have come faster, whatever the estimate says, but for its front."""
+"""Most pace that is assumed for a censored load, except for its front."""
 FRONT, FRONT_PACE = 0.15, 4.0
-"""Share of a run held back that came first and much faster: storage load comes in bursts, and what
-wants several times the limit would go on to starve a faster volume. The pace is the largest step of
+"""Share of a censored run that arrived first and much faster: storage load comes in bursts, and a demand
+of several times the limit would starve a faster volume too. The pace is the largest step of
 the default policy. These three were chosen on six recorded loads and checked on seven others, with
 configurations of 1.5 to 5 times the limit (docs/operate/replay.md)."""
 FINE_S, COARSE_S = 10, 60
-"""Steps of the rebuilt load, with bursts inside the minute and without."""
+"""Steps of the reconstructed load, with bursts inside the minute and without."""
 FINE_DAYS = 105
-"""A longer past is rebuilt in minutes: bursts inside a period are counted, not rebuilt."""
+"""A longer history is reconstructed in minutes: bursts inside a period are only counted."""
 BURST_S = 10
-"""How long a burst lasts that one check of a period saw."""
+"""Assumed length of a burst that one check of a period saw."""
 SEEN_BY_ENGINE = 180
-"""Periods the engine looks at when it estimates."""
+"""Periods that the engine's estimate uses."""
 SEEN_FREE = 60
-"""Periods before a bucket ran dry in which the load was seen running free."""
+"""Periods before a bucket ran dry that show the unlimited load."""
 ESTIMATED_RUNS = 30
-"""Longest runs that are estimated one by one; the others take the median of these."""
+"""Number of the longest runs that are estimated one by one; the others take their median."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryCoverage:
-    """How much of a past is known, and how well. Counts are minutes."""
+    """How much of a history is known, and how well. Counts are minutes."""
 
     start: datetime
     minutes: int
     measured: int
     held: int
-    """In which a limit of the volume held the load back, as AWS measured it."""
+    """Minutes in which a limit of the volume held the load back, as AWS measured it."""
     by_instance: int
-    """In which the instance was the limit: nothing is rebuilt there."""
+    """Minutes in which the instance was the limit: nothing is reconstructed there."""
     unchecked: int
     """Measured, but AWS published no Exceeded check: what touched a limit counts as held back."""
     not_rebuilt: int
-    """Of `held`: bursts too short to be rebuilt from averages."""
+    """Of `held`: bursts too short to be reconstructed from averages."""
     periods_s: tuple[int, ...]
-    """The periods at which the past was kept, oldest first."""
+    """The periods of the history, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReconstructedLoad:
-    """A load rebuilt from the past, and how sure of it one can be."""
+    """A load reconstructed from history, and its coverage."""
 
     load_series: LoadSeries
     since_minute: int
-    """Where the replay begins; what comes before is what the engine knows of earlier days."""
+    """The begin of the replay; the engine knows earlier days as history."""
     balance_percent: float
-    """BurstBalance where the past begins; 100 where none was published."""
+    """BurstBalance at the begin of the history; 100 if none was published."""
     balance_percent_since: float
-    """BurstBalance where the replay begins."""
+    """BurstBalance at the begin of the replay."""
     known: HistoryCoverage
 
 
@@ -101,16 +101,16 @@ def reconstruct_load(
 ) -> ReconstructedLoad | None:
     """The load behind `parts`; None when nothing was measured from `since` on.
 
-    `limits` are those of the instance, as far as known: no load is rebuilt above its baseline.
+    `limits` are those of the instance, if known: no load is reconstructed above its baseline.
     """
-    told = tuple(history_periods(parts, volume.configuration, modification))
-    counted = [each.since(since) for each in told]
+    periods = tuple(history_periods(parts, volume.configuration, modification))
+    counted = [each.since(since) for each in periods]
     if not any(each.measured.any() for each in counted):
         return None
-    step_s = _step(told)
+    step_s = _step(periods)
     runs, missed = [], 0
     offset = 0
-    for each, (activity, _) in zip(told, parts, strict=True):
+    for each, (activity, _) in zip(periods, parts, strict=True):
         per = each.period_s // step_s
         most = _most(each, limits)
         found = _faster(each, activity, volume, modification, most)
@@ -122,9 +122,9 @@ def reconstruct_load(
         ]
         missed += short
         offset += len(each.reads) * per
-    columns = [_stepped(told, name, step_s) for name in _COLUMNS]
+    columns = [_stepped(periods, name, step_s) for name in _COLUMNS]
     columns = time_shifted(columns, sorted(runs, key=lambda run: run.first))
-    load_series = _course(volume, told, columns, step_s)
+    load_series = _load_series(volume, periods, columns, step_s)
     since_minute = max(0, int((since - load_series.start).total_seconds()) // 60)
     begin = load_series.start + timedelta(minutes=since_minute)
     known = HistoryCoverage(
@@ -146,10 +146,10 @@ def reconstruct_load(
     )
 
 
-def _step(told: Sequence[HistoryPeriods]) -> int:
-    """Fine steps where a limit held anything back, unless they would be too many to hold."""
-    held = any(each.held.any() for each in told)
-    long = sum(each.period_s * len(each.reads) for each in told) > FINE_DAYS * 86_400
+def _step(periods: Sequence[HistoryPeriods]) -> int:
+    """Fine steps if a limit held anything back, unless there would be too many."""
+    held = any(each.held.any() for each in periods)
+    long = sum(each.period_s * len(each.reads) for each in periods) > FINE_DAYS * 86_400
     return FINE_S if held and not long else COARSE_S
 
 
@@ -157,7 +157,7 @@ _COLUMNS = ("reads", "writes", "read_bytes", "write_bytes")
 
 
 def _most(each: HistoryPeriods, limits: InstanceLimits | None) -> Floats:
-    """How many times its rate the load of each period could have come through the instance."""
+    """The pace at which the load of each period would reach the limits of the instance."""
     if limits is None:
         return np.full(len(each.reads), np.inf)
     size = each.read_bytes + each.write_bytes
@@ -174,12 +174,12 @@ def _faster(
     modification: Modification | None,
     most: Floats,
 ) -> list[TimeShift]:
-    """Every run of periods held back all along, and how much faster it came."""
+    """Every run of fully censored periods, and how much faster it arrived."""
     runs = list(spans(each.held_all))
     can = capability(volume.configuration)
     bucket = bool(can.iops_credits or can.mib_credits)
     paces: dict[tuple[int, int], float] = {}
-    if each.period_s == COARSE_S:  # longer periods tell too little to estimate from
+    if each.period_s == COARSE_S:  # longer periods are too coarse for an estimate
         for first, last in sorted(runs, key=lambda run: run[0] - run[1])[:ESTIMATED_RUNS]:
             at = each.start + timedelta(seconds=(last - 1) * each.period_s)
             then = replace(
@@ -203,7 +203,7 @@ def _faster(
 
 
 def _freely(each: HistoryPeriods, first: int, last: int) -> float | None:
-    """How much faster a load came just before a bucket ran dry; None where that is not known."""
+    """How much faster a load was just before a bucket ran dry; None if unknown."""
     before = slice(max(0, first - SEEN_FREE), first)
     ops = each.reads + each.writes
     free = ops[before][~each.held[before] & each.measured[before]]
@@ -213,14 +213,14 @@ def _freely(each: HistoryPeriods, first: int, last: int) -> float | None:
 
 
 def _pace(activity: VolumeActivity, volume: Volume, last: int) -> float:
-    """What the engine estimates was wanted over what was served, at the end of a run."""
-    seen = _cut(activity, max(0, last - SEEN_BY_ENGINE), last)
+    """Demand by the engine's estimate over served load, at the end of a run."""
+    recent = _cut(activity, max(0, last - SEEN_BY_ENGINE), last)
     demand = estimate(
         Observation(
-            at=seen.read_iops.end,
+            at=recent.read_iops.end,
             volume=volume,
             modification=None,
-            activity=seen,
+            activity=recent,
             history=None,
             instance=None,
             instance_activity=None,
@@ -249,7 +249,7 @@ def _cut(activity: VolumeActivity, first: int, last: int) -> VolumeActivity:
 def _bursts(
     each: HistoryPeriods, per: int, step_s: int, most: Floats, since: datetime
 ) -> tuple[list[TimeShift], int]:
-    """Bursts inside a period that its check saw; how many since then were too short to rebuild."""
+    """Bursts inside a period that its check saw; how many since then were too short to reconstruct."""
     found, missed = [], 0
     minute = 60 // step_s
     longest = BURST_S // step_s  # none in steps of a minute
@@ -265,10 +265,10 @@ def _bursts(
     return found, missed
 
 
-def _stepped(told: Sequence[HistoryPeriods], name: str, step_s: int) -> Floats:
-    """One column of all parts on one grid; what a check refuted is put just under the limit."""
+def _stepped(periods: Sequence[HistoryPeriods], name: str, step_s: int) -> Floats:
+    """One column of all parts on one grid; periods without a touched limit are cut just below it."""
     parts = []
-    for each in told:
+    for each in periods:
         column: Floats = getattr(each, name)
         over = each.refuted & (each.utilisation > 1)
         column = np.where(over, column * 0.999 / np.maximum(each.utilisation, 1), column)
@@ -276,15 +276,15 @@ def _stepped(told: Sequence[HistoryPeriods], name: str, step_s: int) -> Floats:
     return np.concatenate(parts)
 
 
-def _course(
-    volume: Volume, told: Sequence[HistoryPeriods], columns: Sequence[Floats], step_s: int
+def _load_series(
+    volume: Volume, periods: Sequence[HistoryPeriods], columns: Sequence[Floats], step_s: int
 ) -> LoadSeries:
     reads, writes, read_bytes, write_bytes = columns
     ops = reads + writes
     share = np.divide(reads, ops, out=np.ones(len(ops)), where=ops > 0)
     return LoadSeries(
         name=volume.ref.resource_id,
-        start=told[0].start,
+        start=periods[0].start,
         step_s=step_s,
         ops=ops,
         ebs_ops=np.maximum(reads, read_bytes / SSD_IO_BYTES)
@@ -303,6 +303,3 @@ def _balance(parts: Parts, since: datetime) -> float:
         if known:
             return min(100.0, max(0.0, known[0]))
     return 100.0
-
-
-__all__ = ["HistoryCoverage", "ReconstructedLoad", "reconstruct_load"]

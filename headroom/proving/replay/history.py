@@ -1,4 +1,4 @@
-"""A volume's past as CloudWatch kept it, in arrays: what was served, and where a limit held it back.
+"""A volume's CloudWatch history in arrays: served load, and periods in which a limit held it back.
 
 A period counts as held back when its Exceeded check says so; where no check was published, when
 what was served touched the limit.
@@ -7,7 +7,7 @@ what was served touched the limit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -24,25 +24,25 @@ from headroom.domain.workload import AT_LIMIT, EMPTY_PERCENT
 from headroom.proving.workloads import Bools, Floats
 
 LOW_PERCENT = 10.0
-"""A bucket this low whose volume serves its baseline at a limit is empty: the metric lags."""
+"""A bucket at or below this level, at baseline and at a limit, counts as empty: the metric lags."""
 SUSTAINED = 0.9
-"""Served over a minute at this share of a limit that held it back: held back all along."""
+"""A minute at this share of a limit that held it back counts as fully censored."""
 SUSTAINED_LONGER = 0.99
-"""The same of longer periods: one minute at the limit must not make five of them."""
+"""The same for longer periods: one minute at the limit must not count as five."""
 
 Parts = Sequence[tuple[VolumeActivity, InstanceActivity | None]]
-"""Oldest first, each at its own period, each beginning where the one before ends."""
+"""Parts of the history, oldest first and adjacent, each with its own period."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HistoryPeriods:
     """One part of the past; arrays have a value per period, NaN where nothing was measured.
 
-    Rates are operations/s and bytes/s. `utilisation` is the share of the limit in force that was
-    served, of the tighter one. `held` are periods in which the volume's own limit held the load
-    back, `held_all` those in which it did so all along, `held_minutes` how many certainly; none where the instance was the limit
-    (`by_instance`). `refuted` are periods whose checks say that no limit was touched, `unchecked`
-    those measured without any check.
+    Rates are operations/s and bytes/s. `utilisation` is the served share of the tighter limit in
+    force. `held` are periods in which the volume's own limit held the load back, `held_all` those in
+    which it did so all the time, `held_minutes` their minutes that are certain; all are zero where the
+    instance was the limit (`by_instance`). `refuted` are periods whose checks exclude a limit,
+    `unchecked` measured periods without a check.
     """
 
     start: datetime
@@ -67,10 +67,7 @@ class HistoryPeriods:
     def since(self, instant: datetime) -> HistoryPeriods:
         """The periods that begin at or after `instant`."""
         skip = max(0, -int(-(instant - self.start).total_seconds() // self.period_s))
-        arrays = (
-            "reads", "writes", "read_bytes", "write_bytes", "utilisation", "held", "held_all",
-            "held_minutes", "by_instance", "refuted", "unchecked",
-        )  # fmt: skip
+        arrays = [each.name for each in fields(self) if each.name not in ("start", "period_s")]
         return HistoryPeriods(
             start=self.start + timedelta(seconds=skip * self.period_s),
             period_s=self.period_s,
@@ -81,9 +78,9 @@ class HistoryPeriods:
 def history_periods(
     parts: Parts, configuration: Configuration, modification: Modification | None
 ) -> Iterator[HistoryPeriods]:
-    """Each part of the past in arrays, under the configuration that was in force then.
+    """Each part of the history in arrays, under the configuration in force at the time.
 
-    AWS tells the latest modification only; before it, its origin is taken to have been in force.
+    AWS reports only the latest modification; before it, its origin is assumed to be in force.
     """
     for activity, instance in parts:
         yield _periods(activity, instance, configuration, modification)
@@ -92,12 +89,10 @@ def history_periods(
 def configuration_in_force(
     configuration: Configuration, modification: Modification | None, at: datetime
 ) -> Configuration:
-    """The configuration at an instant of the past, as far as AWS tells."""
-    return (
-        configuration
-        if modification is None or at >= modification.started_at
-        else (modification.origin)
-    )
+    """The configuration at a past instant, as far as AWS reports it."""
+    if modification is None or at >= modification.started_at:
+        return configuration
+    return modification.origin
 
 
 def series_array(series: Series) -> Floats:
@@ -135,7 +130,7 @@ def _periods(
     by_instance = _by_instance(instance, len(reads))
     held &= ~unknown & ~by_instance
     whole = activity.read_iops.period_s // 60
-    told = np.clip(np.fmax(np.fmax(*checks), 1.0), 1.0, whole)  # a count, or 1 for a maximum
+    checked = np.clip(np.fmax(np.fmax(*checks), 1.0), 1.0, whole)  # a count, or 1 for a maximum
     held_all = held & (use >= (SUSTAINED if whole == 1 else SUSTAINED_LONGER))
     return HistoryPeriods(
         start=activity.read_iops.start,
@@ -147,7 +142,7 @@ def _periods(
         utilisation=use,
         held=held,
         held_all=held_all,
-        held_minutes=np.where(held_all, whole, np.where(held, told, 0.0)),
+        held_minutes=np.where(held_all, whole, np.where(held, checked, 0.0)),
         by_instance=by_instance & ~unknown,
         refuted=(checks[0] == 0) & (checks[1] == 0),
         unchecked=np.isnan(checks[0]) & np.isnan(checks[1]) & ~unknown,
@@ -221,6 +216,3 @@ def _by_instance(instance: InstanceActivity | None, count: int) -> Bools:
     return (series_array(instance.iops_exceeded) >= 1) | (
         series_array(instance.throughput_exceeded) >= 1
     )
-
-
-__all__ = ["HistoryPeriods", "Parts", "configuration_in_force", "history_periods", "series_array"]

@@ -1,16 +1,17 @@
-"""A rebuilt load played on a volume twice: nobody changes it, and Headroom may.
+"""Simulates a reconstructed load on a volume twice: without changes, and under Headroom.
 
-SSD volumes are played on arrays; HDD volumes and databases, which those do not know, minute by
-minute.
+SSD volumes use the vectorized physics; HDD volumes and databases the exact one, minute by minute.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from headroom.domain.catalog import SECONDS_PER_MONTH, PriceTable
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, InstanceLimits, Volume
-from headroom.proving.awsrules import Delays
 from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
 from headroom.proving.replay.demand import ReconstructedLoad
 from headroom.proving.replay.timeline import (
@@ -27,8 +27,8 @@ from headroom.proving.replay.timeline import (
     timeline_of_series,
 )
 from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
-from headroom.proving.simulation import Result, simulate
-from headroom.proving.trials import Conditions, run_engine
+from headroom.proving.simulation import Change, simulate
+from headroom.proving.trials import Conditions, TrialChange, run_engine
 from headroom.proving.vectorized import VectorizedVolume
 from headroom.proving.workloads import LoadSeries, TraceWorkload
 
@@ -48,7 +48,7 @@ class ReplayedChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybackOutcome:
-    """What came of the past under one controller; money in USD."""
+    """The result of one controller; money in USD."""
 
     starved_minutes: int
     storage_usd: Decimal
@@ -63,7 +63,7 @@ class PlaybackOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playback:
-    """A volume left alone, and with Headroom in charge of it; the scene of that if asked for."""
+    """A volume left alone, and under Headroom; the timeline only on request."""
 
     left_alone: PlaybackOutcome
     headroom: PlaybackOutcome
@@ -78,12 +78,9 @@ def play_vectorized(
     *,
     draw: bool = False,
 ) -> Playback:
-    """An SSD volume played on arrays."""
-    load_series, since, start = (
-        reconstructed.load_series,
-        reconstructed.since_minute,
-        volume.configuration,
-    )
+    """Simulate an SSD volume with the vectorized physics."""
+    load_series, since = reconstructed.load_series, reconstructed.since_minute
+    start = volume.configuration
     alone = VectorizedVolume(
         load_series, start, burst_balance_percent=reconstructed.balance_percent
     )
@@ -95,17 +92,10 @@ def play_vectorized(
         listed=prices,
     )
     run = run_engine(load_series, start, conditions, policy=policy, since=since, with_records=draw)
-    changes = tuple(
-        ReplayedChange(
-            at=load_series.start + timedelta(minutes=change.minute),
-            origin=change.origin,
-            target=change.target,
-            usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
-            reason=change.reason,
-        )
-        for change in run.changes
-    )
-    span = reconstructed.known.start, load_series.start + timedelta(minutes=load_series.minutes)
+    at = [load_series.start + timedelta(minutes=change.minute) for change in run.changes]
+    changes = _priced_changes(at, run.changes, prices)
+    end = load_series.start + timedelta(minutes=load_series.minutes)
+    bill = _Bill(start, reconstructed.known.start, end, prices)
     scene = None
     if draw:
         scene = timeline_of_series(
@@ -113,10 +103,10 @@ def play_vectorized(
             since=since, balance_percent=reconstructed.balance_percent, records=run.records,
         )  # fmt: skip
     return Playback(
-        left_alone=_left_alone(start, int(np.sum(alone.starved[since:])), span, prices),
-        headroom=_in_charge(
-            int(np.sum(run.starved[since:])), run.decisions, changes,
-            (run.aws_refusals, run.guardrail_violations), (start, span, prices),
+        left_alone=bill.outcome(int(np.sum(alone.starved[since:]))),
+        headroom=bill.outcome(
+            int(np.sum(run.starved[since:])), changes, run.decisions, run.aws_refusals,
+            run.guardrail_violations,
         ),
         scene=scene,
     )  # fmt: skip
@@ -126,85 +116,76 @@ def play_exact(
     volume: Volume, reconstructed: ReconstructedLoad, policy: Policy, prices: PriceTable, *, draw: bool = False,
     limits: InstanceLimits | None = None,
 ) -> Playback:  # fmt: skip
-    """Any volume, or the storage of a database, played minute by minute.
+    """Simulate any volume or database storage minute by minute.
 
     `limits` are those of the instance; one without them never binds.
     """
     scenario = _scenario(volume, reconstructed, policy, prices, limits or BOUNDLESS)
-    start = volume.configuration
-    span = scenario.start, scenario.end
+    bill = _Bill(volume.configuration, scenario.start, scenario.end, prices)
     alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
+    changes = _priced_changes([change.at for change in run.changes], run.changes, prices)
     return Playback(
-        left_alone=_left_alone(start, alone.starved_minutes, span, prices),
-        headroom=_in_charge(
-            run.starved_minutes, run.decisions, tuple(_changes(run, prices)),
-            (len(run.refusals), len(run.violations)), (start, span, prices),
+        left_alone=bill.outcome(alone.starved_minutes),
+        headroom=bill.outcome(
+            run.starved_minutes, changes, run.decisions, len(run.refusals), len(run.violations)
         ),
         scene=timeline_of_result(run) if draw else None,
-    )  # fmt: skip
-
-
-Span = tuple[datetime, datetime]
-
-
-def _left_alone(
-    start: Configuration, starved: int, span: Span, prices: PriceTable
-) -> PlaybackOutcome:
-    return PlaybackOutcome(
-        starved_minutes=starved,
-        storage_usd=_paid(start, (), span, prices),
-        usd_per_month_end=prices.monthly(start),
     )
 
 
-def _in_charge(
-    starved: int,
-    decisions: Sequence[Decision],
-    changes: tuple[ReplayedChange, ...],
-    wrong: tuple[int, int],
-    paid: tuple[Configuration, Span, PriceTable],
-) -> PlaybackOutcome:
-    start, span, prices = paid
-    counts = {
-        kind: sum(isinstance(decision.answer, kind) for decision in decisions)
-        for kind in (Act, Hold, Escalate)
-    }
-    return PlaybackOutcome(
-        starved_minutes=starved,
-        storage_usd=_paid(start, changes, span, prices),
-        usd_per_month_end=prices.monthly(changes[-1].target if changes else start),
-        changes=changes,
-        acts=counts[Act],
-        holds=counts[Hold],
-        escalations=counts[Escalate],
-        aws_refusals=wrong[0],
-        guardrail_violations=wrong[1],
-    )
+class _Bill(NamedTuple):
+    """The configuration at the start, the span of the replay and its prices."""
+
+    start: Configuration
+    begin: datetime
+    end: datetime
+    prices: PriceTable
+
+    def outcome(
+        self,
+        starved_minutes: int,
+        changes: tuple[ReplayedChange, ...] = (),
+        decisions: Sequence[Decision] = (),
+        aws_refusals: int = 0,
+        guardrail_violations: int = 0,
+    ) -> PlaybackOutcome:
+        """The outcome of one controller."""
+        answers = Counter(type(decision.answer) for decision in decisions)
+        return PlaybackOutcome(
+            starved_minutes=starved_minutes,
+            storage_usd=self._paid(changes),
+            usd_per_month_end=self.prices.monthly(changes[-1].target if changes else self.start),
+            changes=changes,
+            acts=answers[Act],
+            holds=answers[Hold],
+            escalations=answers[Escalate],
+            aws_refusals=aws_refusals,
+            guardrail_violations=guardrail_violations,
+        )
+
+    def _paid(self, changes: Sequence[ReplayedChange]) -> Decimal:
+        """USD for storage by the second; a target is billed from the start of its modification."""
+        edges = [(self.begin, self.start), *((c.at, c.target) for c in changes)]
+        total = Decimal(0)
+        for (begin, paid), (end, _) in pairwise([*edges, (self.end, self.start)]):
+            seconds = Decimal(str((end - begin).total_seconds()))
+            total += self.prices.monthly(paid) * seconds / SECONDS_PER_MONTH
+        return total
 
 
-def _paid(
-    start: Configuration, changes: Sequence[ReplayedChange], span: Span, prices: PriceTable
-) -> Decimal:
-    """USD for storage by the second; a target is billed from the start of its modification."""
-    edges = [(span[0], start), *((c.at, c.target) for c in changes), (span[1], start)]
-    total = Decimal(0)
-    for (begin, paid), (end, _) in pairwise(edges):
-        seconds = Decimal(str((end - begin).total_seconds()))
-        total += prices.monthly(paid) * seconds / SECONDS_PER_MONTH
-    return total
-
-
-def _changes(run: Result, prices: PriceTable) -> list[ReplayedChange]:
-    return [
+def _priced_changes(
+    starts: Sequence[datetime], changes: Sequence[Change | TrialChange], prices: PriceTable
+) -> tuple[ReplayedChange, ...]:
+    return tuple(
         ReplayedChange(
-            at=change.at,
+            at=at,
             origin=change.origin,
             target=change.target,
             usd_change=prices.monthly(change.target) - prices.monthly(change.origin),
             reason=change.reason,
         )
-        for change in run.changes
-    ]
+        for at, change in zip(starts, changes, strict=True)
+    )
 
 
 def _scenario(
@@ -224,28 +205,19 @@ def _scenario(
         resource=Resource(
             configuration=volume.configuration,
             burst_balance_percent=reconstructed.balance_percent_since,
-            tags=(),
         ),
         attachment_settings=AttachmentSettings(
             attachment=Attachment(limits=limits), queue_limit=QUEUE_LIMIT
         ),
         workload=workload,
         history=_workload(load_series, first, since) if first < since else None,
-        aws=AwsBehaviour(
-            region=volume.ref.region,
-            prices=prices,
-            metric_delay=METRIC_DELAY,
-            delays=Delays(),
-            modified_at=(),
-            known_to_ledger=True,
-            refusal_names_instant=True,
-        ),
+        aws=AwsBehaviour(region=volume.ref.region, prices=prices, metric_delay=METRIC_DELAY),
         policy=policy,
     )
 
 
 def _workload(load_series: LoadSeries, first: int, last: int) -> TraceWorkload:
-    """Minutes `first` to `last` of a course, for the exact physics."""
+    """Minutes `first` to `last` of a load series, for the exact physics."""
     step = load_series.step_s
     place = slice(first * 60 // step, last * 60 // step)
     ops, share = load_series.ops[place], load_series.read_share[place]
@@ -257,6 +229,3 @@ def _workload(load_series: LoadSeries, first: int, last: int) -> TraceWorkload:
         interval_s=step,
         start=load_series.start + timedelta(minutes=first),
     )
-
-
-__all__ = ["Playback", "PlaybackOutcome", "ReplayedChange", "play_exact", "play_vectorized"]

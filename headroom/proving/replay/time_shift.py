@@ -1,4 +1,4 @@
-"""Load that came faster than it was served: the same operations, in their order, earlier."""
+"""Load that arrived faster than it was served: the same operations in order, earlier."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TimeShift:
 
 
 def time_shifted(columns: Sequence[Floats], runs: Sequence[TimeShift]) -> list[Floats]:
-    """The columns with every run played at its pace; totals stay."""
+    """The columns with every run moved to its pace; totals stay."""
     if not runs:
         return list(columns)
     edges = np.arange(len(columns[0]) + 1, dtype=np.float64)

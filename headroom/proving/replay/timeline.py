@@ -1,4 +1,4 @@
-"""What a volume went through minute by minute in a playback, for plots."""
+"""A volume minute by minute during a playback, for plots."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def timeline_of_series(
     balance_percent: float,
     records: tuple[Record, ...],
 ) -> PlaybackTimeline:
-    """A course under `changes` (minute, target), from minute `since` on."""
+    """A load series under `changes` (minute, target), from minute `since` on."""
     volume = VectorizedVolume(load_series, start, burst_balance_percent=balance_percent)
     usd = np.full(load_series.minutes, float(prices.monthly(start)))
     mibps = np.full(load_series.minutes, capability(start).burst_mibps)

@@ -1,4 +1,4 @@
-"""One volume's past played again twice: left as it is, and with Headroom in charge of it."""
+"""Replays one volume's history twice: without changes, and under Headroom."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headroom.proving.vectorized import SSD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """A volume whose past was played again."""
+    """The replay of one volume."""
 
     view: StorageView
     known: HistoryCoverage
@@ -32,25 +32,24 @@ class Replayed:
 
     @property
     def avoided_minutes(self) -> int:
-        """Starved minutes that there would not have been; negative if there had been more."""
+        """Starved minutes avoided; negative if there had been more."""
         return self.left_alone.starved_minutes - self.headroom.starved_minutes
 
     @property
     def usd_change(self) -> Decimal:
-        """What would have been paid more for storage over the past."""
+        """Additional storage cost over the history."""
         return self.headroom.storage_usd - self.left_alone.storage_usd
 
 
 class NotReplayed(Exception):
-    """A volume that cannot be replayed; the message says why, without a full stop."""
+    """The volume cannot be replayed; the message is the reason, without a full stop."""
 
 
 def policy_in_auto_mode(policy: Policy, volume: Volume) -> Policy:
     """`policy` as it is for `volume` under every type it may get, with mode auto unless it is off.
 
-    What would be asked for is done as if somebody had approved it at once. A database whose
-    storage RDS grows by itself is never grown here.
-    What its tags say, by rules for them and by themselves, is written out: nothing asks for tags.
+    Requests count as approved at once. A database with RDS storage autoscaling is never grown here.
+    The effects of tags are resolved into settings: the result does not depend on tags.
     """
 
     def settings(kind: VolumeType) -> tuple[tuple[str, object], ...]:
@@ -70,7 +69,7 @@ def policy_in_auto_mode(policy: Policy, volume: Volume) -> Policy:
 
 
 def why_not_replayable(view: StorageView, policy: Policy) -> str | None:
-    """Why a volume is not replayed whatever its past, None when it can be."""
+    """Why a volume cannot be replayed, whatever its history; None if it can."""
     volume = view.volume
     effective = limits_for(policy, volume)
     if effective.problem is not None:
@@ -86,7 +85,7 @@ def why_not_replayable(view: StorageView, policy: Policy) -> str | None:
     if volume.facts is not None and volume.facts.unusual is not None:
         return f"its storage is unusual ({volume.facts.unusual}), and Headroom only observes it"
     if volume.configuration.volume_type is VolumeType.STANDARD:
-        return "magnetic volumes have no limits that are documented well enough to play"
+        return "magnetic volumes have no limits that are documented well enough to simulate"
     return None
 
 
@@ -99,10 +98,10 @@ def replay_volume(
     since: datetime,
     draw: bool = False,
 ) -> Replayed:
-    """One volume from its present configuration, from `since` to the end of its past.
+    """Replay one volume from its present configuration, from `since` to the end of its history.
 
-    What was before `since` is what the engine can know of earlier days. The policy counts as if
-    the mode were auto. The scene is drawn only if asked for. Raises NotReplayed.
+    The engine knows what came before `since` as history. The policy counts as if the mode were
+    auto. The timeline is computed only with `draw`. Raises NotReplayed.
     """
     problem = why_not_replayable(view, policy)
     if problem is not None:
@@ -122,7 +121,7 @@ def replay_volume(
     as_auto = policy_in_auto_mode(policy, view.volume)
     if configuration.database is None and configuration.volume_type in SSD:
         found = play_vectorized(view.volume, reconstructed, as_auto, prices, draw=draw)
-    else:  # nothing but its storage hangs on the class of a database: that limit is played
+    else:  # the instance class limits a database's storage only: simulate that limit
         limits = instance.limits if configuration.database and instance is not None else None
         found = play_exact(view.volume, reconstructed, as_auto, prices, draw=draw, limits=limits)
     return Replayed(
@@ -137,7 +136,7 @@ def replay_volume(
 
 
 def largest_configuration(replayed: Sequence[Replayed]) -> Decimal:
-    """The most that all volumes' prices together would have exceeded their present ones, USD a month."""
+    """The largest increase of the sum of all volumes' prices during the replay, USD a month."""
     changes = sorted((c.at, c.usd_change) for each in replayed for c in each.headroom.changes)
     most = total = Decimal(0)
     for _, usd in changes:

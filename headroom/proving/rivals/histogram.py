@@ -20,7 +20,7 @@ class DecayingHistogram:
         self._weights = np.zeros(self.BUCKETS)
 
     def add(self, minutes: Floats) -> None:
-        """Age what is there by these minutes and count them; NaN is a minute nobody measured."""
+        """Age the samples by these minutes and count them; NaN is an unmeasured minute."""
         count = len(minutes)
         self._weights *= 0.5 ** (count / self._half_life)
         known = ~np.isnan(minutes)

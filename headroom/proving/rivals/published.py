@@ -1,14 +1,14 @@
-"""Rules that others publish for changing EBS volumes, each as good as its publication lets it be.
+"""Published rules for changing EBS volumes, each implemented as well as its publication allows.
 
-A rule sees what CloudWatch published and wishes for a configuration; ceilings, slots and AWS's
-own refusals are the trial's business and bind every rule alike. A rule keeps what it remembers
-in itself: one rule object runs one volume.
+A rule reads the published metrics and returns a target; the trial applies the same limits, slots
+and AWS refusals to every rule. A rule keeps its own memory: one rule object runs one volume.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from types import MappingProxyType
 
 import numpy as np
@@ -40,16 +40,16 @@ class Threshold:
     every_min = HOUR
     BALANCE, UTILISATION, RAISE = 20.0, 0.8, 1.5
 
-    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
-        """Half as many IOPS again where five minutes of the last hour used 80 % of them."""
-        current = seen.configuration
-        if seen.in_flight:
+    def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
+        """1.5 times the IOPS if five minutes of the last hour used 80 % of them."""
+        current = published.configuration
+        if published.in_flight:
             return None
         if current.volume_type is VolumeType.GP2:
-            low = np.nanmin(seen.balance[-HOUR:], initial=100.0) < self.BALANCE
+            low = np.nanmin(published.balance[-HOUR:], initial=100.0) < self.BALANCE
             kept = capability(current).sustained_mibps
             return _gp3(current, GP3_INCLUDED[0], kept) if low else None
-        used = _five_minutes(seen.iops[-HOUR:], np.nanmean)
+        used = _five_minutes(published.iops[-HOUR:], np.nanmean)
         if not used.size or used.max() < self.UTILISATION * (current.iops or 0):
             return None
         return _with_iops(current, self.RAISE * (current.iops or 0))
@@ -64,16 +64,13 @@ class Gp2ToGp3:
     name = "gp2-to-gp3"
     every_min = DAY
 
-    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
-        """gp3 as it comes, where the volume is gp2."""
-        if seen.configuration.volume_type is not VolumeType.GP2:
+    def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
+        """gp3 with its included rates, if the volume is gp2."""
+        if published.configuration.volume_type is not VolumeType.GP2:
             return None
         iops, mibps = GP3_INCLUDED
-        return Configuration(
-            volume_type=VolumeType.GP3,
-            size_gib=seen.configuration.size_gib,
-            iops=iops,
-            throughput_mibps=mibps,
+        return replace(
+            published.configuration, volume_type=VolumeType.GP3, iops=iops, throughput_mibps=mibps
         )
 
 
@@ -89,21 +86,16 @@ class GrowGp2:
     every_min = 5
     BALANCE, SHARE, LEAST_GIB = 20.0, 0.10, 10
 
-    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
+    def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
         """A larger gp2 volume while the bucket is low."""
-        current = seen.configuration
-        if current.volume_type is not VolumeType.GP2 or seen.in_flight:
+        current = published.configuration
+        if current.volume_type is not VolumeType.GP2 or published.in_flight:
             return None
-        if not np.nanmin(seen.balance[-5:], initial=100.0) < self.BALANCE:
+        if not np.nanmin(published.balance[-5:], initial=100.0) < self.BALANCE:
             return None
         step = max(self.LEAST_GIB, round(self.SHARE * current.size_gib))
         most = LIMITS[VolumeType.GP2].size_gib[1]
-        return Configuration(
-            volume_type=VolumeType.GP2,
-            size_gib=min(most, current.size_gib + step),
-            iops=None,
-            throughput_mibps=None,
-        )
+        return replace(current, size_gib=min(most, current.size_gib + step))
 
 
 class StepUpStepDown:
@@ -111,7 +103,7 @@ class StepUpStepDown:
 
     Up: an Exceeded check (or, on gp2, an empty bucket) in 3 of the last 5 minutes doubles that
     dimension; gp2 becomes gp3 with twice what it sustained. Down: six hours with less than 30 %
-    of both in use halve both, not below 3,000 IOPS and 125 MiB/s. Looked at every five minutes,
+    of both in use halve both, not below 3,000 IOPS and 125 MiB/s. Evaluated every five minutes,
     CloudWatch's default period. Source: "EBS scaling using Lambda and CloudWatch alarms" (AWS
     samples; it adds 500 IOPS, doubling takes fewer slots), with the way down that Oracle's
     performance-based autotuning and DynamoDB's autoscaling publish.
@@ -121,29 +113,27 @@ class StepUpStepDown:
     every_min = 5
     ALARM, OF, IDLE_MIN, IDLE_SHARE = 3, 5, 6 * HOUR, 0.30
 
-    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
-        """Twice what was exceeded, or half of what idles."""
-        if seen.in_flight:
+    def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
+        """Twice what was exceeded, or half of what is idle."""
+        if published.in_flight:
             return None
-        current, can = seen.configuration, capability(seen.configuration)
+        current, can = published.configuration, capability(published.configuration)
         last = slice(-self.OF, None)
-        iops = np.nansum(seen.iops_exceeded[last]) >= self.ALARM
-        mibps = np.nansum(seen.throughput_exceeded[last]) >= self.ALARM
+        iops = np.nansum(published.iops_exceeded[last]) >= self.ALARM
+        mibps = np.nansum(published.throughput_exceeded[last]) >= self.ALARM
         if not (iops or mibps):
-            return self._down(seen, current)
+            return self._down(published, current)
         by = (2 if iops else 1, 2 if mibps else 1)
-        if current.volume_type is VolumeType.GP2:
-            return _gp3(current, by[0] * can.sustained_iops, by[1] * can.sustained_mibps)
-        if current.volume_type is VolumeType.GP3:
+        if current.volume_type in (VolumeType.GP2, VolumeType.GP3):
             return _gp3(current, by[0] * can.sustained_iops, by[1] * can.sustained_mibps)
         return _with_iops(current, 2 * can.sustained_iops)
 
-    def _down(self, seen: PublishedSoFar, current: Configuration) -> Configuration | None:
+    def _down(self, published: PublishedSoFar, current: Configuration) -> Configuration | None:
         can = capability(current)
-        if current.volume_type is VolumeType.GP2 or len(seen.iops) < self.IDLE_MIN:
+        if current.volume_type is VolumeType.GP2 or len(published.iops) < self.IDLE_MIN:
             return None
-        iops = np.nanmax(seen.iops[-self.IDLE_MIN :], initial=0.0)
-        mibps = np.nanmax(seen.mibps[-self.IDLE_MIN :], initial=0.0)
+        iops = np.nanmax(published.iops[-self.IDLE_MIN :], initial=0.0)
+        mibps = np.nanmax(published.mibps[-self.IDLE_MIN :], initial=0.0)
         if iops >= self.IDLE_SHARE * can.sustained_iops:
             return None
         if mibps >= self.IDLE_SHARE * can.sustained_mibps:
@@ -168,24 +158,24 @@ class DailyPercentile:
     every_min = DAY
     LOOKBACK, LEAST_MIN, PERCENT, MARGIN = 14 * DAY, 30 * HOUR, 99.5, 1.20
 
-    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
-        """What the percentile and its margin ask of gp3; nothing while a change is under way."""
-        if seen.in_flight or len(seen.iops) < self.LEAST_MIN:
+    def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
+        """gp3 for the percentile plus its margin; None while a change is in flight."""
+        if published.in_flight or len(published.iops) < self.LEAST_MIN:
             return None
         wanted = []
-        for series in (seen.iops, seen.mibps):
+        for series in (published.iops, published.mibps):
             peaks = _five_minutes(series[-self.LOOKBACK :], np.nanmax)
             if not peaks.size:
                 return None
             wanted.append(self.MARGIN * float(np.percentile(peaks, self.PERCENT)))
-        target = _gp3(seen.configuration, *wanted)
-        return None if target == seen.configuration else target
+        target = _gp3(published.configuration, *wanted)
+        return None if target == published.configuration else target
 
 
 class DecayingUse:
     """Kubernetes' Vertical Pod Autoscaler for a volume: a decaying histogram of use.
 
-    Buckets 5 % apart, half-life 24 h, 95th percentile plus 15 %, looked at every hour; acted on
+    Buckets 5 % apart, half-life 24 h, 95th percentile plus 15 %, evaluated every hour; acted on
     when it is over 10 % away, downwards not within 12 h of the last change. Source:
     kubernetes/autoscaler, recommender (`DefaultCPUHistogramDecayHalfLife`, bucket growth 0.05,
     safety margin 0.15) and updater (`pod-update-threshold` 0.1, eviction lifetime 12 h).
@@ -200,48 +190,35 @@ class DecayingUse:
         self._mibps = DecayingHistogram(first=0.1, growth=1.05, half_life_min=DAY)
         self._read = 0
 
-    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
-        """What the histograms ask of gp3, where it is far enough from what is there."""
-        new = slice(self._read, len(seen.iops))
-        self._iops.add(seen.iops[new])
-        self._mibps.add(seen.mibps[new])
-        self._read = len(seen.iops)
+    def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
+        """gp3 for the histograms, if it is far enough from the present configuration."""
+        new = slice(self._read, len(published.iops))
+        self._iops.add(published.iops[new])
+        self._mibps.add(published.mibps[new])
+        self._read = len(published.iops)
         iops, mibps = (h.percentile(self.PERCENT) for h in (self._iops, self._mibps))
-        if seen.in_flight or iops is None or mibps is None:
+        if published.in_flight or iops is None or mibps is None:
             return None
-        target = _gp3(seen.configuration, self.MARGIN * iops, self.MARGIN * mibps)
-        now_can, then = capability(seen.configuration), capability(target)
-        up = (
-            then.sustained_iops > (1 + self.AWAY) * now_can.sustained_iops
-            or then.sustained_mibps > (1 + self.AWAY) * now_can.sustained_mibps
+        target = _gp3(published.configuration, self.MARGIN * iops, self.MARGIN * mibps)
+        now_can, then = capability(published.configuration), capability(target)
+        rates = (
+            (now_can.sustained_iops, then.sustained_iops),
+            (now_can.sustained_mibps, then.sustained_mibps),
         )
-        down = (
-            then.sustained_iops < (1 - self.AWAY) * now_can.sustained_iops
-            or then.sustained_mibps < (1 - self.AWAY) * now_can.sustained_mibps
-        )
-        change = seen.modification
-        if up or (
-            down and (change is None or _minutes_since(change.started_at, now) >= self.SETTLED)
-        ):
-            return target
-        return None
+        up = any(after > (1 + self.AWAY) * before for before, after in rates)
+        down = any(after < (1 - self.AWAY) * before for before, after in rates)
+        change = published.modification
+        settled = change is None or now - change.started_at >= timedelta(minutes=self.SETTLED)
+        return target if up or (down and settled) else None
 
 
+_RULES: tuple[Callable[[], ControlRule], ...] = (
+    Threshold, Gp2ToGp3, GrowGp2, StepUpStepDown, DailyPercentile, DecayingUse,
+)  # fmt: skip
 RULES: Mapping[str, Callable[[], ControlRule]] = MappingProxyType(
-    {
-        Threshold.name: Threshold,
-        Gp2ToGp3.name: Gp2ToGp3,
-        GrowGp2.name: GrowGp2,
-        StepUpStepDown.name: StepUpStepDown,
-        DailyPercentile.name: DailyPercentile,
-        DecayingUse.name: DecayingUse,
-    }
+    {rule().name: rule for rule in _RULES}
 )
 """Every published rule by its name, in the order in which tables show them."""
-
-
-def _minutes_since(instant: datetime, now: datetime) -> float:
-    return (now - instant).total_seconds() / 60
 
 
 def _five_minutes(series: Floats, how: Callable[..., Floats]) -> Floats:
@@ -264,9 +241,4 @@ def _with_iops(current: Configuration, iops: float) -> Configuration:
     """The same volume with other IOPS, within what its type and size take."""
     least = LEAST_IOPS[current.volume_type]
     most = max_iops(current.volume_type, current.size_gib)
-    return Configuration(
-        volume_type=current.volume_type,
-        size_gib=current.size_gib,
-        iops=int(min(max(least, round(iops)), most)),
-        throughput_mibps=current.throughput_mibps,
-    )
+    return replace(current, iops=int(min(max(least, round(iops)), most)))

@@ -21,9 +21,9 @@ from headroom.proving.workloads import Floats
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 1.0)
 GRID = 13
-"""Levels spaced evenly in proportion between a type's least and the ceiling, both included."""
+"""Geometrically spaced levels from a type's least to the ceiling, both included."""
 GP3_MOST = (80_000, 2_000)
-"""The most IOPS and MiB/s that gp3 takes: as good as no limit."""
+"""The most IOPS and MiB/s of gp3: practically no limit."""
 ABOVE_PEAK = (1.1, 1.25, 1.5, 2.0)
 EFFECT_MIN = 10
 
@@ -31,40 +31,40 @@ EFFECT_MIN = 10
 def static_peak(uncontrolled: UncontrolledVolume, conditions: Conditions) -> TrialRun:
     """The cheapest configuration for the largest demand of any step, as far as one change goes."""
     iops, mibps = uncontrolled.peak
-    wish = _for_demand(uncontrolled.start, iops, mibps, conditions)
-    return run_schedule(uncontrolled.load_series, uncontrolled.start, [(0, wish)], conditions)
+    target = _for_demand(uncontrolled.start, iops, mibps, conditions)
+    return run_schedule(uncontrolled.load_series, uncontrolled.start, [(0, target)], conditions)
 
 
 class BestStatic:
-    """Searches the one change at minute 0 that scores best; runs are shared by the presets.
+    """Searches the best-scoring single change at minute 0; presets share runs.
 
-    Starvation falls with IOPS and with MiB/s, so what a level of one costs with the most of the
-    other is a lower bound for all its combinations: those that cannot win are never run.
+    Starvation falls with IOPS and with MiB/s, so the cost of a level of one with the most of the
+    other is a lower bound for all its combinations: combinations that cannot win are never run.
     """
 
     def __init__(self, uncontrolled: UncontrolledVolume, conditions: Conditions) -> None:
-        self._ground = uncontrolled
+        self._uncontrolled = uncontrolled
         self._levels = _levels(uncontrolled, conditions)
         self._least: dict[Configuration, int] = {}
         self._runs: dict[Configuration | None, TrialRun] = {}
 
     def run(self, conditions: Conditions) -> TrialRun:
-        """The run of the best one at the preset of `conditions`; to stay is one of them."""
+        """The best run at the preset of `conditions`; staying at the start is a candidate."""
         best = self._run(None, conditions)
-        least = score_usd(best, self._ground.unavoidable, conditions)
+        least = score_usd(best, self._uncontrolled.unavoidable, conditions)
         for bound, target in self._bounds(conditions):
             if bound >= least:
                 break
             run = self._run(target, conditions)
-            found = score_usd(run, self._ground.unavoidable, conditions)
+            found = score_usd(run, self._uncontrolled.unavoidable, conditions)
             if found < least:
                 best, least = run, found
         return best
 
     def _target(self, iops: float, mibps: float, conditions: Conditions) -> Configuration | None:
-        start = self._ground.start
-        wish = _for_demand(start, iops, mibps, conditions)
-        return within(conditions, start, conditions.monthly(start), wish)
+        start = self._uncontrolled.start
+        target = _for_demand(start, iops, mibps, conditions)
+        return within(conditions, start, conditions.monthly(start), target)
 
     def _bounds(self, conditions: Conditions) -> list[tuple[float, Configuration]]:
         iops_levels, mibps_levels = self._levels
@@ -87,29 +87,31 @@ class BestStatic:
         """A volume that only one of the two limits of `target` can hold back."""
         if target.throughput_mibps is None:
             return target
+        most_iops, most_mibps = GP3_MOST
         return Configuration(
-            volume_type=VolumeType.GP3,
-            size_gib=target.size_gib,
-            iops=GP3_MOST[0] if iops is None else iops,
-            throughput_mibps=GP3_MOST[1] if mibps is None else mibps,
-        )
+            volume_type=VolumeType.GP3, size_gib=target.size_gib, iops=iops or most_iops,
+            throughput_mibps=mibps or most_mibps,
+        )  # fmt: skip
 
     def _starved(self, target: Configuration) -> int:
         """Savable starved minutes under `target`, from when a change would have its effect."""
         if target not in self._least:
-            starved = self._ground.starved_as(target) & ~self._ground.unavoidable
+            starved = self._uncontrolled.starved_as(target) & ~self._uncontrolled.unavoidable
             self._least[target] = int(starved[EFFECT_MIN:].sum())
         return self._least[target]
 
     def _usd(self, target: Configuration, conditions: Conditions) -> float:
         return (
-            conditions.monthly(target) * self._ground.load_series.minutes * 60 / SECONDS_PER_MONTH
+            conditions.monthly(target)
+            * self._uncontrolled.load_series.minutes
+            * 60
+            / SECONDS_PER_MONTH
         )
 
     def _run(self, target: Configuration | None, conditions: Conditions) -> TrialRun:
         if target not in self._runs:
             schedule = [] if target is None else [(0, target)]
-            uncontrolled = self._ground
+            uncontrolled = self._uncontrolled
             self._runs[target] = run_schedule(
                 uncontrolled.load_series, uncontrolled.start, schedule, conditions
             )
@@ -119,7 +121,7 @@ class BestStatic:
 def _levels(
     uncontrolled: UncontrolledVolume, conditions: Conditions
 ) -> tuple[list[float], list[float]]:
-    """IOPS and MiB/s worth trying: quantiles of the demand and a grid up to the ceilings."""
+    """Candidate IOPS and MiB/s: quantiles of the demand and a grid up to the ceilings."""
     load_series, limits = uncontrolled.load_series, conditions.policy.defaults
     known = load_series.measured()
     demands = (

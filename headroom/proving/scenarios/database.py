@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headroom.domain.catalog.rds import band_of, why_invalid
 from headroom.domain.resources import (
     STRIPED_FROM_GIB,
@@ -44,17 +46,14 @@ def storage_of(block: Block) -> Configuration:
             raise block.wrong(
                 key, f"is {as_quoted(block.raw(key))}; {database.engine} takes none {why}"
             )
-    settable = band is not None and bool(band.iops)
-    found = Configuration(
-        volume_type=plain.volume_type,
-        size_gib=plain.size_gib,
-        iops=_setting(block, "iops", band.iops[0].low if band and gp3 and settable else None),
-        throughput_mibps=_setting(
-            block, "storage_throughput_mibps",
-            band.mibps[0].low if band and gp3 and settable else None,
+    least = band if band is not None and gp3 and band.iops else None
+    found = replace(
+        plain,
+        iops=block.setting("iops", least.iops[0].low if least else None),
+        throughput_mibps=block.setting(
+            "storage_throughput_mibps", least.mibps[0].low if least else None
         ),
-        database=database,
-    )  # fmt: skip
+    )
     problem = why_invalid(found)
     if problem is not None:
         raise block.wrong("", f"is no storage RDS would make: {problem}")
@@ -80,7 +79,3 @@ def database_attachment(block: Block, attachment: object) -> AttachmentSettings:
             f"is {name!r}, an instance whose EBS limits are not known; leave it out for one that is "
             "never the limit",
         ) from None
-
-
-def _setting(block: Block, key: str, default: int | None) -> int | None:
-    return block.whole(key, low=1, high=1_000_000) if block.has(key) else default

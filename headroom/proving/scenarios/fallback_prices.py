@@ -1,7 +1,7 @@
-"""Prices for simulating storage of an engine of which no dated price is known.
+"""Fallback prices for engines without a dated price.
 
 The deployed functions read each engine's own prices and buy nothing without them. A simulation
-spends nothing: it takes PostgreSQL's, of the same Region and deployment, and its result says so.
+spends nothing: it uses PostgreSQL's of the same Region and deployment, with a note in its result.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ FALLBACK_ENGINE = Engine.POSTGRESQL
 
 
 def with_fallback_prices(table: PriceTable, configuration: Configuration) -> tuple[PriceTable, str]:
-    """The table with prices for the engine of `configuration`, and a note; as it is and no note
-    where nothing stands in."""
+    """The table with prices for the engine of `configuration`, and a note; unchanged and without a note
+    if none are needed."""
     database = configuration.database
     if database is None or any(prices.sells(database) for prices in table.databases):
         return table, ""

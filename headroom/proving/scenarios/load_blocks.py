@@ -1,4 +1,4 @@
-"""The load of a scenario and what its volume hangs on, read from their blocks."""
+"""Parses the workload and attachment blocks of a scenario."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from headroom.proving.workloads import (
 )
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
-"""Start of a scenario that names none and has no trace to tell it."""
+"""Default start of a scenario without a trace."""
 FIGURES = (
     "baseline_iops", "baseline_throughput_mbps", "maximum_iops", "maximum_throughput_mbps",
 )  # fmt: skip
 ATTACHMENT = ("instance_type", *FIGURES, "other_load", "queue_limit")
 SOURCES = ("trace", "closed_loop", "steps")
 USUAL_IO_KIB = 16
-"""Size of an operation where a trace knows only operations or only bytes and nobody says more."""
+"""Default size of an operation if a trace has only operations or only bytes."""
 TRACE = ("file", "scale", "io_kib", "repeat")
 CLOSED_LOOP = ("outstanding", "io_kib", "read_fraction", "service_ms", "duration", "sequential")
 STEP = ("for", "iops", "io_kib", "read_fraction", "sequential")
@@ -41,7 +41,7 @@ STEP = ("for", "iops", "io_kib", "read_fraction", "sequential")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachmentSettings:
-    """What the volume hangs on; `queue_limit` bounds what the device shows as waiting."""
+    """The instance of a volume; `queue_limit` bounds the queue that the device reports."""
 
     attachment: Attachment
     queue_limit: int

@@ -1,9 +1,9 @@
-"""Scenario files: one volume, or the storage of one database, under one load, in the public format of docs/scenario-format.md."""
+"""Scenario files: one volume or database under one load, in the format of docs/scenario-format.md."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +21,6 @@ from headroom.proving.scenarios.load_blocks import (
     SOURCES,
     AttachmentSettings,
     parse_attachment,
-    parse_workload,
     parse_workload_block,
 )
 from headroom.proving.workloads import Workload
@@ -45,21 +44,21 @@ class Resource:
     """The volume at the start."""
 
     configuration: Configuration
-    burst_balance_percent: float
-    tags: tuple[tuple[str, str], ...]
+    burst_balance_percent: float = 100.0
+    tags: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsBehaviour:
-    """How AWS behaves in this scenario, and what others did to the volume."""
+    """AWS's behaviour in this scenario, and changes by other programs."""
 
     region: str
     prices: PriceTable
-    metric_delay: timedelta
-    delays: Delays
-    modified_at: tuple[datetime, ...]
-    known_to_ledger: bool
-    refusal_names_instant: bool
+    metric_delay: timedelta = timedelta(minutes=2)
+    delays: Delays = field(default_factory=Delays)
+    modified_at: tuple[datetime, ...] = ()
+    known_to_ledger: bool = True
+    refusal_names_instant: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +75,9 @@ class Scenario:
     policy: Policy
     kind: Kind = Kind.EBS
     notes: tuple[str, ...] = ()
-    """What a reader of the result should know of how it was set up."""
+    """Notes on the set-up, for readers of the result."""
     contents: Contents | None = None
-    """The data on a database's storage; None where nothing is said of free space."""
+    """The data on a database's storage; None without free space."""
     instance_class: str = ""
 
     @property
@@ -130,7 +129,7 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
 
 
 def _kind(top: Block) -> Kind:
-    """What the resource is; anything that is no mapping is told where its keys are read."""
+    """The kind of the resource; a resource that is no mapping is refused where its keys are read."""
     raw = top.raw("resource")
     given = raw.get("kind") if isinstance(raw, Mapping) else None
     if given in (None, *KINDS):
@@ -161,8 +160,8 @@ def _volume(block: Block) -> Configuration:
     configuration = Configuration(
         volume_type=kind,
         size_gib=block.whole("size_gib", low=1, high=65_536),
-        iops=_optional(block, "iops", 3_000 if gp3 else None),
-        throughput_mibps=_optional(block, "throughput_mibps", 125 if gp3 else None),
+        iops=block.setting("iops", 3_000 if gp3 else None),
+        throughput_mibps=block.setting("throughput_mibps", 125 if gp3 else None),
     )
     problem = why_invalid(configuration)
     if problem is not None:
@@ -176,10 +175,6 @@ def _tag(block: Block, key: str, value: object) -> str:
     if value is None or not isinstance(value, str | int | float):
         raise block.wrong(f"tags.{key}", f"is {as_quoted(value)}; a tag's value is text")
     return str(value)
-
-
-def _optional(block: Block, key: str, default: int | None) -> int | None:
-    return block.whole(key, low=1, high=1_000_000) if block.has(key) else default
 
 
 def _history(top: Block, base: Path, start: datetime) -> Workload | None:
@@ -235,13 +230,3 @@ def _policy(top: Block, base: Path) -> Policy:
         return parse_policy(given, source=f"{top.source}: policy")
     except PolicyError as error:
         raise BadInput(str(error)) from None
-
-
-__all__ = [
-    "AttachmentSettings",
-    "Scenario",
-    "load_scenario",
-    "parse_attachment",
-    "parse_scenario",
-    "parse_workload",
-]

@@ -14,7 +14,7 @@ from headroom.proving.scoring.comparison import (
     sample_load_series_list,
     usable_cores,
 )
-from headroom.proving.scoring.glossary import CONTROLLERS_SAID, WORDS
+from headroom.proving.scoring.glossary import CONTROLLER_TEXTS, WORDS
 from headroom.proving.scoring.ranking import GROUPS, summary
 from headroom.proving.scoring.reference_cases import (
     CASES,

@@ -1,4 +1,4 @@
-"""Controllers side by side on the same courses, starts and presets, on every core at hand."""
+"""Compares controllers on the same load series, starts and presets, on all usable cores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -49,12 +49,12 @@ CONTROLLERS: Mapping[str, ControllerKind] = {
     "best-static": "reference",
     "oracle": "reference",
 }
-"""Everybody who is compared, in the order in which tables show them."""
+"""All compared controllers, in the order of the tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One course under the scale labels that give it, with every start and preset asked for."""
+    """One load series with the scale labels that lead to it, and all requested starts and presets."""
 
     load_series: LoadSeries
     file_name: str
@@ -62,7 +62,7 @@ class Job:
     starts: tuple[str, ...]
     presets: tuple[str, ...]
     earlier: Mapping[Case, tuple[ComparisonRow, ...]] = field(default_factory=dict)
-    """Runs of an earlier comparison that need not be made again."""
+    """Rows of an earlier comparison to reuse."""
 
     @property
     def weight(self) -> int:
@@ -70,14 +70,14 @@ class Job:
         return self.load_series.minutes * len(self.starts)
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """The load with its scales and starts, for progress."""
         scales, starts = " and ".join(self.scales), ", ".join(self.starts)
         return f"{self.load_series.name}, scale {scales}, from {starts}"
 
 
 def load_series_in(directory: Path) -> list[tuple[str, LoadSeries]]:
-    """File name and course of every trace in a directory; raises BadInput in one sentence."""
+    """File name and load series of every trace in a directory; raises BadInput in one sentence."""
     if not directory.is_dir():
         raise BadInput(f"{directory} is no directory; give one that holds traces (*.csv).")
     paths = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
@@ -91,21 +91,21 @@ def load_series_in(directory: Path) -> list[tuple[str, LoadSeries]]:
 
 
 def sample_load_series_list() -> list[tuple[str, LoadSeries]]:
-    """The made-up loads, for when there are no traces."""
+    """The synthetic loads, if there are no traces."""
     return [(f"{name}.csv", sample_load_series(name)) for name in SAMPLES]
 
 
 def comparison_jobs(
-    courses: Sequence[tuple[str, LoadSeries]],
+    series: Sequence[tuple[str, LoadSeries]],
     *,
     scales: Sequence[str] = SCALES,
     starts: Sequence[str] = tuple(STARTS),
     presets: Sequence[str] = ("balanced",),
     workers: int = 1,
 ) -> list[Job]:
-    """What there is to do, the longest first; split by start where the courses are few."""
+    """The jobs, the longest first; split by start if there are few load series."""
     found = []
-    for file_name, load_series in courses:
+    for file_name, load_series in series:
         by_factor: dict[float, list[str]] = {}
         for scale in scales:
             factor = 1.0 if scale == "1" else auto_scale(load_series)
@@ -128,8 +128,8 @@ def comparison_jobs(
 def compare(
     work: Sequence[Job], *, workers: int = 1, on_done: Callable[[Job], None] | None = None
 ) -> list[ComparisonRow]:
-    """The rows of all jobs, by trace, scale, start and preset; `on_done` is told of each job."""
-    rows = [row for done in _played(work, workers, on_done) for row in done]
+    """The rows of all jobs, by trace, scale, start and preset; `on_done` is called after each job."""
+    rows = [row for done in _rows_by_job(work, workers, on_done) for row in done]
     order = {name: place for place, name in enumerate(CONTROLLERS)}
     places = {name: place for place, name in enumerate((*SCALES, *STARTS, *PRESETS))}
     return sorted(
@@ -147,7 +147,7 @@ def usable_cores() -> int:
                else os.cpu_count() or 1)  # fmt: skip
 
 
-def _played(
+def _rows_by_job(
     work: Sequence[Job], workers: int, on_done: Callable[[Job], None] | None
 ) -> Iterator[list[ComparisonRow]]:
     if workers <= 1:
@@ -162,14 +162,11 @@ def _played(
             pool.submit(run_controller, job): job for job in work
         }
         try:
-            while waiting:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    job = waiting.pop(future)
-                    yield future.result()
-                    if on_done is not None:
-                        on_done(job)
-        except BaseException:  # whoever stops the comparison stops its processes too
+            for future in as_completed(waiting):
+                yield future.result()
+                if on_done is not None:
+                    on_done(waiting[future])
+        except BaseException:  # a stopped comparison stops its processes too
             pool.shutdown(wait=False, cancel_futures=True)
             for child in set(multiprocessing.active_children()) - others:
                 child.terminate()
@@ -177,12 +174,12 @@ def _played(
 
 
 def _uninterrupted() -> None:
-    """Leave Ctrl-C to the process that shows the progress: it ends this one."""
+    """Ignore Ctrl-C: the parent process handles it and ends this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run_controller(job: Job) -> list[ComparisonRow]:
-    """Every controller on one job's course: from every start, at every preset."""
+    """Every controller on one job's load series, from every start, at every preset."""
     starved_as, foresight = StaticStarvation(job.load_series), Foresight(job.load_series)
     rows: list[ComparisonRow] = []
     for name in job.starts:
@@ -198,7 +195,7 @@ def run_controller(job: Job) -> list[ComparisonRow]:
 
 
 def _known(job: Job, start: str) -> dict[str, tuple[ComparisonRow, ...]] | None:
-    """What is known of a start at every preset; None unless everybody else's runs are there."""
+    """Earlier rows of a start at every preset; None unless all other controllers have one."""
     cases = {p: (job.load_series.name, job.scales[0], start, p) for p in job.presets}
     known = {preset: job.earlier.get(case, ()) for preset, case in cases.items()}
     wanted = set(CONTROLLERS) - {OURS}
@@ -213,7 +210,7 @@ def _known(job: Job, start: str) -> dict[str, tuple[ComparisonRow, ...]] | None:
 def _again(
     job: Job, uncontrolled: UncontrolledVolume, known: Mapping[str, tuple[ComparisonRow, ...]]
 ) -> Iterator[ComparisonRow]:
-    """Headroom's runs anew, beside everybody else's earlier ones."""
+    """New runs of Headroom beside the earlier rows of the others."""
     for preset, others in known.items():
         conditions = Conditions(preset=preset)
         run = run_engine(uncontrolled.load_series, uncontrolled.start, conditions)
@@ -224,11 +221,8 @@ def _again(
 def _from_start(
     job: Job, uncontrolled: UncontrolledVolume, foresight: Foresight
 ) -> Iterator[ComparisonRow]:
-    load_series, start, first = (
-        uncontrolled.load_series,
-        uncontrolled.start,
-        Conditions(preset=job.presets[0]),
-    )
+    load_series, start = uncontrolled.load_series, uncontrolled.start
+    first = Conditions(preset=job.presets[0])
     best = BestStatic(uncontrolled, first)
     shared = {"none": run_schedule(load_series, start, [], first)}
     shared |= {name: run_rule(load_series, start, rule(), first) for name, rule in RULES.items()}
@@ -252,7 +246,7 @@ def _from_start(
 def _row(
     job: Job, uncontrolled: UncontrolledVolume, conditions: Conditions, name: str, run: TrialRun
 ) -> ComparisonRow:
-    """The row of one run, its regret not yet known."""
+    """The row of one run, without its regret."""
     load_series, kind = uncontrolled.load_series, CONTROLLERS[name]
     starved = int(np.count_nonzero(run.starved & ~uncontrolled.unavoidable))
     return ComparisonRow(
@@ -274,7 +268,7 @@ def _schedule(run: TrialRun) -> tuple[tuple[int, Configuration], ...]:
 
 
 def conditions_json(work: Sequence[Job]) -> dict[str, object]:
-    """The standard conditions under which the rows were made, for people and programs."""
+    """The standard conditions of the rows."""
     one, presets = Conditions(), work[0].presets if work else ()
     limits = one.policy.defaults
     return {

@@ -1,4 +1,4 @@
-"""What the words of a comparison mean, as its page and its documentation print them."""
+"""The terms of a comparison, as its page and its documentation print them."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-CONTROLLERS_SAID: Mapping[str, str] = MappingProxyType(
+CONTROLLER_TEXTS: Mapping[str, str] = MappingProxyType(
     {
-        "none": "Nobody changes anything.",
+        "none": "No changes at all.",
         **{name: " ".join(cleandoc(rule.__doc__ or "").split()) for name, rule in RULES.items()},
         "headroom": (
             "Headroom as deployed: woken by its alarms, by events and by the scan every 15 minutes, "
@@ -63,7 +63,7 @@ CONTROLLERS_SAID: Mapping[str, str] = MappingProxyType(
         ),
         "oracle": (
             "A reference: the cheapest schedule found with perfect foresight under the same rules, "
-            "delays, slots and guardrails; nobody scores less than its bound."
+            "delays, slots and guardrails; no schedule scores less than its bound."
         ),
     }
 )

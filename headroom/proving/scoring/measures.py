@@ -1,4 +1,4 @@
-"""What a run did besides its score: episodes, slots, days left alone, depletions foreseen.
+"""Measures of a run besides its score: episodes, slots, days left alone, depletions foreseen.
 
 Definitions are this module's docstrings; the page and the documentation quote `DEFINITIONS`.
 """
@@ -20,7 +20,7 @@ from headroom.proving.workloads import Bools, Floats
 
 DAY_MIN = 1_440
 FLIGHT_MIN = 120
-"""How long a modification is under way: gaps shorter than this part no episodes."""
+"""How long a modification is in flight; shorter gaps do not separate episodes."""
 LEAD_MIN = 30
 """Metrics' delay, a scan every 15 minutes, ten minutes to effect and three to spare."""
 SLOPE_MIN, METRIC_DELAY_MIN = 15, 2
@@ -95,10 +95,13 @@ def _days(run: TrialRun, uncontrolled: UncontrolledVolume) -> tuple[int, int, in
     calm = disturbed = sped_up = 0
     for first in range(0, uncontrolled.load_series.minutes, DAY_MIN):
         last = min(first + DAY_MIN, uncontrolled.load_series.minutes)
-        seen = slice(first, last + FLIGHT_MIN)
+        span = slice(first, last + FLIGHT_MIN)
         before = [change for change in run.changes if change.minute < first]
-        stood = before[-1].target if before else uncontrolled.start
-        if uncontrolled.alone.starved[seen].any() or uncontrolled.starved_as(stood)[seen].any():
+        configured = before[-1].target if before else uncontrolled.start
+        if (
+            uncontrolled.alone.starved[span].any()
+            or uncontrolled.starved_as(configured)[span].any()
+        ):
             continue
         inside = [change for change in run.changes if first <= change.minute < last]
         calm += 1
@@ -128,8 +131,8 @@ def _depletions(run: TrialRun, uncontrolled: UncontrolledVolume) -> tuple[int, i
     left = next((c.minute for c in run.changes if _leaves(c)), uncontrolled.load_series.minutes)
     met = [first for first in firsts if first <= left]
     met += [first for first in firsts if first > left][:1]
-    told = [first for first in met if foreseeable(first, firsts, balance)]
-    return len(told), sum(left < first for first in told)
+    expected = [first for first in met if foreseeable(first, firsts, balance)]
+    return len(expected), sum(left < first for first in expected)
 
 
 def _leaves(change: TrialChange) -> bool:
@@ -138,7 +141,7 @@ def _leaves(change: TrialChange) -> bool:
 
 
 def foreseeable(first: int, firsts: Sequence[int], balance: Floats) -> bool:
-    """Whether the slope or earlier days told half an hour before that the bucket would be empty."""
+    """Whether the slope or earlier days predicted the empty bucket half an hour before."""
     known = first - LEAD_MIN - METRIC_DELAY_MIN
     if known >= SLOPE_MIN:
         level, fall = balance[known], balance[known - SLOPE_MIN] - balance[known]
@@ -172,6 +175,3 @@ def _invalid(decisions: Sequence[Decision], changes: Sequence[TrialChange]) -> i
     """Configurations, planned or made, that AWS would refuse, each counted once."""
     planned = {j.plan.target for decision in decisions for j in decision.judgements}
     return sum(why_invalid(t) is not None for t in planned | {c.target for c in changes})
-
-
-__all__ = ["DEFINITIONS", "episodes", "foreseeable", "measures_of"]

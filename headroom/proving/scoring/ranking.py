@@ -1,4 +1,4 @@
-"""What the rows of a comparison amount to: totals, ranking, Pareto front, targets.
+"""Summary of a comparison: totals, ranking, Pareto front, targets.
 
 Every sum is over the runs of one preset; short traces and the two halves are summed apart too.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
 
 from headroom.proving.scoring.release_targets import release_targets
@@ -78,17 +78,11 @@ def rank_controllers(rows: Sequence[ComparisonRow]) -> tuple[RankingEntry, ...]:
 
 def total_of(rows: Sequence[ComparisonRow]) -> Total:
     """Sums over rows of one controller."""
+    summed = [field.name for field in fields(Total) if field.name not in ("runs", "price_raising")]
     return Total(
         runs=len(rows),
-        score=sum(row.score for row in rows),
-        regret=sum(row.regret for row in rows),
-        storage_usd=sum(row.storage_usd for row in rows),
-        starved_minutes=sum(row.starved_minutes for row in rows),
-        unsavable_minutes=sum(row.unsavable_minutes for row in rows),
-        modifications=sum(row.modifications for row in rows),
         price_raising=sum(row.measures.price_raising for row in rows),
-        aws_refusals=sum(row.aws_refusals for row in rows),
-        guardrail_violations=sum(row.guardrail_violations for row in rows),
+        **{name: sum(getattr(row, name) for row in rows) for name in summed},
     )
 
 

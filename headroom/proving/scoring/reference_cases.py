@@ -1,4 +1,4 @@
-"""Published measurements and bills, and what comes out here for the same: the reference cases.
+"""The reference cases: published measurements and bills, and the same figures computed here.
 
 A: AWS Database Blog, "How to use CloudWatch metrics to decide between General Purpose or
 Provisioned IOPS for your RDS database" (2018; RDS then laid storage on one volume, at EBS's
@@ -10,7 +10,7 @@ provisioned IOPS on RDS MySQL. E: nakarana-life, HammerDB on RDS and Aurora.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -29,7 +29,7 @@ from headroom.domain.resources import (
     VolumeType,
 )
 from headroom.proving.scenarios import parse_scenario
-from headroom.proving.simulation import Result, simulate
+from headroom.proving.simulation import Result, served_rates, simulate
 
 TITLES: Mapping[str, str] = {
     "A": "gp2 against io1 for 250 writers (AWS Database Blog, 2018)",
@@ -56,14 +56,14 @@ class ReferenceFigure:
 
     @property
     def off(self) -> float:
-        """By which share ours is off the published one."""
+        """Relative difference of our figure from the published one."""
         if self.published == 0:
             return 0.0 if self.ours == 0 else float("inf")
         return self.ours / self.published - 1
 
     @property
     def holds(self) -> bool:
-        """Whether ours is what was published, as far as it must be."""
+        """Whether our figure is within its tolerance."""
         return abs(self.off) <= self.within + 1e-9
 
 
@@ -72,7 +72,9 @@ def reference_figures(case: str) -> tuple[ReferenceFigure, ...]:
     return tuple(_CASES[case]())
 
 
-def _played(resource: Mapping[str, object], loop: Mapping[str, object], **more: object) -> Result:
+def _simulated(
+    resource: Mapping[str, object], loop: Mapping[str, object], **more: object
+) -> Result:
     document = {"resource": resource, "workload": {"closed_loop": loop}, **more}
     return simulate(parse_scenario(document, source="case", base=Path()), "none")
 
@@ -83,9 +85,10 @@ _WRITERS = {
 
 
 def _case_a() -> Iterator[ReferenceFigure]:
-    gp2 = [m.facts for m in _played({"type": "gp2", "size_gib": 400}, _WRITERS).minutes]
+    gp2 = [m.facts for m in _simulated({"type": "gp2", "size_gib": 400}, _WRITERS).minutes]
     io1 = [
-        m.facts for m in _played({"type": "io1", "size_gib": 400, "iops": 5_000}, _WRITERS).minutes
+        m.facts
+        for m in _simulated({"type": "io1", "size_gib": 400, "iops": 5_000}, _WRITERS).minutes
     ]
     drained = next(n for n, minute in enumerate(gp2) if minute.burst_balance_percent == 0)
     settled = gp2[drained + 1 :]
@@ -143,14 +146,10 @@ def _case_b() -> Iterator[ReferenceFigure]:
             (random, "IOPS", total, wait, "4 KiB random"),
             (sequential, "MiB/s", moved, slow, "1 MiB sequential"),
         ):
-            result = _played(resource, loop, **attachment_settings)
-            served = result.to_json()["served"]
-            assert isinstance(served, dict)
-            ours = (
-                served["mib_per_s"]
-                if unit == "MiB/s"
-                else served["read_iops"] + served["write_iops"]
-            )
+            result = _simulated(resource, loop, **attachment_settings)
+            served = served_rates([minute.facts for minute in result.minutes])
+            both = served["read_iops"] + served["write_iops"]
+            ours = served["mib_per_s"] if unit == "MiB/s" else both
             yield ReferenceFigure(
                 case="B", what=f"{name}, {ms}", unit=unit, published=ops, ours=ours, within=WITHIN
             )
@@ -224,22 +223,21 @@ def _case_e() -> Iterator[ReferenceFigure]:
 
 
 def _least(database: Database, kind: VolumeType, size: int) -> Configuration | None:
-    """Storage of that type and size with the least that can be set; None where there is none."""
+    """Storage of that type and size with the least settable rates; None if RDS does not offer it."""
     plain = Configuration(
         volume_type=kind, size_gib=size, iops=None, throughput_mibps=None, database=database
     )
     band = band_of(plain)
     if band is None:
         return None
-    return Configuration(
-        volume_type=kind, size_gib=size, iops=band.iops[0].low if band.iops else None,
-        throughput_mibps=band.mibps[0].low if band.mibps else None, database=database,
-    )  # fmt: skip
+    return replace(
+        plain,
+        iops=band.iops[0].low if band.iops else None,
+        throughput_mibps=band.mibps[0].low if band.mibps else None,
+    )
 
 
 _CASES: Mapping[str, Callable[[], Iterator[ReferenceFigure]]] = {
     "A": _case_a, "B": _case_b, "C": _case_c, "D": _case_d, "E": _case_e,
 }  # fmt: skip
 CASES = tuple(_CASES)
-
-__all__ = ["CASES", "TITLES", "ReferenceFigure", "reference_figures"]

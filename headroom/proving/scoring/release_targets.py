@@ -1,4 +1,4 @@
-"""The targets a release is held to, each measured on the rows of one preset."""
+"""Release targets, each measured on the rows of one preset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLERANCE, REACTION_MIN, REACTION_USD = 1.10, 15, 0.30
 """A run may cost a tenth more than the better of `none` and `static-peak`, and one reaction."""
 CENT = 0.005
 NAMED = 12
-"""So many of the worst runs are named."""
+"""How many of the worst runs are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,19 +107,15 @@ def _target(
     at_most: bool,
     measure: Measure,
 ) -> ReleaseTarget:
-    if not _ours(rows):
-        return ReleaseTarget(key=key, about=about, limit=limit, at_most=at_most, figure=None, tuning=None,
-                      unseen=None, met=None, detail="headroom did not run")  # fmt: skip
-    found = measure(rows)
-    figure = found.figure
-    met = None if figure is None else figure <= limit if at_most else figure >= limit
-    parts = ([r for r in rows if r.half == half] for half in ("tuning", "unseen"))
-    halves = (measure(part).figure if _ours(part) else None for part in parts)
-    tuning, unseen = (None if value is None else round(value, 4) for value in halves)
+    nothing = _Found(None, "headroom did not run")
+    parts = (rows, *([r for r in rows if r.half == half] for half in ("tuning", "unseen")))
+    measured = [measure(part) if _ours(part) else nothing for part in parts]
+    exact = measured[0].figure
+    met = None if exact is None else exact <= limit if at_most else exact >= limit
+    figure, tuning, unseen = (None if f is None else round(f, 4) for f, _ in measured)
     return ReleaseTarget(
-        key=key, about=about, limit=limit, at_most=at_most,
-        figure=None if figure is None else round(figure, 4),
-        tuning=tuning, unseen=unseen, met=met, detail=found.detail,
+        key=key, about=about, limit=limit, at_most=at_most, figure=figure, tuning=tuning,
+        unseen=unseen, met=met, detail=measured[0].detail,
     )  # fmt: skip
 
 
@@ -174,10 +170,10 @@ def _worst_on(rows: Sequence[ComparisonRow]) -> _Found:
     worst = []
     for (trace, scale), own in by_trace.items():
         scores = _sums(own, lambda r: r.score)
-        mine = scores.pop(OURS, None)
-        if mine is not None and scores and mine > max(scores.values()) + CENT:
+        ours = scores.pop(OURS, None)
+        if ours is not None and scores and ours > max(scores.values()) + CENT:
             worst.append(
-                f"{_named(trace, scale)} (${mine - max(scores.values()):,.2f} above the next)"
+                f"{_named(trace, scale)} (${ours - max(scores.values()):,.2f} above the next)"
             )
     return _Found(float(len(worst)), ", ".join(worst))
 
@@ -198,8 +194,8 @@ def _tolerable(rows: Sequence[ComparisonRow]) -> _Found:
             )
     named = [text for _, text in sorted(outside, reverse=True)]
     more = f", and {len(named) - NAMED} more" if len(named) > NAMED else ""
-    said = ", ".join(named[:NAMED]) + more
-    return _Found(1 - len(outside) / count if count else None, said)
+    detail = ", ".join(named[:NAMED]) + more
+    return _Found(1 - len(outside) / count if count else None, detail)
 
 
 def _foreseen(rows: Sequence[ComparisonRow]) -> _Found:
@@ -237,10 +233,10 @@ def _raises(rows: Sequence[ComparisonRow]) -> _Found:
 def _slotless(rows: Sequence[ComparisonRow]) -> _Found:
     own = _ours(rows)
     found = [r for r in own if r.measures.slotless_minutes]
-    said = ", ".join(
+    runs = ", ".join(
         f"{_named(r.trace, r.scale)} {r.start} ({r.measures.slotless_minutes} min)" for r in found
     )
     most = max((r.measures.most_in_24h for r in own), default=0)
     times = sum(r.measures.most_in_24h == most for r in own)
     used = f"at most {most} modifications in 24 h, in {times:,} of {len(own):,} runs"
-    return _Found(float(len(found)), used + (f"; {said}" if said else ""))
+    return _Found(float(len(found)), used + (f"; {runs}" if runs else ""))

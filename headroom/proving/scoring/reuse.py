@@ -1,4 +1,4 @@
-"""Runs of an earlier comparison, so that only Headroom itself need run anew."""
+"""Rows of an earlier comparison, so that only Headroom needs to run again."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from headroom.proving.scoring.rows import ComparisonRow, Measures
 Case = tuple[str, str, str, str]
 OURS = "headroom"
 ROUNDING = 1e-3
-"""Dollars by which scores read back may be off."""
+"""Rounding of stored scores, in dollars."""
 MAY_DIFFER = ("presets_usd_per_starved_minute", "scales")
-"""Conditions that are each row's own."""
+"""Conditions that differ per row."""
 
 
 def earlier_rows(
     path: Path, conditions: Mapping[str, object]
 ) -> dict[Case, tuple[ComparisonRow, ...]]:
-    """Everybody's rows but Headroom's in an earlier `headroom compare --json`, by case.
+    """All rows but Headroom's in an earlier `headroom compare --json`, by case.
 
-    Raises BadInput when the file is none, or was made under other conditions.
+    Raises BadInput for any other file, or other conditions.
     """
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        pairs = zip(said["rows"], said["details"], strict=True)
-        made, rows = dict(said["conditions"]), [_row({**row, **more}) for row, more in pairs]
+        document = json.loads(path.read_text(encoding="utf-8"))
+        pairs = zip(document["rows"], document["details"], strict=True)
+        made, rows = dict(document["conditions"]), [_row({**row, **more}) for row, more in pairs]
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError):
@@ -58,10 +58,10 @@ def joined(others: Sequence[ComparisonRow], own: ComparisonRow) -> list[Comparis
     return [replace(row, regret=row.score - best) for row in (*others, own)]
 
 
-def _row(said: Mapping[str, object]) -> ComparisonRow:
+def _row(values: Mapping[str, object]) -> ComparisonRow:
     measures = {f.name for f in fields(Measures)}
     own = {f.name for f in fields(ComparisonRow)} - {"measures"}
     return ComparisonRow(
-        **{name: said[name] for name in own},  # type: ignore[arg-type]
-        measures=Measures(**{name: said[name] for name in measures}),  # type: ignore[arg-type]
+        **{name: values[name] for name in own},  # type: ignore[arg-type]
+        measures=Measures(**{name: values[name] for name in measures}),  # type: ignore[arg-type]
     )

@@ -27,7 +27,7 @@ class Measures:
     `price_raising`: modifications that raise the monthly price. `episodes`: stretches of minutes
     that starve the volume as it started or as plain gp3, gaps under two hours joined.
     `foreseeable`, `foreseen`: episodes of an empty gp2 bucket that the slope or earlier days
-    told, and those of them acted on before their first starved minute. `calm_days`: days on
+    predicted, and those of them acted on before their first starved minute. `calm_days`: days on
     which the volume would not have starved had nothing been changed since the day began, or ever;
     `disturbed_days`: those on which something raised the price, or added performance without
     lowering it; `sped_up_days`: those on which anything added performance. `slotless_minutes`:
@@ -47,17 +47,17 @@ class Measures:
 
 
 NAMES = ("trace", "scale", "start", "preset", "controller")
-"""What tells one run from all others."""
+"""The key of a run."""
 FIELDS = (
     *NAMES, "score", "regret", "storage_usd", "starved_minutes", "modifications", "aws_refusals",
     "guardrail_violations",
 )  # fmt: skip
-"""What a row says of a run."""
+"""The columns of a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRow:
-    """One controller on one trace, scale, start and preset. Money in USD, over the whole course."""
+    """One controller on one trace, scale, start and preset. Money in USD, over the whole load series."""
 
     trace: str
     scale: str
@@ -69,27 +69,27 @@ class ComparisonRow:
     regret: float
     storage_usd: float
     starved_minutes: int
-    """Those that some configuration within the guardrails would have saved."""
+    """Those that some configuration within the guardrails would have avoided."""
     modifications: int
     aws_refusals: int
     guardrail_violations: int
     unsavable_minutes: int
     held: int
-    """Wishes that a guardrail stopped."""
+    """Targets that a guardrail blocked."""
     scale_factor: float
     days: float
     trace_days: float
     half: Half
     value_usd: float
-    """What a starved minute is worth at this preset."""
+    """Value of a starved minute at this preset."""
     oracle_bound: float
-    """No schedule scores less than this."""
+    """No schedule scores less."""
     oracle_exact: bool
     measures: Measures
 
     @property
     def case(self) -> tuple[str, str, str, str]:
-        """What the controllers of one comparison have in common."""
+        """The key without the controller."""
         return (self.trace, self.scale, self.start, self.preset)
 
     @property
@@ -103,7 +103,7 @@ class ComparisonRow:
         return {name: flat[name] for name in FIELDS}
 
     def details(self) -> dict[str, object]:
-        """What is known of the run besides, under `details`; it says which run it is of."""
+        """All other facts of the run, under `details`, with the run's key."""
         return {n: v for n, v in self._flat().items() if n in NAMES or n not in FIELDS}
 
     def _flat(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Scenario files in a comparison: the exact physics, with whoever can run there."""
+"""Scenario files in a comparison: the exact physics, with the controllers that can run there."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headroom.domain.policy import limits_for
-from headroom.domain.resources import Kind, ResourceRef, Volume
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.proving.inputs import BadInput, as_quoted, load_yaml
 from headroom.proving.scenarios import Scenario, load_scenario
-from headroom.proving.simulation import ACCOUNT, VOLUME_ID, Controller, simulate
+from headroom.proving.simulation import (
+    ACCOUNT,
+    VOLUME_ID,
+    Controller,
+    described_volume,
+    simulate,
+)
 
 CONTROLLERS: tuple[Controller, ...] = ("none", "headroom")
-"""Who can run a scenario: its closed loops and instances are beyond the published rules."""
+"""Controllers of a scenario: the published rules know no closed loops or instances."""
 Json = dict[str, object]
 
 
@@ -32,7 +38,7 @@ def scenario_files(path: Path) -> list[Scenario]:
 
 
 def run_scenario_file(scenario: Scenario) -> Iterator[Json]:
-    """One line per controller: what the scenario's own policy makes of it."""
+    """One row per controller, under the scenario's own policy."""
     value = _value_usd(scenario)
     for controller in CONTROLLERS:
         result = simulate(scenario, controller)
@@ -51,13 +57,12 @@ def run_scenario_file(scenario: Scenario) -> Iterator[Json]:
 
 
 def _value_usd(scenario: Scenario) -> float:
-    """What the scenario's policy says a starved minute of this volume is worth."""
-    volume = Volume(
-        ref=ResourceRef(
-            kind=Kind.EBS, account_id=ACCOUNT, region=scenario.aws.region, resource_id=VOLUME_ID
-        ),
-        configuration=scenario.resource.configuration, availability_zone="", state="in-use",
-        created_at=scenario.start, instance_ids=(), multi_attach=False, managed_by=None,
-        on_outpost=False, tags=scenario.resource.tags,
-    )  # fmt: skip
+    """Value of a starved minute of this volume by the scenario's policy."""
+    ref = ResourceRef(
+        kind=Kind.EBS, account_id=ACCOUNT, region=scenario.aws.region, resource_id=VOLUME_ID
+    )
+    resource = scenario.resource
+    volume = described_volume(
+        ref, resource.configuration, created_at=scenario.start, tags=resource.tags
+    )
     return limits_for(scenario.policy, volume).limits.relief_value_usd_per_minute

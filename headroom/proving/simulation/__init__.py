@@ -1,16 +1,11 @@
-"""Runs one scenario minute by minute, with Headroom or nobody in control, and audits the result.
+"""Runs one scenario minute by minute, with or without Headroom, and audits the result.
 
 May import `memory`, `scenarios`, `metrics`, `physics`, `awsrules`, `workloads`.
 Offers: simulate, simulate_aurora, Result, Change, violations."""
 
 from headroom.proving.simulation.audit import violations
 from headroom.proving.simulation.aurora import AuroraResult, simulate_aurora
-from headroom.proving.simulation.engine import SCAN_EVERY_S
-from headroom.proving.simulation.result import Change, Result
+from headroom.proving.simulation.controller import SCAN_EVERY_S
+from headroom.proving.simulation.result import Change, Result, served_rates
 from headroom.proving.simulation.run import ACCOUNT, VOLUME_ID, Controller, simulate
-from headroom.proving.simulation.storage import (
-    SimulatedStorage,
-    refused_by_aws,
-    signal,
-    volume_as_described,
-)
+from headroom.proving.simulation.storage import AccountVolume, SimulatedStorage, described_volume

@@ -1,7 +1,7 @@
-"""Checks afterwards that nothing was done outside the owner's limits, by its own arithmetic.
+"""Checks after a simulation that no change broke the owner's limits, by its own arithmetic.
 
-It shares nothing with the engine's guardrails but the policy and AWS's catalogue, so that a
-mistake in one shows in the other.
+It shares only the policy and AWS's catalogue with the engine's guardrails, so that a mistake in one
+is found by the other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headroom.domain.catalog.ebs import LIMITS, MAX_MODIFICATIONS, capability
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.policy import Limits, Mode, Policy
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.proving.scenarios import Scenario
+from headroom.proving.scenarios import AwsBehaviour, Resource
 from headroom.proving.simulation.result import Change
 
 DAY = timedelta(hours=24)
@@ -23,31 +23,41 @@ ROUNDING = 1 + 1e-5
 
 
 def violations(
-    scenario: Scenario, changes: Sequence[Change], starts: Sequence[datetime]
+    changes: Sequence[Change],
+    starts: Sequence[datetime],
+    *,
+    since: datetime,
+    resource: Resource,
+    aws: AwsBehaviour,
+    policy: Policy,
 ) -> tuple[str, ...]:
-    """One sentence for every limit that a change broke; `starts` are all modifications."""
-    limits = _limits(scenario)
+    """One sentence for every limit that a change broke.
+
+    `starts` are all modifications; `resource` is what it was `since` the start.
+    """
+    limits = _limits(policy, resource)
     found: list[str] = []
     for number, change in enumerate(changes):
         before = changes[number - 1].at if number else None
-        base = _price_base(scenario, changes[:number], change.at)
+        base = _base(resource.configuration, changes[:number], change.at, since, aws)
+        increase = aws.prices.monthly(change.target) - aws.prices.monthly(base)
+        hidden = () if aws.known_to_ledger else [at for at in aws.modified_at if at < since]
         for what in (
             *_of_mode(limits),
             *_of_target(limits, change.origin, change.target),
             *_of_step(limits, change.origin, change.target),
-            *_of_price(scenario, limits, base, change.target),
-            *_of_time(scenario, limits, change.at, before, starts),
+            *_of_price(limits, policy, increase),
+            *_of_time(limits, change.at, before, [at for at in starts if at not in hidden]),
         ):
             found.append(f"{change.at.isoformat()}: {change.target}: {what}")
     return tuple(found)
 
 
-def _limits(scenario: Scenario) -> Limits:
+def _limits(policy: Policy, resource: Resource) -> Limits:
     """The owner's limits for this volume: defaults, then rules, then the tag."""
-    policy: Policy = scenario.policy
     values = {name: getattr(policy.defaults, name) for name in Limits.__dataclass_fields__}
-    tags = dict(scenario.resource.tags)
-    kind = scenario.resource.configuration.volume_type
+    tags = dict(resource.tags)
+    kind = resource.configuration.volume_type
     for rule in policy.rules:
         chosen = rule.selector
         if chosen.volume_types and kind not in chosen.volume_types:
@@ -105,35 +115,31 @@ def _of_step(limits: Limits, origin: Configuration, target: Configuration) -> It
             yield f"MiB/s grow to {target.throughput_mibps}, over {limits.largest_step:g}-fold"
 
 
-def _price_base(scenario: Scenario, earlier: Sequence[Change], at: datetime) -> Decimal:
-    """Monthly price at enrolment, or at the owner's own last change before `at`."""
-    prices, base = scenario.aws.prices, scenario.resource.configuration
-    own = max((t for t in scenario.aws.modified_at if scenario.start <= t <= at), default=None)
-    if own is not None:
-        base = next((c.target for c in reversed(earlier) if c.at <= own), base)
-    return prices.monthly(base)
+def _base(
+    first: Configuration,
+    earlier: Sequence[Change],
+    at: datetime,
+    since: datetime,
+    aws: AwsBehaviour,
+) -> Configuration:
+    """The configuration at enrolment, or at the owner's last change before `at`."""
+    owners = max((t for t in aws.modified_at if since <= t <= at), default=None)
+    if owners is None:
+        return first
+    return next((c.target for c in reversed(earlier) if c.at <= owners), first)
 
 
-def _of_price(
-    scenario: Scenario, limits: Limits, base: Decimal, target: Configuration
-) -> Iterator[str]:
-    increase = scenario.aws.prices.monthly(target) - base
+def _of_price(limits: Limits, policy: Policy, increase: Decimal) -> Iterator[str]:
     if increase > limits.price_increase_usd:
         yield f"${increase} a month above the price at enrolment, over ${limits.price_increase_usd}"
-    if increase > scenario.policy.account_increase_usd:
-        yield f"${increase} a month, over the account's ${scenario.policy.account_increase_usd}"
+    if increase > policy.account_increase_usd:
+        yield f"${increase} a month, over the account's ${policy.account_increase_usd}"
 
 
 def _of_time(
-    scenario: Scenario,
-    limits: Limits,
-    at: datetime,
-    before: datetime | None,
-    starts: Sequence[datetime],
+    limits: Limits, at: datetime, before: datetime | None, starts: Sequence[datetime]
 ) -> Iterator[str]:
-    aws = scenario.aws
-    hidden = () if aws.known_to_ledger else [t for t in aws.modified_at if t < scenario.start]
-    known = [t for t in starts if at - DAY < t <= at and t not in hidden]
+    known = [start for start in starts if at - DAY < start <= at]
     if len(known) > MAX_MODIFICATIONS - limits.slots_reserve:
         yield f"{len(known)} modifications in 24 h, {limits.slots_reserve} slots are in reserve"
     if before is not None and at - before < timedelta(minutes=limits.cooldown_minutes):

@@ -1,4 +1,4 @@
-"""What a controller of a simulated volume is: asked every minute, and what it did."""
+"""The controller of a simulated volume: it acts every minute and keeps a log."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from headroom.domain.decision import Decision
 from headroom.domain.resources import Signal
 from headroom.domain.state import Record
 
+SCAN_EVERY_S = 15 * 60
+"""Seconds from one scan of the fleet to the next."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerLog:
     """What a controller did."""
 
-    decisions: tuple[Decision, ...]
-    records: tuple[Record, ...]
-    notes: tuple[str, ...]
+    decisions: tuple[Decision, ...] = ()
+    records: tuple[Record, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class SimulationController:
-    """A controller that does nothing; others override what it is told each minute."""
+    """A controller that does nothing; a subclass overrides `minute` and `log`."""
 
     def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
         """React to one minute that has passed."""
 
     def log(self) -> ControllerLog:
         """What it did."""
-        return ControllerLog(decisions=(), records=(), notes=())
+        return ControllerLog()

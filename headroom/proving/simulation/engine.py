@@ -1,4 +1,4 @@
-"""Headroom itself as a controller: the application over ports that are all in memory."""
+"""Headroom as a controller: the application over in-memory ports."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from headroom.domain.state import KnownModification, Step
 from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.proving.metrics import GLANCE_MIN
 from headroom.proving.scenarios import Scenario
-from headroom.proving.simulation.controller import ControllerLog, SimulationController
+from headroom.proving.simulation.controller import (
+    SCAN_EVERY_S,
+    ControllerLog,
+    SimulationController,
+)
 from headroom.proving.simulation.world import MINUTE, World
-
-SCAN_EVERY_S = 15 * 60
 
 
 class EngineController(SimulationController):
-    """Alarms wake it, and its sweep runs every minute, as deployed."""
+    """As deployed: alarms wake it, and its sweep runs every minute."""
 
     def __init__(self, scenario: Scenario, world: World, ref: ResourceRef) -> None:
         self._since = world.now
@@ -43,7 +45,7 @@ class EngineController(SimulationController):
         self._now = now
 
     def log(self) -> ControllerLog:
-        """Everything it recorded, oldest first."""
+        """All its records, oldest first."""
         records = sorted(
             self._ledger.by_time(since=self._since, until=self._now + MINUTE),
             key=lambda record: (record.at, record.decision_id, record.sequence),
@@ -58,7 +60,7 @@ class EngineController(SimulationController):
         return ControllerLog(decisions=decisions, records=tuple(records), notes=notes)
 
     def _blind(self, decisions: tuple[Decision, ...]) -> Iterator[str]:
-        """The sentence that says that nothing could be judged, if so."""
+        """One sentence if the engine never had enough metrics."""
         reasons = {decision.answer.reason for decision in decisions}
         late = self._metric_delay >= timedelta(minutes=GLANCE_MIN)
         if reasons == {Reason.NOT_ENOUGH_DATA} or (late and not reasons):

@@ -1,4 +1,4 @@
-"""What a simulation found: the public result of `headroom simulate`."""
+"""The public result of `headroom simulate`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from headroom.domain.decision import Decision
 from headroom.domain.resources import Configuration
 from headroom.domain.state import Record
 from headroom.proving.physics import LatencyHistogram, MinuteFacts, SpaceResult
-from headroom.proving.simulation.world import AwsRefusal
+from headroom.proving.simulation.storage import AwsRefusal
 
 Json = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedMinute:
-    """One minute with what the volume was paid for in it."""
+    """One minute with the configuration that was billed in it."""
 
     facts: MinuteFacts
     configuration: Configuration
@@ -55,7 +55,7 @@ class Result:
     violations: tuple[str, ...]
     notes: tuple[str, ...]
     space: SpaceResult | None = None
-    """What became of free space; None where nothing is said of it."""
+    """Free space over the simulation; None if it was not simulated."""
 
     @property
     def starved_minutes(self) -> int:
@@ -65,7 +65,7 @@ class Result:
     def onset_to_relief_minutes(self) -> int | None:
         """Length of the first episode of starvation, None when there was none.
 
-        Minutes nobody measured neither end an episode nor count in it.
+        Unmeasured minutes neither end an episode nor count in it.
         """
         length = 0
         for minute in self.minutes:
@@ -95,7 +95,7 @@ class Result:
                 "p50": _rounded(self.latencies.percentile_ms(50)),
                 "p99": _rounded(self.latencies.percentile_ms(99)),
             },
-            "served": _served(facts),
+            "served": served_rates(facts),
             "burst_balance_min": _rounded(min(balances, default=None)),
             "storage_usd": _money(self.storage_usd),
             "usd_per_month_start": _money(self.minutes[0].usd_per_month),
@@ -114,16 +114,15 @@ class Result:
         }
 
 
-def _served(facts: Sequence[MinuteFacts]) -> Json:
+def served_rates(facts: Sequence[MinuteFacts]) -> dict[str, float]:
+    """Mean rates over the measured time."""
     seconds = sum(f.measured_s for f in facts)
-    if not seconds:
-        return {"read_iops": 0.0, "write_iops": 0.0, "mib_per_s": 0.0}
-    size = sum(f.served_read_bytes + f.served_write_bytes for f in facts)
-    return {
-        "read_iops": _rounded(sum(f.served_read_ops for f in facts) / seconds),
-        "write_iops": _rounded(sum(f.served_write_ops for f in facts) / seconds),
-        "mib_per_s": _rounded(size / seconds / MIB),
+    totals = {
+        "read_iops": sum(f.served_read_ops for f in facts),
+        "write_iops": sum(f.served_write_ops for f in facts),
+        "mib_per_s": sum(f.served_read_bytes + f.served_write_bytes for f in facts) / MIB,
     }
+    return {name: round(total / seconds, 4) if seconds else 0.0 for name, total in totals.items()}
 
 
 def _change(change: Change) -> Json:

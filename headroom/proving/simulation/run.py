@@ -12,7 +12,7 @@ from headroom.domain.catalog import SECONDS_PER_MONTH
 from headroom.domain.resources import Kind, Modification, ResourceRef
 from headroom.domain.state import Step
 from headroom.proving.awsrules import FULL_COPY_DELAYS, VolumeLifecycle
-from headroom.proving.metrics import PublishedVolume, datapoints, instance_datapoints, minute_number
+from headroom.proving.metrics import PublishedVolume, minute_number
 from headroom.proving.physics import (
     Disk,
     LatencyHistogram,
@@ -23,19 +23,17 @@ from headroom.proving.physics import (
 from headroom.proving.scenarios import Scenario
 from headroom.proving.simulation.audit import violations
 from headroom.proving.simulation.controller import ControllerLog, SimulationController
-from headroom.proving.simulation.engine import EngineController
 from headroom.proving.simulation.result import Change, Result, SimulatedMinute
-from headroom.proving.simulation.world import MINUTE, SimulatedVolume, World
+from headroom.proving.simulation.world import MINUTE, SimulatedVolume, World, publish
 from headroom.proving.workloads import minute_floor
 
 ACCOUNT = "123456789012"
 VOLUME_ID = "vol-0123456789abcdef0"
 DATABASE_ID = "database-1"
-INSTANCE_ID = "i-0a1b2c3d4e5f60718"
 AGE = timedelta(days=365)
-"""How long before its start the volume was made."""
+"""How long before its start the volume was created."""
 KEPT = timedelta(days=15)
-"""History older than this is not read by anybody."""
+"""No reader asks for older history."""
 
 Controller = Literal["headroom", "none"]
 
@@ -46,7 +44,7 @@ def simulate(
     *,
     on_minute: Callable[[MinuteFacts], None] | None = None,
 ) -> Result:
-    """Run `scenario` under `controller`; `on_minute` is told every minute as it passes."""
+    """Run `scenario` under `controller`; `on_minute` is called after every minute."""
     start = minute_floor(scenario.start)
     name = DATABASE_ID if scenario.kind is Kind.RDS else VOLUME_ID
     ref = ResourceRef(
@@ -54,23 +52,25 @@ def simulate(
     )
     volume = _volume(scenario, ref, start)
     world = World([volume], now=start)
-    hands = _controller_for(controller, scenario, world, ref)
+    engine = _controller(controller, scenario, world, ref)
     minutes: list[SimulatedMinute] = []
     latencies = LatencyHistogram()
-    prices, seen, price = scenario.aws.prices, volume.lifecycle.billed(start), Decimal(0)
-    price = prices.monthly(seen)
+    prices, billed = scenario.aws.prices, volume.lifecycle.billed(start)
+    price = prices.monthly(billed)
     while world.now < scenario.end:
-        if volume.lifecycle.billed(world.now) != seen:
-            seen = volume.lifecycle.billed(world.now)
-            price = prices.monthly(seen)
+        if volume.lifecycle.billed(world.now) != billed:
+            billed = volume.lifecycle.billed(world.now)
+            price = prices.monthly(billed)
         facts = world.advance()[name]
         latencies.add(facts.latencies)
-        minutes.append(SimulatedMinute(facts=facts, configuration=seen, usd_per_month=price))
-        hands.minute(world.now, world.signals())
+        minutes.append(SimulatedMinute(facts=facts, configuration=billed, usd_per_month=price))
+        engine.minute(world.now, world.signals())
         if on_minute is not None:
             on_minute(facts)
-    log = hands.log()
+    log = engine.log()
     changes = tuple(_changes(world.applied, log))
+    ours = {change.at for change in changes}
+    starts = volume.lifecycle.starts
     return Result(
         scenario=scenario.name,
         controller=controller,
@@ -79,14 +79,17 @@ def simulate(
         storage_usd=_paid(volume.lifecycle, scenario),
         usd_per_month_end=prices.monthly(volume.lifecycle.billed(world.now)),
         changes=changes,
-        external_changes=tuple(_others(volume.lifecycle, changes, scenario.start)),
+        external_changes=tuple(at for at in starts if at >= scenario.start and at not in ours),
         decisions=log.decisions,
         records=log.records,
         refusals=tuple(world.refusals),
-        violations=violations(scenario, changes, volume.lifecycle.starts),
+        violations=violations(
+            changes, starts, since=scenario.start, resource=scenario.resource,
+            aws=scenario.aws, policy=scenario.policy,
+        ),
         notes=(*scenario.notes, *scenario.workload.notes, *world.notes, *log.notes),
         space=None if volume.disk is None else volume.disk.result(),
-    )
+    )  # fmt: skip
 
 
 def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedVolume:
@@ -106,9 +109,8 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         other_mibps=attachment.other_mibps,
         database=ref.kind is Kind.RDS,
     )
-    _play_history(scenario, published, start, ref.resource_id)
     change = lifecycle.modification(start)
-    return SimulatedVolume(
+    volume = SimulatedVolume(
         ref=ref,
         lifecycle=lifecycle,
         physics=VolumePhysics(
@@ -120,27 +122,25 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         attachment=attachment,
         tags=scenario.resource.tags,
         published=published,
-        instance_id=INSTANCE_ID,
         others=tuple(at for at in aws.modified_at if at >= scenario.start),
-        told=None if change is None else (change.started_at, change.state),
+        reported=None if change is None else (change.started_at, change.state),
         disk=None
         if scenario.contents is None
         else Disk.of(scenario.contents, scenario.resource.configuration.size_gib, start),
         instance_class=scenario.instance_class,
     )
+    _publish_history(scenario, volume, start)
+    return volume
 
 
-def _play_history(
-    scenario: Scenario, published: PublishedVolume, start: datetime, name: str
-) -> None:
-    """Publish what the volume, as it is, did under the load from before the start."""
+def _publish_history(scenario: Scenario, volume: SimulatedVolume, start: datetime) -> None:
+    """Publish the metrics of the unchanged volume under the load before the start."""
     if scenario.history is None:
         return
-    attachment = scenario.attachment_settings.attachment
     physics = VolumePhysics(
         scenario.history,
         queue_limit=scenario.attachment_settings.queue_limit,
-        attachment=attachment,
+        attachment=volume.attachment,
     )
     configuration = scenario.resource.configuration
     still = VolumeLifecycle(configuration, created_at=start - AGE)
@@ -149,29 +149,19 @@ def _play_history(
         count = int((start - now) / MINUTE)
         free = free_space_history(scenario.contents, configuration.size_gib, count)
         for place, gib in enumerate(free):
-            published.put_free(minute_number(now) + place, gib)
+            volume.published.put_free(minute_number(now) + place, gib)
     while now < start:
-        facts = physics.minute(now, still)
-        points = datapoints(
-            facts,
-            volume_id=name,
-            instance_id=INSTANCE_ID,
-            configuration=configuration,
-            nitro=attachment.limits.nitro,
-        )
-        points += instance_datapoints(
-            facts, instance_id=INSTANCE_ID, limits=attachment.limits,
-            database=scenario.kind is Kind.RDS,
-        )  # fmt: skip
-        published.put(minute_number(now), points)
+        publish(volume, configuration, physics.minute(now, still))
         now += MINUTE
 
 
-def _controller_for(
-    controller: Controller, scenario: Scenario, world: World, ref: ResourceRef
+def _controller(
+    name: Controller, scenario: Scenario, world: World, ref: ResourceRef
 ) -> SimulationController:
-    if controller == "none":
+    if name == "none":
         return SimulationController()
+    from headroom.proving.simulation.engine import EngineController  # loads the application
+
     return EngineController(scenario, world, ref)
 
 
@@ -190,13 +180,6 @@ def _changes(made: Sequence[Modification], log: ControllerLog) -> Iterator[Chang
         )
 
 
-def _others(
-    lifecycle: VolumeLifecycle, changes: tuple[Change, ...], since: datetime
-) -> Iterator[datetime]:
-    ours = {change.at for change in changes}
-    return (start for start in lifecycle.starts if start >= since and start not in ours)
-
-
 def _paid(lifecycle: VolumeLifecycle, scenario: Scenario) -> Decimal:
     """USD for the volume over the workload, by the second."""
     inside = [at for at in lifecycle.starts if scenario.start < at < scenario.end]
@@ -206,6 +189,3 @@ def _paid(lifecycle: VolumeLifecycle, scenario: Scenario) -> Decimal:
         monthly = scenario.aws.prices.monthly(lifecycle.billed(begin))
         total += monthly * Decimal(str((end - begin).total_seconds())) / SECONDS_PER_MONTH
     return total
-
-
-__all__ = ["ACCOUNT", "VOLUME_ID", "Controller", "Result", "simulate"]

@@ -1,4 +1,4 @@
-"""One volume under one course as every controller finds it: what starves if nothing is done."""
+"""One volume under one load series without a controller: which minutes starve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headroom.proving.workloads import Bools, LoadSeries
 
 
 class StaticStarvation:
-    """Starved minutes of a course under configurations that are never changed, each run once."""
+    """Starved minutes of a load series under fixed configurations, each run once."""
 
     def __init__(self, load_series: LoadSeries) -> None:
         self.load_series = load_series
@@ -27,9 +27,9 @@ class StaticStarvation:
 
 
 class UncontrolledVolume:
-    """A course and a start; what is computed on them is shared by controllers and presets.
+    """A load series and a start; controllers and presets share what is computed for them.
 
-    The guardrails of `conditions` count, its preset does not.
+    Depends on the guardrails of `conditions`, not on its preset.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class UncontrolledVolume:
 
     @cached_property
     def alone(self) -> VectorizedVolume:
-        """The volume when nobody changes it, run to the end."""
+        """The volume without any change, run to the end."""
         volume = VectorizedVolume(
             self.load_series,
             self.start,

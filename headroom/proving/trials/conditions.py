@@ -19,7 +19,7 @@ from headroom.proving.awsrules import Delays
 SIZE_GIB = 400
 REGION = "us-east-1"
 SHARES = 10_001
-"""Parts in which a wish is cut down until its price fits, and one."""
+"""Steps in which a target is cut until its price fits, plus one."""
 MOST = 10**9
 
 
@@ -34,14 +34,14 @@ STARTS: Mapping[str, Configuration] = MappingProxyType(
         "io1": _start(VolumeType.IO1, 16_000, None),
     }
 )
-"""The configurations that runs begin with, by the name of their type."""
+"""The start configurations of runs, by type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What is the same for every controller: prices, AWS's delays and the owner's policy.
+    """The same for every controller: prices, AWS's delays and the owner's policy.
 
-    `preset` says what a starved minute is worth; the policy is the default one with mode auto.
+    `preset` sets the value of a starved minute; the policy is the default one with mode auto.
     Raises KeyError for a preset that does not exist.
     """
 
@@ -51,7 +51,7 @@ class Conditions:
     metric_delay: timedelta = timedelta(minutes=2)
     burst_balance_percent: float = 100.0
     listed: PriceTable | None = None
-    """Prices to use in place of the catalogue's."""
+    """Prices that replace the catalogue's."""
     prices: PriceTable = field(init=False)
     policy: Policy = field(init=False)
 
@@ -64,7 +64,7 @@ class Conditions:
 
     @property
     def value_usd(self) -> float:
-        """What a starved minute is worth in USD."""
+        """Value of a starved minute in USD."""
         return PRESETS[self.preset]
 
     @property
@@ -86,11 +86,11 @@ def within(
     may_grow: bool = False,
     at_once: bool = True,
 ) -> Configuration | None:
-    """`target` cut to the owner's limits for one change from `origin`; None if nothing is left.
+    """`target` cut to the owner's limits for one change from `origin`; None if no change remains.
 
-    `start_usd` is the monthly price at the start, over which the price may rise so far only.
-    What is cut is the rate that is over its limit, then both in proportion until the price fits.
-    Not `at_once` means by any number of changes: the largest step does not matter then.
+    The price increase counts from `start_usd`, the monthly price at the start. First each rate is cut
+    to its limit, then both in proportion until the price fits. Without `at_once` the largest step does
+    not apply: any number of changes may lead to the target.
     """
     limits = conditions.policy.defaults
     size = target.size_gib if may_grow else origin.size_gib
@@ -121,15 +121,15 @@ def ceiling(conditions: Conditions, start: Configuration) -> Configuration:
     for kind in limits.types:
         most = min(limits.max_iops, max_iops(kind, start.size_gib))
         mibps = limits.max_throughput_mibps if kind is VolumeType.GP3 else None
-        wish = Configuration(
+        desired = Configuration(
             volume_type=kind,
             size_gib=start.size_gib,
             iops=most,
             throughput_mibps=None if mibps is None else min(mibps, most // 4),
         )
         found = start
-        while (more := within(conditions, found, start_usd, wish)) is not None:
-            if _no_less(found, more):  # cut to fit the price, a step may come out smaller
+        while (more := within(conditions, found, start_usd, desired)) is not None:
+            if _no_less(found, more):  # cut to fit the price, a step may be smaller
                 break
             found = more
         if _no_less(found, reached):
@@ -172,6 +172,3 @@ def _less(target: Configuration, share: int) -> Configuration:
         least = ranges.throughput_mibps[0]
         mibps = min(least + (mibps - least) * kept // (SHARES - 1), iops // 4)
     return replace(target, iops=iops, throughput_mibps=mibps)
-
-
-__all__ = ["PRESETS", "STARTS", "Conditions", "ceiling", "within"]

@@ -1,7 +1,7 @@
-"""Headroom itself on a course: the application over ports in memory, woken only when it would be.
+"""Headroom on a load series: the application over in-memory ports, run only at minutes with work.
 
-Minutes at which no alarm goes off, no modification moves on, nothing is due and no scan of the
-fleet falls are passed over: the deployed functions would do nothing in them.
+Minutes without an alarm, a change of a modification's state, anything due or a scan are skipped:
+the deployed functions would do nothing in them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.proving.metrics import minute_number
 from headroom.proving.simulation import ACCOUNT, SCAN_EVERY_S, VOLUME_ID
 from headroom.proving.trials.conditions import Conditions
-from headroom.proving.trials.trial import Trial, TrialChange, TrialRun
+from headroom.proving.trials.trial import Trial, TrialRun
 from headroom.proving.vectorized import VectorizedWorld
 from headroom.proving.workloads import LoadSeries
 from headroom.serialization import stored
@@ -26,7 +26,7 @@ SCAN_MIN = SCAN_EVERY_S // 60
 
 
 class RecordingLedger(InMemoryLedger):
-    """A ledger that keeps decisions as they are stored, in the order they were made."""
+    """A ledger that keeps the stored decisions in order."""
 
     def __init__(self, account_id: str, region: str) -> None:
         super().__init__(account_id, region)
@@ -52,7 +52,6 @@ class EngineTrialRun:
         )
         self.world = VectorizedWorld(self._volume, self._ref, metric_delay=conditions.metric_delay)
         self.ledger = RecordingLedger(ACCOUNT, conditions.region)
-        self._monthly = conditions.monthly
         self._first = minute_number(self._volume.load_series.start)
         self._begin = 0
         self._ports = ports_in_memory(
@@ -60,7 +59,7 @@ class EngineTrialRun:
         )
 
     def run(self, since: int = 0) -> None:
-        """Follow the course from minute `since` on, what was published before being its past.
+        """Run from minute `since` on; what was published before is history.
 
         Raises RuntimeError if the engine fails on the way.
         """
@@ -72,19 +71,16 @@ class EngineTrialRun:
             self._volume.run(minute)
             self._wake()
 
-    def changes(self) -> list[TrialChange]:
-        """The modifications it made."""
-        reasons = {d.at: d.answer.reason.value for d in self.ledger.decisions if _acts(d)}
-        return [
-            TrialChange(
-                minute=minute,
-                origin=origin,
-                target=target,
-                usd_change=self._monthly(target) - self._monthly(origin),
-                reason=reasons.get(self._instant(minute), ""),
-            )
-            for minute, origin, target in self.world.applied
-        ]
+    def note_changes(self) -> None:
+        """Give the trial the modifications that AWS accepted."""
+        reasons = {
+            d.at: d.answer.reason.value for d in self.ledger.decisions if isinstance(d.answer, Act)
+        }
+        start = self._volume.load_series.start
+        for change in self.world.applied:
+            minute = (change.started_at - start) // timedelta(minutes=1)
+            reason = reasons.get(change.started_at, "")
+            self._trial.add_change(minute, change.origin, change.target, reason)
 
     def _next(self, minute: int, last: int) -> int:
         """The next minute at which a deployed function would do anything."""
@@ -104,32 +100,22 @@ class EngineTrialRun:
         if report.errors:
             raise RuntimeError(f"The engine failed at {now.isoformat()}: {report.errors[0]}")
 
-    def _instant(self, minute: int) -> datetime:
-        return self._volume.load_series.start + timedelta(minutes=minute)
-
 
 def run_engine(
     load_series: LoadSeries, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
     with_records: bool = False, since: int = 0,
 ) -> TrialRun:  # fmt: skip
-    """Headroom on `course` from minute `since` on, under `policy` or the conditions' own.
+    """Headroom on `load_series` from minute `since` on, under `policy` or the conditions' own.
 
-    Records are written out only `with_records`: that takes longer than everything else.
+    Records are written out only `with_records`: that takes longer than all the rest.
     """
     trial = Trial(load_series, start, conditions)
     engine = EngineTrialRun(trial, conditions, policy or conditions.policy)
     engine.run(since)
-    trial.changes.extend(engine.changes())
-    trial.aws_refusals = engine.world.refusals
+    engine.note_changes()
+    trial.aws_refusals = len(engine.world.refusals)
     decisions = tuple(engine.ledger.decisions)
     records: tuple[Record, ...] = ()
     if with_records:
         records = tuple(record for d in decisions for record in engine.ledger.chain(d.decision_id))
     return trial.finished(decisions, records, policy=policy)
-
-
-def _acts(decision: Decision) -> bool:
-    return isinstance(decision.answer, Act)
-
-
-__all__ = ["EngineTrialRun", "run_engine"]

@@ -1,7 +1,7 @@
-"""One controller on one course: what it did, what that cost and which minutes starved all the same.
+"""One controller on one load series: its changes, their cost and the minutes that starved.
 
-Guardrails bind every controller alike: wishes are cut to the owner's ceilings and a slot stays in
-reserve; AWS's own rules refuse the rest.
+The same guardrails bind every controller: targets are cut to the owner's limits and one slot stays
+in reserve. AWS's own rules refuse the rest.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Modification
 from headroom.domain.state import Record
 from headroom.proving.awsrules import MODIFICATION_WINDOW, ModificationRefused
-from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
-from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
+from headroom.proving.scenarios import AwsBehaviour, Resource
 from headroom.proving.simulation import Change, violations
 from headroom.proving.trials.conditions import Conditions, within
 from headroom.proving.vectorized import VectorizedVolume
-from headroom.proving.workloads import Bools, Floats, LoadSeries, Steps
+from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 MAY_GROW = frozenset({"grow-gp2"})
-"""Rules that are nothing without growth: they may, and each growth counts as a violation."""
+"""Rules that only grow volumes may do so; each growth counts as a violation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialChange:
-    """A modification that a controller started at a minute of the course."""
+    """A modification that a controller started at a minute of the series."""
 
     minute: int
     origin: Configuration
@@ -45,9 +44,9 @@ class TrialChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrialRun:
-    """What one controller made of one course; `starved` has a value per minute.
+    """The result of one controller on one load series; `starved` has a value per minute.
 
-    `held` are wishes that the guardrails left nothing of or that found no slot.
+    `held` counts targets that the guardrails or missing slots blocked.
     """
 
     starved: Bools
@@ -62,14 +61,14 @@ class TrialRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedSoFar:
-    """What is published by now, one value per minute from the start of the course on.
+    """The metrics published so far, one value per minute from the start of the series.
 
     Operations/s are the application's, throughput in MiB/s, the balance in percent; NaN where
     nothing was published.
     """
 
     configuration: Configuration
-    """As DescribeVolumes tells it."""
+    """As DescribeVolumes reports it."""
     modification: Modification | None
     """The latest one."""
     read_iops: Floats
@@ -92,18 +91,18 @@ class PublishedSoFar:
 
 
 class ControlRule(Protocol):
-    """A controller that is asked every so many minutes and answers with a wish."""
+    """A controller that is asked every `every_min` minutes for a target."""
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
 
     @property
     def every_min(self) -> int:
         """Minutes from one question to the next; the first is asked at minute 0."""
 
-    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
-        """The configuration it would have now; None to leave the volume alone."""
+    def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
+        """The target configuration; None to leave the volume alone."""
 
 
 class Trial:
@@ -125,13 +124,13 @@ class Trial:
         self._start_usd = conditions.monthly(start)
         self._late = -int(-conditions.metric_delay.total_seconds() // 60)
 
-    def ask(self, wish: Configuration, reason: str, *, may_grow: bool = False) -> bool:
-        """Change the volume to `wish` as far as guardrails and AWS let; whether it was changed."""
+    def ask(self, desired: Configuration, reason: str, *, may_grow: bool = False) -> bool:
+        """Change the volume to `desired` as far as guardrails and AWS allow; whether it was changed."""
         volume, now = self.volume, self.volume.now
         origin = volume.lifecycle.described(now)
-        if wish == origin:
+        if desired == origin:
             return False
-        target = within(self._conditions, origin, self._start_usd, wish, may_grow=may_grow)
+        target = within(self._conditions, origin, self._start_usd, desired, may_grow=may_grow)
         recent = sum(now - MODIFICATION_WINDOW < at for at in volume.lifecycle.starts)
         if target is None or recent >= self._conditions.slots:
             self.held += 1
@@ -141,20 +140,23 @@ class Trial:
         except ModificationRefused:
             self.aws_refusals += 1
             return False
+        self.add_change(volume.minute, origin, target, reason)
+        return True
+
+    def add_change(
+        self, minute: int, origin: Configuration, target: Configuration, reason: str
+    ) -> None:
+        """Note a change that AWS accepted."""
         monthly = self._conditions.monthly
         self.changes.append(
             TrialChange(
-                minute=volume.minute,
-                origin=origin,
-                target=target,
+                minute=minute, origin=origin, target=target, reason=reason,
                 usd_change=monthly(target) - monthly(origin),
-                reason=reason,
             )
-        )
-        return True
+        )  # fmt: skip
 
-    def seen(self) -> PublishedSoFar:
-        """What is published at the present instant."""
+    def published(self) -> PublishedSoFar:
+        """The metrics that are published at the present instant."""
         volume, now = self.volume, self.volume.now
         last = max(0, volume.minute - self._late)
         return PublishedSoFar(
@@ -170,7 +172,7 @@ class Trial:
         *,
         policy: Policy | None = None,
     ) -> TrialRun:
-        """Let the rest of the course pass and tell what came of it, judged by `policy`."""
+        """Run to the end of the series; the result, audited against `policy`."""
         volume = self.volume
         volume.run(volume.load_series.minutes)
         policy = policy or self._conditions.policy
@@ -191,43 +193,23 @@ class Trial:
         )
 
     def _violations(self, policy: Policy) -> int:
-        """How many changes broke a limit of `policy`, by arithmetic of its own (audit.py)."""
+        """How many changes broke a limit of `policy`, by the audit's own arithmetic."""
         conditions, start = self._conditions, self.volume.load_series.start
-        scenario = Scenario(
-            name=self.volume.load_series.name,
-            start=start,
-            resource=Resource(
-                configuration=self._start,
-                burst_balance_percent=conditions.burst_balance_percent,
-                tags=(),
-            ),
-            attachment_settings=AttachmentSettings(
-                attachment=Attachment(limits=BOUNDLESS), queue_limit=QUEUE_LIMIT
-            ),
-            workload=Steps(start, ()),
-            history=None,
-            aws=AwsBehaviour(
-                region=conditions.region,
-                prices=conditions.prices,
-                metric_delay=conditions.metric_delay,
-                delays=conditions.delays,
-                modified_at=(),
-                known_to_ledger=True,
-                refusal_names_instant=True,
-            ),
-            policy=policy,
-        )
         changes = [
             Change(
-                at=start + timedelta(minutes=change.minute),
-                origin=change.origin,
-                target=change.target,
-                decision_id="",
-                reason=change.reason,
+                at=start + timedelta(minutes=change.minute), origin=change.origin,
+                target=change.target, decision_id="", reason=change.reason,
             )
             for change in self.changes
-        ]
-        found = violations(scenario, changes, self.volume.lifecycle.starts)
+        ]  # fmt: skip
+        found = violations(
+            changes,
+            self.volume.lifecycle.starts,
+            since=start,
+            resource=Resource(configuration=self._start),
+            aws=AwsBehaviour(region=conditions.region, prices=conditions.prices),
+            policy=policy,
+        )
         return len({sentence.split(": ", 1)[0] for sentence in found})
 
 
@@ -237,7 +219,7 @@ def run_schedule(
     schedule: Sequence[tuple[int, Configuration]],
     conditions: Conditions,
 ) -> TrialRun:
-    """Make the changes of `schedule` (minute, target) in their order; those beyond the end never."""
+    """Make the changes of `schedule` (minute, target) in their order; those after the end are dropped."""
     trial = Trial(load_series, start, conditions)
     for minute, target in sorted(schedule, key=lambda each: each[0]):
         if minute < load_series.minutes:
@@ -249,14 +231,14 @@ def run_schedule(
 def run_rule(
     load_series: LoadSeries, start: Configuration, rule: ControlRule, conditions: Conditions
 ) -> TrialRun:
-    """Ask `rule` every `every_min` minutes what it wishes, and do that."""
+    """Ask `rule` every `every_min` minutes for a target, and make that change."""
     trial = Trial(load_series, start, conditions)
     grows = rule.name in MAY_GROW
     for minute in range(0, load_series.minutes, rule.every_min):
         trial.volume.run(minute)
-        wish = rule.wish(trial.seen(), trial.volume.now)
-        if wish is not None:
-            trial.ask(wish, rule.name, may_grow=grows)
+        target = rule.desired(trial.published(), trial.volume.now)
+        if target is not None:
+            trial.ask(target, rule.name, may_grow=grows)
     return trial.finished()
 
 
@@ -275,18 +257,5 @@ def storage_usd(
 
 
 def score_usd(run: TrialRun, unavoidable: Bools, conditions: Conditions) -> float:
-    """Storage dollars and what the starved minutes cost that could have been saved."""
+    """Storage dollars plus the value of the avoidable starved minutes."""
     return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unavoidable))
-
-
-__all__ = [
-    "ControlRule",
-    "PublishedSoFar",
-    "Trial",
-    "TrialChange",
-    "TrialRun",
-    "run_rule",
-    "run_schedule",
-    "score_usd",
-    "storage_usd",
-]  # fmt: skip

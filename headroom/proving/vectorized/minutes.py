@@ -1,4 +1,4 @@
-"""What happened in each clock minute of a course, added up from pieces; equals facts.py."""
+"""Facts of each clock minute of a load series, summed over pieces; equal to physics.minute_facts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headroom.domain.catalog.ebs import MIB
 from headroom.proving.physics import (
     ENOUGH_S,
     QUEUE_LIMIT,
@@ -21,7 +20,7 @@ from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 SERVICE = SERVICE_S[False]
 OWED = 1e-6
-"""A backlog of fewer operations than this is none."""
+"""A backlog of fewer operations counts as empty."""
 
 
 class Minutes(NamedTuple):
@@ -37,9 +36,9 @@ class Minutes(NamedTuple):
     throughput_exceeded: Bools
     starved: Bools
     level: Floats
-    """What is in the bucket at the minute's end."""
+    """Level of the bucket at the minute's end."""
     backlog: Floats
-    """Operations that wait at the minute's end."""
+    """Operations in the queue at the minute's end."""
 
 
 def measured_seconds(load_series: LoadSeries) -> Floats:
@@ -51,7 +50,7 @@ def measured_seconds(load_series: LoadSeries) -> Floats:
 def sum_minutes(
     load_series: LoadSeries, pieces: Pieces, first: int, last: int, capacity: float
 ) -> Minutes:
-    """Minutes `first` to `last` (not included), which `pieces` cover; `capacity` of the bucket."""
+    """Sum minutes `first` up to `last`, which `pieces` cover; `capacity` is that of the bucket."""
     totals = load_series.totals
     edges = np.arange(first, last + 1, dtype=np.float64) * 60.0
     position = np.interp(edges, pieces.at, pieces.position)
@@ -98,7 +97,7 @@ def _with_waits(
     offered: Floats,
     position: Floats,
 ) -> Minutes:
-    """Add what a backlog does: queue, checks and starvation."""
+    """Add the effects of a backlog: queue length, checks and starvation."""
     totals = load_series.totals
     cuts = np.unique(np.concatenate((pieces.at, edges)))
     cuts = cuts[(cuts >= edges[0]) & (cuts <= edges[-1])]
@@ -122,7 +121,7 @@ def _with_waits(
     delayed = owed[:-1] + summed(np.where(held, np.diff(arrived), 0.0))
     due = owed[:-1] + np.diff(offered)
     return found._replace(
-        queue=summed(_seen(low, high) * seconds) / 60,
+        queue=summed(_mean_reported(low, high) * seconds) / 60,
         iops_exceeded=summed(np.where(bound & VOLUME_IOPS, seconds, 0.0)) >= ENOUGH_S,
         throughput_exceeded=summed(np.where(bound & VOLUME_BYTES, seconds, 0.0)) >= ENOUGH_S,
         starved=np.minimum(delayed, due) > STARVED_SHARE * due,
@@ -130,8 +129,8 @@ def _with_waits(
     )
 
 
-def _seen(first: Floats, last: Floats) -> Floats:
-    """Mean of what a device shows of a queue that goes evenly from `first` to `last`."""
+def _mean_reported(first: Floats, last: Floats) -> Floats:
+    """Mean queue length that a device reports while its queue goes evenly from `first` to `last`."""
     low, high = np.minimum(first, last), np.maximum(first, last)
     span = np.where(high > low, high - low, 1.0)
     below = np.clip((QUEUE_LIMIT - low) / span, 0.0, 1.0)
@@ -144,6 +143,3 @@ def _piece_of(pieces: Pieces, ends: Floats) -> NDArray[np.intp]:
     """The piece that each instant is the end of, or lies in."""
     place = np.searchsorted(pieces.at, ends, side="left") - 1
     return np.clip(place, 0, len(pieces.bound) - 1)
-
-
-__all__ = ["MIB", "Minutes", "measured_seconds", "sum_minutes"]

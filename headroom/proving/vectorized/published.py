@@ -1,4 +1,4 @@
-"""What CloudWatch has published about a FastVolume, filled in many minutes at a time."""
+"""The published metrics of a VectorizedVolume, added many minutes at a time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from headroom.domain.resources import InstanceActivity, VolumeActivity
 from headroom.ports import Glance
 from headroom.proving.metrics import (
     BUSIEST,
@@ -30,7 +31,7 @@ NOTHING_PUBLISHED = Glance(
 
 
 class VectorizedMetrics(PublishedVolume):
-    """The datapoints of a FastVolume on an instance that never binds and carries nothing else."""
+    """The datapoints of a VectorizedVolume on an instance that never binds and has no other volume."""
 
     def __init__(self, volume: VectorizedVolume, *, delay: timedelta) -> None:
         super().__init__(delay=delay, other_iops=0.0, other_mibps=0.0)
@@ -39,8 +40,8 @@ class VectorizedMetrics(PublishedVolume):
         self._filled = 0
         self._periods = 0
 
-    def publish_until(self) -> None:
-        """Take in the minutes that have passed."""
+    def publish(self) -> None:
+        """Add the minutes that have passed."""
         first, last = self._filled, self._source.minute
         if last == first:
             return
@@ -57,8 +58,18 @@ class VectorizedMetrics(PublishedVolume):
         self._filled = last
         self._catch_up_slowly()
 
+    def activity(self, now: datetime) -> tuple[VolumeActivity, InstanceActivity]:
+        """The last three hours at one-minute periods; balances at five."""
+        self.publish()
+        return super().activity(now)
+
+    def history(self, now: datetime) -> VolumeActivity | None:
+        """The last 14 days at five-minute periods; None when nothing was published."""
+        self.publish()
+        return super().history(now)
+
     def glance(self, now: datetime) -> Glance:
-        """The last half hour in a few numbers; the checks are always there on such an instance."""
+        """Summary of the last half hour; such an instance always publishes the checks."""
         first = minute_number(now) - GLANCE_MIN - self._first
         last = self.visible(now) - self._first
         place = slice(max(0, first), max(0, last))
@@ -68,16 +79,16 @@ class VectorizedMetrics(PublishedVolume):
         known = queue == queue
         if not known.any():
             return NOTHING_PUBLISHED
-        shown = balance[balance == balance]
+        balances = balance[balance == balance]
         return Glance(
             iops_exceeded_minutes=int(iops[known].sum()),
             throughput_exceeded_minutes=int(throughput[known].sum()),
-            lowest_burst_balance_percent=float(shown.min()) if shown.size else None,
+            lowest_burst_balance_percent=float(balances.min()) if balances.size else None,
             longest_queue=float(queue[known].max()),
         )
 
     def _catch_up_slowly(self) -> None:
-        """Add the five-minute periods of the clock that are over."""
+        """Add the five-minute clock periods that have ended."""
         before = self._first % SLOW_MIN
         over = (before + self._filled) // SLOW_MIN
         if over == self._periods:
@@ -93,9 +104,9 @@ class VectorizedMetrics(PublishedVolume):
         self._periods = over
 
     def _series(self, first: int, last: int) -> dict[str, Floats]:
-        """The volume's series over minutes of the course."""
-        told = [array[first:last] for array in self._source.published_series()]
-        reads, writes, read_mibps, write_mibps, queue, balance, iops, throughput, both, _ = told
+        """The volume's series over minutes `first` to `last`."""
+        minutes = [array[first:last] for array in self._source.published_series()]
+        reads, writes, read_mibps, write_mibps, queue, balance, iops, throughput, both, _ = minutes
         latency, waiting = np.full(last - first, np.nan), self._source.queue[first:last]
         served = self._source.served_iops[first:last]
         np.divide(1000 * waiting, served, out=latency, where=both > 0)
@@ -141,11 +152,8 @@ def _weighted(minutes: dict[str, Floats], rows: Floats, known: Bools) -> tuple[F
 
 
 def _column(values: Floats) -> Column:
-    """A list with None for what is not there."""
+    """A list with None for NaN."""
     found: Column = values.tolist()
     if np.isnan(values).any():
         return [None if v != v else v for v in found]
     return found
-
-
-__all__ = ["VectorizedMetrics"]

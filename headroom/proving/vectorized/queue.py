@@ -1,8 +1,8 @@
-"""The fluid queue of station.py on arrays: one SSD volume, from event to event.
+"""The fluid queue of physics.queue on arrays: one SSD volume, from event to event.
 
 While limits stay, a backlog counted in seconds of service is a sum with a floor at zero (a
 Lindley recursion), so a whole month of it is a handful of array operations. Operations leave in
-the order they came: whatever has been served is known from how many operations were.
+the order they came, so the number of operations served says which ones were served.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from headroom.proving.physics import ABOVE, NEAR, VOLUME_BYTES, VOLUME_IOPS, Vol
 from headroom.proving.workloads import Floats, LoadSeries
 
 NO_WORK_S = 1e-8
-"""Less work than this is none: what sums over months round to."""
+"""Less work than this counts as none: sums over months round to it."""
 NO_CREDITS = 1e-9
 """Share of a bucket that counts as empty."""
 NO_OPS = 1e-5
 """Fewer operations than this are rounding."""
 FEWEST_STEPS, MOST_STEPS = 48, 1 << 30
-"""A gp2 volume is run over as many steps at first, and over twice as many each time."""
+"""A gp2 volume runs over this many steps at first, then twice as many each time."""
 
 Codes = NDArray[np.int8]
 
@@ -32,8 +32,8 @@ Codes = NDArray[np.int8]
 class Pieces(NamedTuple):
     """Stretches between events: instants and positions at both ends, `bound` flags inside.
 
-    Position is how many operations have left since the start of the course. `level` is what is
-    in the bucket at each piece's start and `slope` its change per second, up to the capacity.
+    Position is how many operations have left since the start of the series. `level` is the
+    level of the bucket at each piece's start and `slope` its change per second, up to the capacity.
     """
 
     at: Floats
@@ -48,25 +48,15 @@ class Pieces(NamedTuple):
         if count >= len(self.at):
             return self
         position = float(np.interp(instant, self.at, self.position))
-        return Pieces(
-            np.append(self.at[:count], instant),
-            np.append(self.position[:count], position),
-            self.bound[:count],
-            self.level[:count],
-            self.slope[:count],
-        )
+        at = np.append(self.at[:count], instant)
+        positions = np.append(self.position[:count], position)
+        return Pieces._make((at, positions, *(values[:count] for values in self[2:])))
 
     def since(self, instant: float) -> Pieces:
         """The pieces that end after `instant`, whole."""
         skip = max(0, int(np.searchsorted(self.at, instant, side="right")) - 1)
         skip = min(skip, len(self.bound))
-        return Pieces(
-            self.at[skip:],
-            self.position[skip:],
-            self.bound[skip:],
-            self.level[skip:],
-            self.slope[skip:],
-        )
+        return Pieces._make(values[skip:] for values in self)
 
     def then(self, more: Pieces) -> Pieces:
         """These and what follows them."""
@@ -75,7 +65,7 @@ class Pieces(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Work:
-    """A course measured in seconds of service under one pair of limits."""
+    """A load series in seconds of service under one pair of limits."""
 
     rho: Floats
     """Seconds of service that arrive per second, per step."""
@@ -86,10 +76,10 @@ class Work:
 
 
 class ArrayQueue:
-    """One volume's queue and bucket on a course; `run` continues where the last run ended."""
+    """One volume's queue and bucket under a load series; `run` continues where the last run ended."""
 
     def __init__(self, load_series: LoadSeries) -> None:
-        self._course = load_series
+        self._series = load_series
         self._totals = load_series.totals
         self._ebs = np.nan_to_num(load_series.ebs_ops)
         self._mib = np.nan_to_num(load_series.bytes / MIB)
@@ -125,7 +115,7 @@ class ArrayQueue:
         steps = FEWEST_STEPS
         emptied, refused = self.level <= 0, False
         while self.at < until:
-            stop = min(until, self.at + steps * self._course.step_s)
+            stop = min(until, self.at + steps * self._series.step_s)
             pieces = self._drained(stop, stay=refused) if emptied else self._with_credits(stop)
             refused = pieces is None
             if pieces is None or self.at < stop:
@@ -164,7 +154,7 @@ class ArrayQueue:
     def _drained(self, until: float, *, stay: bool) -> Pieces | None:
         """At the baseline until less than it is used; None if that is at once.
 
-        With `stay` at least one piece passes: what earns and spends at once stays empty.
+        With `stay` at least one piece passes: a bucket that is filled and spent at once stays empty.
         """
         base = self.limits.base_ops
         pieces = self._steady(self.at, until, base)
@@ -243,7 +233,7 @@ class ArrayQueue:
         by_ops, by_bytes = self._ebs / ops_limit, self._mib / mib_limit
         rho = np.maximum(by_ops, by_bytes)
         rho[(rho > 1) & (rho <= ABOVE)] = 1.0
-        done = np.concatenate(([0.0], np.cumsum(rho * float(self._course.step_s))))
+        done = np.concatenate(([0.0], np.cumsum(rho * float(self._series.step_s))))
         least = rho / NEAR
         bound = np.where(by_ops >= least, VOLUME_IOPS, 0) + np.where(
             by_bytes >= least, VOLUME_BYTES, 0
@@ -273,6 +263,3 @@ def _joined(found: list[Pieces]) -> Pieces:
         np.concatenate([p.level for p in found]),
         np.concatenate([p.slope for p in found]),
     )
-
-
-__all__ = ["ArrayQueue", "Pieces"]

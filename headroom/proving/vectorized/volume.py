@@ -1,7 +1,7 @@
-"""One SSD volume under a course, a month in milliseconds: equals VolumePhysics minute by minute.
+"""One SSD volume under a load series, a month in milliseconds: equals VolumePhysics minute by minute.
 
-What will happen without another change is known in advance, so time is run in long blocks; a
-change takes back what lies beyond the instant at which it takes effect.
+Without another change the future is known, so time runs in long blocks; a change discards
+everything after the instant at which it takes effect.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from headroom.proving.vectorized.queue import ArrayQueue, Pieces
 from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 AGE = timedelta(days=365)
-"""How long before the course the volume was made."""
+"""How long before the series the volume was created."""
 BLOCK_MIN = 1_440
-"""Minutes that are run at once after a change; every further block is twice as long."""
+"""Minutes that run at once after a change; each further block is twice as long."""
 DIGITS = 6
-"""Published values are rounded to so many decimals: a limit that was reached reads as the limit."""
+"""Decimals of published values: a limit that was reached reads as the limit."""
 SSD = (VolumeType.GP2, VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 
 
 class VectorizedVolume:
-    """One SSD volume, on an instance that never binds, under the open load of a course.
+    """One SSD volume, on an instance that never binds, under an open load.
 
-    Arrays have one value per minute of the whole course; those from `minute` on are not there
-    yet for anybody to read. Raises ValueError for other types of volumes.
+    Arrays have one value per minute of the series; values from `minute` on are still in the
+    future. Raises ValueError for other types of volumes.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class VectorizedVolume:
         self.throughput_exceeded: Bools = np.zeros(count, dtype=np.bool_)
         self.starved: Bools = np.zeros(count, dtype=np.bool_)
         self.balance_percent: Floats = np.full(count, np.nan)
-        """Level of the bucket at the minute's end; NaN where there is none."""
-        self._shows: Bools = np.full(count, _shows_balance(configuration))
-        self._told: tuple[Floats, ...] = tuple(np.full(count, np.nan) for _ in range(10))
+        """Level of the bucket at the minute's end; NaN without a bucket."""
+        self._bursts: Bools = np.full(count, _has_balance(configuration))
+        self._published: tuple[Floats, ...] = tuple(np.full(count, np.nan) for _ in range(10))
         self.limit_iops: Floats = np.zeros(count)
         """EBS operations/s that the volume sustains or bursts to at the minute's end."""
         self._fluid = ArrayQueue(load_series)
@@ -89,16 +89,16 @@ class VectorizedVolume:
         return self.load_series.start + timedelta(minutes=self.minute)
 
     def run(self, until: int) -> None:
-        """Let time pass up to minute `until` of the course."""
+        """Let time pass up to minute `until` of the series."""
         if not self.minute <= until <= self.load_series.minutes:
             raise ValueError(
                 f"minute {until} is not in {self.minute} to {self.load_series.minutes}."
             )
-        self.decide_dry_run(until)
+        self.run_ahead(until)
         self.minute = until
 
-    def decide_dry_run(self, until: int) -> None:
-        """Fill the arrays up to minute `until`, as they will be if nobody changes the volume."""
+    def run_ahead(self, until: int) -> None:
+        """Fill the arrays up to minute `until`, as they will be without another change."""
         until = min(until, self.load_series.minutes)
         while self._known < until:
             self._extend(min(self.load_series.minutes, max(until, self._known + self._block)))
@@ -106,34 +106,27 @@ class VectorizedVolume:
     def modify(self, target: Configuration) -> Modification:
         """Ask AWS for `target` now; raises ModificationRefused and changes nothing then."""
         _refuse_hdd(target)
-        origin = self.lifecycle.described(self.now)
-        change = self.lifecycle.modify(
-            self.now,
-            volume_type=target.volume_type,
-            size_gib=target.size_gib if target.size_gib != origin.size_gib else None,
-            iops=target.iops,
-            throughput_mibps=target.throughput_mibps,
-        )
+        change = self.lifecycle.change_to(self.now, target)
         delays = self.lifecycle.delays
         effect = 60.0 * self.minute + delays.effect.total_seconds()
         described = self.minute + -(-int(delays.modifying.total_seconds()) // 60)
-        self._shows[described:] = _shows_balance(change.target)
-        self._tell_balance(described, self._known)
+        self._bursts[described:] = _has_balance(change.target)
+        self._publish_balance(described, self._known)
         self._plan.append((effect, change.target))
-        self._take_back(effect)
+        self._discard(effect)
         self._block = BLOCK_MIN
         return change
 
     def published_series(self) -> tuple[Floats, ...]:
-        """What CloudWatch publishes per minute, NaN where it publishes nothing.
+        """Published values per minute, NaN where CloudWatch publishes nothing.
 
         In this order: read and write IOPS, read and write MiB/s, queue length, BurstBalance in
         percent, both Exceeded checks, IOPS and MiB/s of both directions.
         """
-        return self._told
+        return self._published
 
-    def _take_back(self, instant: float) -> None:
-        """Forget what was run beyond `instant`, a second of the course."""
+    def _discard(self, instant: float) -> None:
+        """Discard what was run after `instant`, a second of the series."""
         pieces = self._pieces
         if pieces is None or self._fluid.at <= instant:
             return
@@ -158,17 +151,17 @@ class VectorizedVolume:
             pieces = self._fluid.run(min(end, effect))
             kept = pieces if kept is None else kept.then(pieces)
         if kept is not None:
-            self._note(kept, first, last)
+            self._sum(kept, first, last)
         self._pieces, self._known = kept, last
         self._block *= 2
 
     def _closed(self, kept: Pieces | None, first: int) -> tuple[Pieces | None, int]:
-        """Add up the whole minutes before a change; what is left of the last one stays."""
+        """Sum the whole minutes before a change; the rest of the last minute stays."""
         if kept is None:
             return None, first
         last = int(self._fluid.at // 60)
         if last > first:
-            self._note(kept, first, last)
+            self._sum(kept, first, last)
             kept = kept.since(60.0 * last)
         return (kept if len(kept.bound) else None), last
 
@@ -180,7 +173,7 @@ class VectorizedVolume:
         self._limits, self._type = limits, configuration.volume_type
         self._fluid.limits, self._fluid.level = limits, min(limits.credits, level)
 
-    def _note(self, pieces: Pieces, first: int, last: int) -> None:
+    def _sum(self, pieces: Pieces, first: int, last: int) -> None:
         """Add up minutes `first` to `last` under the limits now in force."""
         limits = self._limits
         found = sum_minutes(self.load_series, pieces, first, last, limits.credits)
@@ -193,10 +186,10 @@ class VectorizedVolume:
             (self.served_read_mibps, found.served_read_mib),
         ):
             np.divide(values, 60.0, out=array[place])
-        self._note_limits(found, place)
-        self._tell(first, last)
+        self._set_queue(found, place)
+        self._publish(first, last)
 
-    def _note_limits(self, found: Minutes, place: slice) -> None:
+    def _set_queue(self, found: Minutes, place: slice) -> None:
         limits = self._limits
         self.queue[place] = found.queue
         self.backlog[place] = found.backlog
@@ -210,8 +203,8 @@ class VectorizedVolume:
             self.balance_percent[place] = np.nan
             self.limit_iops[place] = limits.base_ops
 
-    def _tell(self, first: int, last: int) -> None:
-        """Publish minutes `first` to `last` as far as all of a minute was measured."""
+    def _publish(self, first: int, last: int) -> None:
+        """Publish those of minutes `first` to `last` that were measured whole."""
         place = slice(first, last)
         missing = ~self.published[place]
         iops, mibps = self.served_iops[place], self.served_mibps[place]
@@ -220,18 +213,18 @@ class VectorizedVolume:
             reads, iops - reads, read_mibps, mibps - read_mibps, self.queue[place], None,
             self.iops_exceeded[place], self.throughput_exceeded[place], iops, mibps,
         )  # fmt: skip
-        for array, value in zip(self._told, values, strict=True):
+        for array, value in zip(self._published, values, strict=True):
             if value is not None:
                 np.round(value, DIGITS, out=array[place])
                 array[place][missing] = np.nan
-        self._tell_balance(first, last)
+        self._publish_balance(first, last)
 
-    def _tell_balance(self, first: int, last: int) -> None:
-        """BurstBalance is there while the volume is described as one that bursts, and works."""
+    def _publish_balance(self, first: int, last: int) -> None:
+        """BurstBalance is published while the volume is busy and is described as one that bursts."""
         place = slice(first, max(first, last))
-        there = self._shows[place] & (self._told[8][place] > 0)
+        there = self._bursts[place] & (self._published[8][place] > 0)
         balance = np.round(self.balance_percent[place], DIGITS)
-        self._told[5][place] = np.where(there, balance, np.nan)
+        self._published[5][place] = np.where(there, balance, np.nan)
 
 
 def starved_if_static(load_series: LoadSeries, configuration: Configuration) -> Bools:
@@ -246,9 +239,6 @@ def _refuse_hdd(configuration: Configuration) -> None:
         raise ValueError(f"{configuration.volume_type} is no SSD type.")
 
 
-def _shows_balance(configuration: Configuration) -> bool:
+def _has_balance(configuration: Configuration) -> bool:
     gp2 = configuration.volume_type is VolumeType.GP2
     return gp2 and gp2_baseline(configuration.size_gib) < 3000
-
-
-__all__ = ["VectorizedVolume", "starved_if_static"]

@@ -1,62 +1,44 @@
-"""One FastVolume behind the ports: what EC2 and CloudWatch say of it, and when they speak up.
+"""One VectorizedVolume behind the ports: what EC2 and CloudWatch report, and when events come.
 
-The same semantics as world.py, without passing through every minute: it is known beforehand
-when the next alarm goes off, as long as nobody changes the volume.
+Equals World without passing through every minute: while the volume does not change, the minute of
+the next alarm is known in advance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import numpy as np
 
-from headroom.domain.resources import (
-    Claim,
-    Configuration,
-    Instance,
-    InstanceActivity,
-    ModificationState,
-    ResourceRef,
-    Signal,
-    Volume,
-    VolumeActivity,
-)
-from headroom.domain.state import Applied, Outcome
-from headroom.ports import Glance, ResourceGone, StorageView
-from headroom.proving.awsrules import ModificationRefused
+from headroom.domain.resources import Configuration, Modification, ResourceRef, Signal
 from headroom.proving.metrics import BREACHING_MIN, CHECKS, EVALUATED_MIN, LOW_BALANCE_PERCENT
-from headroom.proving.physics import BOUNDLESS
-from headroom.proving.simulation import (
-    SimulatedStorage,
-    refused_by_aws,
-    signal,
-    volume_as_described,
-)
+from headroom.proving.physics import BOUNDLESS, Attachment
+from headroom.proving.simulation import AccountVolume, SimulatedStorage
 from headroom.proving.vectorized.published import VectorizedMetrics
 from headroom.proving.vectorized.volume import VectorizedVolume
 from headroom.proving.workloads import Bools
 
-INSTANCE_ID = "i-0a1b2c3d4e5f60718"
 ALARMS = ("burst_balance", *CHECKS)
 ALARM_HORIZON_MIN = 1_440
-"""How far ahead alarms are looked for at once."""
+"""How far ahead alarms are predicted at once."""
 
 
-class VectorizedWorld(SimulatedStorage):
+class VectorizedWorld(SimulatedStorage[AccountVolume]):
     """Storage and Metrics of an account that has one volume, `now` being the volume's."""
 
     def __init__(
         self, volume: VectorizedVolume, ref: ResourceRef, *, metric_delay: timedelta
     ) -> None:
         self.volume = volume
-        self.refusals = 0
-        self.applied: list[tuple[int, Configuration, Configuration]] = []
-        """Minute, origin and target of every change that AWS accepted."""
-        self._ref = ref
-        self._published = VectorizedMetrics(volume, delay=metric_delay)
+        self._account_volume = AccountVolume(
+            ref=ref,
+            lifecycle=volume.lifecycle,
+            attachment=Attachment(limits=BOUNDLESS),
+            published=VectorizedMetrics(volume, delay=metric_delay),
+        )
+        super().__init__([self._account_volume])
         self._late = -int(-metric_delay.total_seconds() // 60)
-        self._told: tuple[datetime, ModificationState] | None = None
         self._rises: list[Bools] = [np.zeros(0, dtype=np.bool_)] * len(ALARMS)
         self._predicted_from = self._predicted_until = 0
 
@@ -68,8 +50,8 @@ class VectorizedWorld(SimulatedStorage):
     def next_event(self, until: int) -> int:
         """The first minute after the present one, at most `until`, at which an event comes."""
         minute = self.volume.minute
-        news = min((m for m in self._news() if m > minute), default=until)
-        until = min(until, news)
+        change = min((m for m in self._modification_minutes() if m > minute), default=until)
+        until = min(until, change)
         if until > self._predicted_until or minute + 1 < self._predicted_from:
             self._predict_alarms(until)
         place = slice(minute + 1 - self._predicted_from, until - self._predicted_from)
@@ -78,72 +60,26 @@ class VectorizedWorld(SimulatedStorage):
 
     def signals(self) -> Iterator[Signal]:
         """The events that reach Headroom at the present minute."""
-        change, minute = self.volume.lifecycle.modification(self.now), self.volume.minute
-        news = None if change is None else (change.started_at, change.state)
-        if news is not None and news != self._told:
-            self._told = news
-            yield self._signal(Claim.MODIFICATION, None, f"modifyVolume {news[1]}")
+        event = self._account_volume.modification_event(self.now)
+        if event is not None:
+            yield event
+        minute = self.volume.minute
         if not self._predicted_from <= minute < self._predicted_until:
             self._predict_alarms(minute + 1)
-        raised = [
-            n for n, r in zip(ALARMS, self._rises, strict=True) if r[minute - self._predicted_from]
-        ]
+        place = minute - self._predicted_from
+        raised = [name for name, r in zip(ALARMS, self._rises, strict=True) if r[place]]
         for name in raised:
-            yield self._signal(Claim.PRESSURE, f"headroom-{name}", "OK to ALARM")
+            yield self._account_volume.alarm_event(name, self.now)
 
-    def fleet(self) -> Iterator[StorageView]:
-        """The volume, its instance left out."""
-        yield StorageView(
-            volume=self._described(),
-            modification=self.volume.lifecycle.modification(self.now),
-            instance=None,
-        )
-
-    def view(self, ref: ResourceRef) -> StorageView:
-        """The volume with its instance; raises ResourceGone for any other."""
-        if ref != self._ref:
-            raise ResourceGone(f"{ref.resource_id} does not exist")
-        return StorageView(
-            volume=self._described(),
-            modification=self.volume.lifecycle.modification(self.now),
-            instance=Instance(
-                instance_id=INSTANCE_ID, limits=BOUNDLESS, volume_ids=(ref.resource_id,)
-            ),
-        )
-
-    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
-        """The volume, if it is on that instance."""
-        return (self.view(self._ref),) if instance_id == INSTANCE_ID else ()
-
-    def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
-        """A Glance for every volume by its id."""
-        return {view.volume.ref.resource_id: self._published.glance(now) for view in views}
-
-    def activity(
-        self, view: StorageView, now: datetime
-    ) -> tuple[VolumeActivity, InstanceActivity | None]:
-        """The last 3 hours at one-minute periods, of the volume and of its instance."""
-        self._published.publish_until()
-        volume, instance = self._published.activity(now)
-        return volume, None if view.instance is None else instance
-
-    def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
-        """The last 14 days at five-minute periods; None when nothing was published."""
-        self._published.publish_until()
-        return self._published.history(now)
-
-    def _modify(self, ref: ResourceRef, found: Configuration, target: Configuration) -> Outcome:
-        try:
-            change = self.volume.modify(target)
-        except ModificationRefused as refused:
-            self.refusals += 1
-            return refused_by_aws(refused)
-        self.applied.append((self.volume.minute, found, change.target))
+    def _modify(
+        self, volume: AccountVolume, found: Configuration, target: Configuration
+    ) -> Modification:
+        change = self.volume.modify(target)
         self._predicted_until = self._predicted_from = 0
-        return Applied(started_at=change.started_at)
+        return change
 
-    def _news(self) -> Iterator[int]:
-        """Minutes at which the latest modification may have moved on."""
+    def _modification_minutes(self) -> Iterator[int]:
+        """Minutes at which the state of the latest modification may change."""
         change = self.volume.lifecycle.modification(self.now)
         if change is None:
             return
@@ -157,16 +93,16 @@ class VectorizedWorld(SimulatedStorage):
         """Find the minutes from the present one on at which each alarm goes to ALARM."""
         minute = self.volume.minute
         last = min(self.volume.load_series.minutes + 1, max(until, minute + ALARM_HORIZON_MIN))
-        self.volume.decide_dry_run(max(minute, last - self._late))
-        told = self.volume.published_series()
+        self.volume.run_ahead(max(minute, last - self._late))
+        published = self.volume.published_series()
         first_value = minute - self._late - EVALUATED_MIN - 1
         values = slice(max(0, first_value), max(0, last - self._late))
         ahead = max(0, -first_value)
         self._rises = []
         for breaching in (
-            told[5][values] < LOW_BALANCE_PERCENT,
-            told[6][values] >= 1,
-            told[7][values] >= 1,
+            published[5][values] < LOW_BALANCE_PERCENT,
+            published[6][values] >= 1,
+            published[7][values] >= 1,
         ):
             count = last - minute
             padded = np.zeros(count + EVALUATED_MIN + 1)
@@ -175,11 +111,3 @@ class VectorizedWorld(SimulatedStorage):
             sums = np.convolve(padded, window, mode="valid") >= BREACHING_MIN
             self._rises.append(sums[1 : count + 1] & ~sums[:count])
         self._predicted_from, self._predicted_until = minute, last
-
-    def _described(self) -> Volume:
-        return volume_as_described(
-            self._ref, self.volume.lifecycle, self.now, instance_id=INSTANCE_ID
-        )
-
-    def _signal(self, claim: Claim, alarm: str | None, detail: str) -> Signal:
-        return signal(self._ref, claim, alarm, detail, at=self.now, instant=self.now.isoformat())

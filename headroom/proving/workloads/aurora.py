@@ -11,7 +11,7 @@ from headroom.proving.workloads.workload import Workload
 PERIOD = timedelta(minutes=5)
 PERIODS_PER_HOUR = 12
 READ_SHARE = 0.5
-"""Share of reads in a load that does not say: the bill does not tell them apart."""
+"""Default share of reads: the bill does not separate them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +31,14 @@ class AuroraLoad:
     read_share: float = READ_SHARE
 
     def ios(self, at: datetime) -> float | None:
-        """Billed I/O of the five minutes that begin at `at`; None where nobody measured."""
+        """Billed I/O of the five minutes that begin at `at`; None where nothing was measured."""
         if self.trace is None:
             return self.steady_ios
         return traced_ios(self.trace, (at - self.trace.start).total_seconds())
 
 
 def steady_billed_ios(millions_per_month: float) -> float:
-    """Billed I/O per five minutes of so many millions a month."""
+    """Billed I/O per five minutes, from millions a month."""
     return millions_per_month * MILLION / (HOURS_PER_MONTH * PERIODS_PER_HOUR)
 
 

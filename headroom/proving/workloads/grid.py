@@ -1,7 +1,7 @@
-"""Puts the timestamps of a trace on a regular grid, without believing the noise in them.
+"""Puts the timestamps of a trace on a regular grid in spite of their jitter.
 
-Samplers are late and early: what is looked for is one interval and one origin with every row near
-its own place. Where no such grid exists nothing is guessed.
+Samplers are late and early. The grid is one interval and one origin with every row near its own
+place; without such a grid the trace is refused.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 JITTER = 0.25
 """Share of the interval by which a row may be off its place on the grid."""
 CLOSE = 0.02
-"""An interval this near to a round one is meant to be the round one."""
+"""An interval this close to a round one counts as the round one."""
 EXACT = 1e-5
-"""Off by less than this share of the interval is not off at all."""
+"""A row closer to its place than this share of the interval counts as exact."""
 FEWEST = 8
 """Rows needed to see an interval that is neither round nor the usual spacing."""
 FIRST_ROWS = 4
@@ -71,7 +71,7 @@ class _Fit(NamedTuple):
 
 
 def on_grid(seconds: Sequence[float]) -> Grid:
-    """The grid of at least two ascending instants; raises OffGrid where there is none."""
+    """The grid of at least two ascending instants; raises OffGrid if they have none."""
     times = np.asarray(seconds, dtype=np.float64)
     spacings = np.diff(times)
     usual, held = _usual(spacings)

@@ -1,7 +1,7 @@
-"""A load as arrays on a regular grid: what a run of hundreds of volume-days is made of.
+"""A load as arrays on a regular grid, for runs of hundreds of volume-days.
 
-Rates are per second and even inside a step; a step nobody measured is NaN in all arrays and
-asks for nothing.
+Rates are per second and even inside a step; an unmeasured step is NaN in all arrays and
+has no demand.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class LoadSeries:
 
     def __post_init__(self) -> None:
         if self.start.tzinfo is None or minute_floor(self.start) != self.start:
-            raise ValueError(f"A course begins at an aware clock minute, not at {self.start}.")
+            raise ValueError(f"A load series begins at an aware clock minute, not at {self.start}.")
         if self.step_s <= 0 or (60 % self.step_s and self.step_s % 60):
             raise ValueError(f"step_s is {self.step_s}; it must divide 60 or be a multiple of it.")
         if not self.read_bytes.size:
@@ -84,7 +84,7 @@ class LoadSeries:
         steps = len(self.ops)
         whole = steps * self.step_s // 60 * 60 // self.step_s
         if not whole:
-            raise ValueError("A course lasts at least one minute.")
+            raise ValueError("A load series lasts at least one minute.")
         for name in ("ops", "ebs_ops", "bytes", "read_share", "read_bytes"):
             values = np.asarray(getattr(self, name), dtype=np.float64)
             if values.shape != (steps,):
@@ -94,7 +94,7 @@ class LoadSeries:
 
     @property
     def minutes(self) -> int:
-        """Whole clock minutes of the course."""
+        """Whole clock minutes of the series."""
         return len(self.ops) * self.step_s // 60
 
     def measured(self) -> Bools:
@@ -102,7 +102,7 @@ class LoadSeries:
         return ~np.isnan(self.ops)
 
     def scaled(self, factor: float) -> LoadSeries:
-        """The same course with `factor` times the operations and bytes."""
+        """The same series with `factor` times the operations and bytes."""
         return replace(
             self,
             ops=self.ops * factor,
@@ -114,7 +114,7 @@ class LoadSeries:
 
 
 def read_load_series(path: Path, *, scale: Literal["1", "auto"]) -> LoadSeries:
-    """The trace in `path` as a course of at least 7 days; raises BadInput in one sentence.
+    """The trace in `path` as a load series of at least 7 days; raises BadInput in one sentence.
 
     A shorter trace is repeated whole; `auto` is the constant of at least 1 that brings the 99th
     percentile of demand to twice what gp3's baseline serves. Begins at the clock minute that the
@@ -216,6 +216,3 @@ def _totals(load_series: LoadSeries) -> Totals:
         read_mib=summed(load_series.read_bytes / MIB),
         measured=summed(load_series.measured().astype(np.float64)),
     )
-
-
-__all__ = ["Bools", "Floats", "LoadSeries", "Totals", "auto_scale", "read_load_series"]

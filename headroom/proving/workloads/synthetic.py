@@ -1,7 +1,7 @@
-"""Six made-up loads of typical shapes, for comparing controllers where no traces are at hand.
+"""Six synthetic loads of typical shapes, for comparisons without traces.
 
-They are drawn from a fixed seed: the same on every machine. They are no measurements, and no
-figure of merit should rest on them.
+They are drawn from a fixed seed: the same on every machine. They are not measurements: base no
+figure of merit on them.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ _SHAPES: Mapping[str, Callable[[np.random.Generator], tuple[Floats, float]]] = M
     }
 )
 SAMPLES = tuple(_SHAPES)
-"""Names of the made-up loads."""
+"""Names of the synthetic loads."""
 
 
 def sample_load_series(name: str) -> LoadSeries:
-    """The made-up load of that name, a week in steps of five minutes; KeyError if none is."""
+    """The synthetic load of that name, a week in steps of five minutes; KeyError if none is."""
     rng = np.random.default_rng(SAMPLES.index(name) + 1) if name in _SHAPES else None
     if rng is None:
         raise KeyError(name)

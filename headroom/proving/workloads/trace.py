@@ -20,7 +20,7 @@ from headroom.proving.workloads.workload import Load, Mix, Segment
 
 COLUMNS = ("timestamp", "read_ops", "write_ops", "read_bytes", "write_bytes")
 MOST = 1e15
-"""A cell above this is garbage, not a load."""
+"""A cell above this is invalid."""
 
 TraceRow = tuple[float, float, float, float]
 """Read ops, write ops, read bytes, write bytes in one interval."""
@@ -261,22 +261,24 @@ def _begin(first: datetime, grid: Grid) -> datetime:
 def _sentences(
     path: Path, notes: _Notes, grid: Grid, rows: int, io_kib: float | None
 ) -> tuple[str, ...]:
-    said = [
+    sentences = [
         f"{path.name}: {count} row(s) have an empty {name} direction beside a filled one; it "
         "counts as zero."
         for name, count in sorted(notes.zero_directions.items())
     ]
     for known, count in sorted(notes.completed.items()):
         other = "bytes" if known == "operations" else "operations"
-        said.append(
+        sentences.append(
             f"{path.name}: {other} of {count} cell(s) follow from {known} at {io_kib:g} KiB each."
         )
     if grid.off_s:
-        said.append(
+        sentences.append(
             f"{path.name}: rows are up to {grid.off_s:.3g} s off a grid of {grid.interval_s:g} s; "
             "each counts at its place on it."
         )
     missing = int(grid.places[-1]) + 1 - rows
     if missing:
-        said.append(f"{path.name}: {missing} row(s) are missing from the grid; they are unknown.")
-    return tuple(said)
+        sentences.append(
+            f"{path.name}: {missing} row(s) are missing from the grid; they are unknown."
+        )
+    return tuple(sentences)

@@ -79,7 +79,7 @@ class Workload(Protocol):
         """What was assumed while reading it, a sentence each."""
 
     def segments(self, start_s: float, end_s: float) -> Sequence[Segment]:
-        """The stretches between two instants, in order and cut to them; nothing beyond its ends."""
+        """The stretches between two instants, in order and cut to them."""
 
 
 NO_MIX = Mix(read_share=1.0, read_bytes=0.0, write_bytes=0.0)

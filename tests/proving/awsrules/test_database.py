@@ -49,7 +49,7 @@ def test_a_change_in_place_takes_minutes_of_modifying_and_a_copy_takes_hours() -
         assert (plain.status(at), crossing.status(at)) == (status, copying)
 
 
-def test_what_waits_is_refused_at_once_and_shown_as_rds_would_round_it() -> None:
+def test_a_pending_change_is_refused_at_once_or_reported_as_rds_rounds_it() -> None:
     database = storage_rules()
     with pytest.raises(ModificationRefused, match="smaller than"):
         database.modify(NOW, storage={"AllocatedStorage": 400}, others={}, at_once=False)

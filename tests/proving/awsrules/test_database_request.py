@@ -104,7 +104,7 @@ def test_what_headroom_sends_leads_to_its_target_and_is_rounded_nowhere(
     assert found == target
 
 
-def test_too_soon_and_too_often_have_the_code_of_a_wrong_request_and_are_told_by_their_words() -> (
+def test_too_soon_and_too_often_share_the_code_of_an_invalid_request_and_differ_in_the_message() -> (
     None
 ):
     lifecycle = VolumeLifecycle(rds(IO1, 400, 5_000), created_at=NOW - timedelta(days=9))

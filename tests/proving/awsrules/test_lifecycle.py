@@ -129,7 +129,7 @@ def test_the_refusal_need_not_name_the_instant() -> None:
     assert "2026" not in refused(silent, T0, iops=4_000).message
 
 
-def test_modifications_from_before_count_and_the_latest_is_told() -> None:
+def test_earlier_modifications_count_and_the_latest_is_reported() -> None:
     past = [T0 - 20 * HOUR, T0 - 15 * HOUR, T0 - 10 * HOUR, T0 - 3 * HOUR]
     lifecycle = volume(gp3(), history=past)
     latest = lifecycle.modification(T0)
@@ -146,7 +146,7 @@ def test_a_call_that_changes_nothing_uses_a_slot() -> None:
     assert refused(lifecycle, T0 + 13 * HOUR, iops=4_000).code == "VolumeModificationRateExceeded"
 
 
-def test_a_wrong_request_is_told_wrong_even_while_a_modification_is_in_flight() -> None:
+def test_an_invalid_request_is_refused_as_invalid_even_while_a_modification_is_in_flight() -> None:
     lifecycle = volume(gp3())
     lifecycle.modify(T0, iops=4_000)
     assert refused(lifecycle, T0, size_gib=50).code == "InvalidParameterValue"
@@ -176,7 +176,7 @@ def test_states_performance_price_and_size_follow_the_clock() -> None:
     assert latest.ended_at == T0 + 2 * HOUR
 
 
-def test_describe_volumes_tells_the_origin_until_the_state_has_left_modifying() -> None:
+def test_describe_volumes_reports_the_origin_until_the_state_has_left_modifying() -> None:
     slow = volume(gp3(), delays=Delays(modifying=20 * MINUTE, effect=30 * MINUTE))
     slow.modify(T0, iops=6_000)
     for after, told in ((0, 3_000), (19, 3_000), (20, 6_000), (240, 6_000)):
@@ -186,7 +186,7 @@ def test_describe_volumes_tells_the_origin_until_the_state_has_left_modifying() 
     assert slow.described(T0 + 3 * HOUR).iops == 6_000
 
 
-def test_the_next_instant_of_change_is_told() -> None:
+def test_the_next_instant_of_change_is_known() -> None:
     lifecycle = volume(gp3())
     assert lifecycle.next_change(T0) is None
     lifecycle.modify(T0, iops=4_000)
@@ -197,7 +197,7 @@ def test_the_next_instant_of_change_is_told() -> None:
     assert edges == [timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=2)]
 
 
-def test_the_past_is_still_told_as_it_was() -> None:
+def test_past_instants_are_still_reported_as_they_were() -> None:
     lifecycle = volume(gp3())
     lifecycle.modify(T0 + HOUR, iops=4_000)
     assert lifecycle.described(T0) == lifecycle.effective(T0) == gp3()

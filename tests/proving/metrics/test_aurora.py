@@ -49,7 +49,7 @@ def test_a_month_of_counts_adds_up_to_the_declared_month() -> None:
     assert reads == pytest.approx(writes / 3)
 
 
-def test_billed_io_is_told_under_both_spellings() -> None:
+def test_billed_io_is_published_under_both_spellings() -> None:
     sets = set(where(told(), "VolumeReadIOPs"))
     assert sets == {
         (("DBClusterIdentifier", "orders"),),
@@ -72,7 +72,7 @@ def test_the_size_comes_once_an_hour() -> None:
     assert set(where(told(), "VolumeBytesUsed").values()) == {100 * 1024**3}
 
 
-def test_without_billed_io_under_io_optimized_the_rest_is_still_told() -> None:
+def test_without_billed_io_under_io_optimized_the_rest_is_still_published() -> None:
     points = told(io_published=False)
     assert {p.name for p in points} == {
         "VolumeBytesUsed", "CommitLatency", "ServerlessDatabaseCapacity",

@@ -80,7 +80,10 @@ def test_a_simulation_reads_the_same_figures(iops: float) -> None:
     """The simulated adapter reads `publish`, the endpoint's programs read this: one source."""
     facts, _ = minute(GP2, iops)
     same = _volume_values(
-        {p.name: p for p in datapoints(facts, volume_id="v", instance_id="i", configuration=GP2)}
+        {
+            p.name: p.sum
+            for p in datapoints(facts, volume_id="v", instance_id="i", configuration=GP2)
+        }
     )
     values = of(told(iops=iops))
     assert values["ReadIOPS"] == same["read_iops"]
@@ -129,7 +132,7 @@ def test_balances_of_a_class_come_every_five_minutes() -> None:
     assert found == [5]
 
 
-def test_every_datapoint_is_also_told_of_all_of_its_class_and_its_engine() -> None:
+def test_every_datapoint_is_also_published_by_class_and_by_engine() -> None:
     sets = {point.dimensions for point in told() if point.name == "ReadIOPS"}
     assert sets == {
         (("DBInstanceIdentifier", "orders"),), (("DatabaseClass", "db.t3.medium"),),

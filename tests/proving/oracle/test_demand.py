@@ -29,7 +29,7 @@ def gp3(iops: int, mibps: int) -> Configuration:
 
 
 @st.composite
-def courses(draw: st.DrawFn) -> LoadSeries:
+def any_load_series(draw: st.DrawFn) -> LoadSeries:
     step = draw(st.sampled_from([15, 20, 60, 300]))
     minutes = draw(st.integers(20, 60)) * 5
     count = minutes * 60 // step
@@ -41,7 +41,9 @@ def courses(draw: st.DrawFn) -> LoadSeries:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    load_series=courses(), iops=st.sampled_from([3_000, 4_000, 6_500]), mibps=st.integers(125, 700)
+    load_series=any_load_series(),
+    iops=st.sampled_from([3_000, 4_000, 6_500]),
+    mibps=st.integers(125, 700),
 )
 def test_a_level_starves_exactly_where_a_volume_at_it_does(
     load_series: LoadSeries, iops: int, mibps: int
@@ -52,8 +54,8 @@ def test_a_level_starves_exactly_where_a_volume_at_it_does(
 
 
 @settings(max_examples=60, deadline=None)
-@given(load_series=courses(), change=st.integers(0, 60), wide=st.booleans())
-def test_a_queue_is_handed_over_as_a_change_hands_it_over(
+@given(load_series=any_load_series(), change=st.integers(0, 60), wide=st.booleans())
+def test_a_queue_is_inherited_as_a_change_hands_it_over(
     load_series: LoadSeries, change: int, wide: bool
 ) -> None:
     small, large = gp3(3_000, 125), gp3(6_000, 400)
@@ -72,7 +74,7 @@ def test_a_queue_is_handed_over_as_a_change_hands_it_over(
 
 
 @settings(max_examples=60, deadline=None)
-@given(load_series=courses(), position=st.floats(0, 1))
+@given(load_series=any_load_series(), position=st.floats(0, 1))
 def test_a_longer_queue_never_starves_fewer_minutes(
     load_series: LoadSeries, position: float
 ) -> None:
@@ -85,14 +87,14 @@ def test_a_longer_queue_never_starves_fewer_minutes(
 
 
 @settings(max_examples=60, deadline=None)
-@given(load_series=courses())
+@given(load_series=any_load_series())
 def test_a_minute_that_starves_by_itself_starves_in_any_run(load_series: LoadSeries) -> None:
     load, reach = KnownDemand(load_series), reachable_rates(gp3(3_000, 125))
     assert not (load.alone(reach) & ~load.stretch(reach, 0, load_series.minutes).starved).any()
 
 
 @settings(max_examples=40, deadline=None)
-@given(load_series=courses(), data=st.data())
+@given(load_series=any_load_series(), data=st.data())
 def test_what_is_dropped_at_a_minute_leaves_runs_that_begin_with_nothing(
     load_series: LoadSeries, data: st.DataObject
 ) -> None:

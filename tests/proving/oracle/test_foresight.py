@@ -12,11 +12,20 @@ from hypothesis import strategies as st
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.oracle import Foresight
 from headroom.proving.oracle.case import Schedule
-from headroom.proving.oracle.foresight import oracle
+from headroom.proving.oracle.foresight import OracleResult
 from headroom.proving.trials import STARTS, Conditions, TrialRun, ceiling, run_schedule, score_usd
 from headroom.proving.vectorized import starved_if_static
 from headroom.proving.workloads import LoadSeries
 from tests.proving.series import load_series_of
+
+
+def oracle(
+    load_series: LoadSeries,
+    start: Configuration,
+    conditions: Conditions,
+    incumbents: Sequence[Schedule] = (),
+) -> OracleResult:
+    return Foresight(load_series).oracle(start, conditions, incumbents)
 
 
 def gp3(iops: int, mibps: int = 125) -> Configuration:
@@ -198,7 +207,7 @@ def test_no_schedule_whatever_scores_less_than_the_bound(
 
 @settings(max_examples=10, deadline=None)
 @given(load_series=loads(), wishes=st.lists(st.tuples(st.integers(0, 900), LEVELS), max_size=4))
-def test_the_oracle_is_never_worse_than_a_schedule_it_was_shown(
+def test_the_oracle_is_never_worse_than_an_incumbent(
     load_series: LoadSeries, wishes: list[tuple[int, Configuration]]
 ) -> None:
     conditions = Conditions(preset="balanced")
@@ -215,7 +224,7 @@ def test_a_volume_that_never_starves_is_left_alone_and_that_is_proven() -> None:
     assert found.exact
 
 
-def test_an_io1_volume_nobody_needs_is_given_back_in_the_first_minute() -> None:
+def test_an_unneeded_io1_volume_is_changed_in_the_first_minute() -> None:
     found = oracle(bursts(48, base=500), STARTS["io1"], Conditions())
     assert found.schedule == ((0, gp3(3_000)),)
     assert found.exact
@@ -248,16 +257,14 @@ def test_a_fourth_burst_in_a_day_finds_no_slot() -> None:
 
 def test_minutes_that_nothing_could_save_cost_nothing() -> None:
     found = oracle(bursts(24, (10, 1, 400_000)), STARTS["gp3"], Conditions(preset="thrift"))
-    unavoidable = starved_if_static(
-        found_course := bursts(24, (10, 1, 400_000)), gp3(16_000, 1_000)
-    )
+    unavoidable = starved_if_static(spike := bursts(24, (10, 1, 400_000)), gp3(16_000, 1_000))
     assert unavoidable.any()
-    run = scored(found_course, STARTS["gp3"], found.schedule, Conditions(preset="thrift"))
+    run = scored(spike, STARTS["gp3"], found.schedule, Conditions(preset="thrift"))
     counted = int((run.starved & ~unavoidable).sum())
     assert found.score == pytest.approx(run.storage_usd + 0.01 * counted)
 
 
-def test_one_course_gives_the_same_answer_for_a_start_whatever_was_asked_before() -> None:
+def test_the_result_for_a_start_does_not_depend_on_earlier_starts() -> None:
     load_series = bursts(30, (3, 60, 6_000), (12, 30, 9_000), (20, 60, 5_000))
     foresight = Foresight(load_series)
     first = foresight.oracle(STARTS["gp3"], Conditions())

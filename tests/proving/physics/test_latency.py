@@ -27,7 +27,7 @@ def test_nothing_served_has_no_latency() -> None:
     assert (empty.mean_ms, empty.percentile_ms(50)) == (None, None)
 
 
-def test_equal_latencies_are_told_exactly() -> None:
+def test_equal_latencies_are_reported_exactly() -> None:
     histogram = filled(Waits(99, 0.5, 0.5), Waits(1, 80, 80))
     assert histogram.mean_ms == pytest.approx(1.295)
     assert histogram.percentile_ms(50) == 0.5

@@ -40,7 +40,7 @@ from tests.proving.build import (
         (750, 2_250, 7_200),
     ],
 )
-def test_gp2_bursts_from_a_full_bucket_as_long_as_aws_says(
+def test_gp2_bursts_from_a_full_bucket_as_long_as_aws_documents(
     size_gib: int, baseline: int, burst_s: int
 ) -> None:
     minutes = 150
@@ -54,7 +54,7 @@ def test_gp2_bursts_from_a_full_bucket_as_long_as_aws_says(
 @pytest.mark.parametrize(
     ("size_gib", "refill_s"), [(1, 54_000), (100, 18_000), (334, 5_389), (750, 2_400)]
 )
-def test_an_idle_gp2_bucket_fills_in_the_time_aws_says(size_gib: int, refill_s: int) -> None:
+def test_an_idle_gp2_bucket_fills_in_the_time_aws_documents(size_gib: int, refill_s: int) -> None:
     facts = play(steady(0), gp2(size_gib), refill_s // 60 + 2, burst_balance_percent=0)
     full_after = next(i for i, f in enumerate(facts) if f.burst_balance_percent == 100)
     assert full_after == -(-refill_s // 60) - 1
@@ -188,13 +188,13 @@ def test_a_backlog_keeps_the_sizes_it_came_with() -> None:
     assert moved == pytest.approx(small + large)
 
 
-def test_the_device_shows_no_more_than_its_queue_limit() -> None:
+def test_the_device_reports_no_more_than_its_queue_limit() -> None:
     facts = play(steady(6_000), gp3(), 10, queue_limit=100)
     assert facts[-1].queue_seen_avg == pytest.approx(100)
     assert facts[-1].backlog_end > 1_000_000
 
 
-def test_a_closed_loop_waits_as_littles_law_says() -> None:
+def test_a_closed_loop_waits_by_littles_law() -> None:
     facts = play(loop(256, 4, 0.5), gp3(), 1)
     assert facts[0].served_ops == pytest.approx(180_000)
     assert facts[0].latency_ms_avg == pytest.approx(1_000 * 256 / 3_000)
@@ -211,7 +211,7 @@ def test_a_closed_loop_nothing_limits_is_not_starved() -> None:
 
 
 @pytest.mark.parametrize(("burst_s", "exceeded"), [(0.4, 0), (1.5, 1)])
-def test_the_check_looks_inside_the_minute(burst_s: float, exceeded: int) -> None:
+def test_the_check_sees_seconds_inside_the_minute(burst_s: float, exceeded: int) -> None:
     calm = 100.0
     facts = play(steps((30, calm, 16), (burst_s, 3_100, 16), (3_600, calm, 16)), gp3(), 1)
     assert facts[0].iops_exceeded == exceeded
@@ -275,7 +275,7 @@ def test_the_load_of_other_volumes_comes_first() -> None:
     assert all(f.instance_iops_exceeded for f in facts)
 
 
-def test_starvation_is_told_apart_when_the_volume_and_then_the_instance_bind() -> None:
+def test_starvation_by_the_volume_and_by_the_instance_are_distinguished() -> None:
     attachment_settings = instance(2_000, 1_000, most_iops=4_000)
     facts = play(steady(5_000), gp3(100, 3_500, 250), 60, attachment=attachment_settings)
     assert facts[0].starved, "the volume gives 3,500 where the instance would give 4,000"

@@ -115,7 +115,7 @@ def test_small_steps_come_to_the_same(
 
 
 @pytest.mark.parametrize("most_iops", [1_500, 4_000])
-def test_who_starves_a_minute_is_what_removing_the_volumes_limit_shows(most_iops: int) -> None:
+def test_starvation_is_what_removing_the_volumes_limit_would_avoid(most_iops: int) -> None:
     attachment_settings = instance(1_500, 900, most_iops=most_iops)
     parts = [(90.0, 500.0, 16.0), (150.0, 3_900.0, 16.0), (200.0, 300.0, 16.0)]
     what = gp3(100, 3_000, 500)

@@ -67,7 +67,7 @@ def test_a_gp2_database_that_sat_at_its_baseline_would_have_been_gp3() -> None:
     assert (found.headroom.aws_refusals, found.headroom.guardrail_violations) == (0, 0)
 
 
-def test_a_standby_is_paid_for_in_the_past_too() -> None:
+def test_a_standby_is_billed_in_a_replay_too() -> None:
     single, double = (
         replayed(view(rds(GP2, 500, deployment=each)), past([500.0] * 120))
         for each in (Deployment.SINGLE_AZ, Deployment.MULTI_AZ)
@@ -85,9 +85,7 @@ def test_where_the_class_was_the_limit_no_storage_is_bought() -> None:
     assert found.left_alone.starved_minutes == 0
 
 
-def test_whoever_named_no_databases_is_replayed_as_if_they_were_enrolled_within_the_limits() -> (
-    None
-):
+def test_a_policy_without_databases_is_replayed_as_if_they_were_enrolled() -> None:
     auto = policy_in_auto_mode(
         database_policy(max_iops=9_000), view(rds(GP3, 500, 12_000, 500)).volume
     )
@@ -97,7 +95,7 @@ def test_whoever_named_no_databases_is_replayed_as_if_they_were_enrolled_within_
 
 
 @pytest.mark.parametrize(("most", "may_grow"), [(None, True), (1_000, False)])
-def test_what_rds_grows_by_itself_is_not_grown_in_a_replay(
+def test_storage_with_rds_autoscaling_is_not_grown_in_a_replay(
     most: int | None, may_grow: bool
 ) -> None:
     seen = view(rds(GP2, 300), max_allocated_gib=most)
@@ -105,7 +103,7 @@ def test_what_rds_grows_by_itself_is_not_grown_in_a_replay(
     assert {dict(rule.settings)["growth"] for rule in auto.rules} == {may_grow}
 
 
-def test_what_headroom_would_only_observe_is_not_replayed() -> None:
+def test_a_volume_in_observe_mode_is_not_replayed() -> None:
     seen = view(rds(GP3, 500, 12_000, 500), unusual="a dedicated log volume")
     assert why_not_replayable(seen, database_policy()) == (
         "its storage is unusual (a dedicated log volume), and Headroom only observes it"
@@ -113,7 +111,7 @@ def test_what_headroom_would_only_observe_is_not_replayed() -> None:
     assert why_not_replayable(view(rds(GP3, 500, 12_000, 500)), database_policy()) is None
 
 
-def test_a_past_of_longer_periods_is_played_too() -> None:
+def test_a_history_of_longer_periods_is_replayed_too() -> None:
     slow = activity(
         [500.0] * 24 + [1_500.0] * 24, iops_check=None, mibps_check=None, period_s=300, end=NOW
     )

@@ -218,7 +218,7 @@ def test_nothing_measured_is_no_load() -> None:
     )
 
 
-def test_what_was_before_the_replay_is_kept_and_not_counted() -> None:
+def test_history_before_the_replay_is_kept_and_not_counted() -> None:
     past = activity([3_000.0] * 60 + [100.0] * 60, iops_check=[1.0] * 60 + [0.0] * 60)
     since = past.read_iops.start + timedelta(minutes=90)
     found = reconstruct_load([(past, None)], volume(gp3(400)), None, None, since=since)

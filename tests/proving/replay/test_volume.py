@@ -117,7 +117,7 @@ def test_days_before_the_replay_are_known_and_not_counted() -> None:
     assert second.left_alone.storage_usd == pytest.approx(Decimal(32) * 480 / Decimal(730 * 60))
 
 
-def test_an_hdd_volume_is_played_by_the_exact_physics() -> None:
+def test_an_hdd_volume_is_simulated_by_the_exact_physics() -> None:
     st1 = Configuration(volume_type=VolumeType.ST1, size_gib=500, iops=None, throughput_mibps=None)
     past = activity([20.0] * 240, io_kib=1_024, iops_check=0, mibps_check=0)
     found = replay_volume(view(st1), [(past, None)], policy(), PRICES, since=past.read_iops.start)
@@ -126,7 +126,7 @@ def test_an_hdd_volume_is_played_by_the_exact_physics() -> None:
 
 
 @pytest.mark.parametrize("configuration", [gp3(400), gp2(400)])
-def test_both_ways_of_playing_tell_the_same(configuration: Configuration) -> None:
+def test_both_physics_give_the_same_replay(configuration: Configuration) -> None:
     made = load_series_of([500.0] * 60 + [4_000.0] * 30 + [400.0] * 60)
     past = told(lived(made, configuration))
     reconstructed = reconstruct_load(
@@ -163,20 +163,20 @@ def test_both_ways_of_playing_tell_the_same(configuration: Configuration) -> Non
         ({"tags": ()}, policy(mode=Mode.OFF), "off"),
     ],
 )
-def test_what_headroom_would_leave_alone_is_not_replayed_and_says_why(
+def test_a_volume_that_headroom_leaves_alone_is_not_replayed_with_a_reason(
     changes: dict[str, object], rules: Policy, why: str
 ) -> None:
     with pytest.raises(NotReplayed, match=why):
         replayed(load_series_of([100.0] * 30), gp3(400), rules=rules, **changes)
 
 
-def test_a_volume_without_a_past_is_not_replayed_and_says_why() -> None:
+def test_a_volume_without_history_is_not_replayed_with_a_reason() -> None:
     past: VolumeActivity = activity([None] * 30)
     with pytest.raises(NotReplayed, match="nothing measured"):
         replay_volume(view(gp3()), [(past, None)], policy(), PRICES, since=past.read_iops.start)
 
 
-def test_a_type_without_a_price_is_not_replayed_and_says_why() -> None:
+def test_a_type_without_a_price_is_not_replayed_with_a_reason() -> None:
     past = activity([10.0] * 30)
     without = replace(PRICES, gib={VolumeType.GP2: Decimal("0.10")})
     with pytest.raises(NotReplayed, match="no gp3 price"):
@@ -225,7 +225,7 @@ def test_the_policy_is_the_volumes_own_also_after_a_change_of_type(
     assert (limits.mode, limits.max_iops) == (mode, max_iops)
 
 
-def test_a_volume_whose_tags_nobody_understands_is_not_replayed() -> None:
+def test_a_volume_with_invalid_tags_is_not_replayed() -> None:
     view = StorageView(
         volume=carrying(("headroom:max-iop", "6000")), modification=None, instance=None
     )

@@ -155,7 +155,7 @@ def test_minutes_added_at_once_or_in_parts_weigh_the_same(
     assert parts._weights == pytest.approx(whole._weights)
 
 
-def test_minutes_nobody_measured_weigh_nothing() -> None:
+def test_unmeasured_minutes_have_no_weight() -> None:
     histogram = DecayingHistogram(first=1.0, growth=1.05, half_life_min=60)
     histogram.add(np.full(10, np.nan))
     assert histogram.percentile(95) is None

@@ -52,7 +52,7 @@ def test_every_controller_has_a_row_in_every_case(rows: list[ComparisonRow]) -> 
         assert [row.controller for row in rows if row.case == case] == list(CONTROLLERS)
 
 
-def test_a_score_is_dollars_and_what_the_starved_minutes_are_worth(
+def test_a_score_is_dollars_plus_the_value_of_starved_minutes(
     rows: list[ComparisonRow],
 ) -> None:
     assert {row.value_usd for row in rows} == {0.1, 0.01}
@@ -61,7 +61,7 @@ def test_a_score_is_dollars_and_what_the_starved_minutes_are_worth(
         assert row.score == pytest.approx(row.storage_usd + worth)
 
 
-def test_nobody_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(
+def test_no_controller_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(
     rows: list[ComparisonRow],
 ) -> None:
     for row in rows:
@@ -127,7 +127,7 @@ def test_two_processes_find_what_one_finds() -> None:
     assert list(map(repr, both)) == list(map(repr, compare(work, workers=1)))
 
 
-def test_a_course_that_auto_leaves_as_it_is_is_run_once_for_both_scales() -> None:
+def test_a_load_that_auto_does_not_scale_is_run_once_for_both_scales() -> None:
     busy = load_series_of([60_000.0] * HOUR, step_s=300)
     (one,) = comparison_jobs([("a.csv", busy)], starts=("gp3",))
     assert one.scales == ("1", "auto")
@@ -135,7 +135,7 @@ def test_a_course_that_auto_leaves_as_it_is_is_run_once_for_both_scales() -> Non
     assert sorted(job.scales for job in quiet) == [("1",), ("auto",)]
 
 
-def test_few_courses_are_split_by_start_and_the_longest_begins() -> None:
+def test_few_load_series_are_split_by_start_and_the_longest_begins() -> None:
     short, long = (
         load_series_of([10.0] * HOUR, step_s=300),
         load_series_of([10.0] * 2 * HOUR, step_s=300),

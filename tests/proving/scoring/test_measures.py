@@ -94,7 +94,7 @@ def test_a_steep_slope_makes_a_depletion_foreseeable() -> None:
     assert missed.foreseen == 0
 
 
-def test_to_act_before_the_first_starved_minute_is_to_have_foreseen_it() -> None:
+def test_a_change_before_the_first_starved_minute_counts_as_foreseen() -> None:
     in_time = measures(LONG_NIGHTS, "gp2", (30, gp3(400)))
     assert (in_time.foreseeable, in_time.foreseen) == (1, 1)
     late = measures(LONG_NIGHTS, "gp2", (100, gp3(400)))

@@ -56,7 +56,7 @@ def test_controllers_are_ranked_by_total_score_and_references_apart() -> None:
         ({"a": (3, 10.0), "b": (2, 9.0), "c": (1, 20.0)}, {"b", "c"}),
     ],
 )
-def test_the_front_is_what_nobody_beats(
+def test_the_pareto_front_is_what_no_other_beats(
     points: dict[str, tuple[int, float]], front: set[str]
 ) -> None:
     rows = [row(name, 0, starved=starved, usd=usd) for name, (starved, usd) in points.items()]
@@ -163,7 +163,7 @@ def test_what_cannot_be_measured_is_neither_met_nor_missed() -> None:
     assert found([ours(1)], "regret_ratio").met is None
 
 
-def test_halves_stand_beside_the_whole() -> None:
+def test_halves_are_measured_beside_the_whole() -> None:
     rows = [
         row("x", 10), ours(5), row("x", 10, trace="b", half="unseen"),
         ours(20, trace="b", half="unseen"),
@@ -180,7 +180,7 @@ def test_the_summary_holds_every_preset() -> None:
     assert said["presets"]["balanced"]["ranking"] == ["headroom", "x"]
 
 
-def test_the_summary_counts_runs_and_tells_traces_with_their_scales() -> None:
+def test_the_summary_counts_runs_and_lists_traces_with_their_scales() -> None:
     rows = [
         each
         for scale, factor in (("1", 1.0), ("auto", 3.14159))
@@ -197,7 +197,7 @@ def test_the_summary_counts_runs_and_tells_traces_with_their_scales() -> None:
     ]  # fmt: skip
 
 
-def test_the_summary_tells_how_sure_the_oracle_is() -> None:
+def test_the_summary_has_the_oracles_bound() -> None:
     rows = [
         ours(9), row("oracle", 5, kind="reference", oracle_bound=5.0),
         row("oracle", 7, kind="reference", trace="b", oracle_bound=6.5, oracle_exact=False),
@@ -207,7 +207,7 @@ def test_the_summary_tells_how_sure_the_oracle_is() -> None:
     assert told == {"score": 12.0, "bound": 11.5, "proven_optimal": 1, "runs": 2}
 
 
-def test_scores_are_told_by_trace_with_all_starts_together() -> None:
+def test_scores_are_summed_by_trace_over_all_starts() -> None:
     rows = [
         ours(1), ours(2, start="io1"), ours(4, scale="auto"), ours(8, trace="b"), row("x", 16),
     ]  # fmt: skip
@@ -233,7 +233,7 @@ def test_a_day_made_faster_is_no_day_left_alone_even_where_that_is_cheaper() -> 
     assert "100.0% if what adds performance and lowers the price" in target.detail
 
 
-def test_slots_used_up_are_told_even_where_nobody_starved_for_them() -> None:
+def test_used_slots_are_reported_even_without_starvation() -> None:
     rows = [ours(1, measures=Measures(most_in_24h=n)) for n in (3, 3, 1)]
     target = found(rows, "runs_out_of_slots")
     assert (target.figure, target.met) == (0.0, True)

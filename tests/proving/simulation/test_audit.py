@@ -37,7 +37,10 @@ def change(target: Configuration, origin: Configuration | None = None, at: datet
 def broken(
     case: Scenario, *changes: Change, starts: Sequence[datetime] | None = None
 ) -> tuple[str, ...]:
-    return violations(case, changes, starts or [c.at for c in changes])
+    return violations(
+        changes, starts or [c.at for c in changes], since=case.start, resource=case.resource,
+        aws=case.aws, policy=case.policy,
+    )  # fmt: skip
 
 
 def test_a_change_within_every_limit_breaks_none() -> None:
@@ -81,7 +84,7 @@ def test_a_rule_for_the_type_and_tag_counts() -> None:
     assert any("above 5000" in one for one in broken(case, change(gp3(100, 6_000, 125))))
 
 
-def test_slots_count_everybody_and_keep_the_reserve() -> None:
+def test_slots_count_all_modifications_and_keep_the_reserve() -> None:
     starts = [T0 - 20 * HOUR, T0 - 10 * HOUR, T0 - 5 * HOUR, T0]
     target = change(gp3(100, 6_000, 125))
     assert any("4 modifications in 24 h" in x for x in broken(scenario(), target, starts=starts))

@@ -134,7 +134,7 @@ def test_headroom_never_has_a_database_copied_though_it_starves() -> None:
     assert result.violations == ()
 
 
-def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_seen_through_its_hours() -> None:
+def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_followed_to_its_end() -> None:
     """docs/scenarios/rds-full-copy.yaml: hours at the limit on two days, then none on the third."""
     result = simulate(load_scenario(SCENARIOS / "rds-full-copy.yaml"), "headroom")
     (change,) = result.changes
@@ -171,7 +171,7 @@ def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_seen_through_its_hours() 
         ({"kind": ["rds"]}, "resource.kind is ['rds']"),
     ],
 )  # fmt: skip
-def test_what_is_no_database_is_told_in_one_sentence(
+def test_an_invalid_database_is_refused_in_one_sentence(
     resource: dict[str, object], fragment: str
 ) -> None:
     with pytest.raises(BadInput) as told:
@@ -205,7 +205,7 @@ def test_one_wrong_value_of_a_database_is_one_sentence(key: str, value: object) 
 
 
 @pytest.mark.parametrize("engine", ["oracle", "sqlserver", "db2"])
-def test_an_engine_without_dated_prices_is_simulated_at_anothers_which_the_result_says(
+def test_an_engine_without_dated_prices_is_simulated_at_anothers_with_a_note(
     engine: str,
 ) -> None:
     wanted = {"storage_type": "io1", "iops": 3_000}
@@ -220,7 +220,7 @@ def test_an_engine_without_dated_prices_is_simulated_at_anothers_which_the_resul
     assert len(bills) == 1
 
 
-def test_where_no_engine_has_a_dated_price_nothing_stands_in() -> None:
+def test_without_any_dated_price_there_is_no_fallback() -> None:
     elsewhere = scenario(engine="oracle", storage_type="io1", iops=3_000)
     elsewhere["aws"] = {"region": "us-west-2"}
     with pytest.raises(BadInput, match="has no price"):

@@ -57,7 +57,7 @@ def test_a_slight_overload_is_measured_by_the_growth_of_its_queue() -> None:
     assert demand.iops.weight >= 0.5
 
 
-def test_what_drains_after_a_raise_tells_what_came_before_it() -> None:
+def test_a_queue_that_drains_after_a_raise_reveals_the_earlier_demand() -> None:
     """4,000 IOPS at a limit of 3,000 for 40 minutes, then 6,000: drained after 20 more."""
     raised = volume(gp3(200))
     raised.modify(
@@ -121,7 +121,7 @@ def instance_decisions(result: Result) -> list[Decision]:
     return [d for d in result.decisions if d.diagnosis.binding in limits]
 
 
-def test_an_instance_whose_balance_drains_is_told_once_before_it_is_empty_and_nothing_is_bought() -> (
+def test_a_draining_instance_balance_is_reported_once_before_it_is_empty_and_nothing_is_bought() -> (
     None
 ):
     result = played(

@@ -59,7 +59,7 @@ def test_the_scenario_of_the_docs_grows_once_a_day_before_its_reserve_is_touched
     assert result.violations == ()
 
 
-def test_a_load_of_hours_that_nobody_expected_is_outrun() -> None:
+def test_an_unexpected_load_of_hours_is_outrun() -> None:
     surge = [{"for": "2h", "gib_per_hour": 0}, {"for": "10h", "gib_per_hour": 12}]
     document = scenario(free_storage_gib=80, fill_gib_per_hour=None, fill=surge)
     alone = played(document, "none")
@@ -85,7 +85,7 @@ def test_rds_grows_what_it_owns_and_headroom_leaves_it_alone() -> None:
     assert result.space.full_minutes == 0
 
 
-def test_rds_does_not_grow_beyond_its_maximum_and_the_owner_is_told() -> None:
+def test_rds_does_not_grow_beyond_its_maximum_and_the_owner_is_notified() -> None:
     result = played(scenario(free_storage_gib=16, max_allocated_storage_gib=210))
     assert result.changes == ()
     assert result.space is not None
@@ -135,7 +135,7 @@ ENGINES = st.sampled_from(["postgres", "mysql", "mariadb"])
     rate=st.floats(0.0, 3.0), most=st.sampled_from([None, 420, 2_000]),
     ceiling=st.sampled_from([150, 300, 16_384]),
 )  # fmt: skip
-def test_whatever_fills_nothing_exceeds_a_limit_and_nobody_grows_it_twice(
+def test_whatever_fills_no_limit_is_exceeded_and_storage_grows_once(
     engine: str, size: int, share: float, rate: float, most: int | None, ceiling: int
 ) -> None:
     autoscaling = {"max_allocated_storage_gib": most} if most and most > size else {}

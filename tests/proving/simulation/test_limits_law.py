@@ -14,8 +14,8 @@ from headroom.domain.policy import Mode, Policy, TagsMay, limits_for
 from headroom.domain.policy.tags import tag_settings
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.policy import parse_policy
-from headroom.proving.policytests import described_volume
-from headroom.proving.policytests.situation import (
+from headroom.proving.policy_tests import described_volume
+from headroom.proving.policy_tests.situation import (
     LedgerFacts,
     Situation,
     SituationLoad,

@@ -61,7 +61,7 @@ def test_the_result_has_the_public_keys() -> None:
     assert found["latency_ms"] == {"avg": 0.5, "p50": 0.5, "p99": 0.5}
 
 
-def test_nobody_in_control_changes_nothing_and_pays_by_the_second() -> None:
+def test_no_controller_changes_nothing_and_is_billed_by_the_second() -> None:
     found = said(run(GP2, steps(("1h", 2_000), ("6h", 4_000)), "none"))
     assert found["modifications"] == []
     assert found["usd_per_month_start"] == found["usd_per_month_end"] == 40
@@ -172,7 +172,7 @@ def test_history_is_published_but_not_scored() -> None:
     assert found["offered_ops"] == 100 * 1_800
 
 
-def test_progress_is_told_minute_by_minute() -> None:
+def test_progress_is_reported_minute_by_minute() -> None:
     seen: list[datetime] = []
     document = {"resource": GP2, "workload": steps(("10m", 100))}
     scenario = parse_scenario(document, source="case", base=Path())
@@ -180,7 +180,7 @@ def test_progress_is_told_minute_by_minute() -> None:
     assert seen == [scenario.start + timedelta(minutes=n) for n in range(10)]
 
 
-def test_nobody_in_control_needs_no_application() -> None:
+def test_a_run_without_a_controller_loads_no_application() -> None:
     code = (
         "import sys; import headroom.proving.simulation.run; "
         "sys.exit(any(m.startswith('headroom.application') for m in sys.modules))"

@@ -89,7 +89,7 @@ def test_earlier_days_come_in_periods_of_five_minutes() -> None:
     assert fresh.history(fresh.view(REF), T0) is None
 
 
-def test_a_period_that_is_still_growing_shows_what_there_is() -> None:
+def test_an_unfinished_period_has_what_is_published_so_far() -> None:
     place = passed(world(gp3(), steady(600)), 12)
     history = place.history(place.view(REF), place.now)
     assert history is not None
@@ -100,7 +100,7 @@ def test_a_period_that_is_still_growing_shows_what_there_is() -> None:
     )
 
 
-def test_a_glance_looks_at_half_an_hour() -> None:
+def test_a_glance_covers_half_an_hour() -> None:
     place = passed(world(gp2(100), steps((120, 6_000, 16), (7_200, 100, 16))), 10)
     glance = place.glance([place.view(REF)], place.now)["vol-1"]
     assert glance.iops_exceeded_minutes == 5, "two minutes of surge, 124 s to work off the rest"
@@ -110,7 +110,7 @@ def test_a_glance_looks_at_half_an_hour() -> None:
     assert later.glance([later.view(REF)], later.now)["vol-1"].iops_exceeded_minutes == 0
 
 
-def test_the_instance_shows_the_load_of_its_other_volumes_too() -> None:
+def test_the_instance_reports_the_load_of_its_other_volumes_too() -> None:
     busy = Attachment(limits=instance(20_000, 1_000).limits, other_iops=700, other_mibps=30)
     place = passed(world(gp3(), steady(600), attachment_settings=busy), 5)
     view = place.view(REF)
@@ -170,7 +170,7 @@ def test_a_change_of_another_program_makes_a_decision_stale() -> None:
     assert isinstance(outcome, Stale)
 
 
-def test_refusals_are_told_in_our_words_and_kept_in_awss() -> None:
+def test_refusals_are_classified_and_keep_awss_message() -> None:
     past = [T0 - timedelta(hours=h) for h in (20, 15, 10, 5)]
     place = world(gp3(), steady(600), history=past)
     outcome = place.apply(REF, expected=gp3(), seen=past[-1], target=gp3(100, 6_000, 250))
@@ -191,7 +191,7 @@ def test_a_refused_change_of_another_program_is_noted() -> None:
     ]
 
 
-def test_a_volume_that_is_not_there_is_gone() -> None:
+def test_an_unknown_volume_is_gone() -> None:
     gone = ResourceRef(kind=Kind.EBS, account_id="1", region="us-east-1", resource_id="vol-9")
     with pytest.raises(ResourceGone):
         world(gp3(), steady(1)).view(gone)

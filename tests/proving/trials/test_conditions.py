@@ -65,7 +65,7 @@ def test_starts_are_what_the_conditions_say():
     ids=["fits", "largest step", "ceilings", "at the ceilings", "another type", "what is there",
          "a type that is not allowed", "back to gp2", "growth", "growth beside IOPS"],
 )  # fmt: skip
-def test_a_wish_is_cut_to_the_owners_limits(origin, wish, left):
+def test_a_target_is_cut_to_the_owners_limits(origin, wish, left):
     assert cut(origin, wish) == left
 
 

@@ -1,4 +1,4 @@
-"""Headroom on a course does what it does in the minute-by-minute simulation, and no minute is missed."""
+"""Headroom on a load series acts as in the minute-by-minute simulation, and no minute is missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers on a course: what they see, what guardrails and AWS leave of it, what it costs."""
+"""Controllers on a load series: what they read, what guardrails and AWS allow, what it costs."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Asked:
     shown: list[PublishedSoFar] = field(default_factory=list)
     at: list[datetime] = field(default_factory=list)
 
-    def wish(self, seen: PublishedSoFar, now: datetime) -> Configuration | None:
-        self.shown.append(seen)
+    def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
+        self.shown.append(published)
         self.at.append(now)
         return self.answer(len(self.at) - 1)
 
@@ -99,7 +99,7 @@ def test_aws_refuses_a_change_while_one_is_in_flight():
     assert run.aws_refusals == 2
 
 
-def test_wishes_are_cut_to_the_ceilings():
+def test_targets_are_cut_to_the_ceilings():
     run = run_schedule(
         load_series_of([1.0] * 600), STARTS["gp2"], [(0, gp3(80_000, 2_000))], BALANCED
     )
@@ -119,7 +119,7 @@ def test_only_the_rule_that_is_nothing_without_it_may_grow_and_that_is_a_violati
     assert (len(run.changes), run.guardrail_violations) == (grown, violations)
 
 
-def test_a_schedule_beyond_the_end_of_the_course_is_not_begun():
+def test_a_schedule_after_the_end_of_the_series_is_dropped():
     run = run_schedule(load_series_of([1.0] * 60), STARTS["gp3"], [(60, gp3(6_000))], BALANCED)
     assert run.changes == ()
 
@@ -134,7 +134,7 @@ def test_minutes_that_nothing_could_save_cost_nothing():
     assert score_usd(run, unavoidable, Conditions(preset="performance")) == pytest.approx(4.0)
 
 
-def test_a_month_costs_what_the_price_list_says():
+def test_a_month_costs_the_list_price():
     minutes = 730 * 60
     assert storage_usd(STARTS["io1"], [], minutes, BALANCED) == pytest.approx(1_090.0)
     half = [(minutes // 2, gp3(3_000))]

@@ -49,7 +49,7 @@ def both(
     fast = VectorizedMetrics(volume, delay=DELAY)
     for stop in (minutes // 3, minutes // 2, minutes):
         volume.run(stop)
-        fast.publish_until()
+        fast.publish()
     return slow, fast
 
 

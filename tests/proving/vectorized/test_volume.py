@@ -101,7 +101,7 @@ rates = st.one_of(
 
 
 @st.composite
-def courses(draw: st.DrawFn) -> LoadSeries:
+def any_load_series(draw: st.DrawFn) -> LoadSeries:
     step_s = draw(st.sampled_from([15, 60, 300]))
     count = draw(st.integers(max(2, 120 // step_s), {15: 120, 60: 90, 300: 60}[step_s]))
     return load_series_of(
@@ -118,7 +118,7 @@ def courses(draw: st.DrawFn) -> LoadSeries:
 
 @settings(max_examples=120)
 @given(
-    load_series=courses(),
+    load_series=any_load_series(),
     configuration=st.sampled_from(CONFIGURATIONS),
     changes=st.dictionaries(st.integers(0, 299), st.sampled_from(TARGETS), max_size=3),
     delays=st.sampled_from(
@@ -148,7 +148,7 @@ def test_every_minute_equals_the_exact_physics(
 
 @settings(max_examples=60)
 @given(
-    load_series=courses(),
+    load_series=any_load_series(),
     stop_state=st.lists(st.integers(0, 299), max_size=6),
     configuration=st.sampled_from(CONFIGURATIONS),
 )
@@ -206,7 +206,7 @@ def test_burst_balance_ends_when_the_volume_is_described_as_another_type():
 
 
 @pytest.mark.parametrize("minute", [-1, 61])
-def test_time_does_not_run_backwards_or_beyond_the_course(minute):
+def test_time_does_not_run_backwards_or_beyond_the_series(minute):
     fast = VectorizedVolume(load_series_of([1.0] * 60), GP3)
     with pytest.raises(ValueError, match="is not in"):
         fast.run(minute)

@@ -1,4 +1,4 @@
-"""Traces become courses: on a grid that fits minutes, a week at least, scaled by one rule."""
+"""Traces become load series: on a grid that fits minutes, a week at least, scaled by one rule."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_trace_shorter_than_a_minute_is_refused(tmp_path):
         ({"ebs_ops": np.ones(3)}, "for 4 steps"),
     ],
 )
-def test_a_course_that_does_not_fit_is_refused(change, words):
+def test_arrays_that_do_not_fit_are_refused(change, words):
     fields = {
         "name": "made", "start": START, "step_s": 60, "ops": np.ones(4), "ebs_ops": np.ones(4),
         "bytes": np.ones(4), "read_share": np.ones(4),

@@ -177,7 +177,7 @@ def test_what_is_no_text_or_no_file_is_refused(tmp_path: Path) -> None:
         read_trace(file)
 
 
-def test_half_a_million_rows_are_read_and_played_quickly(tmp_path: Path) -> None:
+def test_half_a_million_rows_are_read_and_simulated_quickly(tmp_path: Path) -> None:
     start = datetime(2020, 3, 1, tzinfo=UTC)
     lines = (
         f"{(start + timedelta(seconds=n)).isoformat()},{n % 90},{n % 70},{n % 90 * 4096},"

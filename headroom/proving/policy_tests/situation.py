@@ -1,7 +1,7 @@
-"""A volume under a load, in few words, as the evidence the engine would have of it.
+"""A described volume and load as the decision input that the engine would have.
 
 The load runs through the volume's own physics, so checks, queue, credits and latency are what
-CloudWatch would publish; nothing is made up to suit the engine.
+CloudWatch would publish.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from headroom.domain.decision import DecisionInput
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, ResourceRef, Volume
 from headroom.domain.state import KnownModification, new_resource_state
+from headroom.proving import simulation
 from headroom.proving.memory import OpenCalendars
 from headroom.proving.vectorized import SSD, VectorizedVolume, VectorizedWorld
 from headroom.proving.workloads import IO_KIB, LoadSeries
 
 AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
-"""The instant of every situation, so that the same one is decided the same for ever."""
+"""The instant of every situation, so that decisions never change with time."""
 METRIC_DELAY = timedelta(minutes=2)
 DAY_MIN = 1_440
 USUAL_REGION = "us-east-1"
@@ -32,10 +33,10 @@ USUAL_REGION = "us-east-1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SituationLoad:
-    """What the workload asks for in the last `minutes`, after `days` of asking for less.
+    """The load of the last `minutes`, after `days` of a lower load.
 
     `iops` are application operations/s of `io_kib` KiB each, half of them reads; `before_iops`
-    what it asked for until then.
+    is the earlier load.
     """
 
     iops: float
@@ -47,7 +48,7 @@ class SituationLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerFacts:
-    """What the ledger knows: changes ago, increases in USD per month, pause and failures."""
+    """The ledger's facts: changes (how long ago), increases in USD per month, pause and failures."""
 
     changed_ago: tuple[timedelta, ...] = ()
     resource_increase_usd: Decimal = Decimal(0)
@@ -59,7 +60,7 @@ class LedgerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """A volume, its load, and what the ledger knows of it."""
+    """A volume, its load and the ledger's facts about it."""
 
     volume: Volume
     load: SituationLoad
@@ -67,7 +68,7 @@ class Situation:
 
 
 def load_named(word: str, volume: Volume) -> SituationLoad:
-    """The load that a word stands for: idle, busy or starved, by what the volume sustains.
+    """The load of a name: idle, busy or starved, relative to what the volume sustains.
 
     Raises KeyError for any other word.
     """
@@ -77,10 +78,10 @@ def load_named(word: str, volume: Volume) -> SituationLoad:
 
 
 def decision_input(situation: Situation, policy: Policy) -> DecisionInput:
-    """All the engine would know of the situation at `AT`; raises ValueError for HDD types."""
+    """The decision input of the situation at `AT`; raises ValueError for HDD types."""
     volume, known = situation.volume, situation.ledger_facts
     if volume.configuration.volume_type not in SSD:
-        raise ValueError(f"the load of a {volume.configuration.volume_type} is not played")
+        raise ValueError(f"the load of a {volume.configuration.volume_type} cannot be simulated")
     prices = prices_of(volume.ref.region)
     now_usd = prices.monthly(volume.configuration)
     resource_state = replace(
@@ -130,9 +131,9 @@ def _observed(situation: Situation) -> Observation:
         bytes=ops * load.io_kib * MIB / 1024,
         read_share=np.full(length, 0.5),
     )
-    played = VectorizedVolume(load_series, volume.configuration)
-    played.run(length)
-    world = VectorizedWorld(played, volume.ref, metric_delay=METRIC_DELAY)
+    simulated = VectorizedVolume(load_series, volume.configuration)
+    simulated.run(length)
+    world = VectorizedWorld(simulated, volume.ref, metric_delay=METRIC_DELAY)
     view = world.view(volume.ref)
     activity, instance_activity = world.activity(view, AT)
     return Observation(
@@ -149,9 +150,7 @@ def _observed(situation: Situation) -> Observation:
 def described_volume(
     ref: ResourceRef, configuration: Configuration, tags: Mapping[str, str]
 ) -> Volume:
-    """A volume as EC2 would describe it, attached to one instance and nobody else's."""
-    return Volume(
-        ref=ref, configuration=configuration, availability_zone=f"{ref.region}a", state="in-use",
-        created_at=AT - timedelta(days=365), instance_ids=("i-0a1b2c3d4e5f60718",),
-        multi_attach=False, managed_by=None, on_outpost=False, tags=tuple(sorted(tags.items())),
-    )  # fmt: skip
+    """A volume as EC2 would describe it at `AT`, made a year before."""
+    return simulation.described_volume(
+        ref, configuration, created_at=AT - timedelta(days=365), tags=tuple(sorted(tags.items()))
+    )

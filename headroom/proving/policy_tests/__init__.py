@@ -1,13 +1,13 @@
 """Tests of a policy: a described situation and the decision that is expected of it.
 
-May import `vectorized`, `memory`, `workloads`, `inputs`.
+May import `simulation`, `vectorized`, `memory`, `workloads`, `inputs`.
 Offers: load_tests, run_policy_test, Verdict."""
 
-from headroom.proving.policytests.cases import (
+from headroom.proving.policy_tests.cases import (
     PolicyTests,
     Verdict,
     blocking_guardrails,
     load_tests,
     run_policy_test,
 )
-from headroom.proving.policytests.situation import described_volume
+from headroom.proving.policy_tests.situation import described_volume

@@ -8,8 +8,8 @@ import pytest
 
 from headroom.domain.decision import Act
 from headroom.proving.inputs import BadInput
-from headroom.proving.policytests import Verdict, load_tests, run_policy_test
-from headroom.proving.policytests.situation import AT
+from headroom.proving.policy_tests import Verdict, load_tests, run_policy_test
+from headroom.proving.policy_tests.situation import AT
 
 ROOT = Path(__file__).parents[3]
 AUTO = "tags: {headroom: auto}"
@@ -60,7 +60,7 @@ def test_the_shipped_tests_pass_on_the_shipped_policy() -> None:
          "there is no change it would make"),
     ],
 )  # fmt: skip
-def test_what_is_decided_otherwise_is_told(tmp_path: Path, test: str, says: str) -> None:
+def test_a_different_decision_is_reported(tmp_path: Path, test: str, says: str) -> None:
     said = differences(tmp_path, test)
     assert "\n".join(sorted(says.splitlines())) in "\n".join(sorted(said.splitlines()))
 
@@ -99,7 +99,7 @@ def test_the_same_file_gives_the_same_decisions(tmp_path: Path) -> None:
     assert one.at == AT
 
 
-def test_a_load_is_played_and_not_made_up(tmp_path: Path) -> None:
+def test_a_load_is_simulated_by_the_physics(tmp_path: Path) -> None:
     test = (
         f"volume: {{type: gp3, {AUTO}}}, load: {{mibps: 300, io_kib: 128, for: 20m}}, "
         "expect: {answer: act}"
@@ -129,7 +129,7 @@ def test_a_load_is_played_and_not_made_up(tmp_path: Path) -> None:
         ("tests: [{volume: {type: gp3, iops: 9}, expect: {limits: {max_iops: 100}}}]",
          "nothing AWS has"),
         ("tests: [{volume: {type: st1, size: 500}, load: idle, expect: {answer: hold}}]",
-         "cannot be played on st1"),
+         "cannot be simulated on st1"),
         ("tests: [{volume: {type: gp3}, load: heavy, expect: {answer: hold}}]",
          "one of idle, busy, starved"),
         ("tests: [{volume: {type: gp3}, load: {iops: -1}, expect: {answer: hold}}]", "load.iops"),

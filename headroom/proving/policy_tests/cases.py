@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -28,7 +28,7 @@ from headroom.domain.resources import (
 )
 from headroom.policy import ACCOUNT_ID, REGION, load_policy_file
 from headroom.proving.inputs import BadInput, Block, as_quoted, load_yaml
-from headroom.proving.policytests.situation import (
+from headroom.proving.policy_tests.situation import (
     USUAL_REGION,
     LedgerFacts,
     Situation,
@@ -51,23 +51,23 @@ _RANGE = re.compile(r"(\d+)?\.\.(\d+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What must be so; what is None or empty may be anything. Rates are from-to, both included."""
+    """The expectation; None or empty allows anything. Rates are from-to, both included."""
 
-    answer: str | None
-    reason: str | None
-    to_type: str | None
-    to_rates: Mapping[str, tuple[int, int]]
-    blocked_by: tuple[str, ...]
-    limits: Mapping[str, object]
+    answer: str | None = None
+    reason: str | None = None
+    to_type: str | None = None
+    to_rates: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    blocked_by: tuple[str, ...] = ()
+    limits: Mapping[str, object] = field(default_factory=dict)
     """Settings by the names a policy has for them, already of their fields' types."""
-    price_change_at_most: Decimal | None
+    price_change_at_most: Decimal | None = None
     approval: bool | None = None
     """Whether the act waits for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyTest:
-    """One row: a situation and what is expected of it. `situation` is None without a load."""
+    """One test: a situation and its expectation. `situation` is None without a load."""
 
     name: str
     volume: Volume
@@ -86,7 +86,7 @@ class PolicyTests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of one test; `differences` is empty when it passed."""
+    """The result of one test; `differences` is empty when it passed."""
 
     test: PolicyTest
     effective: EffectiveLimits
@@ -95,7 +95,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether all was as expected."""
+        """Whether there is no difference."""
         return not self.differences
 
 
@@ -136,13 +136,10 @@ def _test(value: object, source: str, path: str) -> PolicyTest:
     expected = _expected(top.block("expect", EXPECT))
     load = _load(top, volume)
     ledger_facts = _ledgered(top.block("ledger", LEDGER))
-    judged = any((expected.answer, expected.reason, expected.to_type, expected.to_rates,
-                  expected.blocked_by, expected.price_change_at_most is not None,
-                  expected.approval is not None))  # fmt: skip
-    if judged and load is None:
+    if load is None and replace(expected, limits={}) != Expected():
         raise top.wrong("load", "is missing; nothing is decided without one")
     if load is not None and volume.configuration.volume_type not in SSD:
-        raise top.wrong("load", f"cannot be played on {volume.configuration.volume_type.value}; "
+        raise top.wrong("load", f"cannot be simulated on {volume.configuration.volume_type.value}; "
                         "leave it out and expect limits only")  # fmt: skip
     situation = None
     if load is not None:
@@ -251,8 +248,7 @@ def _expected(block: Block) -> Expected:
         else None,
         approval=block.flag("approval", False) if block.has("approval") else None,
     )
-    if found == Expected(answer=None, reason=None, to_type=None, to_rates={}, blocked_by=(),
-                         limits={}, price_change_at_most=None):  # fmt: skip
+    if found == Expected():
         raise block.wrong("", f"expects nothing; give at least one of {', '.join(EXPECT)}")
     return found
 
@@ -338,13 +334,13 @@ def _of_plan(expected: Expected, plan: Plan | None) -> Iterator[str]:
 
 
 def chosen(decision: Decision) -> Plan | None:
-    """The plan that is taken, or would have been."""
+    """The plan that is made, or would be but for a guardrail."""
     answer = decision.answer
     return answer.plan if isinstance(answer, Act) else answer.proposed_plan
 
 
 def blocking_guardrails(decision: Decision) -> tuple[str, ...]:
-    """Guardrails that block the plan it would take; the best plan's when there is none."""
+    """Guardrails that block its plan, or else the best plan."""
     plan = chosen(decision)
     judged = next((j for j in decision.judgements if plan in (None, j.plan)), None)
     return () if judged is None else tuple(v.guardrail.value for v in judged.blocking)
