@@ -79,4 +79,8 @@ def _price(prices: PriceTable | None, configuration: Configuration) -> Decimal |
 
 
 def _order(alternative: Alternative) -> tuple[bool, bool, Decimal]:
-    return alternative.target is None, alternative.monthly_usd is None, alternative.monthly_usd or Decimal(0)
+    return (
+        alternative.target is None,
+        alternative.monthly_usd is None,
+        alternative.monthly_usd or Decimal(0),
+    )

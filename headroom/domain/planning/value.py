@@ -60,7 +60,9 @@ def value_plans(situation: Situation) -> ValuedPlans:
     if not made:
         return replace(NO_VALUED_PLANS, known_days=situation.load_history.informative_days)
     valued, forecast, next_hour = _valued(situation, made)
-    valued_plans = [_full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued]
+    valued_plans = [
+        _full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
+    ]
     at = situation.observation.at
     kept = [p for p in valued_plans if _sensible(situation, forecast, p, valued_plans)]
     return ValuedPlans(

@@ -263,7 +263,9 @@ def _backlog(ongoing: Sequence[Minute], likely_iops: float) -> float:
     if newest.queue is not None:
         visible = newest.queue * newest.ssd_iops / newest.ops
         # A queue that is not cut off is all there is.
-        waiting = visible if newest.queue < QUEUE_FULL * MAX_VISIBLE_QUEUE else max(visible, waiting)
+        waiting = (
+            visible if newest.queue < QUEUE_FULL * MAX_VISIBLE_QUEUE else max(visible, waiting)
+        )
     return round(waiting, 1)
 
 

@@ -353,7 +353,8 @@ class _Hours:
         return found
 
     def _predicted_hours(self, place: int) -> Iterator[tuple[int, float]]:
-        age = self._ahead - place * self._period_min  # from the period to when a change takes effect
+        # From the period to when a change takes effect.
+        age = self._ahead - place * self._period_min
         day = int(age // 1440)
         for days in (day, day + 1):
             if not 1 <= days <= HISTORY_DAYS:
