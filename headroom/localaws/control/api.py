@@ -38,6 +38,7 @@ class Control:
             ("POST", "unload"): self._unload,
             ("POST", "history"): self._history,
             ("POST", "tick"): self._tick,
+            ("POST", "reset"): self._reset,
             **DatabaseControl(cloud).routes(),
         }
 
@@ -107,6 +108,10 @@ class Control:
             "now": self._cloud.clock.now().isoformat(),
             "minutes": [as_json(minute) for minute in played],
         }
+
+    def _reset(self, _: dict[str, Any]) -> dict[str, Any]:
+        self._minute_loop.reset()
+        return self._tell_clock({})
 
     def _state(self, _: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+from moto.core.base_backend import BackendDict, backend_lock
+
 from headroom.localaws.alarms import AlarmStore
 from headroom.localaws.cloudwatch import publish_queue_metrics
 from headroom.localaws.ebs import VolumeStore
@@ -47,6 +49,17 @@ class MinuteLoop:
                 if each is not None:
                     each(minute)
         return played
+
+    def reset(self) -> None:
+        """Forget everything that programs made, functions and their processes included."""
+        with self._lock, backend_lock:
+            fleet_of(self._cloud).close()
+            for service in BackendDict._instances:
+                for regions in service.values():
+                    regions.clear()
+            self._loads.clear()
+            self._cloud.forget()
+            self._cloud.functions = fleet_of(self._cloud)
 
     def drain(self) -> None:
         """Run functions until no queue has a visible message and no call is due."""

@@ -73,6 +73,11 @@ class AuroraLoads(LoadsByName[_Loaded]):
         database_store(self._cloud, account_region).existed_since(name, self._until[key])
         self._publish(loaded, now)
 
+    def clear(self) -> None:
+        """Take every load off; what was published is forgotten too."""
+        super().clear()
+        self._until.clear()
+
     def publish(self, end: datetime) -> None:
         """Publish every five minutes that have ended by `end`, and only once."""
         for key, loaded in list(self._loaded.items()):

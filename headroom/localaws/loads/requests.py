@@ -49,6 +49,10 @@ class LoadsByName(Generic[_Loaded]):
         """Everything with a load."""
         return [name for _, name in self._loaded]
 
+    def clear(self) -> None:
+        """Take every load off."""
+        self._loaded.clear()
+
     def detach(self, name: str) -> bool:
         """Take the load off; False when there was none."""
         found = [key for key in self._loaded if key[1] == name]

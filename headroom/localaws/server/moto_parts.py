@@ -22,6 +22,8 @@ import moto.rds.urls
 from moto.awslambda import models as lambda_models
 from moto.awslambda import urls as lambda_urls
 from moto.events import models as events_models
+from moto.iam import models as iam_models
+from moto.iam import urls as iam_urls
 from moto.scheduler.models import scheduler_backends
 from moto.sqs import models as sqs_models
 from moto.sqs import urls as sqs_urls
@@ -76,6 +78,15 @@ class LocalSqs(sqs_models.SQSBackend):  # type: ignore[misc]
             if found or left <= 0:
                 return found
             time.sleep(min(0.05, left))
+
+
+class LocalIam(iam_models.IAMBackend):  # type: ignore[misc]
+    """AWS's 1,600 managed policies are loaded for the standard partition only."""
+
+    _url_module = iam_urls
+
+    def _init_aws_policies(self) -> list[Any]:
+        return list(super()._init_aws_policies()) if self.region_name == "aws" else []
 
 
 class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
@@ -141,6 +152,7 @@ def install(cloud: Cloud) -> None:
     moto.rds.urls.url_paths["{0}/$"] = RdsApi.dispatch
     moto.cloudformation.urls.url_paths["{0}/$"] = CloudFormationApi.dispatch
     sqs_models.sqs_backends.backend = LocalSqs
+    iam_models.iam_backends.backend = LocalIam
     lambda_models.lambda_backends.backend = LocalLambda
     scheduler_backends.backend = LocalScheduler
     events_models.events_backends.backend = LocalEvents

@@ -54,6 +54,12 @@ class Clock:
             self._held = instant.astimezone(UTC)
         self._mirror()
 
+    def release(self) -> None:
+        """Follow system time again."""
+        with self._lock:
+            self._held = None
+        self._mirror()
+
     def require_manual_clock(self) -> None:
         """Raise ClockRefused unless simulated time is in force."""
         if self._held is None:

@@ -24,6 +24,10 @@ class AccountRegion:
     account: str = DEFAULT_ACCOUNT
     region: str = DEFAULT_REGION
 
+    def backend(self, backends: Any) -> Any:
+        """moto's backend of a service there."""
+        return backends[self.account][self.region]
+
 
 @dataclass(slots=True, kw_only=True)
 class Options:
@@ -77,6 +81,12 @@ class Cloud:
     def parts(self, kind: type[_Part]) -> list[tuple[AccountRegion, _Part]]:
         """Every `kind` that has been made, with its place, in the order they were made."""
         return list(self._parts.get(kind, {}).items())
+
+    def forget(self) -> None:
+        """Drop every part, and follow system time again."""
+        self._parts.clear()
+        self.clock.release()
+        self.ids.seed(self.options.seed)
 
     def store(self, account_region: AccountRegion) -> MetricStore:
         """The metrics of a place."""

@@ -71,8 +71,8 @@ def story(program: Program, minutes: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def told(program: Program) -> dict[str, Any]:
-    return story(program, 30)
+def told(long_program: Program) -> dict[str, Any]:
+    return story(long_program, 30)
 
 
 def test_a_starved_volume_is_relieved_by_what_was_deployed(told: dict[str, Any]) -> None:
@@ -87,10 +87,10 @@ def test_a_starved_volume_is_relieved_by_what_was_deployed(told: dict[str, Any])
 
 
 def test_metrics_are_readable_after_their_delay_only(
-    program: Program, told: dict[str, Any]
+    long_program: Program, told: dict[str, Any]
 ) -> None:
-    now = datetime.fromisoformat(program.aws.control("clock")["now"])
-    answer = program.client("cloudwatch").get_metric_statistics(
+    now = datetime.fromisoformat(long_program.aws.control("clock")["now"])
+    answer = long_program.client("cloudwatch").get_metric_statistics(
         Namespace="AWS/EBS", MetricName="VolumeReadOps", Period=60, Statistics=["Sum"],
         Dimensions=[{"Name": "VolumeId", "Value": told["volume"]}],
         StartTime=now - timedelta(hours=1), EndTime=now,
@@ -121,8 +121,11 @@ def test_the_control_api_says_what_is_wrong(program: Program) -> None:
             program.aws.control(name, body)
 
 
-def test_a_load_can_be_taken_off(program: Program, told: dict[str, Any]) -> None:
-    assert program.aws.control("unload", {"volume_id": told["volume"]}) == {"unloaded": True}
+def test_a_load_can_be_taken_off(program: Program) -> None:
+    volume_id = program.volume()
+    program.aws.control("load", {"volume_id": volume_id, "workload": LOAD})
+    assert [m["volume_id"] for m in program.tick()["minutes"]] == [volume_id]
+    assert program.aws.control("unload", {"volume_id": volume_id}) == {"unloaded": True}
     assert program.tick()["minutes"] == []
 
 

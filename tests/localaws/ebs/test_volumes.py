@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.localaws.conftest import Program
+from tests.localaws.conftest import START, Program
 
 
 def refused(call: Any, **request: Any) -> tuple[str, str]:
@@ -172,10 +173,8 @@ def test_an_unknown_volume_is_not_found(program: Program) -> None:
 
 def test_modifications_planned_from_before_use_up_slots(program: Program) -> None:
     ec2, volume_id = program.client("ec2"), program.volume()
-    now = program.aws.control("clock")["now"]
-    day, hour = now[:10], int(now[11:13])
-    assert hour >= 8, "the tests above have moved the clock"
-    starts = [f"{day}T{hour - back:02d}:00:00+00:00" for back in (8, 6, 5, 3)]
+    now = datetime.fromisoformat(START)
+    starts = [(now - timedelta(hours=back)).isoformat() for back in (8, 6, 5, 3)]
     program.aws.control("history", {"volume_id": volume_id, "starts": starts})
     code, _ = refused(ec2.modify_volume, VolumeId=volume_id, Iops=4_000)
     assert code == "VolumeModificationRateExceeded"

@@ -71,9 +71,10 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(program: Program) -> Iterator[Place]:
+def place(long_program: Program) -> Iterator[Place]:
     """Three clusters after half an hour: 40 % of one's bill is I/O, 15 % of another's; the third
     was I/O-Optimized twelve days ago."""
+    program = long_program
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
             patch.setenv(f"AWS_{name}", value)

@@ -322,7 +322,7 @@ def test_billed_io_under_io_optimized_is_published_or_not_as_declared(
     assert billed(program, name, 1, "VolumeBytesUsed").known()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def known(program: Program) -> None:
     """A database `plain` and a cluster `idle`, without loads."""
     database(program, "plain")
