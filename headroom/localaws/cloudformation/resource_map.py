@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from moto.cloudformation import parsing
@@ -41,23 +42,30 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         condition = definition.get("Condition")
         if condition and not self.lazy_condition_map[condition]:
             return None
-        kind = str(definition["Type"])
-        self.tell(key, "", kind, "CREATE_IN_PROGRESS", None)
-        try:
-            _refuse_unknown(kind)
+        with self._step(key, definition, "CREATE"):
+            _refuse_unknown(str(definition["Type"]))
             resource = parsing.parse_and_create_resource(
                 key, self._prepared(definition), self, self._account_id, self._region_name
             )
             if resource is None:
                 raise RuntimeError("nothing was created")
+            self._parsed_resources[key] = resource
+        return resource
+
+    @contextmanager
+    def _step(self, key: str, definition: dict[str, Any], verb: str) -> Iterator[None]:
+        """The events around one step; a failure becomes ResourceFailed."""
+        kind, resource = str(definition["Type"]), self._parsed_resources.get(key)
+        self.tell(key, physical_id(resource), kind, f"{verb}_IN_PROGRESS", None)
+        try:
+            yield
         except ResourceFailed:
             raise
         except Exception as error:
-            self.tell(key, "", kind, "CREATE_FAILED", describe(error))
+            self.tell(key, physical_id(resource), kind, f"{verb}_FAILED", describe(error))
             raise ResourceFailed(key, kind, describe(error)) from error
-        self._parsed_resources[key] = resource
-        self.tell(key, physical_id(resource), kind, "CREATE_COMPLETE", None)
-        return resource
+        resource = self._parsed_resources.get(key, resource)
+        self.tell(key, physical_id(resource), kind, f"{verb}_COMPLETE", None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.created())
@@ -119,21 +127,17 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
 
     def remove(self, key: str, definition: dict[str, Any]) -> None:
         """Delete one resource unless it is retained; raises ResourceFailed."""
-        kind, resource = str(definition["Type"]), self._parsed_resources[key]
+        resource = self._parsed_resources[key]
         if definition.get("DeletionPolicy") in ("Retain", "RetainExceptOnCreate"):
+            kind = str(definition["Type"])
             self.tell(key, physical_id(resource), kind, "DELETE_SKIPPED", None)
             self._parsed_resources.pop(key)
             return
-        self.tell(key, physical_id(resource), kind, "DELETE_IN_PROGRESS", None)
-        try:
+        with self._step(key, definition, "DELETE"):
             if definition.get("DeletionPolicy") == "Snapshot":
                 resource.snapshot()
             self._delete_resource(resource, parsing.clean_json(self._prepared(definition), self))
-        except Exception as error:
-            self.tell(key, physical_id(resource), kind, "DELETE_FAILED", describe(error))
-            raise ResourceFailed(key, kind, describe(error)) from error
-        self._parsed_resources.pop(key)
-        self.tell(key, physical_id(resource), kind, "DELETE_COMPLETE", None)
+            self._parsed_resources.pop(key)
 
     def remove_all(self) -> None:
         """Delete what exists, the latest first; raises ResourceFailed."""
@@ -142,20 +146,14 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
 
     def _change(self, key: str) -> None:
         definition = self._resource_json_map[key]
-        kind, resource = str(definition["Type"]), self._parsed_resources[key]
-        self.tell(key, physical_id(resource), kind, "UPDATE_IN_PROGRESS", None)
-        try:
+        with self._step(key, definition, "UPDATE"):
             changed = parsing.parse_and_update_resource(
                 key, self._prepared(definition), self, account_id=self._account_id,
                 region_name=self._region_name,
             )  # fmt: skip
             if changed is None:
                 raise RuntimeError("this endpoint cannot update that type")
-        except Exception as error:
-            self.tell(key, physical_id(resource), kind, "UPDATE_FAILED", describe(error))
-            raise ResourceFailed(key, kind, describe(error)) from error
-        self._parsed_resources[key] = changed
-        self.tell(key, physical_id(changed), kind, "UPDATE_COMPLETE", None)
+            self._parsed_resources[key] = changed
 
     def _reload(self) -> None:
         self.load_mapping()

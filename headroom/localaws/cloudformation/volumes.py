@@ -67,11 +67,11 @@ class EbsVolume(LocalResource):
 
     def snapshot(self) -> None:
         """What DeletionPolicy Snapshot leaves behind."""
-        backend = ec2_backends[self.account_region.account][self.account_region.region]
+        backend = self.account_region.backend(ec2_backends)
         backend.create_snapshot(self.name, f"Left by CloudFormation of {self.name}")
 
     def _retag(self, before: dict[str, str], after: dict[str, str]) -> None:
-        backend = ec2_backends[self.account_region.account][self.account_region.region]
+        backend = self.account_region.backend(ec2_backends)
         gone = {key: None for key in before if key not in after}
         if gone:
             backend.delete_tags([self.name], gone)
