@@ -54,8 +54,8 @@ class Endpoint:
         request = urllib.request.Request(f"{self.url}/_headroom/{name}", data=data)
         try:
             with urllib.request.urlopen(request, timeout=timeout_s) as answer:
-                told: dict[str, Any] = json.load(answer)
-                return told
+                content: dict[str, Any] = json.load(answer)
+                return content
         except urllib.error.HTTPError as error:
             text = error.read().decode(errors="replace")
             with contextlib.suppress(ValueError, KeyError, TypeError):
@@ -96,8 +96,8 @@ def down(state_dir: Path) -> bool:
 def status(state_dir: Path) -> Endpoint | None:
     """The endpoint of a state directory, None unless it answers and says it is that one."""
     try:
-        told = json.loads((state_dir / READY_FILE).read_text())
-        endpoint = Endpoint(url=told["url"], pid=int(told["pid"]))
+        ready = json.loads((state_dir / READY_FILE).read_text())
+        endpoint = Endpoint(url=ready["url"], pid=int(ready["pid"]))
         state = endpoint.control("state", timeout_s=10)
     except (OSError, ValueError, KeyError, EndpointFailed):
         return None
@@ -205,9 +205,9 @@ def _await_ready(child: subprocess.Popen[bytes], state_dir: Path) -> Endpoint:
                 f"The local AWS ended with code {child.returncode}: {_last_line(state_dir)}"
             )
         with contextlib.suppress(OSError, ValueError, KeyError):
-            told = json.loads((state_dir / READY_FILE).read_text())
-            if int(told["pid"]) == child.pid:
-                return Endpoint(url=told["url"], pid=child.pid)
+            ready = json.loads((state_dir / READY_FILE).read_text())
+            if int(ready["pid"]) == child.pid:
+                return Endpoint(url=ready["url"], pid=child.pid)
         time.sleep(0.02)
     child.kill()
     raise EndpointFailed(f"The local AWS did not start in {START_TIMEOUT_S:.0f} s.")

@@ -6,7 +6,7 @@ CloudFormation sends it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from operator import getitem
 from typing import Any, ClassVar
@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 from headroom.localaws.cloudformation.model import LocalResource, Properties, typed
 from headroom.localaws.rds import (
     DatabaseStore,
-    DbCluster,
-    DbInstance,
     cluster_shape,
     database_store,
     delete_cluster,
@@ -51,10 +49,10 @@ class _Database(LocalResource):
     identifier: ClassVar[str]
     paths: ClassVar[Mapping[str, tuple[str, ...]]]
     """Where the API's answer has each attribute."""
-    create: ClassVar[Callable[[DatabaseStore, Mapping[str, Any]], DbInstance | DbCluster]]
-    modify: ClassVar[Callable[[DatabaseStore, Mapping[str, Any]], dict[str, Any]]]
-    destroy: ClassVar[Callable[[DatabaseStore, str], object]]
-    shape: ClassVar[Callable[[DatabaseStore, Any], dict[str, Any]]]
+    create: ClassVar[staticmethod[..., Any]]
+    modify: ClassVar[staticmethod[..., Any]]
+    destroy: ClassVar[staticmethod[..., Any]]
+    shape: ClassVar[staticmethod[..., Any]]
     tags: dict[str, str]
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from headroom.localaws.alarms import alarm_store
 from headroom.localaws.cloudformation.model import LocalResource, Properties, typed
-from headroom.localaws.cloudwatch import alarm_store
 from headroom.localaws.state import current_cloud
 
 _WHOLE = ("EvaluationPeriods", "DatapointsToAlarm", "Period")

@@ -1,4 +1,4 @@
-"""Which resource types are this endpoint's own, beside and instead of moto's."""
+"""Registers the resource types of this endpoint with CloudFormation, in addition to moto's."""
 
 from __future__ import annotations
 

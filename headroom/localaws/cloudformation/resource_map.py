@@ -11,7 +11,7 @@ from moto.cloudformation.parsing import ResourceMap
 
 from headroom.localaws.cloudformation.intrinsics import prepared
 
-Tell = Callable[[str, str, str, str, str | None], None]
+ReportEvent = Callable[[str, str, str, str, str | None], None]
 """Adds a stack event: logical id, physical id, type, status, reason."""
 
 
@@ -26,9 +26,9 @@ class ResourceFailed(RuntimeError):
 
 
 class LocalResourceMap(ResourceMap):  # type: ignore[misc]
-    """moto's lazy map, strict: every resource is made or the whole fails."""
+    """moto's lazy map made strict: if one resource fails, all do."""
 
-    tell: Tell
+    report: ReportEvent
     input_parameters: dict[str, Any]
     _making = False
     """Only while a template is being deployed does a reference make what it refers to."""
@@ -56,16 +56,16 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
     def _step(self, key: str, definition: dict[str, Any], verb: str) -> Iterator[None]:
         """The events around one step; a failure becomes ResourceFailed."""
         kind, resource = str(definition["Type"]), self._parsed_resources.get(key)
-        self.tell(key, physical_id(resource), kind, f"{verb}_IN_PROGRESS", None)
+        self.report(key, physical_id(resource), kind, f"{verb}_IN_PROGRESS", None)
         try:
             yield
         except ResourceFailed:
             raise
         except Exception as error:
-            self.tell(key, physical_id(resource), kind, f"{verb}_FAILED", describe(error))
+            self.report(key, physical_id(resource), kind, f"{verb}_FAILED", describe(error))
             raise ResourceFailed(key, kind, describe(error)) from error
         resource = self._parsed_resources.get(key, resource)
-        self.tell(key, physical_id(resource), kind, f"{verb}_COMPLETE", None)
+        self.report(key, physical_id(resource), kind, f"{verb}_COMPLETE", None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.created())
@@ -130,7 +130,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         resource = self._parsed_resources[key]
         if definition.get("DeletionPolicy") in ("Retain", "RetainExceptOnCreate"):
             kind = str(definition["Type"])
-            self.tell(key, physical_id(resource), kind, "DELETE_SKIPPED", None)
+            self.report(key, physical_id(resource), kind, "DELETE_SKIPPED", None)
             self._parsed_resources.pop(key)
             return
         with self._step(key, definition, "DELETE"):
@@ -196,8 +196,8 @@ def _dependency_order(definitions: dict[str, Any]) -> Iterable[str]:
     def visit(key: str, above: tuple[str, ...]) -> None:
         if key in ordered or key in above or key not in definitions:
             return
-        wanted = definitions[key].get("DependsOn") or []
-        for other in [wanted] if isinstance(wanted, str) else wanted:
+        names = definitions[key].get("DependsOn") or []
+        for other in [names] if isinstance(names, str) else names:
             visit(other, (*above, key))
         ordered[key] = None
 

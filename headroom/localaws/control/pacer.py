@@ -12,8 +12,8 @@ from moto.core.base_backend import BackendDict, backend_lock
 
 from headroom.localaws.alarms import AlarmStore
 from headroom.localaws.cloudwatch import publish_queue_metrics
-from headroom.localaws.ebs import VolumeStore
-from headroom.localaws.events import put_volume_notification, start_due_schedules, whole_minute
+from headroom.localaws.ebs import VolumeStore, put_volume_notification
+from headroom.localaws.events import start_due_schedules, whole_minute
 from headroom.localaws.functions import MappingPoller, fleet_of
 from headroom.localaws.loads import LoadedMinute, Loads
 from headroom.localaws.rds import DatabaseStore, put_database_event
@@ -67,7 +67,7 @@ class MinuteLoop:
             pass
 
     def _minute(self) -> list[LoadedMinute]:
-        self.drain()  # what was asked between two minutes belongs to the instant it was asked
+        self.drain()  # requests between two minutes belong to their own instant
         start = whole_minute(self._cloud.clock.now())
         played = self._loads.run(start)
         self._cloud.clock.set(start + MINUTE)
@@ -75,12 +75,12 @@ class MinuteLoop:
         return played
 
     def _settle(self, played: list[LoadedMinute]) -> None:
-        """Everything that belongs to the end of a minute; the clock stands there already."""
+        """Everything that happens at the end of a minute; the clock is already there."""
         end = whole_minute(self._cloud.clock.now())
         self._loads.publish(played, end)
         publish_queue_metrics(self._cloud)
-        for account_region, book in self._cloud.parts(VolumeStore):
-            for at, volume_id, result, request_id in book.transitions(end):
+        for account_region, store in self._cloud.parts(VolumeStore):
+            for at, volume_id, result, request_id in store.transitions(end):
                 put_volume_notification(
                     self._cloud, account_region, volume_id, event="modifyVolume", result=result,
                     request_id=request_id, at=at,
@@ -88,7 +88,9 @@ class MinuteLoop:
         for _, databases in self._cloud.parts(DatabaseStore):
             databases.apply_due_changes()
             for database_event, name in databases.events_due(end):
-                put_database_event(databases, name, database_event.event_id, database_event.at)
+                put_database_event(
+                    databases, databases.database(name), database_event.event_id, database_event.at
+                )
         for _, alarms in self._cloud.parts(AlarmStore):
             alarms.evaluate_all()
         self.drain()

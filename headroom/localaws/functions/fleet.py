@@ -75,7 +75,7 @@ class FunctionFleet:
         self._enqueue(arn, payload, self._cloud.clock.now(), 0)
 
     def run_due(self) -> int:
-        """Make the asynchronous calls that are due now; tells how many were made."""
+        """Make the asynchronous calls that are due now; returns how many were made."""
         made = 0
         while True:
             now = self._cloud.clock.now()
@@ -170,7 +170,7 @@ class FunctionFleet:
         return logs / f"{name}.log"
 
     def _shared_environment(self, deployment: Deployment) -> dict[str, str]:
-        region = deployment.arn.split(":")[3]
+        region = AccountRegion.of_arn(deployment.arn).region
         return {
             "AWS_REGION": region,
             "AWS_DEFAULT_REGION": region,
@@ -181,8 +181,7 @@ class FunctionFleet:
         }
 
     def _line_reader(self, deployment: Deployment) -> Callable[[bytes], None]:
-        _, _, _, region, account, *_ = deployment.arn.split(":")
-        store = self._cloud.store(AccountRegion(account, region))
+        store = self._cloud.store(AccountRegion.of_arn(deployment.arn))
 
         def read(line: bytes) -> None:
             for key, value, unit in metrics_in(line):
@@ -191,8 +190,8 @@ class FunctionFleet:
         return read
 
     def _count(self, deployment: Deployment, answer: Answer, elapsed_ms: float) -> None:
-        _, _, _, region, account, *_ = deployment.arn.split(":")
-        store, now = self._cloud.store(AccountRegion(account, region)), self._cloud.clock.now()
+        store = self._cloud.store(AccountRegion.of_arn(deployment.arn))
+        now = self._cloud.clock.now()
         for name, value, unit in (
             ("Invocations", 1.0, "Count"),
             ("Errors", float(not answer.ok), "Count"),
@@ -205,9 +204,8 @@ class FunctionFleet:
     def _model(self, arn: str) -> Any:
         from moto.awslambda.models import lambda_backends
 
-        parts = arn.split(":")
-        backend = lambda_backends[parts[4]][parts[3]]
-        return backend.get_function_by_arn(":".join(parts[:7]))
+        backend = AccountRegion.of_arn(arn).backend(lambda_backends)
+        return backend.get_function_by_arn(":".join(arn.split(":")[:7]))
 
 
 def fleet_of(cloud: Cloud) -> FunctionFleet:

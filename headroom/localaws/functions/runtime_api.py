@@ -85,7 +85,7 @@ class RuntimeApi:
             waiting.put(answer)
 
     def failed_to_start(self, body: bytes) -> None:
-        """The handler could not even be imported; every caller is told."""
+        """The handler could not be imported; every caller receives the error."""
         self.init_error = Answer(False, body)
         for waiting in list(self._answers.values()):
             waiting.put(self.init_error)

@@ -1,4 +1,4 @@
-"""Loads declared on Aurora clusters of the endpoint: no physics, only what CloudWatch would publish."""
+"""Declared loads of Aurora clusters: no physics, only what CloudWatch would publish."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headroom.domain.resources import GATE, StorageMode
-from headroom.localaws.loads.metric_names import cluster_of
+from headroom.localaws.loads.metric_names import aurora_members
 from headroom.localaws.loads.requests import (
     LoadsByName,
     Request,
@@ -29,7 +29,7 @@ KNOWN = (
 )  # fmt: skip
 TRACE = ("file", "scale", "repeat")
 DAYS_BEFORE = 16
-"""Days of the past that are published at once where the request does not say: what a look reads."""
+"""Days before now that are published at once by default: as many as Headroom reads."""
 MOST_DAYS = 63
 
 
@@ -88,13 +88,17 @@ class AuroraLoads(LoadsByName[_Loaded]):
 
     def _publish(self, loaded: _Loaded, end: datetime) -> None:
         key = (loaded.account_region, loaded.name)
-        cluster = cluster_of(self._cloud, loaded.account_region, loaded.name)
-        since = None if cluster.opens is None else cluster.opens - GATE
+        store = database_store(self._cloud, loaded.account_region)
+        cluster = store.clusters[loaded.name]
+        assert cluster.aurora is not None
+        named, mode = aurora_members(store, cluster), cluster.aurora.mode(self._cloud.clock.now())
+        opens = cluster.aurora.next_allowed_at()
+        since = None if opens is None else opens - GATE
         at = self._until[key]
         while at + PERIOD <= end:
-            optimized = cluster.mode is StorageMode.IO_OPTIMIZED and (since is None or since <= at)
+            optimized = mode is StorageMode.IO_OPTIMIZED and (since is None or since <= at)
             points = aurora_datapoints(
-                loaded.load, at, cluster.named,
+                loaded.load, at, named,
                 io_published=loaded.published_when_optimized or not optimized,
             )  # fmt: skip
             for point in points:

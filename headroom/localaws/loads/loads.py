@@ -8,17 +8,17 @@ from datetime import datetime
 
 from headroom.localaws.loads.aurora import AuroraLoads
 from headroom.localaws.loads.databases import DatabaseLoads
-from headroom.localaws.loads.requests import LoadedMinute, Request, as_json
+from headroom.localaws.loads.requests import LoadedMinute, Request
 from headroom.localaws.loads.volumes import VolumeLoads
 from headroom.localaws.state import Cloud
 from headroom.proving.inputs import BadInput
 
 NAMES = ("volume_id", "database_id", "cluster_id")
-"""Keys by one of which a request names what its load is on."""
+"""A request names its target by exactly one of these keys."""
 
 
 class Loads:
-    """Everything that drives storage here."""
+    """All loads of the endpoint."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._volumes = VolumeLoads(cloud)
@@ -75,6 +75,3 @@ def _named(request: Request) -> str:
     if given:
         raise BadInput(f"load: {' and '.join(given)} are given; it is on one thing at a time")
     raise BadInput(f"load: {NAMES[0]} is missing (or {' or '.join(NAMES[1:])})")
-
-
-__all__ = ["LoadedMinute", "Loads", "as_json"]

@@ -18,7 +18,7 @@ class ClockMode(StrEnum):
     REAL = "real"
     """System time, always."""
     LOCKSTEP = "lockstep"
-    """System time until it is first set; from then on it moves only when told."""
+    """System time until it is first set; from then on only requests move it."""
 
 
 class ClockRefused(ValueError):

@@ -24,6 +24,12 @@ class AccountRegion:
     account: str = DEFAULT_ACCOUNT
     region: str = DEFAULT_REGION
 
+    @classmethod
+    def of_arn(cls, arn: str) -> AccountRegion:
+        """The account and Region in an ARN."""
+        _, _, _, region, account, *_ = arn.split(":")
+        return cls(account, region)
+
     def backend(self, backends: Any) -> Any:
         """moto's backend of a service there."""
         return backends[self.account][self.region]
@@ -31,7 +37,7 @@ class AccountRegion:
 
 @dataclass(slots=True, kw_only=True)
 class Options:
-    """What an endpoint is told when it starts."""
+    """Options of an endpoint at its start."""
 
     state_dir: Path
     metric_delay_minutes: float = 2.0

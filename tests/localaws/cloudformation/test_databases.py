@@ -38,7 +38,7 @@ def test_an_instance_has_what_its_template_says_and_is_changed_in_place(program:
     assert "stacked" not in names
 
 
-def test_what_rds_would_not_have_fails_the_stack(program: Program) -> None:
+def test_a_database_that_rds_refuses_fails_the_stack(program: Program) -> None:
     told = deploy(program, "no-database", database(AllocatedStorage=300, StorageType="gp3", Iops=9))
     assert told["StackStatus"] == "ROLLBACK_COMPLETE"
     assert "takes no IOPS setting" in told["StackStatusReason"]

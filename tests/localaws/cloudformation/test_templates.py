@@ -76,7 +76,7 @@ def test_a_parameter_without_a_value_is_named(program: Program) -> None:
     assert [p["ParameterKey"] for p in told["Parameters"]] == ["Size"]
 
 
-def test_types_nobody_knows_are_named_by_validation(program: Program) -> None:
+def test_validation_names_unknown_types(program: Program) -> None:
     body = json.dumps({"Resources": {"X": {"Type": "AWS::No::Such"}}})
     with pytest.raises(ClientError, match=r"Unrecognized resource types: \[AWS::No::Such\]"):
         program.client("cloudformation").validate_template(TemplateBody=body)
@@ -92,7 +92,7 @@ def test_an_unusable_update_leaves_the_stack_as_it_was(program: Program) -> None
     assert stack["StackStatus"] == "CREATE_COMPLETE"
 
 
-def test_an_output_that_cannot_be_told_rolls_the_stack_back(program: Program) -> None:
+def test_an_output_that_cannot_be_resolved_rolls_the_stack_back(program: Program) -> None:
     resources = {"Q": {**QUEUE, "Properties": {"QueueName": "untold"}}}
     outputs = {"O": {"Value": {"Fn::Select": ["9", ["a"]]}}}
     cloudformation = program.client("cloudformation")

@@ -113,7 +113,7 @@ def test_statistics_and_percentiles_of_one_metric(program: Program) -> None:
         [{"Id": "m", "MetricStat": {"Metric": {"Namespace": "N", "MetricName": "a"}, "Period": 60, "Stat": "Mode"}}],
     ],
 )  # fmt: skip
-def test_a_query_nobody_can_answer_is_a_validation_error(
+def test_an_invalid_query_is_a_validation_error(
     program: Program, queries: list[dict[str, Any]]
 ) -> None:
     start = now(program)
@@ -123,7 +123,7 @@ def test_a_query_nobody_can_answer_is_a_validation_error(
         )
 
 
-def test_an_alarm_tells_of_transitions_only_and_acts_on_its_topic(program: Program) -> None:
+def test_an_alarm_reports_transitions_only_and_publishes_to_its_topic(program: Program) -> None:
     sns, cloudwatch = program.client("sns"), program.client("cloudwatch")
     inbox, inbox_arn = program.queue("inbox")
     topic = sns.create_topic(Name="people")["TopicArn"]

@@ -37,9 +37,7 @@ def test_a_cluster_that_switched_before_is_inside_its_gate(program: Program, rds
         )
 
 
-def test_reservations_and_parallel_query_are_told_as_rds_tells_them(
-    program: Program, rds: Any
-) -> None:
+def test_reservations_and_parallel_query_have_the_shapes_of_rds(program: Program, rds: Any) -> None:
     program.aws.control(
         "reserved",
         {"instances": [{"class": "db.r6g.large", "count": 2, "product": "aurora postgresql"}]},

@@ -121,7 +121,7 @@ def test_the_control_api_says_what_is_wrong(program: Program) -> None:
             program.aws.control(name, body)
 
 
-def test_a_load_can_be_taken_off(program: Program) -> None:
+def test_a_load_can_be_removed(program: Program) -> None:
     volume_id = program.volume()
     program.aws.control("load", {"volume_id": volume_id, "workload": LOAD})
     assert [m["volume_id"] for m in program.tick()["minutes"]] == [volume_id]
@@ -135,7 +135,7 @@ def test_simulated_time_does_not_reach_credentials(program: Program) -> None:
     assert told["Credentials"]["Expiration"] > datetime.now(UTC)
 
 
-def test_a_load_is_limited_by_the_instance_its_volume_hangs_on(program: Program) -> None:
+def test_a_load_is_limited_by_the_instance_of_its_volume(program: Program) -> None:
     attached, alone = program.volume(attached=True), program.volume()
     ec2 = program.client("ec2")
     for volume_id in (attached, alone):

@@ -32,7 +32,7 @@ def refused(call: Any, **request: Any) -> tuple[str, str]:
         ({}, {}, "MissingParameter", "at least one"),
     ],
 )
-def test_a_wrong_change_is_refused_in_awss_words(
+def test_an_invalid_change_is_refused_with_awss_error(
     program: Program, volume: dict[str, Any], change: dict[str, Any], code: str, words: str
 ) -> None:
     volume_id = program.volume(**volume)
@@ -72,7 +72,7 @@ def test_a_volume_aws_would_not_make_is_not_made(
         ({"VolumeType": "st1", "Size": 500}, None, None),
     ],
 )
-def test_describe_volumes_tells_what_the_type_comes_with(
+def test_describe_volumes_reports_the_defaults_of_the_type(
     program: Program, wanted: dict[str, Any], iops: int | None, throughput: int | None
 ) -> None:
     volume_id = program.volume(**wanted)
@@ -218,7 +218,7 @@ def test_volume_events_reach_a_queue_when_the_clock_passes_them(program: Program
 
 
 @pytest.mark.parametrize("call", ["describe_volumes", "describe_volumes_modifications"])
-def test_volumes_nobody_knows_are_named(program: Program, call: str) -> None:
+def test_unknown_volumes_are_named(program: Program, call: str) -> None:
     describe, known = getattr(program.client("ec2"), call), program.volume()
     assert refused(describe, VolumeIds=["vol-0abc", known]) == (
         "InvalidVolume.NotFound", "The volume 'vol-0abc' does not exist.",
@@ -232,7 +232,7 @@ def test_an_unknown_zone_is_refused(program: Program) -> None:
     assert (code, message) == ("InvalidZone.NotFound", "The zone 'us-east-1q' does not exist.")
 
 
-def test_making_and_deleting_a_volume_are_told(program: Program) -> None:
+def test_creating_and_deleting_a_volume_send_events(program: Program) -> None:
     url, arn = program.queue("made-and-deleted")
     events = program.client("events")
     pattern = {"detail": {"event": ["createVolume", "deleteVolume"]}}

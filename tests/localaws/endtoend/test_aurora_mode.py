@@ -100,7 +100,7 @@ def place(long_program: Program) -> Iterator[Place]:
         yield made
 
 
-def test_a_cluster_whose_io_is_two_fifths_of_its_bill_is_switched_and_seen_in_its_new_mode(
+def test_a_cluster_whose_io_is_two_fifths_of_its_bill_is_switched_and_verified(
     place: Place,
 ) -> None:
     decision, *later = place.decisions(FORTY)

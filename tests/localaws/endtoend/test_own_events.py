@@ -11,7 +11,7 @@ from tests.adapters.events.test_bus import EVERY
 from tests.localaws.conftest import Program
 
 
-def test_a_rule_hears_headrooms_events_and_the_signals_rules_hear_none(program: Program) -> None:
+def test_a_rule_receives_headrooms_events_and_the_signal_rules_none(program: Program) -> None:
     events = program.client("events")
     heard, all_of_it = program.queue("heard"), '{"source":["headroom"]}'
     woken = program.queue("woken")

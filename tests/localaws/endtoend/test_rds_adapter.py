@@ -108,7 +108,7 @@ def test_a_lost_answer_is_resolved_from_what_rds_shows(
     assert (change.target, change.in_flight) == (GP3, True)
 
 
-def test_somebody_elses_pending_class_is_not_applied_with_ours(
+def test_a_pending_external_class_change_is_not_applied_with_ours(
     program: Program, deployed: Deployed
 ) -> None:
     made(deployed.rds, "theirs")
@@ -123,7 +123,7 @@ def test_somebody_elses_pending_class_is_not_applied_with_ours(
     assert isinstance(deployed.apply("theirs", GP3), Applied)
 
 
-def test_autoscaling_is_a_change_in_flight_that_is_nobodys_call(
+def test_autoscaling_is_a_change_in_flight_without_a_call(
     program: Program, deployed: Deployed
 ) -> None:
     made(deployed.rds, "scales", MaxAllocatedStorage=1_000)

@@ -56,7 +56,7 @@ def test_invoke_runs_the_deployed_zip_with_its_environment(program: Program) -> 
     assert isinstance(result["queues"], int), "the function reached the endpoint"
 
 
-def test_a_function_error_is_told_as_lambda_tells_it(program: Program) -> None:
+def test_a_function_error_has_lambdas_shape(program: Program) -> None:
     program.function("echo-error", ECHO)
     told, result = invoke(program, "echo-error", {"fail": True})
     assert (told["FunctionError"], result["errorType"]) == ("Unhandled", "ValueError")
@@ -231,7 +231,7 @@ def test_calls_errors_and_queue_depths_are_metrics(program: Program) -> None:
     assert depth == [1]
 
 
-def test_the_module_that_tells_a_function_the_time_tells_the_endpoints(program: Program) -> None:
+def test_a_functions_clock_module_returns_the_endpoints_time(program: Program) -> None:
     import io
     import zipfile
 

@@ -165,7 +165,7 @@ def test_rds_grows_what_fills_where_its_owner_left_that_to_it(program: Program) 
     ("query_name", "held", "minutes"),
     [("rds-burst-balance", "db.m6i.8xlarge", 8), ("rds-io-balance", "db.t3.medium", 70)],
 )
-def test_the_alarm_that_is_deployed_tells_which_database_runs_out(
+def test_the_deployed_alarm_names_the_database_that_runs_out(
     program: Program, query_name: str, held: str, minutes: int
 ) -> None:
     config = DeploymentConfig(kinds="ebs,rds")
@@ -198,7 +198,7 @@ def test_the_alarm_that_is_deployed_tells_which_database_runs_out(
     assert full not in named
 
 
-def test_rds_tells_once_that_credits_are_low(program: Program) -> None:
+def test_rds_reports_low_credits_once(program: Program) -> None:
     url = heard(program, "low", {"source": ["aws.rds"], "detail": {"EventID": ["RDS-EVENT-0189"]}})
     name = database(program, "low")
     program.aws.control(
@@ -354,7 +354,7 @@ def known(program: Program) -> None:
         ({"cluster_id": "idle", "io_millions_per_month": 1}, "storage_gib is missing"),
     ],
 )
-def test_a_load_nobody_can_play_is_refused_in_a_sentence(
+def test_an_impossible_load_is_refused_with_a_sentence(
     program: Program, request_: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(EndpointFailed, match=words):
@@ -369,9 +369,7 @@ def test_a_load_nobody_can_play_is_refused_in_a_sentence(
         ("cluster_id", "idle", {"storage_gib": 1, "io_millions_per_month": 1, "days_before": 0}),
     ],
 )
-def test_a_load_can_be_taken_off(
-    program: Program, key: str, name: str, more: dict[str, Any]
-) -> None:
+def test_a_load_can_be_removed(program: Program, key: str, name: str, more: dict[str, Any]) -> None:
     program.aws.control("load", {key: name, **more})
     assert name in program.aws.control("state")["loads"]
     assert program.aws.control("unload", {key: name}) == {"unloaded": True}

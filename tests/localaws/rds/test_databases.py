@@ -56,7 +56,7 @@ def to_gp3(rds: Any, name: str, **wanted: Any) -> dict[str, Any]:
     return told
 
 
-def test_an_instance_tells_what_it_was_made_with(rds: Any) -> None:
+def test_an_instance_reports_what_it_was_created_with(rds: Any) -> None:
     made(rds, "Told", Tags=[{"Key": "headroom", "Value": "auto"}])
     told = shown(rds, "told")
     assert told["DBInstanceStatus"] == "available"
@@ -104,7 +104,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("wanted", "code", "words"), REFUSED)
-def test_what_rds_would_not_have_is_refused_in_its_words(
+def test_an_invalid_change_is_refused_with_rdss_error(
     rds: Any, wanted: dict[str, Any], code: str, words: str
 ) -> None:
     name = f"refused-{REFUSED.index((wanted, code, words))}"
@@ -287,7 +287,7 @@ def test_unknown_names_and_operations_fail_as_they_should(rds: Any) -> None:
     assert missing.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
 
 
-def test_events_tell_of_a_change_and_the_trail_of_the_call(program: Program, rds: Any) -> None:
+def test_a_change_sends_events_and_the_call_is_in_the_trail(program: Program, rds: Any) -> None:
     made(rds, "told-of")
     url, arn = program.queue("rds-events")
     events = program.client("events")

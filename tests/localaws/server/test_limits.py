@@ -67,7 +67,7 @@ def test_a_queue_is_mapped_to_a_function_once(program: Program) -> None:
     assert told.value.response["ResponseMetadata"]["HTTPStatusCode"] == 409
 
 
-def test_a_service_nobody_plays_is_told_at_once(program: Program) -> None:
+def test_a_missing_service_is_reported_at_once(program: Program) -> None:
     with pytest.raises(ClientError, match=r"NotImplemented.*dlm") as caught:
         program.client("dlm").get_lifecycle_policies()
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
