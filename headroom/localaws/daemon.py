@@ -16,7 +16,6 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 READY_FILE = "endpoint.json"
@@ -137,12 +136,7 @@ class LocalAws:
         self.endpoint = _await_ready(self._child, self.state_dir)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         child = self._child
         if child is not None:
             child.terminate()

@@ -47,7 +47,7 @@ WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What an alarm compares: M out of N periods of `period` seconds."""
+    """The comparison of an alarm: M out of N periods of `period` seconds."""
 
     comparison: str
     threshold: float

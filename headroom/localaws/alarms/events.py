@@ -148,7 +148,7 @@ def contributor_detail(
 def sns_message(
     alarm: Alarm, before: State, *, account: str, region: str, attributes: Sequence[object] = ()
 ) -> str:
-    """What an SNS action publishes."""
+    """The message of an SNS action."""
     request = alarm.request
     trigger = {
         name: request[name]

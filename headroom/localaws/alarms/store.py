@@ -83,7 +83,7 @@ class AlarmStore:
             return sorted(self._alarms.values(), key=lambda alarm: alarm.name)
 
     def set_state(self, name: str, value: State, why: str, data: str | None) -> None:
-        """What SetAlarmState does: the state, its event and its actions, until re-evaluated."""
+        """Set the state until the next evaluation, with its event and its actions."""
         alarm = self.get(name)
         self._transition(alarm, AlarmState(value, why, data, self._cloud.clock.now()))
 

@@ -142,7 +142,7 @@ class LocalStack(Stack):  # type: ignore[misc]
         self.enter("UPDATE_ROLLBACK_COMPLETE", why)
 
     def delete(self) -> None:
-        """Delete everything that is not retained; DELETE_FAILED keeps what is left."""
+        """Delete everything that is not retained; after DELETE_FAILED the rest remains."""
         self.enter("DELETE_IN_PROGRESS", "User Initiated")
         try:
             self.resource_map.remove_all()

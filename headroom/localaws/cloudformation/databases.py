@@ -89,7 +89,7 @@ class _Database(LocalResource):
         self.destroy(self._store, self.name)
 
     def snapshot(self) -> None:
-        """What DeletionPolicy Snapshot would leave behind."""
+        """Refuse DeletionPolicy Snapshot."""
         raise NotImplementedError(
             "A final snapshot of a database is not supported by this endpoint; "
             "DeletionPolicy Delete is"

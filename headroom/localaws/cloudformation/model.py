@@ -1,4 +1,4 @@
-"""What a registered resource type has in common."""
+"""The base classes of resource types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Properties = Mapping[str, Any]
 
 
 class ShortSignatures:
-    """moto's calls on a resource's class, which end in `made` and `changed`."""
+    """Turns moto's calls on a resource's class into `made` and `changed`."""
 
     @classmethod
     def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
@@ -84,8 +84,7 @@ class LocalResource(ShortSignatures, CloudFormationModel):  # type: ignore[misc]
         self.values: dict[str, Any] = {}
 
     def make(self) -> None:
-        """Create the thing; fill `values` with its attributes."""
-        raise NotImplementedError
+        """Create the thing; fill `values` with its attributes. By default it has no effect."""
 
     def change(self, properties: Properties) -> None:
         """Change the thing; by default it is made again."""
@@ -97,7 +96,7 @@ class LocalResource(ShortSignatures, CloudFormationModel):  # type: ignore[misc]
 
     @property
     def physical_resource_id(self) -> str:
-        """What Ref gives."""
+        """The value of Ref."""
         return self.name
 
     @classmethod
@@ -116,7 +115,7 @@ class LocalResource(ShortSignatures, CloudFormationModel):  # type: ignore[misc]
         return attr in cls.attributes
 
     def get_cfn_attribute(self, attribute_name: str) -> Any:
-        """What Fn::GetAtt gives."""
+        """The value of Fn::GetAtt."""
         if attribute_name not in self.values:
             raise UnformattedGetAttTemplateException
         return self.values[attribute_name]

@@ -32,20 +32,13 @@ class Alarm(LocalResource):
         alarm_store(current_cloud(), self.account_region).delete([self.name])
 
 
-class WithoutEffect(LocalResource):
-    """A resource that changes nothing at run time."""
-
-    def make(self) -> None:
-        self.values = {}
-
-
-class CdkMetadata(WithoutEffect):
-    """AWS::CDK::Metadata."""
+class CdkMetadata(LocalResource):
+    """AWS::CDK::Metadata, without effect."""
 
     kind = "AWS::CDK::Metadata"
 
 
-class QueryDefinition(WithoutEffect):
+class QueryDefinition(LocalResource):
     """AWS::Logs::QueryDefinition: saved queries are not run here."""
 
     kind = "AWS::Logs::QueryDefinition"

@@ -78,7 +78,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         return {**definition, "Properties": properties}
 
     def parse_ssm_parameter(self, value: str, value_type: str) -> Any:
-        """moto resolves defaults a second time; what is a value already stays one."""
+        """moto resolves defaults twice; a resolved value stays as it is."""
         try:
             return super().parse_ssm_parameter(value, value_type)
         except AttributeError:

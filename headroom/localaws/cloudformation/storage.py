@@ -86,8 +86,5 @@ class BucketPolicy(LocalResource):
 
     kind = "AWS::S3::BucketPolicy"
 
-    def make(self) -> None:
-        self.values = {}
-
 
 MODELS = (ProtectedTable, UpdatableParameter, BucketPolicy)

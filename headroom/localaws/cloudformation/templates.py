@@ -129,7 +129,7 @@ def _check_references(document: Mapping[str, Any]) -> None:
 
 
 def _references(node: Any) -> Iterator[tuple[str, str]]:
-    """What a template refers to, as (function, name)."""
+    """References in a template, as (function, name)."""
     if isinstance(node, list):
         for item in node:
             yield from _references(item)

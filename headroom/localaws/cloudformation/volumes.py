@@ -63,7 +63,7 @@ class EbsVolume(LocalResource):
         delete_volume(current_cloud(), self.account_region, self.name)
 
     def snapshot(self) -> None:
-        """What DeletionPolicy Snapshot leaves behind."""
+        """Create the snapshot of DeletionPolicy Snapshot."""
         backend = self.account_region.backend(ec2_backends)
         backend.create_snapshot(self.name, f"Left by CloudFormation of {self.name}")
 

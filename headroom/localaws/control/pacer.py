@@ -1,11 +1,11 @@
-"""One minute of the endpoint's time: load, metrics, events, alarms, functions, schedules, in order."""
+"""Runs one minute of the endpoint's time: load, metrics, events, alarms, functions, schedules."""
 
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 import time
-from collections.abc import Callable
 from datetime import timedelta
 
 from moto.core.base_backend import BackendDict, backend_lock
@@ -33,10 +33,8 @@ class MinuteLoop:
         self._poller = MappingPoller(cloud)
         self._lock = threading.Lock()
 
-    def tick(
-        self, count: int, each: Callable[[list[LoadedMinute]], None] | None = None
-    ) -> list[LoadedMinute]:
-        """Advance simulated time by whole minutes; with 0 only what is due now is done."""
+    def tick(self, count: int) -> list[LoadedMinute]:
+        """Advance simulated time by whole minutes; 0 only runs what is due now."""
         played: list[LoadedMinute] = []
         with self._lock:
             if count:
@@ -44,16 +42,15 @@ class MinuteLoop:
             if count == 0:
                 self.drain()
             for _ in range(count):
-                minute = self._minute()
-                played += minute
-                if each is not None:
-                    each(minute)
+                played += self._minute()
         return played
 
     def reset(self) -> None:
         """Forget everything that programs made, functions and their processes included."""
         with self._lock, backend_lock:
             fleet_of(self._cloud).close()
+            for folder in ("functions", "logs"):
+                shutil.rmtree(self._cloud.options.state_dir / folder, ignore_errors=True)
             for service in BackendDict._instances:
                 for regions in service.values():
                     regions.clear()

@@ -1,4 +1,4 @@
-"""Making and deleting volumes: one set of rules for CreateVolume and for CloudFormation.
+"""Creates and deletes volumes, for CreateVolume and for CloudFormation.
 
 Source: EC2 API reference, CreateVolume and DeleteVolume; EBS User Guide, "EventBridge events for
 EBS" (checked 2026-10).

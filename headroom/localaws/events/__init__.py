@@ -1,7 +1,7 @@
 """EventBridge: events of AWS services, rules and their targets, schedules.
 
 May import `state`.
-Offers: put_event and its shapes, send_to_target, fire due schedules, the backends of moto."""
+Offers: put_event, put_api_call, send_to_target, start_due_schedules, the backends."""
 
 from headroom.localaws.events.api import EventsApi
 from headroom.localaws.events.bus import (

@@ -113,7 +113,7 @@ def _forward(cloud: Cloud, arn: str, body: str) -> None:
 
 
 def target_input(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
-    """What the target receives: Input, InputPath, InputTransformer or the event itself."""
+    """The input of a target: Input, InputPath, InputTransformer or the event itself."""
     if target.get("Input") is not None:
         return str(target["Input"])
     if target.get("InputPath") is not None:

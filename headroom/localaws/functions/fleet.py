@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +35,7 @@ class Pending:
 
 
 class FunctionFleet:
-    """Runs what moto only stores."""
+    """Runs the functions that moto only stores."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -154,7 +153,6 @@ class FunctionFleet:
                     log=self._log(deployment.name),
                     clock_file=self._root / "clock",
                     environment=self._shared_environment(deployment),
-                    python=self._cloud.options.python or sys.executable,
                     on_line=self._line_reader(deployment),
                 )
             return present
@@ -209,12 +207,12 @@ class FunctionFleet:
 
 
 def fleet_of(cloud: Cloud) -> FunctionFleet:
-    """The functions of the endpoint, one fleet for all places."""
+    """The functions of the endpoint, of all accounts and Regions."""
     return cloud.part(FunctionFleet, AccountRegion(), lambda: FunctionFleet(cloud))
 
 
 def deployment_of(model: Any) -> Deployment:
-    """What moto keeps of a function, as what a process needs."""
+    """One of moto's functions, as a process needs it."""
     environment = {str(k): str(v) for k, v in (model.environment_vars or {}).items()}
     logging_config = getattr(model, "logging_config", None) or {}
     about = json.dumps(

@@ -44,14 +44,14 @@ class _Loaded:
 
 
 class AuroraLoads(LoadsByName[_Loaded]):
-    """Loads on Aurora clusters; what was published once is not published again."""
+    """Loads on Aurora clusters; each period is published once."""
 
     def __init__(self, cloud: Cloud) -> None:
         super().__init__(cloud)
         self._until: dict[tuple[AccountRegion, str], datetime] = {}
 
     def attach(self, request: Request) -> None:
-        """Declare a cluster's load, in place of any other, with the days before now; raises BadInput."""
+        """Declare or replace a cluster's load, with the days before now; raises BadInput."""
         check_request(request, known=KNOWN, needed=("cluster_id", "storage_gib"))
         block = Block(dict(request), source="load", path="", known=KNOWN)
         account_region, name = place_of(request), block.text("cluster_id")
@@ -74,7 +74,7 @@ class AuroraLoads(LoadsByName[_Loaded]):
         self._publish(loaded, now)
 
     def clear(self) -> None:
-        """Take every load off; what was published is forgotten too."""
+        """Remove every load, and the record of published periods."""
         super().clear()
         self._until.clear()
 

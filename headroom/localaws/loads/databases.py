@@ -40,7 +40,7 @@ class _Loaded:
     filling: Filling | None
     instance_class: str
     follows_class: bool
-    """False where the request gave an attachment of its own."""
+    """False where the request has an attachment."""
     free_gib: float | None = None
     credits_low: bool = False
 
@@ -49,7 +49,7 @@ class DatabaseLoads(LoadsByName[_Loaded]):
     """Loads on DB instances and Multi-AZ DB clusters (`cluster:NAME`)."""
 
     def attach(self, request: Request) -> None:
-        """Put a load on a database's storage, in place of any other; raises BadInput."""
+        """Add or replace the load on a database's storage; raises BadInput."""
         check_request(request, known=KNOWN, needed=("database_id", "workload"))
         account_region, name = place_of(request), str(request["database_id"])
         store = database_store(self._cloud, account_region)
@@ -107,7 +107,7 @@ class DatabaseLoads(LoadsByName[_Loaded]):
                 put_datapoints(self._cloud, loaded.account_region, point, ends=end)
 
     def _report_credits(self, loaded: _Loaded, percent: float | None) -> None:
-        """An event of RDS when gp2's credits get low, one until they are not."""
+        """Send one event of RDS when gp2's credits become low."""
         low = percent is not None and percent < CREDITS_LOW_PERCENT
         if low and not loaded.credits_low:
             store = database_store(self._cloud, loaded.account_region)
@@ -115,7 +115,7 @@ class DatabaseLoads(LoadsByName[_Loaded]):
         loaded.credits_low = low
 
     def _follow_class(self, loaded: _Loaded, held: str) -> None:
-        """A class that was changed brings its own limits, and full balances."""
+        """A changed class has its own limits, and full balances."""
         if held != loaded.instance_class and loaded.follows_class:
             loaded.physics.attach_to(Attachment(limits=limits_of(held)))
         loaded.instance_class = held
@@ -123,7 +123,7 @@ class DatabaseLoads(LoadsByName[_Loaded]):
     def _filling(
         self, account_region: AccountRegion, name: str, request: Request
     ) -> Filling | None:
-        """What of the storage is used; None where the request does not say."""
+        """The used part of the storage; None where the request has none."""
         if request.get("free_storage_gib") is None:
             if request.get("fill_gib_per_hour") is not None:
                 raise BadInput("load: fill_gib_per_hour is given without free_storage_gib")

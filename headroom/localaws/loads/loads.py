@@ -37,25 +37,25 @@ class Loads:
         return [name for kind in self._by_key.values() for name in kind.names]
 
     def attach(self, request: Request) -> None:
-        """Put a load on what the request names, in place of any other; raises BadInput."""
+        """Add or replace the load on the request's target; raises BadInput."""
         key = _named(request)
         with self._lock:
             self._by_key[key].attach(request)
 
     def detach(self, request: Request) -> bool:
-        """Take the load off what the request names; False when it had none. Raises BadInput."""
+        """Remove the load from the request's target; False when it had none. Raises BadInput."""
         key = _named(request)
         with self._lock:
             return self._by_key[key].detach(str(request[key]))
 
     def clear(self) -> None:
-        """Take every load off."""
+        """Remove every load."""
         with self._lock:
             for kind in self._by_key.values():
                 kind.clear()
 
     def run(self, start: datetime) -> list[LoadedMinute]:
-        """Play the minute that begins at `start` on everything that has a load."""
+        """Simulate the minute that begins at `start` on everything with a load."""
         with self._lock:
             return self._volumes.run(start) + self._databases.run(start)
 

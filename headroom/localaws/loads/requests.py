@@ -38,7 +38,7 @@ class LoadedMinute:
 
 
 class LoadsByName(Generic[_Loaded]):
-    """What has a load on it, by account and Region and by name."""
+    """The loaded resources by account and Region and by name."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -50,11 +50,11 @@ class LoadsByName(Generic[_Loaded]):
         return [name for _, name in self._loaded]
 
     def clear(self) -> None:
-        """Take every load off."""
+        """Remove every load."""
         self._loaded.clear()
 
     def detach(self, name: str) -> bool:
-        """Take the load off; False when there was none."""
+        """Remove the load; False when there was none."""
         found = [key for key in self._loaded if key[1] == name]
         for key in found:
             del self._loaded[key]

@@ -40,7 +40,7 @@ class VolumeLoads(LoadsByName[_Loaded]):
     """Loads on volumes, and their instances."""
 
     def attach(self, request: Request) -> None:
-        """Put a load on a volume, in place of any other; raises BadInput."""
+        """Add or replace the load on a volume; raises BadInput."""
         check_request(request, known=KNOWN, needed=("volume_id", "workload"))
         account_region, volume_id = place_of(request), str(request["volume_id"])
         if volume_id not in volume_store(self._cloud, account_region).volumes():

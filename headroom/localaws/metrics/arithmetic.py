@@ -1,4 +1,4 @@
-"""Metric math: what an expression comes to over series, arrays of series and numbers.
+"""Metric math: evaluates an expression over series, arrays of series and numbers.
 
 A series is a mapping of period start to value; an operation on two series has a value only
 where both have one, as in CloudWatch. Comparisons give 1 and 0.
@@ -55,7 +55,7 @@ _ELEMENTWISE: Mapping[str, Callable[[float], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What an expression may refer to. `period` in seconds; `grid` are all period starts."""
+    """The names of an expression. `period` in seconds; `grid` are all period starts."""
 
     values: Callable[[str], Value]
     metrics: Callable[[str | None], list[Points]]
@@ -65,7 +65,7 @@ class Frame:
 
 
 def evaluate(expression: str, frame: Frame) -> Value:
-    """What the expression comes to; raises BadExpression."""
+    """The value of the expression; raises BadExpression."""
     return _value(parse(expression), frame)
 
 

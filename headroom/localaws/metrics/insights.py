@@ -73,7 +73,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        """What GetMetricData puts in Label."""
+        """The Label in GetMetricData."""
         return " ".join(value for _, value in self.attributes)
 
 

@@ -15,7 +15,7 @@ DimensionSet = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class MetricKey:
-    """What identifies a metric."""
+    """The identity of a metric."""
 
     namespace: str
     name: str

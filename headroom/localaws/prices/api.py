@@ -1,4 +1,4 @@
-"""The Price List API over HTTP: the catalogue's prices in AWS's own shapes, decoys included.
+"""The Price List API over HTTP: the catalogue's prices in AWS's shapes, with similar products.
 
 Only GetProducts is there, for volumes of AmazonEC2 and for storage of AmazonRDS. Prices do not follow the clock: they are dated as
 the catalogue is, so that the same program meets the same prices on every run.

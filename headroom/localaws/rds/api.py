@@ -1,6 +1,6 @@
 """RDS over HTTP under AWS's rules: instances, Multi-AZ DB clusters, Aurora clusters.
 
-Groups, subnets and the like stay moto's. What would need a database of moto's own is not there.
+moto answers for groups, subnets and the like. Operations on moto's own databases are refused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NOT_HERE = (
     "create_blue_green_deployment", "add_role_to_db_instance", "add_role_to_db_cluster",
     "create_global_cluster", "describe_db_log_files", "describe_events",
 )  # fmt: skip
-"""Operations of moto's on databases that are not moto's here."""
+"""Operations that moto has only for its own databases."""
 
 
 class RdsApi(RDSResponse):  # type: ignore[misc]
@@ -84,7 +84,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         return self._modify("ModifyDBCluster", "DBCluster", rds_changes.modify_cluster)
 
     def delete_db_instance(self) -> ActionResult:
-        """Gone at once."""
+        """Deletes at once."""
         store = self._store
         found = instance_of(store, str(self.params.get("DBInstanceIdentifier")))
         shape = instance_shape(store, found)
@@ -92,7 +92,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         return ActionResult({"DBInstance": shape | {"DBInstanceStatus": "deleting"}})
 
     def delete_db_cluster(self) -> ActionResult:
-        """Gone at once."""
+        """Deletes at once."""
         store = self._store
         found = cluster_of(store, str(self.params.get("DBClusterIdentifier")))
         shape = cluster_shape(store, found)
@@ -114,7 +114,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         return self._paged("DBClusters", self._filtered(shapes, _OF_CLUSTERS))
 
     def describe_valid_db_instance_modifications(self) -> ActionResult:
-        """What an instance at rest takes."""
+        """The settings that an available instance accepts."""
         store, now = self._store, current_cloud().clock.now()
         found = instance_of(store, str(self.params.get("DBInstanceIdentifier")))
         if found.storage_rules is None:
@@ -130,7 +130,7 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         return ActionResult({"ValidDBInstanceModificationsMessage": shape})
 
     def describe_reserved_db_instances(self) -> ActionResult:
-        """What the control API put there."""
+        """Those that the control API set."""
         return self._paged("ReservedDBInstances", list(self._store.reserved))
 
     def describe_db_cluster_parameters(self) -> ActionResult:
@@ -224,7 +224,7 @@ _OF_CLUSTERS = {
 
 
 def _bare(name: str) -> str:
-    """A name of an ARN or as it is."""
+    """The name in an ARN, or the name itself."""
     return str(name).rsplit(":", 1)[-1]
 
 

@@ -31,7 +31,7 @@ def modify_instance(store: DatabaseStore, request: Mapping[str, Any]) -> dict[st
     """One ModifyDBInstance, answering its DBInstance; raises AwsError and then changes nothing."""
     refuse_unknown(request, (*_COMMON, "DBInstanceIdentifier", "MaxAllocatedStorage"))
     one = instance_of(store, str(request.get("DBInstanceIdentifier")))
-    window_of(request)  # nothing is changed by a request that is wrong in any part
+    window_of(request)  # an invalid request changes nothing
     with store.lock:
         try:
             if one.storage_rules is None:
@@ -126,7 +126,7 @@ def _modify_member(store: DatabaseStore, one: DbInstance, request: Mapping[str, 
 
 
 def _parts(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is of the storage, and what else waits for a window unless it is asked for at once."""
+    """The storage settings, and the others that wait for a window unless applied at once."""
     storage = {name: request[name] for name in STORAGE_FIELDS if name in request}
     return storage, {name: request[name] for name in DEFERRED_SETTINGS if name in request}
 

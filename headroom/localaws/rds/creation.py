@@ -1,4 +1,4 @@
-"""Making and deleting databases: one set of rules for CreateDB* and for CloudFormation.
+"""Creates and deletes databases, for CreateDB* and for CloudFormation.
 
 Source: RDS API 2014-10-31, CreateDBInstance, CreateDBCluster, DeleteDBInstance and DeleteDBCluster
 (checked 2026-11).
@@ -70,7 +70,7 @@ def make_instance(store: DatabaseStore, request: Mapping[str, Any]) -> DbInstanc
 
 
 def make_cluster(store: DatabaseStore, request: Mapping[str, Any]) -> DbCluster:
-    """One CreateDBCluster; a Multi-AZ DB cluster comes with its three members. Raises AwsError."""
+    """One CreateDBCluster; a Multi-AZ DB cluster gets its three members. Raises AwsError."""
     refuse_unknown(request, OF_CLUSTER)
     name = new_name(request, "DBClusterIdentifier", store.clusters, "DBClusterAlreadyExistsFault")
     engine = required_parameter(request, "Engine")
@@ -95,7 +95,7 @@ def make_cluster(store: DatabaseStore, request: Mapping[str, Any]) -> DbCluster:
 
 
 def delete_instance(store: DatabaseStore, name: str) -> DbInstance:
-    """Gone at once; raises AwsError for what is protected or a member of a Multi-AZ DB cluster."""
+    """Delete at once; raises AwsError for a protected instance or a member of a Multi-AZ DB cluster."""
     found = instance_of(store, name)
     _refuse_protected(found, "DB Instance")
     with store.lock:
@@ -107,7 +107,7 @@ def delete_instance(store: DatabaseStore, name: str) -> DbInstance:
 
 
 def delete_cluster(store: DatabaseStore, name: str) -> DbCluster:
-    """Gone at once; refused while an Aurora cluster has members."""
+    """Delete at once; refused while an Aurora cluster has members."""
     found = cluster_of(store, name)
     _refuse_protected(found, "Cluster")
     if found.storage_rules is None and found.members:
@@ -188,7 +188,7 @@ def _joined(store: DatabaseStore, name: str, engine: str) -> str:
 
 
 def _as_source(store: DatabaseStore, source: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A read replica begins as its source is."""
+    """A read replica starts with the configuration of its source."""
     found = instance_of(store, source)
     if found.storage_rules is None:
         raise _combination(f"{source} is a member of a cluster.")

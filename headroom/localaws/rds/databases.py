@@ -19,12 +19,12 @@ from headroom.proving.awsrules import (
 )
 
 CLUSTER = "cluster:"
-"""What the name of a Multi-AZ DB cluster begins with, to tell it from an instance's."""
+"""Prefix of the name of a Multi-AZ DB cluster."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Database:
-    """What instances and clusters have in common."""
+    """Fields of instances and clusters."""
 
     name: str
     engine: str
@@ -73,7 +73,7 @@ class DbCluster(_Database):
 
 
 class DatabaseStore:
-    """Every DB instance and cluster of a place. Names are in lower case, as RDS keeps them."""
+    """Every DB instance and cluster of an account and Region. Names are in lower case, as RDS keeps them."""
 
     def __init__(self, cloud: Cloud, account_region: AccountRegion) -> None:
         self.cloud = cloud
@@ -88,7 +88,7 @@ class DatabaseStore:
 
     @property
     def delays(self) -> Delays:
-        """How long a change in place takes: as of a volume, but `modifying` for minutes."""
+        """How long a change in place takes: as for a volume, but minutes of `modifying`."""
         delays = self.cloud.options.delays or DATABASE_DELAYS
         modifying = min(delays.completed, max(delays.modifying, DATABASE_DELAYS.modifying))
         return replace(delays, modifying=modifying)
@@ -148,7 +148,7 @@ class DatabaseStore:
         return None
 
     def apply_due_changes(self) -> None:
-        """Apply what waited for a maintenance window that has begun."""
+        """Apply the changes whose maintenance window has begun."""
         now = self.cloud.clock.now()
         with self.lock:
             for name in self.names():
@@ -168,5 +168,5 @@ class DatabaseStore:
 
 
 def database_store(cloud: Cloud, account_region: AccountRegion) -> DatabaseStore:
-    """The databases of a place and what RDS's rules know of them."""
+    """The databases of an account and Region."""
     return cloud.part(DatabaseStore, account_region, lambda: DatabaseStore(cloud, account_region))

@@ -76,7 +76,7 @@ def required_parameter(request: Mapping[str, Any], name: str) -> Any:
 
 
 def settings_of(request: Mapping[str, Any], engine: str, **classes: str) -> Settings:
-    """What is in force from the start; `classes` are of the instance or of the cluster."""
+    """The initial settings; `classes` are those of the instance or of the cluster."""
     if request.get("EngineMode", "provisioned") != "provisioned":
         raise NotImplementedError("EngineMode other than provisioned is not part of this endpoint.")
     values: dict[str, object] = {

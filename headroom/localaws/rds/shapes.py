@@ -112,7 +112,7 @@ def cluster_shape(store: DatabaseStore, one: DbCluster) -> dict[str, Any]:
 
 
 def valid_modifications(storage_rules: DatabaseRules, now: datetime) -> dict[str, Any]:
-    """ValidDBInstanceModificationsMessage: what this very instance takes."""
+    """ValidDBInstanceModificationsMessage: the settings that this instance accepts."""
     here = storage_rules.lifecycle.described(now)
     assert here.database is not None
     return {

@@ -51,14 +51,14 @@ class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
 
 
 class _Request(Request):  # type: ignore[misc]
-    """A request that did come over HTTP."""
+    """A request over HTTP."""
 
     from_wsgi_server = True
 
 
 @lru_cache
 def _dispatcher(name: str) -> Callable[..., Any]:
-    """What answers a service's requests to `/`; asked late, because `moto_parts` replaces some."""
+    """The handler of a service's requests to `/`; looked up late, because `moto_parts` replaces some."""
     paths = import_module(f"moto.{name}.urls").url_paths
     found: Callable[..., Any] = paths.get("{0}/$") or paths["{0}/"]
     return found

@@ -84,7 +84,7 @@ class _Handler(MotoRequestHandler):  # type: ignore[misc]
 
 
 def _failure(error: Exception, content_type: str) -> tuple[str, list[tuple[str, str]], bytes]:
-    """An error in the client's own protocol; 501, which no SDK retries, for what is missing."""
+    """An error in the client's protocol; a missing operation is a 501, which no SDK retries."""
     missing = isinstance(error, NotImplementedError)
     status = "501 Not Implemented" if missing else "500 Internal Server Error"
     code = "NotImplemented" if missing else "InternalFailure"

@@ -1,6 +1,6 @@
-"""Where this endpoint takes moto's place: own response classes, own backends, one clock, own ids.
+"""Replaces parts of moto: response classes, backends, the clock, the source of ids.
 
-Everything here is process-wide and done once, before the first request; `install` is the list.
+All replacements are process-wide; `install` lists them.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
 
 
 def install(cloud: Cloud) -> None:
-    """Take every place; must run before the first request of the process."""
+    """Replace every part; must run before the first request of the process."""
     moto.cloudwatch.urls.url_paths["{0}/$"] = CloudWatchApi.dispatch
     moto.cloudwatch.urls.url_paths["{0}/service/.*"] = CloudWatchApi.dispatch
     moto.ec2.urls.url_paths["{0}/"] = Ec2Api.dispatch
@@ -168,7 +168,7 @@ def install(cloud: Cloud) -> None:
 
 
 def _send_to_targets(rule: Any, original_event: dict[str, Any], _transform: bool = True) -> None:
-    """In place of moto's: the body has its account, inputs are honoured, a target may be missing."""
+    """Like moto's, but events have their account, inputs are honoured, and a target may be missing."""
     event = {k: v for k, v in original_event.items() if k != "ingestion-time"}
     stamp = event["time"]
     if isinstance(stamp, int | float):
