@@ -53,8 +53,8 @@ class Program:
         """A new queue: its URL and ARN."""
         sqs = self.client("sqs")
         url = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-        return url, told["Attributes"]["QueueArn"]
+        answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        return url, answer["Attributes"]["QueueArn"]
 
     def messages(self, url: str) -> list[str]:
         """Bodies of all visible messages, taken out of the queue."""

@@ -23,7 +23,7 @@ _FEATURES = re.compile(r" m/\S+")
 _PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
 
 
-def put_event(
+def event_of(
     cloud: Cloud,
     account_region: AccountRegion,
     *,
@@ -32,9 +32,9 @@ def put_event(
     resources: Sequence[str],
     detail: Mapping[str, Any],
     at: datetime | None = None,
-) -> None:
-    """Put one event of an AWS service on the default bus."""
-    event = {
+) -> dict[str, Any]:
+    """One event of an AWS service, by default of now."""
+    return {
         "version": "0",
         "id": cloud.ids.uuid("event"),
         "detail-type": detail_type,
@@ -45,7 +45,11 @@ def put_event(
         "resources": list(resources),
         "detail": dict(detail),
     }
-    dispatch_event(cloud, account_region, event)
+
+
+def put_event(cloud: Cloud, account_region: AccountRegion, **fields: Any) -> None:
+    """Put one event of an AWS service on the default bus; `fields` are those of `event_of`."""
+    dispatch_event(cloud, account_region, event_of(cloud, account_region, **fields))
 
 
 def dispatch_event(

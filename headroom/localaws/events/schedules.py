@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Any
 
-from headroom.localaws.events.bus import deliver, deliver_event
+from headroom.localaws.events.bus import deliver, deliver_event, event_of
 from headroom.localaws.events.expressions import BadSchedule, fires
 from headroom.localaws.state import AccountRegion, Cloud
 
@@ -57,7 +57,10 @@ def _fired(cloud: Cloud, account_region: AccountRegion, schedule: Any, minute: d
 def _rule_fired(cloud: Cloud, account_region: AccountRegion, rule: Any, minute: datetime) -> bool:
     if not _fires(rule.scheduled_expression, minute, "UTC"):
         return False
-    event = _scheduled_event(cloud, account_region, rule, minute)
+    event = event_of(
+        cloud, account_region, source="aws.events", detail_type="Scheduled Event",
+        resources=[rule.arn], detail={}, at=minute,
+    )  # fmt: skip
     for target in rule.targets:
         deliver_event(cloud, account_region, target, event)
     return True
@@ -124,22 +127,6 @@ def _start(cloud: Cloud, account_region: AccountRegion, schedule: Any, minute: d
     ):
         body = body.replace(f"<aws.scheduler.{name}>", value)
     deliver(cloud, account_region, target, body)
-
-
-def _scheduled_event(
-    cloud: Cloud, account_region: AccountRegion, rule: Any, minute: datetime
-) -> dict[str, Any]:
-    return {
-        "version": "0",
-        "id": cloud.ids.uuid("event"),
-        "detail-type": "Scheduled Event",
-        "source": "aws.events",
-        "account": account_region.account,
-        "time": minute.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "region": account_region.region,
-        "resources": [rule.arn],
-        "detail": {},
-    }
 
 
 def _instant(value: Any) -> datetime | None:

@@ -170,10 +170,8 @@ def install(cloud: Cloud) -> None:
 def _send_to_targets(rule: Any, original_event: dict[str, Any], _transform: bool = True) -> None:
     """Like moto's, but events have their account, inputs are honoured, and a target may be missing."""
     event = {k: v for k, v in original_event.items() if k != "ingestion-time"}
-    stamp = event["time"]
-    if isinstance(stamp, int | float):
-        event["time"] = datetime.fromtimestamp(stamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    elif isinstance(stamp, str) and stamp.replace(".", "").isdigit():
+    stamp = str(event["time"])
+    if stamp.replace(".", "").isdigit():
         event["time"] = datetime.fromtimestamp(float(stamp), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if rule.state.startswith("ENABLED") and rule.event_pattern.get_pattern():
         send_if_matching(

@@ -1,4 +1,4 @@
-"""A template that cannot be is refused before there is a stack."""
+"""An invalid template is refused before a stack exists."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_an_unusable_template_is_refused_and_leaves_no_stack(
     for call in calls(program):
         with pytest.raises(ClientError) as caught:
             call(body)
-        told = caught.value.response
-        assert told["Error"]["Code"] == "ValidationError"
-        assert told["ResponseMetadata"]["HTTPStatusCode"] == 400
-        assert words in told["Error"]["Message"]
+        answer = caught.value.response
+        assert answer["Error"]["Code"] == "ValidationError"
+        assert answer["ResponseMetadata"]["HTTPStatusCode"] == 400
+        assert words in answer["Error"]["Message"]
     stacks = program.client("cloudformation").describe_stacks()["Stacks"]
     assert [s["StackName"] for s in stacks if s["StackName"] == "ghost"] == []
 
@@ -72,8 +72,8 @@ def test_a_parameter_without_a_value_is_named(program: Program) -> None:
     for call in calls(program)[:2]:
         with pytest.raises(ClientError, match=r"Parameters: \[Size\] must have values"):
             call(body)
-    told = program.client("cloudformation").validate_template(TemplateBody=body)
-    assert [p["ParameterKey"] for p in told["Parameters"]] == ["Size"]
+    answer = program.client("cloudformation").validate_template(TemplateBody=body)
+    assert [p["ParameterKey"] for p in answer["Parameters"]] == ["Size"]
 
 
 def test_validation_names_unknown_types(program: Program) -> None:

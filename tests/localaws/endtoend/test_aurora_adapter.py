@@ -1,4 +1,4 @@
-"""Aurora clusters as the deployed adapter meets them: days, mode, gate, and one call."""
+"""The deployed adapter on Aurora clusters: days, mode, gate, and one call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules are read when they are made; none of them can stop the clock."""
+"""Schedules are parsed when they are created; none can stop the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads on databases and Aurora clusters: what programs read, and what alarms say of them."""
+"""Loads on databases and Aurora clusters: their metrics and alarms."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_real_adapter_reads_the_minutes_that_the_physics_played(program: Pro
     view = seen(program, name)
     metrics = CloudWatchRdsMetrics(program.client("cloudwatch"))
     activity, _ = metrics.activity(view, now(program))
-    told = played[:20]  # two minutes are not published yet
+    answer = played[:20]  # two minutes are not published yet
     for series, key, unit in (
         (activity.read_iops, "served_read_ops", 60),
         (activity.write_iops, "served_write_ops", 60),
@@ -83,11 +83,11 @@ def test_the_real_adapter_reads_the_minutes_that_the_physics_played(program: Pro
         (activity.queue_length, "queue_seen_avg", 1),
         (activity.burst_balance_percent, "burst_balance_percent", 1),
     ):
-        assert last(series, 22) == [*(round(m[key] / unit, 6) for m in told), None, None], key
+        assert last(series, 22) == [*(round(m[key] / unit, 6) for m in answer), None, None], key
     assert last(activity.latency_ms, 22)[:9] == [0.5] * 9
     glance = metrics.glance([view], now(program))[name]
     assert glance.peak_iops == pytest.approx(2_500)
-    assert glance.lowest_burst_balance_percent == pytest.approx(told[-1]["burst_balance_percent"])
+    assert glance.lowest_burst_balance_percent == pytest.approx(answer[-1]["burst_balance_percent"])
     assert glance.iops_exceeded_minutes is None
 
 
@@ -192,8 +192,8 @@ def test_the_deployed_alarm_names_the_database_that_runs_out(
             },
         )  # fmt: skip
     program.tick(minutes)
-    told = [signal for signal in signals(program, url) if signal.claim is Claim.PRESSURE]
-    named = {signal.ref.resource_id for signal in told if signal.ref is not None}
+    answer = [signal for signal in signals(program, url) if signal.claim is Claim.PRESSURE]
+    named = {signal.ref.resource_id for signal in answer if signal.ref is not None}
     assert short in named
     assert full not in named
 
@@ -205,8 +205,8 @@ def test_rds_reports_low_credits_once(program: Program) -> None:
         "load", {"database_id": name, "workload": BUSY, "burst_balance_percent": 10.1}
     )
     program.tick(20)
-    told = signals(program, url)
-    assert [(s.claim, s.ref.resource_id if s.ref else None) for s in told] == [(Claim.HINT, name)]
+    answer = signals(program, url)
+    assert [(s.claim, s.ref.resource_id if s.ref else None) for s in answer] == [(Claim.HINT, name)]
 
 
 def heard(program: Program, name: str, pattern: dict[str, Any]) -> str:

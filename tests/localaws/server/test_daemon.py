@@ -83,10 +83,10 @@ def test_with_a_real_clock_queues_are_served_by_themselves() -> None:
         )
         program.client("sqs").send_message(QueueUrl=url, MessageBody="x")
         for _ in range(4):
-            told = program.client("sqs").receive_message(QueueUrl=out, WaitTimeSeconds=15)
-            if "Messages" in told:
+            answer = program.client("sqs").receive_message(QueueUrl=out, WaitTimeSeconds=15)
+            if "Messages" in answer:
                 break
-        assert [message["Body"] for message in told["Messages"]] == ["done"]
+        assert [message["Body"] for message in answer["Messages"]] == ["done"]
         with pytest.raises(EndpointFailed, match="clock is real"):
             aws.control("clock", {"set": "2026-01-05T00:00:00Z"})
 

@@ -62,9 +62,11 @@ def test_a_queue_is_mapped_to_a_function_once(program: Program) -> None:
     program.function("taker", "def handle(event, context): return None")
     client = program.client("lambda")
     mapping = client.create_event_source_mapping(EventSourceArn=arn, FunctionName="taker")
-    with pytest.raises(ClientError, match=f"ResourceConflictException.*{mapping['UUID']}") as told:
+    with pytest.raises(
+        ClientError, match=f"ResourceConflictException.*{mapping['UUID']}"
+    ) as answer:
         client.create_event_source_mapping(EventSourceArn=arn, FunctionName="taker")
-    assert told.value.response["ResponseMetadata"]["HTTPStatusCode"] == 409
+    assert answer.value.response["ResponseMetadata"]["HTTPStatusCode"] == 409
 
 
 def test_a_missing_service_is_reported_at_once(program: Program) -> None:
