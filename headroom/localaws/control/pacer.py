@@ -9,6 +9,7 @@ import time
 from datetime import timedelta
 
 from moto.core.base_backend import BackendDict, backend_lock
+from moto.core.model_instances import reset_model_data
 
 from headroom.localaws.alarms import AlarmStore
 from headroom.localaws.cloudwatch import publish_queue_metrics
@@ -53,7 +54,10 @@ class MinuteLoop:
                 shutil.rmtree(self._cloud.options.state_dir / folder, ignore_errors=True)
             for service in BackendDict._instances:
                 for regions in service.values():
+                    for backend in regions.values():
+                        vars(backend).clear()  # moto's caches hold backends: free what they hold
                     regions.clear()
+            reset_model_data()
             self._loads.clear()
             self._cloud.forget()
             self._cloud.functions = fleet_of(self._cloud)
