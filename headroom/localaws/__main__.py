@@ -36,7 +36,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Serve until told to stop; writes endpoint.json into the state directory when ready."""
+    """Serve until a signal or the end of standard input; writes endpoint.json into the state directory when ready."""
     arguments = _arguments(argv)
     options = Options(
         state_dir=arguments.state_dir.resolve(),

@@ -16,7 +16,6 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 READY_FILE = "endpoint.json"
@@ -54,8 +53,8 @@ class Endpoint:
         request = urllib.request.Request(f"{self.url}/_headroom/{name}", data=data)
         try:
             with urllib.request.urlopen(request, timeout=timeout_s) as answer:
-                told: dict[str, Any] = json.load(answer)
-                return told
+                content: dict[str, Any] = json.load(answer)
+                return content
         except urllib.error.HTTPError as error:
             text = error.read().decode(errors="replace")
             with contextlib.suppress(ValueError, KeyError, TypeError):
@@ -96,8 +95,8 @@ def down(state_dir: Path) -> bool:
 def status(state_dir: Path) -> Endpoint | None:
     """The endpoint of a state directory, None unless it answers and says it is that one."""
     try:
-        told = json.loads((state_dir / READY_FILE).read_text())
-        endpoint = Endpoint(url=told["url"], pid=int(told["pid"]))
+        ready = json.loads((state_dir / READY_FILE).read_text())
+        endpoint = Endpoint(url=ready["url"], pid=int(ready["pid"]))
         state = endpoint.control("state", timeout_s=10)
     except (OSError, ValueError, KeyError, EndpointFailed):
         return None
@@ -137,12 +136,7 @@ class LocalAws:
         self.endpoint = _await_ready(self._child, self.state_dir)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         child = self._child
         if child is not None:
             child.terminate()
@@ -205,9 +199,9 @@ def _await_ready(child: subprocess.Popen[bytes], state_dir: Path) -> Endpoint:
                 f"The local AWS ended with code {child.returncode}: {_last_line(state_dir)}"
             )
         with contextlib.suppress(OSError, ValueError, KeyError):
-            told = json.loads((state_dir / READY_FILE).read_text())
-            if int(told["pid"]) == child.pid:
-                return Endpoint(url=told["url"], pid=child.pid)
+            ready = json.loads((state_dir / READY_FILE).read_text())
+            if int(ready["pid"]) == child.pid:
+                return Endpoint(url=ready["url"], pid=child.pid)
         time.sleep(0.02)
     child.kill()
     raise EndpointFailed(f"The local AWS did not start in {START_TIMEOUT_S:.0f} s.")

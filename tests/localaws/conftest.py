@@ -1,4 +1,4 @@
-"""One endpoint per test module, driven by boto3 as any other program would."""
+"""One endpoint for all tests, emptied before each, driven by boto3 as any other program would."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Program:
         """A new queue: its URL and ARN."""
         sqs = self.client("sqs")
         url = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-        return url, told["Attributes"]["QueueArn"]
+        answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        return url, answer["Attributes"]["QueueArn"]
 
     def messages(self, url: str) -> list[str]:
         """Bodies of all visible messages, taken out of the queue."""
@@ -83,9 +83,24 @@ class Program:
         )  # fmt: skip
 
 
+@pytest.fixture(scope="session")
+def shared_program() -> Iterator[Program]:
+    """A program at the lock-step endpoint that all tests of a process use one after the other."""
+    with LocalAws(clock="lockstep", seed=7) as aws:
+        yield Program(aws)
+
+
+@pytest.fixture
+def program(shared_program: Program) -> Program:
+    """The shared program at its endpoint, which is empty and whose clock stands at START."""
+    shared_program.aws.control("reset", {})
+    shared_program.aws.control("clock", {"set": START})
+    return shared_program
+
+
 @pytest.fixture(scope="module")
-def program() -> Iterator[Program]:
-    """A lock-step endpoint whose clock stands at START, and a program that uses it."""
+def long_program() -> Iterator[Program]:
+    """A program at an endpoint of the module's own, for one long run that several tests read."""
     with LocalAws(clock="lockstep", seed=7) as aws:
         aws.control("clock", {"set": START, "seed": 7})
         yield Program(aws)

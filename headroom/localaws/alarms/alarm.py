@@ -103,7 +103,7 @@ class Alarm:
 
     @property
     def rule(self) -> Rule:
-        """What is compared."""
+        """The comparison."""
         n = int(self.request["EvaluationPeriods"])
         return Rule(
             comparison=self.request["ComparisonOperator"],

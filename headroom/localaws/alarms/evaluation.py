@@ -1,4 +1,4 @@
-"""How datapoints become a state: M out of N, and what missing data counts for.
+"""How datapoints become a state: M out of N, and how missing data is treated.
 
 Source: CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data" with its
 tables (checked 2026-10). The evaluation range is longer than EvaluationPeriods.
@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 class MissingData(StrEnum):
-    """What a missing datapoint counts for."""
+    """How a missing datapoint is treated."""
 
     MISSING = "missing"
     IGNORE = "ignore"
@@ -47,7 +47,7 @@ WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What an alarm compares: M out of N periods of `period` seconds."""
+    """The comparison of an alarm: M out of N periods of `period` seconds."""
 
     comparison: str
     threshold: float
@@ -58,7 +58,7 @@ class Rule:
 
     @property
     def range_periods(self) -> int:
-        """Periods that are looked at."""
+        """Periods in the evaluation range."""
         return self.evaluation_periods + EXTRA_PERIODS
 
     def breaches(self, value: float) -> bool:
@@ -77,7 +77,7 @@ class Evaluation:
 
 
 def evaluate(rule: Rule, points: Mapping[int, float], last: int, before: State) -> Evaluation:
-    """The state after looking at the range of periods that ends with the one starting at `last`."""
+    """The state by the evaluation range that ends with the period starting at `last`."""
     starts = range(last, last - rule.range_periods * rule.period, -rule.period)
     real = [(at, points[at]) for at in starts if at in points]
     if len(real) >= rule.evaluation_periods:

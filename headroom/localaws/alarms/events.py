@@ -1,4 +1,4 @@
-"""The shapes in which CloudWatch tells of a transition: two events and an SNS message.
+"""The messages about a transition: two events and an SNS message.
 
 Source: CloudWatch User Guide, "Alarm events and EventBridge" (checked 2026-10).
 """
@@ -16,7 +16,6 @@ from headroom.localaws.metrics import instant
 
 ALARM_CHANGED = "CloudWatch Alarm State Change"
 CONTRIBUTOR_CHANGED = "CloudWatch Alarm Contributor State Change"
-CONFIGURATION_CHANGED = "CloudWatch Alarm Configuration Change"
 
 
 def alarm_timestamp(at: datetime) -> str:
@@ -36,8 +35,8 @@ def reason(rule: Rule, evaluation: Evaluation) -> str:
             return "Insufficient Data: no datapoints were received."
         return f"Threshold Crossed: no datapoints were received for {filled} periods and {treated}."
     alarmed = evaluation.state is State.ALARM
-    shown = [(at, v) for at, v in evaluation.evaluated if rule.breaches(v) is alarmed]
-    told = ", ".join(f"{value} ({instant(at):%d/%m/%y %H:%M:%S})" for at, value in shown)
+    counted_points = [(at, v) for at, v in evaluation.evaluated if rule.breaches(v) is alarmed]
+    values = ", ".join(f"{value} ({instant(at):%d/%m/%y %H:%M:%S})" for at, value in counted_points)
     least, change = (
         (rule.datapoints_to_alarm, "OK -> ALARM")
         if alarmed
@@ -45,8 +44,8 @@ def reason(rule: Rule, evaluation: Evaluation) -> str:
     )
     gaps = f" and {treated}" if filled and counted is not None else ""
     return (
-        f"Threshold Crossed: {len(shown)} out of the last {rule.evaluation_periods} datapoints "
-        f"[{told}] {'was' if len(shown) == 1 else 'were'}{'' if alarmed else ' not'} "
+        f"Threshold Crossed: {len(counted_points)} out of the last {rule.evaluation_periods} datapoints "
+        f"[{values}] {'was' if len(counted_points) == 1 else 'were'}{'' if alarmed else ' not'} "
         f"{WORDS[rule.comparison]} the threshold ({rule.threshold}){gaps} "
         f"(minimum {least} datapoint{'' if least == 1 else 's'} for {change} transition)."
     )
@@ -92,19 +91,19 @@ def state_detail(state: AlarmState) -> dict[str, Any]:
 
 def configuration(alarm: Alarm) -> dict[str, Any]:
     """The alarm's metrics inside an event; dimensions are an object here."""
-    told: dict[str, Any] = {"metrics": [_metric(q, alarm.period) for q in alarm.queries]}
+    shape: dict[str, Any] = {"metrics": [_metric(q, alarm.period) for q in alarm.queries]}
     if alarm.request.get("AlarmDescription"):
-        told["description"] = alarm.request["AlarmDescription"]
-    return told
+        shape["description"] = alarm.request["AlarmDescription"]
+    return shape
 
 
 def _metric(query: Mapping[str, Any], period: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": query["Id"], "returnData": bool(query.get("ReturnData", True))}
+    shape: dict[str, Any] = {"id": query["Id"], "returnData": bool(query.get("ReturnData", True))}
     stat = query.get("MetricStat")
     if stat:
         metric = stat["Metric"]
         dimensions = {d["Name"]: d["Value"] for d in metric.get("Dimensions") or ()}
-        told["metricStat"] = {
+        shape["metricStat"] = {
             "metric": {
                 "namespace": metric["Namespace"],
                 "name": metric["MetricName"],
@@ -113,12 +112,12 @@ def _metric(query: Mapping[str, Any], period: int) -> dict[str, Any]:
             "period": int(stat["Period"]),
             "stat": stat["Stat"],
         }
-        return told
-    told["expression"] = query["Expression"]
+        return shape
+    shape["expression"] = query["Expression"]
     if query.get("Label"):
-        told["label"] = query["Label"]
-    told["period"] = int(query.get("Period") or period)
-    return told
+        shape["label"] = query["Label"]
+    shape["period"] = int(query.get("Period") or period)
+    return shape
 
 
 def alarm_detail(alarm: Alarm, before: AlarmState) -> dict[str, Any]:
@@ -149,7 +148,7 @@ def contributor_detail(
 def sns_message(
     alarm: Alarm, before: State, *, account: str, region: str, attributes: Sequence[object] = ()
 ) -> str:
-    """What an SNS action publishes."""
+    """The message of an SNS action."""
     request = alarm.request
     trigger = {
         name: request[name]

@@ -1,9 +1,11 @@
-"""All alarms of one account and Region: kept, evaluated each minute, told of on transitions."""
+"""The alarms of an account and Region: evaluated each minute; transitions send events and act."""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -18,7 +20,10 @@ from headroom.localaws.alarms.alarm import (
     contributor_id,
 )
 from headroom.localaws.alarms.evaluation import Evaluation, Rule, State, evaluate
-from headroom.localaws.metrics import BadExpression, MetricStore, QuerySet, Result, TagsOf
+from headroom.localaws.events import Undeliverable, publish_to_topic, put_event, send_to_target
+from headroom.localaws.metrics import BadExpression, QuerySet, Result, TagsOf
+from headroom.localaws.rds import database_store
+from headroom.localaws.state import AccountRegion, Cloud
 
 MOST_TRACKED = 100
 """Contributors in ALARM that CloudWatch keeps track of."""
@@ -28,11 +33,6 @@ _ACTIONS = {
     State.INSUFFICIENT_DATA: "InsufficientDataActions",
 }
 
-Emit = Callable[[str, str, Mapping[str, Any]], None]
-"""Puts an event on the bus: detail-type, alarm ARN, detail."""
-Act = Callable[[str, str, str], None]
-"""Executes one action: its ARN, a subject, a message."""
-
 
 class UnknownAlarm(LookupError):
     """No alarm has that name."""
@@ -41,31 +41,16 @@ class UnknownAlarm(LookupError):
 class AlarmStore:
     """PutMetricAlarm, DescribeAlarms, SetAlarmState and the evaluation of every alarm."""
 
-    def __init__(
-        self,
-        *,
-        account: str,
-        region: str,
-        store: MetricStore,
-        now: Callable[[], datetime],
-        emit: Emit,
-        act: Act,
-        tags: TagsOf,
-    ) -> None:
-        self.account = account
-        self.region = region
-        self._store = store
-        self._now = now
-        self._emit = emit
-        self._act = act
-        self._tags = tags
+    def __init__(self, cloud: Cloud, account_region: AccountRegion) -> None:
+        self._cloud = cloud
+        self._account_region = account_region
         self._alarms: dict[str, Alarm] = {}
         self._lock = threading.RLock()
 
     def put(self, request: Mapping[str, Any]) -> Alarm:
         """Create an alarm, or replace its configuration and keep its state."""
         check(request)
-        now, name = self._now(), str(request["AlarmName"])
+        now, name = self._cloud.clock.now(), str(request["AlarmName"])
         with self._lock:
             present = self._alarms.get(name)
             if present is not None:
@@ -73,7 +58,8 @@ class AlarmStore:
                 self._remember(present, "ConfigurationUpdate", f'Alarm "{name}" updated', now)
                 return present
             state = AlarmState(State.INSUFFICIENT_DATA, INITIAL_REASON, None, now)
-            arn = f"arn:aws:cloudwatch:{self.region}:{self.account}:alarm:{name}"
+            there = self._account_region
+            arn = f"arn:aws:cloudwatch:{there.region}:{there.account}:alarm:{name}"
             alarm = self._alarms[name] = Alarm(dict(request), arn, state, now, now)
             self._remember(alarm, "ConfigurationUpdate", f'Alarm "{name}" created', now)
             return alarm
@@ -97,9 +83,9 @@ class AlarmStore:
             return sorted(self._alarms.values(), key=lambda alarm: alarm.name)
 
     def set_state(self, name: str, value: State, why: str, data: str | None) -> None:
-        """What SetAlarmState does: the state, its event and its actions, until re-evaluated."""
+        """Set the state until the next evaluation, with its event and its actions."""
         alarm = self.get(name)
-        self._transition(alarm, AlarmState(value, why, data, self._now()))
+        self._transition(alarm, AlarmState(value, why, data, self._cloud.clock.now()))
 
     def evaluate_all(self) -> None:
         """Evaluate every alarm at the present instant."""
@@ -111,11 +97,12 @@ class AlarmStore:
 
     def _results(self, alarm: Alarm) -> tuple[list[Result], int, Rule]:
         """Series over the evaluation range, and the start of its last period."""
-        rule, now = alarm.rule, self._now().timestamp()
+        rule, now = alarm.rule, self._cloud.clock.now().timestamp()
         last = int(now // rule.period) * rule.period - rule.period
         queries = QuerySet(
-            self._store, alarm.queries, last - (rule.range_periods - 1) * rule.period,
-            last + rule.period, now, self._tags,
+            self._cloud.store(self._account_region), alarm.queries,
+            last - (rule.range_periods - 1) * rule.period, last + rule.period, now,
+            tags_of(self._cloud, self._account_region),
         )  # fmt: skip
         return queries.results(alarm.watched), last, rule
 
@@ -127,15 +114,15 @@ class AlarmStore:
             return
         points = results[0].points if results else {}
         done = evaluate(rule, points, last, alarm.state.value)
-        if done.state is alarm.state.value:  # nobody is told why it stays as it is
+        if done.state is alarm.state.value:  # no reason is reported for staying
             self._move(alarm, done.state, "", None)
             return
-        data = events.reason_data(alarm, done, self._now())
+        data = events.reason_data(alarm, done, self._cloud.clock.now())
         self._move(alarm, done.state, events.reason(rule, done), data)
 
     def _evaluate_group(self, alarm: Alarm) -> None:
         results, last, rule = self._results(alarm)
-        now, before = self._now(), dict(alarm.contributors)
+        now, before = self._cloud.clock.now(), dict(alarm.contributors)
         breaching: dict[str, tuple[Result, Evaluation]] = {}
         calm: dict[str, Evaluation] = {}
         for result in results:
@@ -171,7 +158,7 @@ class AlarmStore:
             why = "No data was returned for this contributor"
             if key in calm:
                 why = events.reason(rule, calm[key])
-            self._tell_contributor(alarm, gone, State.OK, why, now)
+            self._report_contributor(alarm, gone, State.OK, why, now)
         for key, (result, done) in breaching.items():
             if key in alarm.contributors:
                 continue
@@ -179,9 +166,9 @@ class AlarmStore:
                 id=key, attributes=result.attributes, reason=events.reason(rule, done), since=now
             )
             alarm.contributors[key] = contributor
-            self._tell_contributor(alarm, contributor, State.ALARM, contributor.reason, now)
+            self._report_contributor(alarm, contributor, State.ALARM, contributor.reason, now)
 
-    def _tell_contributor(
+    def _report_contributor(
         self, alarm: Alarm, contributor: Contributor, value: State, why: str, at: datetime
     ) -> None:
         detail = events.contributor_detail(alarm, contributor, value, why, at)
@@ -196,7 +183,9 @@ class AlarmStore:
         evaluation_state: str | None = None,
     ) -> None:
         if alarm.state.value is not value:
-            self._transition(alarm, AlarmState(value, why, data, self._now(), evaluation_state))
+            self._transition(
+                alarm, AlarmState(value, why, data, self._cloud.clock.now(), evaluation_state)
+            )
             return
         # No transition: the reason stays that of the last one, only completeness is refreshed.
         alarm.state = replace(alarm.state, evaluation_state=evaluation_state)
@@ -213,10 +202,11 @@ class AlarmStore:
             return
         for action in alarm.request.get(_ACTIONS[state.value]) or ():
             who = [dict(c.attributes) for c in alarm.contributors.values()]
+            there = self._account_region
             message = events.sns_message(
-                alarm, before.value, account=self.account, region=self.region, attributes=who
+                alarm, before.value, account=there.account, region=there.region, attributes=who
             )
-            self._act(action, f'{state.value}: "{alarm.name}" in {self.region}', message)
+            self._act(action, f'{state.value}: "{alarm.name}" in {there.region}', message)
             self._remember(alarm, "Action", f"Successfully executed action {action}", state.at)
 
     def _remember(self, alarm: Alarm, kind: str, summary: str, at: datetime) -> None:
@@ -229,3 +219,41 @@ class AlarmStore:
                 "HistorySummary": summary,
             }
         )
+
+    def _emit(self, detail_type: str, arn: str, detail: Mapping[str, object]) -> None:
+        put_event(
+            self._cloud, self._account_region, source="aws.cloudwatch", detail_type=detail_type,
+            resources=[arn], detail=detail,
+        )  # fmt: skip
+
+    def _act(self, arn: str, subject: str, message: str) -> None:
+        """Publish to a topic or call a function; other actions do nothing here."""
+        there, service = self._account_region, arn.split(":")[2]
+        with suppress(Undeliverable):
+            if service == "sns":
+                publish_to_topic(arn, message, subject)
+            elif service == "lambda":
+                body = json.dumps({"alarmData": json.loads(message)})
+                send_to_target(self._cloud, there, arn, body, {})
+
+
+def alarm_store(cloud: Cloud, account_region: AccountRegion) -> AlarmStore:
+    """The alarms of an account and Region."""
+    return cloud.part(AlarmStore, account_region, lambda: AlarmStore(cloud, account_region))
+
+
+def tags_of(cloud: Cloud, account_region: AccountRegion) -> TagsOf:
+    """Resource tags for Metrics Insights: a volume's before an instance's, a database's."""
+    from moto.ec2 import ec2_backends
+
+    def tags(namespace: str, dimensions: Mapping[str, str]) -> Mapping[str, str]:
+        of_database = database_store(cloud, account_region).tags(dimensions)
+        if of_database is not None:
+            return of_database
+        for name in ("VolumeId", "InstanceId"):
+            if name in dimensions:
+                known = account_region.backend(ec2_backends).tags
+                return dict(known.get(dimensions[name], {}))
+        return {}
+
+    return tags

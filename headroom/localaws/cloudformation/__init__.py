@@ -1,6 +1,6 @@
-"""CloudFormation: stacks, change sets, rollback, and a model for each resource type it takes.
+"""CloudFormation: stacks, change sets, rollback, and a model for each supported resource type.
 
-May import `cloudwatch`, `rds`, `ebs`, `state`.
+May import `alarms`, `rds`, `ebs`, `state`.
 Offers: the API, the backend and the registry of resource types."""
 
 from headroom.localaws.cloudformation.api import CloudFormationApi

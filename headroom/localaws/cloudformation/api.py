@@ -29,7 +29,7 @@ class CloudFormationApi(CloudFormationResponse):  # type: ignore[misc]
         return bytes(found.value).decode()
 
     def validate_template(self) -> ActionResult:
-        """What CreateStack would refuse at once, and types that cannot be made here."""
+        """Refuses what CreateStack would refuse, and unsupported resource types."""
         url = self._get_param("TemplateURL")
         body = self._get_stack_from_s3_url(url) if url else self._get_param("TemplateBody")
         document = templates.read(body)

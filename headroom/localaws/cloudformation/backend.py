@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moto.cloudformation import models, urls
+from moto.cloudformation import urls
 from moto.cloudformation.exceptions import ValidationError
 from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Event, Stack
 from moto.cloudformation.parsing import OutputMap
@@ -27,12 +27,12 @@ NO_CHANGES = (
 
 
 class LocalStack(Stack):  # type: ignore[misc]
-    """A stack whose resources are strict; `status_reason` is what DescribeStacks tells."""
+    """A stack whose resources are strict; `stack_status_reason` is what DescribeStacks reports."""
 
     stack_status_reason: str | None = None
     parameters: dict[str, Any]
     template: Any
-    _told: tuple[list[Any], list[dict[str, Any]] | None] = ([], None)
+    _deployed: tuple[list[Any], list[dict[str, Any]] | None] = ([], None)
 
     @property
     def stack_name(self) -> str:
@@ -50,7 +50,7 @@ class LocalStack(Stack):  # type: ignore[misc]
             region_name=self.region_name, template=self.template_dict,
             cross_stack_resources=self.cross_stack_resources,
         )  # fmt: skip
-        resources.tell = self._resource_event
+        resources.report = self._resource_event
         resources.load()
         return resources
 
@@ -80,23 +80,23 @@ class LocalStack(Stack):  # type: ignore[misc]
 
     def deploy(self, template: str, parameters: dict[str, Any], *, create: bool) -> None:
         """Become `template` or roll back; the outcome is the status."""
-        word, old_template, old_parameters = (
+        verb, old_template, old_parameters = (
             ("CREATE" if create else "UPDATE"), self.template, dict(self.parameters or {})
         )  # fmt: skip
-        self.enter(f"{word}_IN_PROGRESS", "User Initiated")
+        self.enter(f"{verb}_IN_PROGRESS", "User Initiated")
         document = self.parse_template(template)
         try:
             self._become(template, document, parameters, create=create)
         except Exception as error:  # whatever it is, the stack must not be left in progress
             known = isinstance(error, ResourceFailed | Unresolvable)
-            told = str(error) if known else describe(error)
-            why = f"The following resource(s) failed to {word.lower()}: [{told}]"
+            failure = str(error) if known else describe(error)
+            why = f"The following resource(s) failed to {verb.lower()}: [{failure}]"
             if create:
                 self._undo_creation(why)
             else:
                 self._undo_update(why, old_template, old_parameters)
             return
-        self.enter(f"{word}_COMPLETE")
+        self.enter(f"{verb}_COMPLETE")
 
     def _become(
         self, template: str, document: dict[str, Any], parameters: dict[str, Any], *, create: bool
@@ -111,17 +111,17 @@ class LocalStack(Stack):  # type: ignore[misc]
         self.description = document.get("Description")
         self.parameters = parameters or self.parameters
         self.output_map = self._create_output_map()
-        self._told = (list(self.output_map.exports), super().outputs)
+        self._deployed = (list(self.output_map.exports), super().outputs)
 
     @property
     def exports(self) -> list[Any]:
-        """Exports as of the last deployment; moto would look at resources that are gone."""
-        return self._told[0]
+        """Exports as of the last deployment; moto would read resources that are gone."""
+        return self._deployed[0]
 
     @property
     def outputs(self) -> list[dict[str, Any]] | None:
         """Outputs as of the last deployment."""
-        return self._told[1]
+        return self._deployed[1]
 
     def _undo_creation(self, why: str) -> None:
         self.enter("ROLLBACK_IN_PROGRESS", why)
@@ -142,7 +142,7 @@ class LocalStack(Stack):  # type: ignore[misc]
         self.enter("UPDATE_ROLLBACK_COMPLETE", why)
 
     def delete(self) -> None:
-        """Delete everything that is not retained; DELETE_FAILED keeps what is left."""
+        """Delete everything that is not retained; after DELETE_FAILED the rest remains."""
         self.enter("DELETE_IN_PROGRESS", "User Initiated")
         try:
             self.resource_map.remove_all()
@@ -191,7 +191,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         tags: dict[str, str] | None = None,
         role_arn: str | None = None,
     ) -> tuple[str, str]:
-        """A change set; FAILED with AWS's words when nothing would change."""
+        """A change set; FAILED with AWS's message when nothing would change."""
         stack = next((s for s in self.stacks.values() if s.name == stack_name), None)
         if change_set_type == "UPDATE" and stack is None:
             raise ValidationError(stack_name)
@@ -330,6 +330,3 @@ def _same_parameters(stack: LocalStack, given: Mapping[str, Any]) -> bool:
     """Whether every given parameter has that value already, as given or as resolved from SSM."""
     known, resolved = stack.parameters or {}, stack.resource_map.resolved_parameters
     return all(value in (known.get(name), resolved.get(name)) for name, value in given.items())
-
-
-__all__ = ["LocalCloudFormation", "LocalStack", "models"]

@@ -5,66 +5,54 @@ from __future__ import annotations
 import base64
 from typing import Any, cast
 
-from moto.awslambda.models import LambdaFunction, Permission
-from moto.awslambda.utils import get_backend
+from moto.awslambda.models import LambdaFunction, Permission, lambda_backends
 
-from headroom.localaws.cloudformation.model import LocalResource
+from headroom.localaws.cloudformation.model import (
+    LocalResource,
+    Properties,
+    ShortSignatures,
+    typed,
+)
+from headroom.localaws.state import AccountRegion
 
 _WHOLE = ("MemorySize", "Timeout", "ReservedConcurrentExecutions")
 
 
-class DeployedFunction(LambdaFunction):  # type: ignore[misc]
+class DeployedFunction(ShortSignatures, LambdaFunction):  # type: ignore[misc]
     """AWS::Lambda::Function; moto drops architectures, logging, tracing, layers and dead letters."""
 
     logging_config: dict[str, Any] | None = None
     dead_letter_config: dict[str, Any] | None = None
 
     @classmethod
-    def create_from_cloudformation_json(
-        cls,
-        resource_name: str,
-        cloudformation_json: dict[str, Any],
-        account_id: str,
-        region_name: str,
-        **kwargs: Any,
-    ) -> Any:
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
         """Create with everything that CreateFunction takes."""
-        properties = _whole_numbers(cloudformation_json["Properties"])
-        code = dict(properties["Code"])
-        if "ZipFile" in code:
-            code["ZipFile"] = base64.b64encode(
-                cls._create_zipfile_from_plaintext_code(code["ZipFile"])
-            )
-        spec = {**properties, "Code": code, "FunctionName": resource_name}
-        spec["Tags"] = {tag["Key"]: tag["Value"] for tag in properties.get("Tags") or ()}
-        model = get_backend(account_id, region_name).create_function(spec)
-        model.__class__ = cls
-        model._keep(properties)
-        return model
+        given = typed(properties, whole=_WHOLE)
+        spec = {**given, "Code": cls._code(given), "FunctionName": name}
+        spec["Tags"] = {tag["Key"]: tag["Value"] for tag in given.get("Tags") or ()}
+        function = account_region.backend(lambda_backends).create_function(spec)
+        function.__class__ = cls
+        function._keep(given)
+        return function
 
     @classmethod
-    def update_from_cloudformation_json(
-        cls,
-        original_resource: Any,
-        new_resource_name: str,
-        cloudformation_json: dict[str, Any],
-        account_id: str,
-        region_name: str,
-    ) -> Any:
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
         """Change configuration and code; the next call starts a new process."""
-        properties = _whole_numbers(cloudformation_json["Properties"])
-        properties.setdefault("Environment", {"Variables": {}})
-        original_resource.update_configuration(properties)
+        given = {"Environment": {"Variables": {}}, **typed(properties, whole=_WHOLE)}
+        resource.update_configuration(given)
+        resource.update_function_code(cls._code(given))
+        resource._keep(given)
+        return resource
+
+    @classmethod
+    def _code(cls, properties: Properties) -> dict[str, Any]:
         code = dict(properties["Code"])
         if "ZipFile" in code:
-            code["ZipFile"] = base64.b64encode(
-                cls._create_zipfile_from_plaintext_code(code["ZipFile"])
-            )
-        original_resource.update_function_code(code)
-        original_resource._keep(properties)
-        return original_resource
+            archive = cls._create_zipfile_from_plaintext_code(code["ZipFile"])
+            code["ZipFile"] = base64.b64encode(archive)
+        return code
 
-    def _keep(self, properties: dict[str, Any]) -> None:
+    def _keep(self, properties: Properties) -> None:
         self.logging_config = properties.get("LoggingConfig")
         self.dead_letter_config = properties.get("DeadLetterConfig")
         self.tracing_config = properties.get("TracingConfig") or {"Mode": "PassThrough"}
@@ -75,14 +63,14 @@ class DeployedFunction(LambdaFunction):  # type: ignore[misc]
 
     def get_configuration(self, on_create: bool = False) -> dict[str, Any]:
         """GetFunctionConfiguration's answer."""
-        told = cast("dict[str, Any]", super().get_configuration(on_create))
-        told["LoggingConfig"] = self.logging_config or {
+        found = cast("dict[str, Any]", super().get_configuration(on_create))
+        found["LoggingConfig"] = self.logging_config or {
             "LogFormat": "Text",
             "LogGroup": self.logs_group_name,
         }
         if self.dead_letter_config:
-            told["DeadLetterConfig"] = self.dead_letter_config
-        return told
+            found["DeadLetterConfig"] = self.dead_letter_config
+        return found
 
 
 class InvokePermission(Permission):  # type: ignore[misc]
@@ -90,17 +78,10 @@ class InvokePermission(Permission):  # type: ignore[misc]
 
     @classmethod
     def update_from_cloudformation_json(
-        cls,
-        original_resource: Any,
-        new_resource_name: str,
-        cloudformation_json: Any,
-        account_id: str,
-        region_name: str,
+        cls, original_resource: Any, new_resource_name: str, *request: Any, **named: Any
     ) -> Any:
         """Add the new statement."""
-        return cls.create_from_cloudformation_json(
-            new_resource_name, cloudformation_json, account_id, region_name
-        )
+        return cls.create_from_cloudformation_json(new_resource_name, *request, **named)
 
     def delete(self, account_id: str, region_name: str) -> None:
         """Nothing enforces it, so nothing is undone."""
@@ -112,31 +93,16 @@ class EventInvokeConfig(LocalResource):
     kind = "AWS::Lambda::EventInvokeConfig"
 
     def make(self) -> None:
-        config = {
-            name: self.properties[name]
-            for name in ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")
-            if name in self.properties
-        }
-        for name in ("MaximumRetryAttempts", "MaximumEventAgeInSeconds"):
-            if name in config:
-                config[name] = int(config[name])
-        backend = get_backend(self.account_region.account, self.account_region.region)
-        function = str(self.properties["FunctionName"])
+        names = ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")
+        given = {name: self.properties[name] for name in names if name in self.properties}
         self.remove_resource()
-        backend.put_function_event_invoke_config(function, config)
+        self.account_region.backend(lambda_backends).put_function_event_invoke_config(
+            str(self.properties["FunctionName"]), typed(given, whole=names[:2])
+        )
 
     def remove_resource(self) -> None:
-        backend = get_backend(self.account_region.account, self.account_region.region)
-        function = backend.get_function(str(self.properties["FunctionName"]))
-        function.event_invoke_config = []
-
-
-def _whole_numbers(properties: dict[str, Any]) -> dict[str, Any]:
-    told = dict(properties)
-    for name in _WHOLE:
-        if told.get(name) is not None:
-            told[name] = int(told[name])
-    return told
+        backend = self.account_region.backend(lambda_backends)
+        backend.get_function(str(self.properties["FunctionName"])).event_invoke_config = []
 
 
 MODELS = (DeployedFunction, InvokePermission, EventInvokeConfig)

@@ -7,9 +7,11 @@ CloudFormation sends it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any, ClassVar
 
-from headroom.localaws.cloudformation.model import LocalResource, Properties
+from headroom.localaws.cloudformation.model import LocalResource, Properties, typed
 from headroom.localaws.rds import (
     DatabaseStore,
     cluster_shape,
@@ -24,10 +26,7 @@ from headroom.localaws.rds import (
 )
 from headroom.localaws.state import current_cloud
 
-_SPELLED = {
-    "VPCSecurityGroups": "VpcSecurityGroupIds",
-    "VpcSecurityGroupIds": "VpcSecurityGroupIds",
-}
+_SPELLED = {"VPCSecurityGroups": "VpcSecurityGroupIds"}
 _WHOLE = (
     "AllocatedStorage", "Iops", "StorageThroughput", "MaxAllocatedStorage", "Port",
     "BackupRetentionPeriod", "PromotionTier", "MonitoringInterval",
@@ -45,13 +44,28 @@ _SET = (
 
 
 class _Database(LocalResource):
-    """What instances and clusters have in common; a replacement is refused."""
+    """An instance or a cluster, by the calls on one; a replacement is refused."""
 
     identifier: ClassVar[str]
+    paths: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Where the API's answer has each attribute."""
+    create: ClassVar[staticmethod[..., Any]]
+    modify: ClassVar[staticmethod[..., Any]]
+    destroy: ClassVar[staticmethod[..., Any]]
+    shape: ClassVar[staticmethod[..., Any]]
+    tags: dict[str, str]
 
     @property
-    def _book(self) -> DatabaseStore:
+    def _store(self) -> DatabaseStore:
         return database_store(current_cloud(), self.account_region)
+
+    def make(self) -> None:
+        database = self.create(
+            self._store, {**_request(self.properties), self.identifier: self.name}
+        )
+        self.name, self.tags = database.name, database.tags
+        shape = self.shape(self._store, database)
+        self.values = {name: str(reduce(getitem, path, shape)) for name, path in self.paths.items()}
 
     def change(self, properties: Properties) -> None:
         before, after = _request(self.properties), _request(properties)
@@ -60,96 +74,63 @@ class _Database(LocalResource):
             raise NotImplementedError(
                 f"A new {name} replaces the database, which is not supported by this endpoint"
             )
-        wanted = {name: after[name] for name in changed if name in after}
-        if {"AllocatedStorage", "Iops"} & set(wanted) and "Iops" in after:
-            wanted |= {name: after[name] for name in ("AllocatedStorage", "Iops")}
-        if wanted:
-            self._modify({self.identifier: self.name, "ApplyImmediately": True, **wanted})
-        self._retag({tag["Key"]: tag.get("Value", "") for tag in after.get("Tags") or ()})
+        request = {name: after[name] for name in changed if name in after}
+        if {"AllocatedStorage", "Iops"} & set(request) and "Iops" in after:
+            request |= {name: after[name] for name in ("AllocatedStorage", "Iops")}
+        if request:
+            self.modify(
+                self._store, {self.identifier: self.name, "ApplyImmediately": True, **request}
+            )
+        self.tags.clear()
+        self.tags.update({tag["Key"]: tag.get("Value", "") for tag in after.get("Tags") or ()})
         self.properties = properties
 
+    def remove_resource(self) -> None:
+        self.destroy(self._store, self.name)
+
     def snapshot(self) -> None:
-        """What DeletionPolicy Snapshot would leave behind."""
+        """Refuse DeletionPolicy Snapshot."""
         raise NotImplementedError(
             "A final snapshot of a database is not supported by this endpoint; "
             "DeletionPolicy Delete is"
         )
-
-    def _modify(self, request: Mapping[str, Any]) -> None:
-        raise NotImplementedError
-
-    def _retag(self, tags: dict[str, str]) -> None:
-        raise NotImplementedError
 
 
 class RdsInstance(_Database):
     """AWS::RDS::DBInstance."""
 
     kind = "AWS::RDS::DBInstance"
-    name_property = "DBInstanceIdentifier"
-    identifier = "DBInstanceIdentifier"
-    attributes = ("DBInstanceArn", "DbiResourceId", "Endpoint.Address", "Endpoint.Port")
-
-    def make(self) -> None:
-        request = _request(self.properties)
-        made = make_instance(self._book, {**request, self.identifier: self.name})
-        self.name = made.name
-        told = instance_shape(self._book, made)
-        self.values = {
-            "DBInstanceArn": told["DBInstanceArn"],
-            "DbiResourceId": told["DbiResourceId"],
-            "Endpoint.Address": told["Endpoint"]["Address"],
-            "Endpoint.Port": str(told["Endpoint"]["Port"]),
-        }
-
-    def remove_resource(self) -> None:
-        delete_instance(self._book, self.name)
-
-    def _modify(self, request: Mapping[str, Any]) -> None:
-        modify_instance(self._book, request)
-
-    def _retag(self, tags: dict[str, str]) -> None:
-        self._book.instances[self.name].tags = tags
+    name_property = identifier = "DBInstanceIdentifier"
+    paths: ClassVar = {
+        "DBInstanceArn": ("DBInstanceArn",), "DbiResourceId": ("DbiResourceId",),
+        "Endpoint.Address": ("Endpoint", "Address"), "Endpoint.Port": ("Endpoint", "Port"),
+    }  # fmt: skip
+    attributes = tuple(paths)
+    create = staticmethod(make_instance)
+    modify = staticmethod(modify_instance)
+    destroy = staticmethod(delete_instance)
+    shape = staticmethod(instance_shape)
 
 
 class RdsCluster(_Database):
     """AWS::RDS::DBCluster."""
 
     kind = "AWS::RDS::DBCluster"
-    name_property = "DBClusterIdentifier"
-    identifier = "DBClusterIdentifier"
-    attributes = ("DBClusterArn", "DBClusterResourceId")
-
-    def make(self) -> None:
-        request = _request(self.properties)
-        made = make_cluster(self._book, {**request, self.identifier: self.name})
-        self.name = made.name
-        told = cluster_shape(self._book, made)
-        self.values = {
-            "DBClusterArn": told["DBClusterArn"],
-            "DBClusterResourceId": told["DbClusterResourceId"],
-        }
-
-    def remove_resource(self) -> None:
-        delete_cluster(self._book, self.name)
-
-    def _modify(self, request: Mapping[str, Any]) -> None:
-        modify_cluster(self._book, request)
-
-    def _retag(self, tags: dict[str, str]) -> None:
-        self._book.clusters[self.name].tags = tags
+    name_property = identifier = "DBClusterIdentifier"
+    paths: ClassVar = {
+        "DBClusterArn": ("DBClusterArn",), "DBClusterResourceId": ("DbClusterResourceId",)
+    }  # fmt: skip
+    attributes = tuple(paths)
+    create = staticmethod(make_cluster)
+    modify = staticmethod(modify_cluster)
+    destroy = staticmethod(delete_cluster)
+    shape = staticmethod(cluster_shape)
 
 
 def _request(properties: Properties) -> dict[str, Any]:
-    """Properties as the parameters of the call; numbers and truths may be text in a template."""
-    request = {_SPELLED.get(name, name): value for name, value in properties.items()}
-    for name in _WHOLE:
-        if name in request:
-            request[name] = int(request[name])
-    for name in _TRUTHS:
-        if name in request:
-            request[name] = str(request[name]).lower() == "true"
-    return request
+    """Properties as the parameters of the call."""
+    renamed = {_SPELLED.get(name, name): value for name, value in properties.items()}
+    return typed(renamed, whole=_WHOLE, truths=_TRUTHS)
 
 
 MODELS = (RdsInstance, RdsCluster)

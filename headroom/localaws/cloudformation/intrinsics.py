@@ -1,4 +1,4 @@
-"""Intrinsic functions: those moto lacks are resolved first, those nobody knows are refused."""
+"""Intrinsic functions: resolves those that moto lacks, refuses unknown ones."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Unresolvable(ValueError):
 
 
 def prepared(node: Any, resources: Any, *, account: str, region: str) -> Any:
-    """`node` with outputs of other stacks put in; raises Unresolvable for an unknown function.
+    """`node` with the outputs of other stacks filled in; raises Unresolvable for an unknown function.
 
-    moto drops an attribute it does not know without a word; here that is refused as well.
+    moto silently drops an unknown attribute; here that is refused as well.
     """
     if isinstance(node, list):
         return [prepared(item, resources, account=account, region=region) for item in node]
     if not isinstance(node, dict):
         return node
     if STACK_OUTPUT in node:
-        wanted = parsing.clean_json(node[STACK_OUTPUT], resources)
-        return _stack_output(wanted, account, region)
+        reference = parsing.clean_json(node[STACK_OUTPUT], resources)
+        return _stack_output(reference, account, region)
     for name in node:
         if name.startswith("Fn::") and name not in KNOWN:
             raise Unresolvable(f"The function {name} is not supported by this endpoint")
@@ -43,11 +43,11 @@ def prepared(node: Any, resources: Any, *, account: str, region: str) -> Any:
     }
 
 
-def _stack_output(wanted: dict[str, Any], account: str, region: str) -> str:
+def _stack_output(reference: dict[str, Any], account: str, region: str) -> str:
     from moto.cloudformation.models import cloudformation_backends
 
-    name, output = str(wanted["StackName"]), str(wanted["OutputName"])
-    backend = cloudformation_backends[account][str(wanted.get("Region") or region)]
+    name, output = str(reference["StackName"]), str(reference["OutputName"])
+    backend = cloudformation_backends[account][str(reference.get("Region") or region)]
     for stack in backend.stacks.values():
         if name in (stack.name, stack.stack_id) and output in stack.output_map:
             return str(stack.output_map[output].value)

@@ -10,7 +10,8 @@ from moto.sns import sns_backends
 from moto.sqs import sqs_backends
 from moto.sqs.models import Queue
 
-from headroom.localaws.cloudformation.model import LocalResource
+from headroom.localaws.cloudformation.model import LocalResource, Properties, ShortSignatures
+from headroom.localaws.state import AccountRegion
 
 
 class QueuePolicy(LocalResource):
@@ -25,7 +26,7 @@ class QueuePolicy(LocalResource):
         self._set(None)
 
     def _set(self, policy: str | None) -> None:
-        queues = sqs_backends[self.account_region.account][self.account_region.region].queues
+        queues = self.account_region.backend(sqs_backends).queues
         for url in self.properties["Queues"]:
             name = str(url).rsplit("/", 1)[-1]
             if name in queues:
@@ -40,7 +41,7 @@ class TopicPolicy(LocalResource):
     kind = "AWS::SNS::TopicPolicy"
 
     def make(self) -> None:
-        backend = sns_backends[self.account_region.account][self.account_region.region]
+        backend = self.account_region.backend(sns_backends)
         for arn in self.properties["Topics"]:
             backend.get_topic(arn).policy = json.dumps(self.properties["PolicyDocument"])
 
@@ -54,7 +55,7 @@ class Subscription(LocalResource):
     def make(self) -> None:
         self.remove_resource()
         properties = self.properties
-        backend = sns_backends[self.account_region.account][self.account_region.region]
+        backend = self.account_region.backend(sns_backends)
         made = backend.subscribe(
             properties["TopicArn"], properties["Endpoint"], properties["Protocol"]
         )
@@ -63,14 +64,12 @@ class Subscription(LocalResource):
             value = properties.get(name)
             if value is not None:
                 text = str(value).lower() if isinstance(value, bool) else value
-                told = text if isinstance(text, str) else json.dumps(text)
-                backend.set_subscription_attributes(made.arn, name, told)
+                text = text if isinstance(text, str) else json.dumps(text)
+                backend.set_subscription_attributes(made.arn, name, text)
 
     def remove_resource(self) -> None:
         if self.arn is not None:
-            sns_backends[self.account_region.account][self.account_region.region].unsubscribe(
-                self.arn
-            )
+            self.account_region.backend(sns_backends).unsubscribe(self.arn)
 
     @property
     def physical_resource_id(self) -> str:
@@ -88,9 +87,7 @@ class Schedule(LocalResource):
         properties = self.properties
         group = properties.get("GroupName") or "default"
         self.remove_resource()
-        made = scheduler_backends[self.account_region.account][
-            self.account_region.region
-        ].create_schedule(
+        made = self.account_region.backend(scheduler_backends).create_schedule(
             description=properties.get("Description"),
             end_date=properties.get("EndDate"),
             flexible_time_window=properties["FlexibleTimeWindow"],
@@ -107,7 +104,7 @@ class Schedule(LocalResource):
         self.values["Arn"] = made.arn
 
     def remove_resource(self) -> None:
-        backend = scheduler_backends[self.account_region.account][self.account_region.region]
+        backend = self.account_region.backend(scheduler_backends)
         group = backend.schedule_groups.get(self.properties.get("GroupName") or "default")
         if group is not None:
             group.schedules.pop(self.name, None)
@@ -121,37 +118,33 @@ class ScheduleGroup(LocalResource):
     attributes = ("Arn",)
 
     def make(self) -> None:
-        backend = scheduler_backends[self.account_region.account][self.account_region.region]
+        backend = self.account_region.backend(scheduler_backends)
         if self.name not in backend.schedule_groups:
             backend.create_schedule_group(self.name, [])
         self.values["Arn"] = backend.schedule_groups[self.name].arn
 
     def remove_resource(self) -> None:
-        scheduler_backends[self.account_region.account][
-            self.account_region.region
-        ].schedule_groups.pop(self.name, None)
+        self.account_region.backend(scheduler_backends).schedule_groups.pop(self.name, None)
 
 
-class UpdatableQueue(Queue):  # type: ignore[misc]
+class UpdatableQueue(ShortSignatures, Queue):  # type: ignore[misc]
     """AWS::SQS::Queue; moto updates two attributes, this one all of them."""
 
     @classmethod
-    def update_from_cloudformation_json(
-        cls,
-        original_resource: Any,
-        new_resource_name: str,
-        cloudformation_json: Any,
-        account_id: str,
-        region_name: str,
-    ) -> Any:
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
         """Set the attributes that the template names."""
-        properties = dict(cloudformation_json["Properties"])
-        queue = sqs_backends[account_id][region_name].get_queue(original_resource.name)
-        policy = queue.policy
-        for name in ("QueueName", "Tags", "FifoQueue"):
-            properties.pop(name, None)
-        queue._set_attributes({**properties, "Policy": policy})
+        queue = account_region.backend(sqs_backends).get_queue(resource.name)
+        fixed = ("QueueName", "Tags", "FifoQueue")
+        given = {name: value for name, value in properties.items() if name not in fixed}
+        queue._set_attributes({**given, "Policy": queue.policy})
         return queue
+
+    @classmethod
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
+        """As moto makes it."""
+        return Queue.create_from_cloudformation_json(
+            name, {"Properties": properties}, account_region.account, account_region.region
+        )
 
 
 MODELS = (QueuePolicy, TopicPolicy, Subscription, Schedule, ScheduleGroup, UpdatableQueue)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from moto.cloudformation import parsing
@@ -10,7 +11,7 @@ from moto.cloudformation.parsing import ResourceMap
 
 from headroom.localaws.cloudformation.intrinsics import prepared
 
-Tell = Callable[[str, str, str, str, str | None], None]
+ReportEvent = Callable[[str, str, str, str, str | None], None]
 """Adds a stack event: logical id, physical id, type, status, reason."""
 
 
@@ -25,9 +26,9 @@ class ResourceFailed(RuntimeError):
 
 
 class LocalResourceMap(ResourceMap):  # type: ignore[misc]
-    """moto's lazy map, strict: every resource is made or the whole fails."""
+    """moto's lazy map made strict: if one resource fails, all do."""
 
-    tell: Tell
+    report: ReportEvent
     input_parameters: dict[str, Any]
     _making = False
     """Only while a template is being deployed does a reference make what it refers to."""
@@ -41,23 +42,30 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         condition = definition.get("Condition")
         if condition and not self.lazy_condition_map[condition]:
             return None
-        kind = str(definition["Type"])
-        self.tell(key, "", kind, "CREATE_IN_PROGRESS", None)
-        try:
-            _refuse_unknown(kind)
+        with self._step(key, definition, "CREATE"):
+            _refuse_unknown(str(definition["Type"]))
             resource = parsing.parse_and_create_resource(
                 key, self._prepared(definition), self, self._account_id, self._region_name
             )
             if resource is None:
                 raise RuntimeError("nothing was created")
+            self._parsed_resources[key] = resource
+        return resource
+
+    @contextmanager
+    def _step(self, key: str, definition: dict[str, Any], verb: str) -> Iterator[None]:
+        """The events around one step; a failure becomes ResourceFailed."""
+        kind, resource = str(definition["Type"]), self._parsed_resources.get(key)
+        self.report(key, physical_id(resource), kind, f"{verb}_IN_PROGRESS", None)
+        try:
+            yield
         except ResourceFailed:
             raise
         except Exception as error:
-            self.tell(key, "", kind, "CREATE_FAILED", describe(error))
+            self.report(key, physical_id(resource), kind, f"{verb}_FAILED", describe(error))
             raise ResourceFailed(key, kind, describe(error)) from error
-        self._parsed_resources[key] = resource
-        self.tell(key, physical_id(resource), kind, "CREATE_COMPLETE", None)
-        return resource
+        resource = self._parsed_resources.get(key, resource)
+        self.report(key, physical_id(resource), kind, f"{verb}_COMPLETE", None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.created())
@@ -70,7 +78,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         return {**definition, "Properties": properties}
 
     def parse_ssm_parameter(self, value: str, value_type: str) -> Any:
-        """moto resolves defaults a second time; what is a value already stays one."""
+        """moto resolves defaults twice; a resolved value stays as it is."""
         try:
             return super().parse_ssm_parameter(value, value_type)
         except AttributeError:
@@ -119,21 +127,17 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
 
     def remove(self, key: str, definition: dict[str, Any]) -> None:
         """Delete one resource unless it is retained; raises ResourceFailed."""
-        kind, resource = str(definition["Type"]), self._parsed_resources[key]
+        resource = self._parsed_resources[key]
         if definition.get("DeletionPolicy") in ("Retain", "RetainExceptOnCreate"):
-            self.tell(key, physical_id(resource), kind, "DELETE_SKIPPED", None)
+            kind = str(definition["Type"])
+            self.report(key, physical_id(resource), kind, "DELETE_SKIPPED", None)
             self._parsed_resources.pop(key)
             return
-        self.tell(key, physical_id(resource), kind, "DELETE_IN_PROGRESS", None)
-        try:
+        with self._step(key, definition, "DELETE"):
             if definition.get("DeletionPolicy") == "Snapshot":
                 resource.snapshot()
             self._delete_resource(resource, parsing.clean_json(self._prepared(definition), self))
-        except Exception as error:
-            self.tell(key, physical_id(resource), kind, "DELETE_FAILED", describe(error))
-            raise ResourceFailed(key, kind, describe(error)) from error
-        self._parsed_resources.pop(key)
-        self.tell(key, physical_id(resource), kind, "DELETE_COMPLETE", None)
+            self._parsed_resources.pop(key)
 
     def remove_all(self) -> None:
         """Delete what exists, the latest first; raises ResourceFailed."""
@@ -142,20 +146,14 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
 
     def _change(self, key: str) -> None:
         definition = self._resource_json_map[key]
-        kind, resource = str(definition["Type"]), self._parsed_resources[key]
-        self.tell(key, physical_id(resource), kind, "UPDATE_IN_PROGRESS", None)
-        try:
+        with self._step(key, definition, "UPDATE"):
             changed = parsing.parse_and_update_resource(
                 key, self._prepared(definition), self, account_id=self._account_id,
                 region_name=self._region_name,
             )  # fmt: skip
             if changed is None:
                 raise RuntimeError("this endpoint cannot update that type")
-        except Exception as error:
-            self.tell(key, physical_id(resource), kind, "UPDATE_FAILED", describe(error))
-            raise ResourceFailed(key, kind, describe(error)) from error
-        self._parsed_resources[key] = changed
-        self.tell(key, physical_id(changed), kind, "UPDATE_COMPLETE", None)
+            self._parsed_resources[key] = changed
 
     def _reload(self) -> None:
         self.load_mapping()
@@ -198,8 +196,8 @@ def _dependency_order(definitions: dict[str, Any]) -> Iterable[str]:
     def visit(key: str, above: tuple[str, ...]) -> None:
         if key in ordered or key in above or key not in definitions:
             return
-        wanted = definitions[key].get("DependsOn") or []
-        for other in [wanted] if isinstance(wanted, str) else wanted:
+        names = definitions[key].get("DependsOn") or []
+        for other in [names] if isinstance(names, str) else names:
             visit(other, (*above, key))
         ordered[key] = None
 

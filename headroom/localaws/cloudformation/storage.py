@@ -8,54 +8,43 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.table import Table
 from moto.ssm.models import Parameter, ssm_backends
 
-from headroom.localaws.cloudformation.model import LocalResource
+from headroom.localaws.cloudformation.model import (
+    LocalResource,
+    Properties,
+    ShortSignatures,
+    typed,
+)
+from headroom.localaws.ebs import parse_bool
+from headroom.localaws.state import AccountRegion
+
+_PROTECTION = "DeletionProtectionEnabled"
 
 
-class ProtectedTable(Table):  # type: ignore[misc]
+class ProtectedTable(ShortSignatures, Table):  # type: ignore[misc]
     """AWS::DynamoDB::Table with point-in-time recovery, TTL and deletion protection applied."""
 
     @classmethod
-    def create_from_cloudformation_json(
-        cls,
-        resource_name: str,
-        cloudformation_json: dict[str, Any],
-        account_id: str,
-        region_name: str,
-        **kwargs: Any,
-    ) -> Any:
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
         """Create, then apply what CreateTable does not take."""
-        properties = dict(cloudformation_json["Properties"])
-        properties["DeletionProtectionEnabled"] = _truth(
-            properties.get("DeletionProtectionEnabled", False)
-        )
+        given = {"DeletionProtectionEnabled": False, **typed(properties, truths=(_PROTECTION,))}
         table = Table.create_from_cloudformation_json(
-            resource_name, {"Properties": properties}, account_id, region_name, **kwargs
+            name, {"Properties": given}, account_region.account, account_region.region
         )
-        cls._apply(resource_name, properties, account_id, region_name)
+        cls._apply(name, given, account_region)
         return table
 
     @classmethod
-    def update_from_cloudformation_json(
-        cls,
-        original_resource: Any,
-        new_resource_name: str,
-        cloudformation_json: dict[str, Any],
-        account_id: str,
-        region_name: str,
-    ) -> Any:
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
         """Protection, backups, expiry and indexes; a new key is refused as AWS would replace it."""
-        properties = cloudformation_json["Properties"]
-        if properties.get("KeySchema") != original_resource.schema:
+        if properties.get("KeySchema") != resource.schema:
             raise NotImplementedError("Replacing a table is not supported by this endpoint")
-        original_resource.deletion_protection_enabled = _truth(
-            properties.get("DeletionProtectionEnabled", False)
-        )
-        cls._apply(original_resource.name, properties, account_id, region_name)
-        return original_resource
+        resource.deletion_protection_enabled = parse_bool(properties.get(_PROTECTION, False))
+        cls._apply(resource.name, properties, account_region)
+        return resource
 
     @staticmethod
-    def _apply(name: str, properties: dict[str, Any], account_id: str, region_name: str) -> None:
-        backend = dynamodb_backends[account_id][region_name]
+    def _apply(name: str, properties: Properties, account_region: AccountRegion) -> None:
+        backend = account_region.backend(dynamodb_backends)
         if properties.get("TimeToLiveSpecification"):
             backend.update_time_to_live(name, properties["TimeToLiveSpecification"])
         recovery = properties.get("PointInTimeRecoverySpecification")
@@ -63,50 +52,30 @@ class ProtectedTable(Table):  # type: ignore[misc]
             backend.update_continuous_backups(name, recovery)
 
 
-class UpdatableParameter(Parameter):  # type: ignore[misc]
+class UpdatableParameter(ShortSignatures, Parameter):  # type: ignore[misc]
     """AWS::SSM::Parameter; an update is a new version, not a new parameter."""
 
     @classmethod
-    def create_from_cloudformation_json(
-        cls,
-        resource_name: str,
-        cloudformation_json: Any,
-        account_id: str,
-        region_name: str,
-        **kwargs: Any,
-    ) -> Any:
-        """Create under the generated name when the template gives none."""
-        properties = {**cloudformation_json["Properties"]}
-        properties.setdefault("Name", resource_name)
-        properties["Tags"] = _tag_list(properties.get("Tags"))
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
+        """Create under the generated name when the template gives none; moto takes a list of tags."""
+        tags = properties.get("Tags")
+        if isinstance(tags, dict):
+            tags = [{"Key": key, "Value": value} for key, value in tags.items()]
         return Parameter.create_from_cloudformation_json(
-            resource_name, {"Properties": properties}, account_id, region_name, **kwargs
-        )
+            name, {"Properties": {"Name": name, **properties, "Tags": tags}},
+            account_region.account, account_region.region,
+        )  # fmt: skip
 
     @classmethod
-    def update_from_cloudformation_json(
-        cls,
-        original_resource: Any,
-        new_resource_name: str,
-        cloudformation_json: Any,
-        account_id: str,
-        region_name: str,
-    ) -> Any:
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
         """PutParameter with Overwrite."""
-        properties = cloudformation_json["Properties"]
-        return ssm_backends[account_id][region_name].put_parameter(
-            name=original_resource.name,
-            description=properties.get("Description") or "",
-            value=properties["Value"],
-            parameter_type=properties["Type"],
-            allowed_pattern=properties.get("AllowedPattern"),
-            keyid=None,
-            overwrite=True,
-            tags=None,
-            data_type=properties.get("DataType", "text"),
-            tier=properties.get("Tier"),
+        return account_region.backend(ssm_backends).put_parameter(
+            name=resource.name, description=properties.get("Description") or "",
+            value=properties["Value"], parameter_type=properties["Type"],
+            allowed_pattern=properties.get("AllowedPattern"), keyid=None, overwrite=True, tags=None,
+            data_type=properties.get("DataType", "text"), tier=properties.get("Tier"),
             policies=properties.get("Policies"),
-        )
+        )  # fmt: skip
 
 
 class BucketPolicy(LocalResource):
@@ -116,20 +85,6 @@ class BucketPolicy(LocalResource):
     """
 
     kind = "AWS::S3::BucketPolicy"
-
-    def make(self) -> None:
-        self.values = {}
-
-
-def _tag_list(tags: Any) -> Any:
-    """AWS::SSM::Parameter takes tags as an object, moto as a list."""
-    if isinstance(tags, dict):
-        return [{"Key": key, "Value": value} for key, value in tags.items()]
-    return tags
-
-
-def _truth(value: Any) -> bool:
-    return value.lower() == "true" if isinstance(value, str) else bool(value)
 
 
 MODELS = (ProtectedTable, UpdatableParameter, BucketPolicy)

@@ -1,4 +1,4 @@
-"""Templates read and checked before anything is registered, refused in CloudFormation's words.
+"""Reads and checks templates before anything is registered; refusals use CloudFormation's messages.
 
 Source: CloudFormation User Guide, "Template anatomy" and "Troubleshooting" (checked 2026-10).
 """
@@ -119,9 +119,9 @@ def _check_references(document: Mapping[str, Any]) -> None:
                 raise _invalid(
                     "Template error: instance of Fn::GetAtt references undefined resource " + name
                 )
-        wanted = [name for how, name in found if how == "Fn::If"]
-        wanted += [str(m["Condition"]) for m in members.values() if "Condition" in m]
-        unmet = ", ".join(dict.fromkeys(name for name in wanted if name not in conditions))
+        needed = [name for how, name in found if how == "Fn::If"]
+        needed += [str(m["Condition"]) for m in members.values() if "Condition" in m]
+        unmet = ", ".join(dict.fromkeys(name for name in needed if name not in conditions))
         if unmet:
             raise _format(
                 f"Unresolved condition dependencies [{unmet}] in the {block} block of the template"
@@ -129,7 +129,7 @@ def _check_references(document: Mapping[str, Any]) -> None:
 
 
 def _references(node: Any) -> Iterator[tuple[str, str]]:
-    """What a template refers to, as (function, name)."""
+    """References in a template, as (function, name)."""
     if isinstance(node, list):
         for item in node:
             yield from _references(item)
@@ -137,12 +137,12 @@ def _references(node: Any) -> Iterator[tuple[str, str]]:
         return
     if len(node) == 1:
         (how, value), *_ = node.items()
-        yield from _own(how, value)
+        yield from _named_in(how, value)
     for value in node.values():
         yield from _references(value)
 
 
-def _own(how: str, value: Any) -> Iterator[tuple[str, str]]:
+def _named_in(how: str, value: Any) -> Iterator[tuple[str, str]]:
     if how == "Ref" and isinstance(value, str):
         yield how, value
     elif how == "Fn::GetAtt" and value and isinstance(value, list | str):
@@ -157,8 +157,8 @@ def _own(how: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _depends_on(member: Mapping[str, Any]) -> Iterable[str]:
-    wanted = member.get("DependsOn") or []
-    return [wanted] if isinstance(wanted, str) else wanted
+    names = member.get("DependsOn") or []
+    return [names] if isinstance(names, str) else names
 
 
 def _format(sentence: str) -> AwsError:

@@ -9,20 +9,17 @@ from typing import Any
 
 from moto.ec2 import ec2_backends
 
-from headroom.localaws.cloudformation.model import LocalResource, Properties
-from headroom.localaws.ebs import delete_volume, make_volume, parse_bool, volume_store
+from headroom.localaws.cloudformation.model import LocalResource, Properties, typed
+from headroom.localaws.ebs import MODIFIED, delete_volume, make_volume, parse_bool, volume_store
 from headroom.localaws.state import current_cloud
 from headroom.proving.awsrules import ModificationRefused
 
-_MODIFIED = {
-    "VolumeType": "volume_type", "Size": "size_gib", "Iops": "iops",
-    "Throughput": "throughput_mibps",
-}  # fmt: skip
 _MADE_ONCE = (
     "AvailabilityZone", "AvailabilityZoneId", "Encrypted", "KmsKeyId", "SnapshotId",
     "MultiAttachEnabled",
 )  # fmt: skip
-_HONOURED = frozenset({*_MODIFIED, *_MADE_ONCE, "Tags"})
+_WHOLE = ("Size", "Iops", "Throughput")
+_HONOURED = frozenset({*MODIFIED, *_MADE_ONCE, "Tags"})
 
 
 class EbsVolume(LocalResource):
@@ -46,17 +43,17 @@ class EbsVolume(LocalResource):
                 raise NotImplementedError(
                     f"A new {name} replaces the volume, which is not supported by this endpoint"
                 )
-        wanted = {
-            field: properties[name] if name == "VolumeType" else int(properties[name])
-            for name, field in _MODIFIED.items()
-            if name in properties and properties[name] != before.get(name)
-        }
-        book = volume_store(current_cloud(), self.account_region)
-        if wanted:
+        change = {
+            name: value for name, value in typed(properties, whole=_WHOLE).items()
+            if name in MODIFIED and properties[name] != before.get(name)
+        }  # fmt: skip
+        if change:
+            store, request_id = (
+                volume_store(current_cloud(), self.account_region),
+                current_cloud().ids.uuid("request"),
+            )
             try:
-                book.modify(
-                    book.volumes()[self.name], current_cloud().ids.uuid("request"), **wanted
-                )
+                store.modify(store.volumes()[self.name], request_id, change)
             except ModificationRefused as refused:
                 raise RuntimeError(refused.message) from refused
         self._retag(_tags(before), _tags(properties))
@@ -66,12 +63,12 @@ class EbsVolume(LocalResource):
         delete_volume(current_cloud(), self.account_region, self.name)
 
     def snapshot(self) -> None:
-        """What DeletionPolicy Snapshot leaves behind."""
-        backend = ec2_backends[self.account_region.account][self.account_region.region]
+        """Create the snapshot of DeletionPolicy Snapshot."""
+        backend = self.account_region.backend(ec2_backends)
         backend.create_snapshot(self.name, f"Left by CloudFormation of {self.name}")
 
     def _retag(self, before: dict[str, str], after: dict[str, str]) -> None:
-        backend = ec2_backends[self.account_region.account][self.account_region.region]
+        backend = self.account_region.backend(ec2_backends)
         gone = {key: None for key in before if key not in after}
         if gone:
             backend.delete_tags([self.name], gone)

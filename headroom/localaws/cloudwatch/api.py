@@ -12,8 +12,14 @@ from moto.cloudwatch.exceptions import InvalidParameterCombination, InvalidParam
 from moto.cloudwatch.responses import CloudWatchResponse
 from moto.core.responses import ActionResult, EmptyResult
 
-from headroom.localaws.alarms import AlarmInvalid, AlarmStore, State, UnknownAlarm
-from headroom.localaws.cloudwatch.alarms import alarm_store, tags_of
+from headroom.localaws.alarms import (
+    AlarmInvalid,
+    AlarmStore,
+    State,
+    UnknownAlarm,
+    alarm_store,
+    tags_of,
+)
 from headroom.localaws.cloudwatch.shapes import (
     alarm_shape,
     contributor_shape,
@@ -48,17 +54,17 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         return AccountRegion(self.current_account, self.region)
 
     @property
-    def _store(self) -> MetricStore:
+    def _metrics(self) -> MetricStore:
         return current_cloud().store(self._account_region)
 
     @property
-    def _book(self) -> AlarmStore:
+    def _alarms(self) -> AlarmStore:
         return alarm_store(current_cloud(), self._account_region)
 
     # -- metrics ---------------------------------------------------------------------------
 
     def put_metric_data(self) -> ActionResult:
-        """Datapoints become readable at once; AWS/ namespaces are allowed, unlike in AWS."""
+        """Datapoints become readable at once; AWS/ namespaces are allowed, which AWS refuses."""
         now, namespace = current_cloud().clock.now(), self._get_param("Namespace")
         for datum in self._get_param("MetricData", []):
             values, counts = datum.get("Values") or (), datum.get("Counts")
@@ -70,7 +76,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
             key = MetricKey.of(namespace, datum["MetricName"], dimensions_of(datum))
             at = datum.get("Timestamp") or now
             for numbers in statistic_sets(datum):
-                self._store.put(key, instant(epoch(at)), unit=datum.get("Unit"), **numbers)
+                self._metrics.put(key, instant(epoch(at)), unit=datum.get("Unit"), **numbers)
         return EmptyResult()
 
     def get_metric_data(self) -> ActionResult:
@@ -95,7 +101,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
             raise InvalidParameterValue("The parameter StartTime must be less than EndTime.")
         now = current_cloud().clock.now().timestamp()
         asked = QuerySet(
-            self._store, queries, int(epoch(start)), int(epoch(end)), now,
+            self._metrics, queries, int(epoch(start)), int(epoch(end)), now,
             tags_of(current_cloud(), self._account_region),
         )  # fmt: skip
         try:
@@ -130,7 +136,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
             dimensions_of({"Dimensions": self._get_param("Dimensions", [])}),
         )
         now = current_cloud().clock.now().timestamp()
-        found = self._store.series(key)
+        found = self._metrics.series(key)
         try:
             shapes = datapoint_shapes(found, start, end, period, now, [*names, *percentiles])
         except UnknownStatistic as error:
@@ -140,27 +146,26 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
     def list_metrics(self) -> ActionResult:
         """Metrics that have been reported, 500 a page."""
         namespace, name = self._get_param("Namespace"), self._get_param("MetricName")
-        wanted = [(d["Name"], d.get("Value")) for d in self._get_params().get("Dimensions") or ()]
+        required = [(d["Name"], d.get("Value")) for d in self._get_params().get("Dimensions") or ()]
         found = [
             series.key
-            for series in self._store.all()
+            for series in self._metrics.all()
             if namespace in (None, series.key.namespace)
             and name in (None, series.key.name)
             and all(
                 any(k == n and v in (None, value) for n, value in series.key.dimensions)
-                for k, v in wanted
+                for k, v in required
             )
         ]
-        skip = _offset(self._get_param("NextToken"))
+        page, token = self._page_of(found, LIST_PAGE)
         shapes = [
             {
                 "Namespace": key.namespace,
                 "MetricName": key.name,
                 "Dimensions": [{"Name": n, "Value": v} for n, v in key.dimensions],
             }
-            for key in found[skip : skip + LIST_PAGE]
+            for key in page
         ]
-        token = _token(skip + LIST_PAGE) if len(found) > skip + LIST_PAGE else None
         return ActionResult({"Metrics": shapes, "NextToken": token})
 
     # -- alarms ----------------------------------------------------------------------------
@@ -168,7 +173,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
     def put_metric_alarm(self) -> ActionResult:
         """Metric, metric-math and Metrics Insights alarms."""
         try:
-            alarm = self._book.put(dict(self._get_params()))
+            alarm = self._alarms.put(dict(self._get_params()))
         except AlarmInvalid as error:
             raise AwsError("ValidationError", str(error)) from error
         tags = self._get_param("Tags", [])
@@ -186,7 +191,7 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         state, action = self._get_param("StateValue"), self._get_param("ActionPrefix")
         found = [
             alarm
-            for alarm in self._book.all()
+            for alarm in self._alarms.all()
             if (not names or alarm.name in names)
             and (not prefix or alarm.name.startswith(prefix))
             and (not state or alarm.state.value == state)
@@ -195,34 +200,33 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
                 or any(a.startswith(action) for a in alarm.request.get("AlarmActions") or ())
             )
         ]
-        skip, most = _offset(self._get_param("NextToken")), self._get_param("MaxRecords") or 100
-        token = _token(skip + int(most)) if len(found) > skip + int(most) else None
-        page = [alarm_shape(alarm) for alarm in found[skip : skip + int(most)]]
-        return ActionResult({"MetricAlarms": page, "CompositeAlarms": [], "NextToken": token})
+        page, token = self._page_of(found, int(self._get_param("MaxRecords") or 100))
+        shapes = [alarm_shape(alarm) for alarm in page]
+        return ActionResult({"MetricAlarms": shapes, "CompositeAlarms": [], "NextToken": token})
 
     def describe_alarms_for_metric(self) -> ActionResult:
         """Single-metric alarms on exactly this metric."""
-        wanted = (
+        metric = (
             self._get_param("Namespace"),
             self._get_param("MetricName"),
             sorted(dimensions_of({"Dimensions": self._get_param("Dimensions", [])})),
         )
         found = [
             alarm_shape(alarm)
-            for alarm in self._book.all()
+            for alarm in self._alarms.all()
             if (
                 alarm.request.get("Namespace"),
                 alarm.request.get("MetricName"),
                 sorted(dimensions_of(alarm.request)),
             )
-            == wanted
+            == metric
         ]
         return ActionResult({"MetricAlarms": found})
 
     def describe_alarm_contributors(self) -> ActionResult:
         """Contributors in ALARM only."""
         try:
-            alarm = self._book.get(self._get_param("AlarmName"))
+            alarm = self._alarms.get(self._get_param("AlarmName"))
         except UnknownAlarm as error:
             raise AwsError("ResourceNotFoundException", "Unknown alarm.") from error
         contributors = sorted(alarm.contributors.values(), key=lambda c: (c.since, c.id))
@@ -233,28 +237,26 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         name, kind = self._get_param("AlarmName"), self._get_param("HistoryItemType")
         items = [
             item
-            for alarm in self._book.all()
+            for alarm in self._alarms.all()
             if name in (None, alarm.name)
             for item in alarm.history
             if kind in (None, item["HistoryItemType"])
         ]
         if self._get_param("ScanBy") != "TimestampAscending":
             items.reverse()
-        skip = _offset(self._get_param("NextToken"))
-        most = int(self._get_param("MaxRecords") or 100)
-        token = _token(skip + most) if len(items) > skip + most else None
-        return ActionResult({"AlarmHistoryItems": items[skip : skip + most], "NextToken": token})
+        page, token = self._page_of(items, int(self._get_param("MaxRecords") or 100))
+        return ActionResult({"AlarmHistoryItems": page, "NextToken": token})
 
     def delete_alarms(self) -> ActionResult:
-        """Deleting is silent about names nobody knows."""
-        self._book.delete(self._get_param("AlarmNames", []))
+        """Unknown names are no error."""
+        self._alarms.delete(self._get_param("AlarmNames", []))
         return EmptyResult()
 
     def set_alarm_state(self) -> ActionResult:
         """Until the next evaluation; sends the event and executes the actions."""
         name = self._get_param("AlarmName")
         try:
-            self._book.set_state(
+            self._alarms.set_state(
                 name,
                 State(self._get_param("StateValue")),
                 self._get_param("StateReason"),
@@ -272,10 +274,16 @@ class CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]
         """Actions are not executed; events are still sent."""
         return self._switch_actions(False)
 
+    def _page_of(self, found: Sequence[Any], most: int) -> tuple[Sequence[Any], str | None]:
+        """The page that NextToken asks for, and the token of the next."""
+        skip = _offset(self._get_param("NextToken"))
+        token = _token(skip + most) if len(found) > skip + most else None
+        return found[skip : skip + most], token
+
     def _switch_actions(self, enabled: bool) -> ActionResult:
         for name in self._get_param("AlarmNames", []):
             try:
-                alarm = self._book.get(name)
+                alarm = self._alarms.get(name)
             except UnknownAlarm:
                 continue
             alarm.request = {**alarm.request, "ActionsEnabled": enabled}

@@ -57,7 +57,7 @@ def datapoint_shapes(
 
 
 def alarm_shape(alarm: Alarm) -> dict[str, Any]:
-    """A MetricAlarm as DescribeAlarms tells it."""
+    """A MetricAlarm in the shape of DescribeAlarms."""
     request = {name: value for name, value in alarm.request.items() if name != "Tags"}
     shape = {
         **request,

@@ -1,4 +1,4 @@
-"""The control API under /_headroom/: clock, loads, ticks, what others do; and the loop over minutes.
+"""The control API under /_headroom/: clock, loads, ticks, external changes; and the loop over minutes.
 
 May import `loads`, `functions`, `events`, `rds`, `ebs`, `cloudwatch`, `alarms`, `state`.
 Offers: Control, PREFIX, the minute loop."""

@@ -1,4 +1,4 @@
-"""The control API under /_headroom/: the clock, loads, ticks and a look at the state, all JSON."""
+"""The control API under /_headroom/: the clock, loads, ticks and the state, all JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headroom.localaws.alarms import AlarmStore
 from headroom.localaws.control.databases import DatabaseControl
 from headroom.localaws.control.pacer import MinuteLoop
 from headroom.localaws.ebs import volume_store
-from headroom.localaws.loads import Loads, as_json
+from headroom.localaws.loads import Loads, as_json, place_of
 from headroom.localaws.state import AccountRegion, ClockRefused, Cloud
 from headroom.proving.inputs import BadInput
 
@@ -32,12 +32,13 @@ class Control:
         self._minute_loop = minute_loop
         self._routes: Mapping[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("GET", "state"): self._state,
-            ("GET", "clock"): self._tell_clock,
+            ("GET", "clock"): self._get_clock,
             ("POST", "clock"): self._set_clock,
             ("POST", "load"): self._load,
             ("POST", "unload"): self._unload,
             ("POST", "history"): self._history,
             ("POST", "tick"): self._tick,
+            ("POST", "reset"): self._reset,
             **DatabaseControl(cloud).routes(),
         }
 
@@ -53,18 +54,18 @@ class Control:
         except ClockRefused as error:
             return _answer(start, "409 Conflict", {"error": str(error)})
         except KeyError as error:
-            told = f"The request must contain {error}."
-            return _answer(start, "400 Bad Request", {"error": told})
+            message = f"The request must contain {error}."
+            return _answer(start, "400 Bad Request", {"error": message})
         except json.JSONDecodeError as error:
-            told = f"The body is not JSON: {error}."
-            return _answer(start, "400 Bad Request", {"error": told})
+            message = f"The body is not JSON: {error}."
+            return _answer(start, "400 Bad Request", {"error": message})
         except TypeError as error:
-            told = f"The request has a value of the wrong kind: {error}."
-            return _answer(start, "400 Bad Request", {"error": told})
+            message = f"The request has a value of the wrong kind: {error}."
+            return _answer(start, "400 Bad Request", {"error": message})
         except (BadInput, ValueError) as error:
             return _answer(start, "400 Bad Request", {"error": str(error)})
 
-    def _tell_clock(self, _: dict[str, Any]) -> dict[str, Any]:
+    def _get_clock(self, _: dict[str, Any]) -> dict[str, Any]:
         clock = self._cloud.clock
         return {"now": clock.now().isoformat(), "mode": clock.mode.value, "held": clock.held}
 
@@ -77,7 +78,7 @@ class Control:
             # moto names the volumes of its default images when EC2 is first used: before, not after.
             volume_store(self._cloud, AccountRegion()).volumes()
             self._cloud.ids.seed(int(body["seed"]))
-        return self._tell_clock({})
+        return self._get_clock({})
 
     def _load(self, body: dict[str, Any]) -> dict[str, Any]:
         self._loads.attach(body)
@@ -87,11 +88,8 @@ class Control:
         return {"unloaded": self._loads.detach(body)}
 
     def _history(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Modifications of a volume from before anybody looked: they count as slots."""
-        account_region = AccountRegion(
-            str(body.get("account") or AccountRegion().account),
-            str(body.get("region") or AccountRegion().region),
-        )
+        """Earlier modifications of a volume, which use slots."""
+        account_region = place_of(body)
         if str(body["volume_id"]) not in volume_store(self._cloud, account_region).volumes():
             raise BadInput(f"There is no volume {body['volume_id']} in {account_region.region}.")
         starts = [datetime.fromisoformat(str(at)) for at in body["starts"]]
@@ -102,23 +100,29 @@ class Control:
         count = int(body.get("minutes", 1))
         if not 0 <= count <= MOST_MINUTES:
             raise ValueError(f"minutes is {count}; it must be 0 to {MOST_MINUTES}.")
-        played = self._minute_loop.tick(count)
+        minutes = self._minute_loop.tick(count)
         return {
             "now": self._cloud.clock.now().isoformat(),
-            "minutes": [as_json(minute) for minute in played],
+            "minutes": [as_json(minute) for minute in minutes],
         }
+
+    def _reset(self, _: dict[str, Any]) -> dict[str, Any]:
+        self._minute_loop.reset()
+        return self._get_clock({})
 
     def _state(self, _: dict[str, Any]) -> dict[str, Any]:
         return {
-            **self._tell_clock({}),
+            **self._get_clock({}),
             "pid": os.getpid(),
             "url": self._cloud.url,
             "state_dir": str(self._cloud.options.state_dir),
             "loads": self._loads.names,
             "alarms": {
                 f"{account_region.region}/{alarm.name}": alarm.state.value.value
-                for account_region, book in sorted(self._cloud.parts(AlarmStore), key=itemgetter(0))
-                for alarm in book.all()
+                for account_region, store in sorted(
+                    self._cloud.parts(AlarmStore), key=itemgetter(0)
+                )
+                for alarm in store.all()
             },
             "queues": _queue_depths(),
         }

@@ -1,4 +1,4 @@
-"""What others do to databases, by the control API: changes, space, reservations, parameters."""
+"""Operations on databases in the control API: changes, space, reservations, parameters."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headroom.localaws.loads import place_of
 from headroom.localaws.rds import (
-    CLUSTER,
     MESSAGES,
     PARALLEL_QUERY,
     DatabaseStore,
     database_store,
     put_database_event,
 )
-from headroom.localaws.state import AccountRegion, Cloud
+from headroom.localaws.state import Cloud
 from headroom.proving.awsrules import (
     DEFERRED_SETTINGS,
     STORAGE_FIELDS,
@@ -45,68 +45,71 @@ class DatabaseControl:
         }
 
     def _history(self, body: dict[str, Any]) -> Any:
-        """Changes from before anybody looked; of an Aurora cluster its last to I/O-Optimized."""
-        book, name = self._book(body), str(body["database_id"])
-        if name in book.aurora_names():
+        """Earlier changes; of an Aurora cluster its last switch to I/O-Optimized."""
+        store, name = self._store(body), str(body["database_id"])
+        if name in store.aurora_names():
             at = _instant(body["switched_at"])
-            aurora = book.clusters[name].aurora
+            aurora = store.clusters[name].aurora
             assert aurora is not None
             aurora.record_past_switch(at)
             return {"database_id": name, "switched_at": at.isoformat()}
         starts = [_instant(at) for at in body["starts"]]
-        _storage_rules(book, name).lifecycle.remember(starts)
+        _storage_rules(store, name).lifecycle.remember(starts)
         return {"database_id": name, "starts": [at.isoformat() for at in starts]}
 
     def _pending(self, body: dict[str, Any]) -> Any:
-        """Somebody's change that waits for its window, or that they take back."""
-        book, name = self._book(body), str(body["database_id"])
-        storage_rules, now = _storage_rules(book, name), self._cloud.clock.now()
+        """A change that waits for its window, or is withdrawn."""
+        store, name = self._store(body), str(body["database_id"])
+        storage_rules, now = _storage_rules(store, name), self._cloud.clock.now()
         values = dict(body.get("values") or {})
         unknown = sorted(set(values) - {*STORAGE_FIELDS, *DEFERRED_SETTINGS})
         if unknown:
             raise BadInput(f"{unknown[0]} is no setting that waits for a window here.")
         storage = {key: value for key, value in values.items() if key in STORAGE_FIELDS}
         others = {key: value for key, value in values.items() if key in DEFERRED_SETTINGS}
-        with book.lock:
+        with store.lock:
             storage_rules.withdraw(tuple(str(each) for each in body.get("withdraw") or ()))
             if values:
-                _refused_as_input(
+                _as_bad_input(
                     lambda: storage_rules.modify(now, storage=storage, others=others, at_once=False)
                 )
             return {"database_id": name, "pending": storage_rules.pending(now)}
 
     def _autoscale(self, body: dict[str, Any]) -> Any:
         """RDS's own autoscaling begins now, by default by a tenth and at least 10 GiB."""
-        book, name = self._book(body), str(body["database_id"])
-        storage_rules, now = _storage_rules(book, name), self._cloud.clock.now()
+        store, name = self._store(body), str(body["database_id"])
+        storage_rules, now = _storage_rules(store, name), self._cloud.clock.now()
         size = storage_rules.lifecycle.described(now).size_gib
         to_gib = int(body.get("size_gib") or size + max(10, -(-size // 10)))
-        with book.lock:
-            _refused_as_input(lambda: storage_rules.scale(now, to_gib))
+        with store.lock:
+            _as_bad_input(lambda: storage_rules.scale(now, to_gib))
         return {"database_id": name, "size_gib": to_gib}
 
     def _free_space(self, body: dict[str, Any]) -> Any:
-        book, name = self._book(body), str(body["database_id"])
-        _storage_rules(book, name)
-        book.free_space(name, float(body["free_gib"]), float(body.get("gib_per_hour", 0.0)))
+        store, name = self._store(body), str(body["database_id"])
+        _storage_rules(store, name)
+        store.free_space(name, float(body["free_gib"]), float(body.get("gib_per_hour", 0.0)))
         return {"database_id": name}
 
     def _event(self, body: dict[str, Any]) -> Any:
         """One event of RDS about a database, by its id."""
-        book, name = self._book(body), str(body["database_id"])
-        known = {*book.instances, *(CLUSTER + cluster for cluster in book.clusters)}
-        if name not in known:
-            raise BadInput(f"There is no database {name} in {book.account_region.region}.")
+        store, name = self._store(body), str(body["database_id"])
+        try:
+            database = store.database(name)
+        except KeyError:
+            raise BadInput(
+                f"There is no database {name} in {store.account_region.region}."
+            ) from None
         event_id = str(body["event_id"])
         if event_id not in MESSAGES:
-            raise BadInput(f"{event_id} is not among the events that are told here.")
-        put_database_event(book, name, event_id)
+            raise BadInput(f"{event_id} is not among the events of this endpoint.")
+        put_database_event(store, database, event_id)
         return {"database_id": name, "event_id": event_id}
 
     def _reserved(self, body: dict[str, Any]) -> Any:
         """Reservations of the account: `{"class": ..., "count": ..., "product": ...}` each."""
-        book, now = self._book(body), self._cloud.clock.now()
-        book.reserved = [
+        store, now = self._store(body), self._cloud.clock.now()
+        store.reserved = [
             {
                 "ReservedDBInstanceId": f"reserved-{number}",
                 "DBInstanceClass": str(one["class"]),
@@ -121,34 +124,30 @@ class DatabaseControl:
             }
             for number, one in enumerate(body["instances"], start=1)
         ]
-        return {"reserved": len(book.reserved)}
+        return {"reserved": len(store.reserved)}
 
     def _parameter(self, body: dict[str, Any]) -> Any:
         """aurora_parallel_query of a cluster parameter group: ON or OFF."""
         value = str(body["value"])
         if value not in ("ON", "OFF"):
             raise BadInput(f"value is {value!r}; it must be ON or OFF.")
-        self._book(body).parameters[str(body["group"]), PARALLEL_QUERY] = value
+        self._store(body).parameters[str(body["group"]), PARALLEL_QUERY] = value
         return {"group": body["group"], PARALLEL_QUERY: value}
 
-    def _book(self, body: Mapping[str, Any]) -> DatabaseStore:
-        there = AccountRegion(
-            str(body.get("account") or AccountRegion().account),
-            str(body.get("region") or AccountRegion().region),
-        )
-        return database_store(self._cloud, there)
+    def _store(self, body: Mapping[str, Any]) -> DatabaseStore:
+        return database_store(self._cloud, place_of(body))
 
 
-def _storage_rules(book: DatabaseStore, name: str) -> DatabaseRules:
+def _storage_rules(store: DatabaseStore, name: str) -> DatabaseRules:
     try:
-        return book.storage_rules(name)
+        return store.storage_rules(name)
     except KeyError:
         raise BadInput(
-            f"There is no database {name} with storage of its own in {book.account_region.region}."
+            f"There is no database {name} with storage of its own in {store.account_region.region}."
         ) from None
 
 
-def _refused_as_input(change: Callable[[], object]) -> None:
+def _as_bad_input(change: Callable[[], object]) -> None:
     try:
         change()
     except ModificationRefused as refused:

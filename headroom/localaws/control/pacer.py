@@ -1,17 +1,20 @@
-"""One minute of the endpoint's time: load, metrics, events, alarms, functions, schedules, in order."""
+"""Runs one minute of the endpoint's time: load, metrics, events, alarms, functions, schedules."""
 
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 import time
-from collections.abc import Callable
 from datetime import timedelta
+
+from moto.core.base_backend import BackendDict, backend_lock
+from moto.core.model_instances import reset_model_data
 
 from headroom.localaws.alarms import AlarmStore
 from headroom.localaws.cloudwatch import publish_queue_metrics
-from headroom.localaws.ebs import VolumeStore
-from headroom.localaws.events import put_volume_notification, start_due_schedules, whole_minute
+from headroom.localaws.ebs import VolumeStore, put_volume_notification
+from headroom.localaws.events import start_due_schedules, whole_minute
 from headroom.localaws.functions import MappingPoller, fleet_of
 from headroom.localaws.loads import LoadedMinute, Loads
 from headroom.localaws.rds import DatabaseStore, put_database_event
@@ -31,10 +34,8 @@ class MinuteLoop:
         self._poller = MappingPoller(cloud)
         self._lock = threading.Lock()
 
-    def tick(
-        self, count: int, each: Callable[[list[LoadedMinute]], None] | None = None
-    ) -> list[LoadedMinute]:
-        """Advance simulated time by whole minutes; with 0 only what is due now is done."""
+    def tick(self, count: int) -> list[LoadedMinute]:
+        """Advance simulated time by whole minutes; 0 only runs what is due now."""
         played: list[LoadedMinute] = []
         with self._lock:
             if count:
@@ -42,11 +43,24 @@ class MinuteLoop:
             if count == 0:
                 self.drain()
             for _ in range(count):
-                minute = self._minute()
-                played += minute
-                if each is not None:
-                    each(minute)
+                played += self._minute()
         return played
+
+    def reset(self) -> None:
+        """Forget everything that programs made, functions and their processes included."""
+        with self._lock, backend_lock:
+            fleet_of(self._cloud).close()
+            for folder in ("functions", "logs"):
+                shutil.rmtree(self._cloud.options.state_dir / folder, ignore_errors=True)
+            for service in BackendDict._instances:
+                for regions in service.values():
+                    for backend in regions.values():
+                        vars(backend).clear()  # moto's caches hold backends: free what they hold
+                    regions.clear()
+            reset_model_data()
+            self._loads.clear()
+            self._cloud.forget()
+            self._cloud.functions = fleet_of(self._cloud)
 
     def drain(self) -> None:
         """Run functions until no queue has a visible message and no call is due."""
@@ -54,7 +68,7 @@ class MinuteLoop:
             pass
 
     def _minute(self) -> list[LoadedMinute]:
-        self.drain()  # what was asked between two minutes belongs to the instant it was asked
+        self.drain()  # requests between two minutes belong to their own instant
         start = whole_minute(self._cloud.clock.now())
         played = self._loads.run(start)
         self._cloud.clock.set(start + MINUTE)
@@ -62,12 +76,12 @@ class MinuteLoop:
         return played
 
     def _settle(self, played: list[LoadedMinute]) -> None:
-        """Everything that belongs to the end of a minute; the clock stands there already."""
+        """Everything that happens at the end of a minute; the clock is already there."""
         end = whole_minute(self._cloud.clock.now())
         self._loads.publish(played, end)
         publish_queue_metrics(self._cloud)
-        for account_region, book in self._cloud.parts(VolumeStore):
-            for at, volume_id, result, request_id in book.transitions(end):
+        for account_region, store in self._cloud.parts(VolumeStore):
+            for at, volume_id, result, request_id in store.transitions(end):
                 put_volume_notification(
                     self._cloud, account_region, volume_id, event="modifyVolume", result=result,
                     request_id=request_id, at=at,
@@ -75,7 +89,9 @@ class MinuteLoop:
         for _, databases in self._cloud.parts(DatabaseStore):
             databases.apply_due_changes()
             for database_event, name in databases.events_due(end):
-                put_database_event(databases, name, database_event.event_id, database_event.at)
+                put_database_event(
+                    databases, databases.database(name), database_event.event_id, database_event.at
+                )
         for _, alarms in self._cloud.parts(AlarmStore):
             alarms.evaluate_all()
         self.drain()

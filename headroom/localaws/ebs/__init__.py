@@ -5,4 +5,5 @@ Offers: the API, the volumes of an account and Region, calls to create and delet
 
 from headroom.localaws.ebs.api import Ec2Api
 from headroom.localaws.ebs.creation import delete_volume, make_volume, parse_bool
-from headroom.localaws.ebs.volumes import VolumeStore, volume_store
+from headroom.localaws.ebs.events import put_volume_notification
+from headroom.localaws.ebs.volumes import MODIFIED, VolumeStore, volume_store

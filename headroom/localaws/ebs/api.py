@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,10 +12,12 @@ from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.exceptions import DryRunClientError
 from moto.ec2.responses import EC2Response
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.resources import Modification
 from headroom.localaws.ebs.creation import delete_volume, make_volume
-from headroom.localaws.ebs.volumes import VolumeStore, volume_store
-from headroom.localaws.events import put_modify_volume_call
+from headroom.localaws.ebs.events import put_modify_volume_call
+from headroom.localaws.ebs.volumes import MODIFIED, VolumeStore, volume_store
+from headroom.localaws.events import iso
 from headroom.localaws.state import AccountRegion, AwsError, current_cloud
 from headroom.proving.awsrules import ModificationRefused
 
@@ -25,7 +26,7 @@ MOST_VOLUMES = 1_000
 _FILTERS: dict[str, Callable[[str, Modification], object]] = {
     "volume-id": lambda volume, m: volume,
     "modification-state": lambda volume, m: m.state.value,
-    "start-time": lambda volume, m: _iso(m.started_at),
+    "start-time": lambda volume, m: iso(m.started_at),
     "original-size": lambda volume, m: m.origin.size_gib,
     "original-iops": lambda volume, m: m.origin.iops,
     "original-volume-type": lambda volume, m: m.origin.volume_type.value,
@@ -54,7 +55,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         return AccountRegion(self.current_account, self.region)
 
     @property
-    def _book(self) -> VolumeStore:
+    def _store(self) -> VolumeStore:
         return volume_store(current_cloud(), self._account_region)
 
     def create_volume(self) -> ActionResult:
@@ -82,19 +83,22 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
             raise AwsError(
                 "UnsupportedOperation", "MultiAttachEnabled cannot be modified at this endpoint."
             )
-        size, iops = self._get_param("Size"), self._get_param("Iops")
-        throughput, kind = self._get_param("Throughput"), self._get_param("VolumeType")
-        request_id = current_cloud().ids.uuid("request")
-        wanted = {
-            "volume_type": kind, "size_gib": size, "iops": iops, "throughput_mibps": throughput
-        }  # fmt: skip
+        cloud, agent = current_cloud(), self.headers.get("User-Agent", "")
+        values = {name: self._get_param(name) for name in MODIFIED}
+        change = {name: value for name, value in values.items() if value is not None}
+        request, request_id = {"VolumeId": volume.id, **change}, cloud.ids.uuid("request")
         try:
-            modification = self._book.modify(volume, request_id, **wanted)
+            modification = self._store.modify(volume, request_id, change)
         except ModificationRefused as refused:
-            self._trail(wanted, volume.id, request_id, refused=refused)
+            put_modify_volume_call(
+                cloud, self._account_region, request, request_id, agent=agent,
+                error=(refused.code, refused.message),
+            )  # fmt: skip
             raise AwsError(refused.code, refused.message) from refused
         shape = modification_shape(volume.id, modification)
-        self._trail(wanted, volume.id, request_id, shape=shape)
+        put_modify_volume_call(
+            cloud, self._account_region, request, request_id, agent=agent, shape=shape
+        )
         return ActionResult({"VolumeModification": shape})
 
     def describe_volumes(self) -> ActionResult:
@@ -114,7 +118,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
             )
         _refuse_unknown(ids, self.ec2_backend.volumes)
         for volume in list(self.ec2_backend.volumes.values()):
-            self._book.shown(volume)  # before the filters look at it
+            self._store.refresh(volume)  # before the filters read it
             volume.availability_zone_id = volume.zone.zone_id if volume.zone else None
         filters = self._filters_from_querystring()
         own = {name: filters.pop(name) for name in list(filters) if name in _VOLUME_FILTERS}
@@ -139,7 +143,7 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         _refuse_unknown(ids, self.ec2_backend.volumes)
         found = []
         for volume in self.ec2_backend.describe_volumes(volume_ids=ids):
-            modification = self._book.latest(volume)
+            modification = self._store.latest(volume)
             if modification is None:
                 if ids:
                     raise AwsError(
@@ -161,33 +165,17 @@ class Ec2Api(EC2Response):  # type: ignore[misc]
         more = len(found) > skip + size
         return found[skip : skip + size], _token(skip + size, size) if more else None
 
-    def _trail(
-        self,
-        wanted: dict[str, Any],
-        volume_id: str,
-        request_id: str,
-        *,
-        shape: dict[str, Any] | None = None,
-        refused: ModificationRefused | None = None,
-    ) -> None:
-        if current_cloud().options.cloudtrail:
-            put_modify_volume_call(
-                current_cloud(), self._account_region, volume_id, wanted, request_id,
-                agent=self.headers.get("User-Agent", ""), shape=shape,
-                error=(refused.code, refused.message) if refused else None,
-            )  # fmt: skip
-
 
 def _refuse_unknown(ids: Sequence[str], known: Mapping[str, Any]) -> None:
     unknown = [volume_id for volume_id in ids if volume_id not in known]
     if not unknown:
         return
-    words = "volume '{}' does" if len(unknown) == 1 else "volumes '{}' do"
-    raise AwsError("InvalidVolume.NotFound", f"The {words.format(', '.join(unknown))} not exist.")
+    phrase = "volume '{}' does" if len(unknown) == 1 else "volumes '{}' do"
+    raise AwsError("InvalidVolume.NotFound", f"The {phrase.format(', '.join(unknown))} not exist.")
 
 
 def modification_shape(volume_id: str, modification: Modification) -> dict[str, Any]:
-    """A VolumeModification as the API tells it."""
+    """A VolumeModification in the shape of the API."""
     shape: dict[str, Any] = {
         "VolumeId": volume_id,
         "ModificationState": modification.state.value,
@@ -196,17 +184,15 @@ def modification_shape(volume_id: str, modification: Modification) -> dict[str, 
         "TargetMultiAttachEnabled": False,
         "OriginalMultiAttachEnabled": False,
     }
-    for word, side in (("Target", modification.target), ("Original", modification.origin)):
-        shape |= {f"{word}Size": side.size_gib, f"{word}VolumeType": side.volume_type.value}
+    for prefix, side in (("Target", modification.target), ("Original", modification.origin)):
+        shape |= {f"{prefix}Size": side.size_gib, f"{prefix}VolumeType": side.volume_type.value}
         iops = side.iops
         if side.volume_type.value == "gp2":
-            from headroom.domain.catalog.ebs import capability
-
             iops = int(capability(side).sustained_iops)
         if iops is not None:
-            shape[f"{word}Iops"] = iops
+            shape[f"{prefix}Iops"] = iops
         if side.throughput_mibps is not None:
-            shape[f"{word}Throughput"] = side.throughput_mibps
+            shape[f"{prefix}Throughput"] = side.throughput_mibps
     if modification.ended_at is not None:
         shape["EndTime"] = modification.ended_at
     return shape
@@ -217,10 +203,6 @@ def _matches(filters: dict[str, list[str]], volume_id: str, modification: Modifi
         any(fnmatchcase(str(_FILTERS[name](volume_id, modification)), value) for value in values)
         for name, values in filters.items()
     )
-
-
-def _iso(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 def _token(offset: int, size: int) -> str:

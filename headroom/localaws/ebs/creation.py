@@ -1,4 +1,4 @@
-"""Making and deleting volumes: one set of rules for CreateVolume and for CloudFormation.
+"""Creates and deletes volumes, for CreateVolume and for CloudFormation.
 
 Source: EC2 API reference, CreateVolume and DeleteVolume; EBS User Guide, "EventBridge events for
 EBS" (checked 2026-10).
@@ -12,8 +12,12 @@ from typing import Any
 from moto.ec2 import ec2_backends
 from moto.ec2.exceptions import DryRunClientError
 
-from headroom.localaws.ebs.volumes import copy_configuration_to, volume_store, wanted_at_creation
-from headroom.localaws.events import put_volume_notification
+from headroom.localaws.ebs.events import put_volume_notification
+from headroom.localaws.ebs.volumes import (
+    copy_configuration_to,
+    requested_configuration,
+    volume_store,
+)
 from headroom.localaws.state import AccountRegion, AwsError, Cloud
 from headroom.proving.awsrules import ModificationRefused
 
@@ -27,17 +31,17 @@ def make_volume(
     dry_run: bool = False,
 ) -> Any:
     """One CreateVolume, `request` under the API's names; raises AwsError and then makes nothing."""
-    backend = ec2_backends[account_region.account][account_region.region]
+    backend = account_region.backend(ec2_backends)
     snapshot, size = request.get("SnapshotId"), request.get("Size")
     zone = _zone(backend, account_region, request)
     if size is None and snapshot:
         source = backend.get_snapshot(snapshot).volume
-        volume_store(cloud, account_region).shown(source)
+        volume_store(cloud, account_region).refresh(source)
         size = source.size
     if size is None:
         raise AwsError("MissingParameter", "The request must contain the parameter size/snapshot")
     try:
-        configuration = wanted_at_creation(
+        configuration = requested_configuration(
             request.get("VolumeType"), int(size), _whole(request, "Iops"),
             _whole(request, "Throughput"),
         )  # fmt: skip
@@ -66,7 +70,7 @@ def make_volume(
 
 def delete_volume(cloud: Cloud, account_region: AccountRegion, volume_id: str) -> None:
     """One DeleteVolume; raises moto's error while the volume is attached or unknown."""
-    ec2_backends[account_region.account][account_region.region].delete_volume(volume_id)
+    account_region.backend(ec2_backends).delete_volume(volume_id)
     _notify(cloud, account_region, volume_id, "deleteVolume", "deleted")
 
 

@@ -19,6 +19,11 @@ from headroom.proving.awsrules import (
     refuse_out_of_range,
 )
 
+MODIFIED = {
+    "VolumeType": "volume_type", "Size": "size_gib", "Iops": "iops",
+    "Throughput": "throughput_mibps",
+}  # fmt: skip
+"""Parameters of ModifyVolume, and what the rules call them."""
 GP3_DEFAULTS = (3_000, 125)
 """IOPS and MiB/s of a gp3 volume created without."""
 _SETTABLE_IOPS = (VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
@@ -29,7 +34,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(slots=True)
 class TrackedVolume:
-    """A volume's life, and how far its modification events have been sent."""
+    """A volume's lifecycle, and until when its modification events have been sent."""
 
     lifecycle: VolumeLifecycle
     request_ids: dict[datetime, str] = field(default_factory=dict)
@@ -37,7 +42,7 @@ class TrackedVolume:
 
 
 class VolumeStore:
-    """Lifecycles beside moto's volumes; a volume moto made otherwise is taken in when met."""
+    """The lifecycle of each of moto's volumes; one that moto made by itself gets its lifecycle on first use."""
 
     def __init__(self, cloud: Cloud, account_region: AccountRegion) -> None:
         self._cloud = cloud
@@ -50,37 +55,37 @@ class VolumeStore:
         return self._cloud.options.delays or Delays()
 
     def tracked(self, volume: Any) -> TrackedVolume:
-        """The life of one of moto's volumes."""
+        """The lifecycle of one of moto's volumes."""
         with self._lock:
             present = self._tracked.get(volume.id)
             if present is None:
-                present = self._tracked[volume.id] = self._take_in(volume)
+                present = self._tracked[volume.id] = self._begin(volume)
             return present
 
     def lifecycle(self, volume_id: str) -> VolumeLifecycle:
-        """The life of a volume by id; raises KeyError."""
+        """The lifecycle of a volume by id; raises KeyError."""
         return self.tracked(self.volumes()[volume_id]).lifecycle
 
     def volumes(self) -> Mapping[str, Any]:
         """moto's volumes by id."""
         from moto.ec2 import ec2_backends
 
-        found: Mapping[str, Any] = ec2_backends[self._account_region.account][
-            self._account_region.region
-        ].volumes
-        return found
+        volumes: Mapping[str, Any] = self._account_region.backend(ec2_backends).volumes
+        return volumes
 
-    def modify(self, volume: Any, request_id: str, **wanted: Any) -> Modification:
-        """One ModifyVolume; raises ModificationRefused and then changes nothing."""
+    def modify(self, volume: Any, request_id: str, change: Mapping[str, Any]) -> Modification:
+        """One ModifyVolume, by the parameters in MODIFIED; raises ModificationRefused and then changes nothing."""
         with self._lock:
             tracked, now = self.tracked(volume), self._cloud.clock.now()
-            modification = tracked.lifecycle.modify(now, **wanted)
+            modification = tracked.lifecycle.modify(
+                now, **{MODIFIED[name]: value for name, value in change.items()}
+            )
             tracked.request_ids[modification.started_at] = request_id
-            self.shown(volume)
+            self.refresh(volume)
             return modification
 
-    def shown(self, volume: Any) -> None:
-        """Make moto's volume tell what DescribeVolumes reports now."""
+    def refresh(self, volume: Any) -> None:
+        """Set moto's volume to what DescribeVolumes reports now."""
         with self._lock:
             lifecycle = self.tracked(volume).lifecycle
             copy_configuration_to(volume, lifecycle.described(self._cloud.clock.now()))
@@ -112,7 +117,7 @@ class VolumeStore:
         yield from sorted(found)
 
     def plan_history(self, volume_id: str, starts: list[datetime]) -> None:
-        """Give a never-modified volume modifications from before it was met here."""
+        """Give a never-modified volume earlier modifications."""
         volume = self.volumes()[volume_id]
         with self._lock:
             lifecycle = self.tracked(volume).lifecycle
@@ -120,7 +125,7 @@ class VolumeStore:
                 raise ValueError(f"{volume_id} has modifications already.")
             self._tracked[volume_id] = TrackedVolume(self._storage_rules(volume, starts))
 
-    def _take_in(self, volume: Any) -> TrackedVolume:
+    def _begin(self, volume: Any) -> TrackedVolume:
         configuration = configuration_of(volume)
         copy_configuration_to(volume, configuration)
         return TrackedVolume(self._storage_rules(volume, []))
@@ -139,12 +144,12 @@ class VolumeStore:
 
 
 def volume_store(cloud: Cloud, account_region: AccountRegion) -> VolumeStore:
-    """The volumes of a place and what AWS's rules know of them."""
+    """The volumes of an account and Region."""
     return cloud.part(VolumeStore, account_region, lambda: VolumeStore(cloud, account_region))
 
 
 def configuration_of(volume: Any) -> Configuration:
-    """What a volume of moto's is, with AWS's defaults for what was not said."""
+    """The configuration of one of moto's volumes, with AWS's defaults."""
     kind = VolumeType(volume.volume_type)
     iops = int(volume.iops) if volume.iops and kind in _SETTABLE_IOPS else None
     throughput = int(volume.throughput) if volume.throughput else None
@@ -157,7 +162,7 @@ def configuration_of(volume: Any) -> Configuration:
     )
 
 
-def wanted_at_creation(
+def requested_configuration(
     kind: str | None, size: int, iops: int | None, throughput: int | None
 ) -> Configuration:
     """The configuration that CreateVolume asks for; raises ModificationRefused."""
@@ -194,7 +199,7 @@ def wanted_at_creation(
 
 
 def copy_configuration_to(volume: Any, configuration: Configuration) -> None:
-    """Make DescribeVolumes tell `configuration`; a gp2 volume's Iops is its baseline."""
+    """Make DescribeVolumes report `configuration`; a gp2 volume's Iops is its baseline."""
     volume.size = configuration.size_gib
     volume.volume_type = configuration.volume_type.value
     volume.iops = configuration.iops

@@ -1,16 +1,16 @@
 """EventBridge: events of AWS services, rules and their targets, schedules.
 
 May import `state`.
-Offers: put_event and its shapes, send_to_target, fire due schedules, the backends of moto."""
+Offers: put_event, put_api_call, send_to_target, start_due_schedules, the backends."""
 
 from headroom.localaws.events.api import EventsApi
 from headroom.localaws.events.bus import (
+    iso,
     put_api_call,
     put_event,
-    put_modify_volume_call,
-    put_volume_notification,
     send_if_matching,
     send_to_target,
+    trail_shape,
 )
 from headroom.localaws.events.expressions import whole_minute
 from headroom.localaws.events.schedule_backends import LocalEvents, LocalScheduler

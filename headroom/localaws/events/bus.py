@@ -1,4 +1,4 @@
-"""Events of AWS's own services, and how EventBridge hands events to the targets of rules."""
+"""Events of AWS's own services, and their delivery to the targets of rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FEATURES = re.compile(r" m/\S+")
 _PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
 
 
-def put_event(
+def event_of(
     cloud: Cloud,
     account_region: AccountRegion,
     *,
@@ -32,9 +32,9 @@ def put_event(
     resources: Sequence[str],
     detail: Mapping[str, Any],
     at: datetime | None = None,
-) -> None:
-    """Put one event of an AWS service on the default bus."""
-    event = {
+) -> dict[str, Any]:
+    """One event of an AWS service, by default of now."""
+    return {
         "version": "0",
         "id": cloud.ids.uuid("event"),
         "detail-type": detail_type,
@@ -45,16 +45,20 @@ def put_event(
         "resources": list(resources),
         "detail": dict(detail),
     }
-    dispatch_event(cloud, account_region, event)
+
+
+def put_event(cloud: Cloud, account_region: AccountRegion, **fields: Any) -> None:
+    """Put one event of an AWS service on the default bus; `fields` are those of `event_of`."""
+    dispatch_event(cloud, account_region, event_of(cloud, account_region, **fields))
 
 
 def dispatch_event(
     cloud: Cloud, account_region: AccountRegion, event: Mapping[str, Any], bus: str = "default"
 ) -> None:
-    """Hand an event to every enabled rule of the bus that matches it."""
+    """Deliver an event by every enabled rule of the bus that matches it."""
     from moto.events.models import events_backends
 
-    backend = events_backends[account_region.account][account_region.region]
+    backend = account_region.backend(events_backends)
     for rule in list(backend.event_buses[bus].rules.values()):
         if rule.event_pattern.get_pattern() and rule.state.startswith("ENABLED"):
             send_if_matching(cloud, account_region, rule, event)
@@ -72,14 +76,20 @@ def send_if_matching(
 def deliver_event(
     cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], event: Mapping[str, Any]
 ) -> None:
-    """One event to one target; what cannot be delivered goes to the target's dead-letter queue."""
-    body = target_input(target, event)
+    """One event to one target."""
+    deliver(cloud, account_region, target, target_input(target, event))
+
+
+def deliver(
+    cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], body: str
+) -> None:
+    """Send to a target; what cannot be delivered goes to the target's dead-letter queue."""
     try:
         send_to_target(cloud, account_region, str(target["Arn"]), body, target)
     except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
         if dead:
-            send_dead_letter(account_region, dead, body, str(error))
+            send_dead_letter(dead, body, str(error))
 
 
 def send_to_target(
@@ -91,7 +101,7 @@ def send_to_target(
         group = (target.get("SqsParameters") or {}).get("MessageGroupId")
         send_message(account_region, arn, body, group)
     elif service == "sns":
-        publish_to_topic(account_region, arn, body, None)
+        publish_to_topic(arn, body, None)
     elif service == "lambda":
         invoke_function(cloud, arn, body)
     elif service == "logs":
@@ -103,12 +113,11 @@ def send_to_target(
 
 
 def _forward(cloud: Cloud, arn: str, body: str) -> None:
-    region, account = arn.split(":")[3], arn.split(":")[4]
-    dispatch_event(cloud, AccountRegion(account, region), json.loads(body), arn.rsplit("/", 1)[-1])
+    dispatch_event(cloud, AccountRegion.of_arn(arn), json.loads(body), arn.rsplit("/", 1)[-1])
 
 
 def target_input(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
-    """What the target receives: Input, InputPath, InputTransformer or the event itself."""
+    """The input of a target: Input, InputPath, InputTransformer or the event itself."""
     if target.get("Input") is not None:
         return str(target["Input"])
     if target.get("InputPath") is not None:
@@ -157,53 +166,6 @@ def apply_input_transformer(transformer: Mapping[str, Any], event: Mapping[str, 
     return _PLACEHOLDER.sub(fill, template)
 
 
-def put_volume_notification(
-    cloud: Cloud,
-    account_region: AccountRegion,
-    volume_id: str,
-    *,
-    event: str,
-    result: str,
-    request_id: str,
-    at: datetime,
-) -> None:
-    """An `EBS Volume Notification`."""
-    put_event(
-        cloud, account_region, source="aws.ec2", detail_type="EBS Volume Notification", at=at,
-        resources=[f"arn:aws:ec2:{account_region.region}:{account_region.account}:volume/{volume_id}"],
-        detail={"result": result, "cause": "", "event": event, "request-id": request_id},
-    )  # fmt: skip
-
-
-def put_modify_volume_call(
-    cloud: Cloud,
-    account_region: AccountRegion,
-    volume_id: str,
-    wanted: Mapping[str, Any],
-    request_id: str,
-    *,
-    agent: str,
-    shape: Mapping[str, Any] | None,
-    error: tuple[str, str] | None,
-) -> None:
-    """ModifyVolume as CloudTrail tells it: nested, and the request in PascalCase."""
-    names = {
-        "volume_type": "VolumeType", "size_gib": "Size", "iops": "Iops",
-        "throughput_mibps": "Throughput",
-    }  # fmt: skip
-    request = {"VolumeId": volume_id}
-    request |= {names[key]: value for key, value in wanted.items() if value is not None}
-    response = None
-    if shape is not None:
-        told = {key[0].lower() + key[1:]: _plain(value) for key, value in shape.items()}
-        response = {"ModifyVolumeResponse": {"requestId": request_id, "volumeModification": told}}
-    put_api_call(
-        cloud, account_region, "ec2", "ModifyVolume", {"ModifyVolumeRequest": request}, request_id,
-        response=response, agent=agent,
-        error=None if error is None else (f"Client.{error[0]}", error[1]),
-    )  # fmt: skip
-
-
 def put_api_call(
     cloud: Cloud,
     account_region: AccountRegion,
@@ -250,7 +212,15 @@ def put_api_call(
     )  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    return value
+def trail_shape(value: Any) -> Any:
+    """A value as CloudTrail records it: names begin in lower case, instants are text."""
+    if isinstance(value, Mapping):
+        return {key[0].lower() + key[1:]: trail_shape(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [trail_shape(each) for each in value]
+    return iso(value) if isinstance(value, datetime) else value
+
+
+def iso(at: datetime) -> str:
+    """An instant as AWS writes it in events, to the second."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")

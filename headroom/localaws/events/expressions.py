@@ -65,10 +65,10 @@ def _parsed(expression: str) -> Fires:
     once = _AT.match(expression)
     if once:
         try:
-            wanted = datetime.fromisoformat(once.group(1)).replace(second=0)
+            instant = datetime.fromisoformat(once.group(1)).replace(second=0)
         except ValueError as error:
             raise BadSchedule(f"Cannot read the schedule {expression!r}: {error}") from error
-        return lambda at: at.replace(tzinfo=None) == wanted
+        return lambda at: at.replace(tzinfo=None) == instant
     cron = _CRON.match(expression)
     if cron:
         return _cron(cron.group(1).split(), expression)
@@ -98,8 +98,8 @@ def _cron(fields: list[str], expression: str) -> Fires:
 
 
 def _field(text: str, low: int, high: int, names: dict[str, int] | None = None) -> frozenset[int]:
-    def number(word: str) -> int:
-        return names[word] if names and word in names else int(word)
+    def number(text: str) -> int:
+        return names[text] if names and text in names else int(text)
 
     found: set[int] = set()
     for part in text.split(","):
@@ -107,7 +107,7 @@ def _field(text: str, low: int, high: int, names: dict[str, int] | None = None) 
         if span in ("*", "?"):
             first, last = low, high
         elif "-" in span:
-            first, last = (number(word) for word in span.split("-"))
+            first, last = (number(part) for part in span.split("-"))
         else:
             first = number(span)
             last = high if step else first

@@ -1,4 +1,4 @@
-"""moto's backends of Scheduler and EventBridge, which take only schedules that can fire here."""
+"""moto's backends of Scheduler and EventBridge, which refuse schedules that can never fire."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from headroom.localaws.state import AwsError
 
 
 class LocalScheduler(EventBridgeSchedulerBackend):  # type: ignore[misc]
-    """Schedules are read when they are made, by what fires them."""
+    """Parses a schedule when it is created."""
 
     _url_module = scheduler_urls
 
     def create_schedule(self, **request: Any) -> Any:
-        """Refuses what could never fire."""
+        """Refuses an expression that could never fire."""
         _check_schedule(request)
         return super().create_schedule(**request)
 
     def update_schedule(self, **request: Any) -> Any:
-        """Refuses what could never fire."""
+        """Refuses an expression that could never fire."""
         _check_schedule(request)
         return super().update_schedule(**request)
 
 
 class LocalEvents(EventsBackend):  # type: ignore[misc]
-    """Rules' schedules are read when they are made, by what fires them."""
+    """Parses the schedule of a rule when it is created."""
 
     _url_module = events_urls
 

@@ -9,16 +9,15 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Any
 
-from headroom.localaws.events.bus import deliver_event, send_to_target
+from headroom.localaws.events.bus import deliver, deliver_event, event_of
 from headroom.localaws.events.expressions import BadSchedule, fires
-from headroom.localaws.events.targets import Undeliverable, send_dead_letter
 from headroom.localaws.state import AccountRegion, Cloud
 
 _log = logging.getLogger(__name__)
 
 
 def start_due_schedules(cloud: Cloud, minute: datetime) -> int:
-    """Start everything that is due in this minute; tells how many started."""
+    """Start everything that is due in this minute; returns how many started."""
     started = [
         _fired(cloud, account_region, schedule, minute)
         for account_region, schedule in list(_schedules())
@@ -31,7 +30,7 @@ def start_due_schedules(cloud: Cloud, minute: datetime) -> int:
 
 
 def _harmless(fire: Callable[..., bool]) -> Callable[..., bool]:
-    """One schedule that goes wrong is logged; it keeps no other from firing and no clock still."""
+    """A schedule that fails is logged; the others still fire and the clock moves on."""
 
     @wraps(fire)
     def guarded(cloud: Cloud, account_region: AccountRegion, what: Any, minute: datetime) -> bool:
@@ -58,7 +57,10 @@ def _fired(cloud: Cloud, account_region: AccountRegion, schedule: Any, minute: d
 def _rule_fired(cloud: Cloud, account_region: AccountRegion, rule: Any, minute: datetime) -> bool:
     if not _fires(rule.scheduled_expression, minute, "UTC"):
         return False
-    event = _scheduled_event(cloud, account_region, rule, minute)
+    event = event_of(
+        cloud, account_region, source="aws.events", detail_type="Scheduled Event",
+        resources=[rule.arn], detail={}, at=minute,
+    )  # fmt: skip
     for target in rule.targets:
         deliver_event(cloud, account_region, target, event)
     return True
@@ -75,7 +77,7 @@ def _completed(schedule: Any, minute: datetime, fired: bool) -> bool:
 def _forget(account_region: AccountRegion, schedule: Any) -> None:
     from moto.scheduler.models import scheduler_backends
 
-    groups = scheduler_backends[account_region.account][account_region.region].schedule_groups
+    groups = account_region.backend(scheduler_backends).schedule_groups
     for group in groups.values():
         if group.schedules.get(schedule.name) is schedule:
             del group.schedules[schedule.name]
@@ -124,28 +126,7 @@ def _start(cloud: Cloud, account_region: AccountRegion, schedule: Any, minute: d
         ("attempt-number", "1"),
     ):
         body = body.replace(f"<aws.scheduler.{name}>", value)
-    try:
-        send_to_target(cloud, account_region, str(target["Arn"]), body, target)
-    except Undeliverable as error:
-        dead = (target.get("DeadLetterConfig") or {}).get("Arn")
-        if dead:
-            send_dead_letter(account_region, dead, body, str(error))
-
-
-def _scheduled_event(
-    cloud: Cloud, account_region: AccountRegion, rule: Any, minute: datetime
-) -> dict[str, Any]:
-    return {
-        "version": "0",
-        "id": cloud.ids.uuid("event"),
-        "detail-type": "Scheduled Event",
-        "source": "aws.events",
-        "account": account_region.account,
-        "time": minute.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "region": account_region.region,
-        "resources": [rule.arn],
-        "detail": {},
-    }
+    deliver(cloud, account_region, target, body)
 
 
 def _instant(value: Any) -> datetime | None:

@@ -6,7 +6,7 @@ from headroom.localaws.state import AccountRegion, Cloud
 
 
 class Undeliverable(RuntimeError):
-    """The target does not exist or takes nothing."""
+    """The target does not exist or accepts nothing."""
 
 
 def send_message(
@@ -25,30 +25,26 @@ def send_message(
         raise Undeliverable(f"No queue {arn}") from error
 
 
-def send_dead_letter(account_region: AccountRegion, arn: str, body: str, why: str) -> None:
+def send_dead_letter(arn: str, body: str, why: str) -> None:
     """Park what could not be delivered, with the reason as message attributes."""
     from moto.sqs import sqs_backends
 
-    _, _, _, region, account, name = arn.split(":")
     attributes = {
         "ERROR_CODE": {"DataType": "String", "StringValue": "INVALID_TARGET"},
         "ERROR_MESSAGE": {"DataType": "String", "StringValue": why[:256]},
     }
-    sqs_backends[account][region].send_message(
-        queue_name=name, message_body=body, message_attributes=attributes
+    AccountRegion.of_arn(arn).backend(sqs_backends).send_message(
+        queue_name=arn.rsplit(":", 1)[-1], message_body=body, message_attributes=attributes
     )
 
 
-def publish_to_topic(
-    account_region: AccountRegion, arn: str, message: str, subject: str | None
-) -> None:
+def publish_to_topic(arn: str, message: str, subject: str | None) -> None:
     """Publish to a topic; raises Undeliverable when it does not exist."""
     from moto.core.exceptions import ServiceException
     from moto.sns import sns_backends
 
-    region, account = arn.split(":")[3], arn.split(":")[4]
     try:
-        sns_backends[account][region].publish(
+        AccountRegion.of_arn(arn).backend(sns_backends).publish(
             message=message, arn=arn, subject=subject[:100] if subject else None
         )
     except ServiceException as error:
@@ -67,7 +63,7 @@ def write_log(cloud: Cloud, account_region: AccountRegion, arn: str, body: str) 
     from moto.logs import logs_backends
 
     group = arn.split(":log-group:")[1].removesuffix(":*")
-    backend = logs_backends[account_region.account][account_region.region]
+    backend = account_region.backend(logs_backends)
     if group not in backend.groups:
         raise Undeliverable(f"No log group {group}")
     stream = cloud.ids.uuid("log-stream")

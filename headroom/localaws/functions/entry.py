@@ -1,4 +1,4 @@
-"""What a function process runs: AWS's runtime client, with the endpoint's clock put in from outside.
+"""The entry point of a function process: AWS's runtime client with the endpoint's clock.
 
 The deployed asset is not touched. When its module `headroom.wiring` is imported, the function
 `utc_now` there is replaced by one that reads the endpoint's clock file; any other function that

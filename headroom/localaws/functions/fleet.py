@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +35,7 @@ class Pending:
 
 
 class FunctionFleet:
-    """Runs what moto only stores."""
+    """Runs the functions that moto only stores."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -75,7 +74,7 @@ class FunctionFleet:
         self._enqueue(arn, payload, self._cloud.clock.now(), 0)
 
     def run_due(self) -> int:
-        """Make the asynchronous calls that are due now; tells how many were made."""
+        """Make the asynchronous calls that are due now; returns how many were made."""
         made = 0
         while True:
             now = self._cloud.clock.now()
@@ -154,7 +153,6 @@ class FunctionFleet:
                     log=self._log(deployment.name),
                     clock_file=self._root / "clock",
                     environment=self._shared_environment(deployment),
-                    python=self._cloud.options.python or sys.executable,
                     on_line=self._line_reader(deployment),
                 )
             return present
@@ -170,7 +168,7 @@ class FunctionFleet:
         return logs / f"{name}.log"
 
     def _shared_environment(self, deployment: Deployment) -> dict[str, str]:
-        region = deployment.arn.split(":")[3]
+        region = AccountRegion.of_arn(deployment.arn).region
         return {
             "AWS_REGION": region,
             "AWS_DEFAULT_REGION": region,
@@ -181,8 +179,7 @@ class FunctionFleet:
         }
 
     def _line_reader(self, deployment: Deployment) -> Callable[[bytes], None]:
-        _, _, _, region, account, *_ = deployment.arn.split(":")
-        store = self._cloud.store(AccountRegion(account, region))
+        store = self._cloud.store(AccountRegion.of_arn(deployment.arn))
 
         def read(line: bytes) -> None:
             for key, value, unit in metrics_in(line):
@@ -191,8 +188,8 @@ class FunctionFleet:
         return read
 
     def _count(self, deployment: Deployment, answer: Answer, elapsed_ms: float) -> None:
-        _, _, _, region, account, *_ = deployment.arn.split(":")
-        store, now = self._cloud.store(AccountRegion(account, region)), self._cloud.clock.now()
+        store = self._cloud.store(AccountRegion.of_arn(deployment.arn))
+        now = self._cloud.clock.now()
         for name, value, unit in (
             ("Invocations", 1.0, "Count"),
             ("Errors", float(not answer.ok), "Count"),
@@ -205,18 +202,17 @@ class FunctionFleet:
     def _model(self, arn: str) -> Any:
         from moto.awslambda.models import lambda_backends
 
-        parts = arn.split(":")
-        backend = lambda_backends[parts[4]][parts[3]]
-        return backend.get_function_by_arn(":".join(parts[:7]))
+        backend = AccountRegion.of_arn(arn).backend(lambda_backends)
+        return backend.get_function_by_arn(":".join(arn.split(":")[:7]))
 
 
 def fleet_of(cloud: Cloud) -> FunctionFleet:
-    """The functions of the endpoint, one fleet for all places."""
+    """The functions of the endpoint, of all accounts and Regions."""
     return cloud.part(FunctionFleet, AccountRegion(), lambda: FunctionFleet(cloud))
 
 
 def deployment_of(model: Any) -> Deployment:
-    """What moto keeps of a function, as what a process needs."""
+    """One of moto's functions, as a process needs it."""
     environment = {str(k): str(v) for k, v in (model.environment_vars or {}).items()}
     logging_config = getattr(model, "logging_config", None) or {}
     about = json.dumps(

@@ -12,7 +12,7 @@ from typing import Any
 
 from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.functions.runtime_api import Answer
-from headroom.localaws.state import Cloud
+from headroom.localaws.state import AccountRegion, Cloud
 
 MOST_PER_RECEIVE = 10
 
@@ -25,7 +25,7 @@ class MappingPoller:
         self._lock = threading.Lock()
 
     def poll(self) -> int:
-        """Take every message that is visible now to its function; tells how many batches ran."""
+        """Deliver every visible message to its function; returns how many batches ran."""
         with self._lock:
             return sum(self._drain(mapping) for mapping in list(_mappings()))
 
@@ -43,10 +43,10 @@ class MappingPoller:
             return []
         messages: list[Any] = []
         while len(messages) < mapping.batch_size:
-            wanted = min(MOST_PER_RECEIVE, mapping.batch_size - len(messages))
-            got = backend.receive_message(name, wanted, 0, queue.visibility_timeout, ["All"])
+            count = min(MOST_PER_RECEIVE, mapping.batch_size - len(messages))
+            got = backend.receive_message(name, count, 0, queue.visibility_timeout, ["All"])
             messages += got
-            if len(got) < wanted:
+            if len(got) < count:
                 break
         return messages
 
@@ -64,7 +64,7 @@ class MappingPoller:
 
 
 def failed_items(answer: Answer, ids: list[str], *, partial: bool) -> set[str]:
-    """Message ids to leave in the queue after a batch; all of them when the answer is no good."""
+    """Message ids to leave in the queue after a batch; all of them when the answer is invalid."""
     if not answer.ok:
         return set(ids)
     if not partial:
@@ -89,8 +89,8 @@ def _mappings() -> Iterator[Any]:
 def _queue(mapping: Any) -> tuple[Any, str]:
     from moto.sqs import sqs_backends
 
-    _, _, _, region, account, name = mapping.event_source_arn.split(":")
-    return sqs_backends[account][region], name
+    arn = str(mapping.event_source_arn)
+    return AccountRegion.of_arn(arn).backend(sqs_backends), arn.rsplit(":", 1)[-1]
 
 
 def _record(mapping: Any, message: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One warm function process: started from a deployed zip, asked, killed."""
+"""One warm function process: started from a deployed zip, invoked, killed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START_ALLOWANCE_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """What is needed to run a function. `digest` changes with code and configuration."""
+    """The deployed function. `digest` changes with code and configuration."""
 
     arn: str
     name: str
@@ -50,7 +50,6 @@ class FunctionProcess:
         log: Path,
         clock_file: Path,
         environment: Mapping[str, str],
-        python: str,
         on_line: Callable[[bytes], None],
     ) -> None:
         self.deployment = deployment
@@ -62,7 +61,7 @@ class FunctionProcess:
         self._pump_lock = threading.Lock()
         self._fresh = True
         self._child = subprocess.Popen(
-            [python, entry.__file__, deployment.handler],
+            [sys.executable, entry.__file__, deployment.handler],
             cwd=task_root,
             env=self._environment(task_root, clock_file, environment),
             stdin=subprocess.DEVNULL,
@@ -88,7 +87,7 @@ class FunctionProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked again."""
+        """Whether it can be invoked again."""
         return self._child.poll() is None and self._api.init_error is None
 
     def close(self) -> None:

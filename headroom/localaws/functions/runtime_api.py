@@ -27,7 +27,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the function said: its result, or an error as JSON."""
+    """The function's result, or its error as JSON."""
 
     ok: bool
     body: bytes
@@ -65,7 +65,7 @@ class RuntimeApi:
         return answer
 
     def forget(self, request_id: str) -> None:
-        """Nobody waits for that answer any more."""
+        """Stop waiting for an answer."""
         self._answers.pop(request_id, None)
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class RuntimeApi:
             waiting.put(answer)
 
     def failed_to_start(self, body: bytes) -> None:
-        """The handler could not even be imported; every caller is told."""
+        """The handler could not be imported; every caller receives the error."""
         self.init_error = Answer(False, body)
         for waiting in list(self._answers.values()):
             waiting.put(self.init_error)

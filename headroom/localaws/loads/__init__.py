@@ -4,4 +4,4 @@ May import `rds`, `ebs`, `metrics`, `state`.
 Offers: Loads, LoadedMinute."""
 
 from headroom.localaws.loads.loads import Loads
-from headroom.localaws.loads.requests import LoadedMinute, as_json
+from headroom.localaws.loads.requests import LoadedMinute, as_json, place_of

@@ -1,4 +1,4 @@
-"""Loads declared on Aurora clusters of the endpoint: no physics, only what CloudWatch would publish."""
+"""Declared loads of Aurora clusters: no physics, only what CloudWatch would publish."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headroom.domain.resources import GATE, StorageMode
-from headroom.localaws.loads.metric_names import cluster_of
+from headroom.localaws.loads.metric_names import aurora_members
 from headroom.localaws.loads.requests import (
     LoadsByName,
     Request,
@@ -29,7 +29,7 @@ KNOWN = (
 )  # fmt: skip
 TRACE = ("file", "scale", "repeat")
 DAYS_BEFORE = 16
-"""Days of the past that are published at once where the request does not say: what a look reads."""
+"""Days before now that are published at once by default: as many as Headroom reads."""
 MOST_DAYS = 63
 
 
@@ -44,14 +44,14 @@ class _Loaded:
 
 
 class AuroraLoads(LoadsByName[_Loaded]):
-    """Loads on Aurora clusters; what was published once is not published again."""
+    """Loads on Aurora clusters; each period is published once."""
 
     def __init__(self, cloud: Cloud) -> None:
         super().__init__(cloud)
         self._until: dict[tuple[AccountRegion, str], datetime] = {}
 
     def attach(self, request: Request) -> None:
-        """Declare a cluster's load, in place of any other, with the days before now; raises BadInput."""
+        """Declare or replace a cluster's load, with the days before now; raises BadInput."""
         check_request(request, known=KNOWN, needed=("cluster_id", "storage_gib"))
         block = Block(dict(request), source="load", path="", known=KNOWN)
         account_region, name = place_of(request), block.text("cluster_id")
@@ -73,6 +73,11 @@ class AuroraLoads(LoadsByName[_Loaded]):
         database_store(self._cloud, account_region).existed_since(name, self._until[key])
         self._publish(loaded, now)
 
+    def clear(self) -> None:
+        """Remove every load, and the record of published periods."""
+        super().clear()
+        self._until.clear()
+
     def publish(self, end: datetime) -> None:
         """Publish every five minutes that have ended by `end`, and only once."""
         for key, loaded in list(self._loaded.items()):
@@ -83,13 +88,17 @@ class AuroraLoads(LoadsByName[_Loaded]):
 
     def _publish(self, loaded: _Loaded, end: datetime) -> None:
         key = (loaded.account_region, loaded.name)
-        cluster = cluster_of(self._cloud, loaded.account_region, loaded.name)
-        since = None if cluster.opens is None else cluster.opens - GATE
+        store = database_store(self._cloud, loaded.account_region)
+        cluster = store.clusters[loaded.name]
+        assert cluster.aurora is not None
+        named, mode = aurora_members(store, cluster), cluster.aurora.mode(self._cloud.clock.now())
+        opens = cluster.aurora.next_allowed_at()
+        since = None if opens is None else opens - GATE
         at = self._until[key]
         while at + PERIOD <= end:
-            optimized = cluster.mode is StorageMode.IO_OPTIMIZED and (since is None or since <= at)
+            optimized = mode is StorageMode.IO_OPTIMIZED and (since is None or since <= at)
             points = aurora_datapoints(
-                loaded.load, at, cluster.named,
+                loaded.load, at, named,
                 io_published=loaded.published_when_optimized or not optimized,
             )  # fmt: skip
             for point in points:

@@ -1,4 +1,4 @@
-"""Loads played on the storage of databases by the proving ground's physics, and what is published."""
+"""Loads on databases, simulated by the proving ground's physics, and their metrics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Loaded:
     filling: Filling | None
     instance_class: str
     follows_class: bool
-    """False where the request gave an attachment of its own."""
+    """False where the request has an attachment."""
     free_gib: float | None = None
     credits_low: bool = False
 
@@ -49,13 +49,13 @@ class DatabaseLoads(LoadsByName[_Loaded]):
     """Loads on DB instances and Multi-AZ DB clusters (`cluster:NAME`)."""
 
     def attach(self, request: Request) -> None:
-        """Put a load on a database's storage, in place of any other; raises BadInput."""
+        """Add or replace the load on a database's storage; raises BadInput."""
         check_request(request, known=KNOWN, needed=("database_id", "workload"))
         account_region, name = place_of(request), str(request["database_id"])
-        book = database_store(self._cloud, account_region)
-        if name not in book.names():
+        store = database_store(self._cloud, account_region)
+        if name not in store.names():
             raise BadInput(f"load: no database {name} in {account_region.region}")
-        own, held = request.get("attachment"), book.instance_class(name)
+        own, held = request.get("attachment"), store.instance_class(name)
         known = limits_of(held) is not BOUNDLESS
         usual = {"instance_type": held.removeprefix("db.")} if known else None
         self._loaded[(account_region, name)] = _Loaded(
@@ -71,12 +71,12 @@ class DatabaseLoads(LoadsByName[_Loaded]):
         """Play the minute that begins at `start` on the storage of every loaded database."""
         played = []
         for key, loaded in list(self._loaded.items()):
-            book = database_store(self._cloud, loaded.account_region)
-            if loaded.name not in book.names():
+            store = database_store(self._cloud, loaded.account_region)
+            if loaded.name not in store.names():
                 del self._loaded[key]
                 continue
-            self._follow_class(loaded, book.instance_class(loaded.name))
-            lifecycle = book.lifecycle(loaded.name)
+            self._follow_class(loaded, store.instance_class(loaded.name))
+            lifecycle = store.storage_rules(loaded.name).lifecycle
             facts = loaded.physics.minute(start, lifecycle)
             configuration = lifecycle.described(start)
             if loaded.filling is not None:
@@ -91,14 +91,14 @@ class DatabaseLoads(LoadsByName[_Loaded]):
             loaded = by_name.get(minute.resource_id)
             if loaded is None or minute.kind != "database":
                 continue
-            book = database_store(self._cloud, loaded.account_region)
+            store = database_store(self._cloud, loaded.account_region)
             if loaded.filling is not None and loaded.free_gib is not None:
-                book.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
-            self._tell_of_credits(loaded, minute.facts.burst_balance_percent)
+                store.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
+            self._report_credits(loaded, minute.facts.burst_balance_percent)
             attachment = loaded.physics.attachment
             points = database_datapoints(
                 minute.facts,
-                members=members_of(self._cloud, loaded.account_region, loaded.name),
+                members=members_of(store, loaded.name),
                 configuration=minute.configuration,
                 limits=BOUNDLESS if attachment is None else attachment.limits,
                 free_gib=loaded.free_gib,
@@ -106,16 +106,16 @@ class DatabaseLoads(LoadsByName[_Loaded]):
             for point in points:
                 put_datapoints(self._cloud, loaded.account_region, point, ends=end)
 
-    def _tell_of_credits(self, loaded: _Loaded, percent: float | None) -> None:
-        """An event of RDS when gp2's credits get low, one until they are not."""
+    def _report_credits(self, loaded: _Loaded, percent: float | None) -> None:
+        """Send one event of RDS when gp2's credits become low."""
         low = percent is not None and percent < CREDITS_LOW_PERCENT
         if low and not loaded.credits_low:
-            book = database_store(self._cloud, loaded.account_region)
-            put_database_event(book, loaded.name, "RDS-EVENT-0189")
+            store = database_store(self._cloud, loaded.account_region)
+            put_database_event(store, store.database(loaded.name), "RDS-EVENT-0189")
         loaded.credits_low = low
 
     def _follow_class(self, loaded: _Loaded, held: str) -> None:
-        """A class that was changed brings its own limits, and full balances."""
+        """A changed class has its own limits, and full balances."""
         if held != loaded.instance_class and loaded.follows_class:
             loaded.physics.attach_to(Attachment(limits=limits_of(held)))
         loaded.instance_class = held
@@ -123,12 +123,12 @@ class DatabaseLoads(LoadsByName[_Loaded]):
     def _filling(
         self, account_region: AccountRegion, name: str, request: Request
     ) -> Filling | None:
-        """What of the storage is used; None where the request does not say."""
+        """The used part of the storage; None where the request has none."""
         if request.get("free_storage_gib") is None:
             if request.get("fill_gib_per_hour") is not None:
                 raise BadInput("load: fill_gib_per_hour is given without free_storage_gib")
             return None
-        lifecycle = database_store(self._cloud, account_region).lifecycle(name)
+        lifecycle = database_store(self._cloud, account_region).storage_rules(name).lifecycle
         size = lifecycle.usable_size_gib(self._cloud.clock.now())
         free, rate = (_number(request, key) for key in FILLING)
         if not 0 <= free <= size:

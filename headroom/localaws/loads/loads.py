@@ -8,17 +8,17 @@ from datetime import datetime
 
 from headroom.localaws.loads.aurora import AuroraLoads
 from headroom.localaws.loads.databases import DatabaseLoads
-from headroom.localaws.loads.requests import LoadedMinute, Request, as_json
+from headroom.localaws.loads.requests import LoadedMinute, Request
 from headroom.localaws.loads.volumes import VolumeLoads
 from headroom.localaws.state import Cloud
 from headroom.proving.inputs import BadInput
 
 NAMES = ("volume_id", "database_id", "cluster_id")
-"""Keys by one of which a request names what its load is on."""
+"""A request names its target by exactly one of these keys."""
 
 
 class Loads:
-    """Everything that drives storage here."""
+    """All loads of the endpoint."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._volumes = VolumeLoads(cloud)
@@ -37,19 +37,25 @@ class Loads:
         return [name for kind in self._by_key.values() for name in kind.names]
 
     def attach(self, request: Request) -> None:
-        """Put a load on what the request names, in place of any other; raises BadInput."""
+        """Add or replace the load on the request's target; raises BadInput."""
         key = _named(request)
         with self._lock:
             self._by_key[key].attach(request)
 
     def detach(self, request: Request) -> bool:
-        """Take the load off what the request names; False when it had none. Raises BadInput."""
+        """Remove the load from the request's target; False when it had none. Raises BadInput."""
         key = _named(request)
         with self._lock:
             return self._by_key[key].detach(str(request[key]))
 
+    def clear(self) -> None:
+        """Remove every load."""
+        with self._lock:
+            for kind in self._by_key.values():
+                kind.clear()
+
     def run(self, start: datetime) -> list[LoadedMinute]:
-        """Play the minute that begins at `start` on everything that has a load."""
+        """Simulate the minute that begins at `start` on everything with a load."""
         with self._lock:
             return self._volumes.run(start) + self._databases.run(start)
 
@@ -69,6 +75,3 @@ def _named(request: Request) -> str:
     if given:
         raise BadInput(f"load: {' and '.join(given)} are given; it is on one thing at a time")
     raise BadInput(f"load: {NAMES[0]} is missing (or {' or '.join(NAMES[1:])})")
-
-
-__all__ = ["LoadedMinute", "Loads", "as_json"]

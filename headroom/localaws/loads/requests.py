@@ -1,15 +1,15 @@
-"""What a request of the control API says about a load: where it is, what it hangs on, its physics."""
+"""Requests of the control API for a load: account and Region, attachment, physics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 from headroom.domain.resources import Configuration
-from headroom.localaws.metrics import MetricKey, minutes
+from headroom.localaws.metrics import MetricKey
 from headroom.localaws.state import AccountRegion, Cloud
 from headroom.proving.inputs import BadInput
 from headroom.proving.metrics import Datapoint
@@ -21,7 +21,7 @@ PHYSICS = (
     "account", "region", "workload", "attachment", "burst_balance_percent", "base", "start",
     "idle_outside",
 )  # fmt: skip
-"""Keys of a load that is played by the physics."""
+"""Keys of a load that the physics simulates."""
 
 Request = Mapping[str, Any]
 _Loaded = TypeVar("_Loaded")
@@ -29,7 +29,7 @@ _Loaded = TypeVar("_Loaded")
 
 @dataclass(frozen=True, slots=True)
 class LoadedMinute:
-    """A minute of what has a load; `configuration` is what its service told at the start of it."""
+    """A minute of a loaded resource; `configuration` is what its service reported at the start."""
 
     resource_id: str
     configuration: Configuration
@@ -38,7 +38,7 @@ class LoadedMinute:
 
 
 class LoadsByName(Generic[_Loaded]):
-    """What has a load on it, by account and Region and by name."""
+    """The loaded resources by account and Region and by name."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -49,8 +49,12 @@ class LoadsByName(Generic[_Loaded]):
         """Everything with a load."""
         return [name for _, name in self._loaded]
 
+    def clear(self) -> None:
+        """Remove every load."""
+        self._loaded.clear()
+
     def detach(self, name: str) -> bool:
-        """Take the load off; False when there was none."""
+        """Remove the load; False when there was none."""
         found = [key for key in self._loaded if key[1] == name]
         for key in found:
             del self._loaded[key]
@@ -58,7 +62,7 @@ class LoadsByName(Generic[_Loaded]):
 
 
 def check_request(request: Request, *, known: Sequence[str], needed: Iterable[str]) -> None:
-    """Raise BadInput for a key nobody knows, or one that is missing."""
+    """Raise BadInput for an unknown or a missing key."""
     unknown = sorted(set(request) - set(known))
     if unknown:
         raise BadInput(f"load: unknown key {unknown[0]!r}; known are {', '.join(known)}")
@@ -68,7 +72,7 @@ def check_request(request: Request, *, known: Sequence[str], needed: Iterable[st
 
 
 def place_of(request: Request) -> AccountRegion:
-    """The account and Region of a request, the usual ones where it names none."""
+    """The account and Region of a request, or the default ones."""
     return AccountRegion(
         str(request.get("account") or AccountRegion().account),
         str(request.get("region") or AccountRegion().region),
@@ -104,7 +108,7 @@ def put_datapoints(
     cloud.store(account_region).put(
         load_key(point), point.timestamp, total=point.sum, samples=point.samples,
         minimum=point.minimum, maximum=point.maximum,
-        visible_at=ends + minutes(cloud.options.metric_delay_minutes),
+        visible_at=ends + timedelta(minutes=cloud.options.metric_delay_minutes),
     )  # fmt: skip
 
 
@@ -116,10 +120,10 @@ def load_key(point: Datapoint) -> MetricKey:
 def as_json(minute: LoadedMinute) -> dict[str, Any]:
     """A minute as plain values for plots: every fact but the latencies one by one."""
     facts, configuration = minute.facts, minute.configuration
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         f.name: getattr(facts, f.name) for f in fields(facts) if f.name != "latencies"
     }
-    told |= {
+    values |= {
         "start": facts.start.isoformat(),
         f"{minute.kind}_id": minute.resource_id,
         "unknown": facts.unknown,
@@ -131,4 +135,4 @@ def as_json(minute: LoadedMinute) -> dict[str, Any]:
         "iops": configuration.iops,
         "throughput_mibps": configuration.throughput_mibps,
     }
-    return told
+    return values

@@ -1,4 +1,4 @@
-"""Loads played on volumes of the endpoint by the proving ground's physics, and what is published."""
+"""Loads on volumes, simulated by the proving ground's physics, and their metrics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class VolumeLoads(LoadsByName[_Loaded]):
     """Loads on volumes, and their instances."""
 
     def attach(self, request: Request) -> None:
-        """Put a load on a volume, in place of any other; raises BadInput."""
+        """Add or replace the load on a volume; raises BadInput."""
         check_request(request, known=KNOWN, needed=("volume_id", "workload"))
         account_region, volume_id = place_of(request), str(request["volume_id"])
         if volume_id not in volume_store(self._cloud, account_region).volumes():
@@ -52,11 +52,11 @@ class VolumeLoads(LoadsByName[_Loaded]):
         """Play the minute that begins at `start` on every loaded volume."""
         played = []
         for key, loaded in list(self._loaded.items()):
-            book = volume_store(self._cloud, loaded.account_region)
-            if loaded.volume_id not in book.volumes():
+            store = volume_store(self._cloud, loaded.account_region)
+            if loaded.volume_id not in store.volumes():
                 del self._loaded[key]
                 continue
-            lifecycle = book.lifecycle(loaded.volume_id)
+            lifecycle = store.lifecycle(loaded.volume_id)
             facts = loaded.physics.minute(start, lifecycle)
             played.append(LoadedMinute(loaded.volume_id, lifecycle.described(start), facts))
         return played
@@ -91,7 +91,7 @@ class VolumeLoads(LoadsByName[_Loaded]):
             put_datapoints(self._cloud, account_region, point, ends=end)
 
     def _attachment(self, account_region: AccountRegion, request: Request) -> object:
-        """The attachment asked for; else the type of the instance it hangs on, when it is known."""
+        """The requested attachment; else the type of the attached instance, when it is known."""
         if request.get("attachment") is not None:
             return request["attachment"]
         attachment_settings = (

@@ -73,7 +73,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        """What GetMetricData puts in Label."""
+        """The Label in GetMetricData."""
         return " ".join(value for _, value in self.attributes)
 
 
@@ -143,17 +143,17 @@ def _attributes(query: Query, key: MetricKey, tags: TagsOf) -> tuple[tuple[str, 
     dimensions = dict(key.dimensions)
     if query.schema is not None and dimensions.keys() != query.schema:
         return None
-    told: Mapping[str, str] = {}
+    tagged: Mapping[str, str] = {}
     if any(name.startswith("tag.") for name, *_ in query.where) or any(
         name.startswith("tag.") for name in query.group_by
     ):
-        told = {f"tag.{k}": v for k, v in tags(key.namespace, dimensions).items()}
+        tagged = {f"tag.{k}": v for k, v in tags(key.namespace, dimensions).items()}
     for name, equal, value in query.where:
-        found = told.get(name) if name.startswith("tag.") else dimensions.get(name)
+        found = tagged.get(name) if name.startswith("tag.") else dimensions.get(name)
         if (found == value) != equal:
             return None
     return tuple(
-        (name, (told if name.startswith("tag.") else dimensions).get(name, "Other"))
+        (name, (tagged if name.startswith("tag.") else dimensions).get(name, "Other"))
         for name in query.group_by
     )
 

@@ -120,12 +120,14 @@ class QuerySet:
         ]
 
     def _period(self, query: Mapping[str, Any]) -> int:
-        """The query's own period, else the shortest of the metrics it stands beside."""
+        """The query's own period, else the shortest of the metrics in the request."""
         own = (query.get("MetricStat") or {}).get("Period") or query.get("Period")
         if own:
             return int(own)
-        beside = [int(q["MetricStat"]["Period"]) for q in self.queries if q.get("MetricStat")]
-        return min(beside, default=DEFAULT_PERIOD)
+        periods_of_metrics = [
+            int(q["MetricStat"]["Period"]) for q in self.queries if q.get("MetricStat")
+        ]
+        return min(periods_of_metrics, default=DEFAULT_PERIOD)
 
     def _floor(self, period: int) -> int:
         return self.start - self.start % period

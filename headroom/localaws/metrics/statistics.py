@@ -49,10 +49,10 @@ def statistic(name: str) -> Callable[[Cell], float]:
 def percentile(cell: Cell, share: float) -> float:
     """The smallest value with at least `share` of the samples at or below it."""
     values = sorted(cell.values) or [(_average(cell), 1.0)]
-    wanted, seen = share * sum(count for _, count in values), 0.0
+    needed, counted = share * sum(count for _, count in values), 0.0
     for value, count in values:
-        seen += count
-        if seen >= wanted:
+        counted += count
+        if counted >= needed:
             return value
     return values[-1][0]
 

@@ -1,4 +1,4 @@
-"""Datapoints by metric and minute, each readable only from the instant CloudWatch would show it."""
+"""Datapoints by metric and minute, each readable from the instant when CloudWatch would publish it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 MINUTE_S = 60
 DimensionSet = tuple[tuple[str, str], ...]
@@ -15,7 +15,7 @@ DimensionSet = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class MetricKey:
-    """What identifies a metric."""
+    """The identity of a metric."""
 
     namespace: str
     name: str
@@ -101,10 +101,10 @@ class MetricStore:
         unit: str | None = None,
         visible_at: datetime | None = None,
     ) -> None:
-        """Add one statistic set to the minute of `at`; readable at once unless told otherwise."""
+        """Add one statistic set to the minute of `at`; readable at once unless `visible_at` says otherwise."""
         minute = int(at.timestamp()) // MINUTE_S * MINUTE_S
-        seen = float("-inf") if visible_at is None else visible_at.timestamp()
-        cell = Cell(total, samples, minimum, maximum, seen, list(values))
+        readable = float("-inf") if visible_at is None else visible_at.timestamp()
+        cell = Cell(total, samples, minimum, maximum, readable, list(values))
         with self._lock:
             series = self._series.get(key)
             if series is None:
@@ -144,8 +144,3 @@ def epoch(instant: datetime) -> float:
 def instant(seconds: float) -> datetime:
     """The UTC instant of an epoch second."""
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def minutes(count: float) -> timedelta:
-    """A duration in minutes."""
-    return timedelta(minutes=count)

@@ -1,4 +1,4 @@
-"""The Price List API over HTTP: the catalogue's prices in AWS's own shapes, decoys included.
+"""The Price List API over HTTP: the catalogue's prices in AWS's shapes, with similar products.
 
 Only GetProducts is there, for volumes of AmazonEC2 and for storage of AmazonRDS. Prices do not follow the clock: they are dated as
 the catalogue is, so that the same program meets the same prices on every run.
@@ -36,8 +36,8 @@ def answer_price_list(operation: str, body: bytes) -> tuple[int, bytes]:
             raise NotImplementedError(f"Price List {operation} is not part of this endpoint.")
         return 200, json.dumps(_get_products(json.loads(body or b"{}"))).encode()
     except Refused as refused:
-        told = {"__type": refused.code, "Message": str(refused)}
-        return 400, json.dumps(told).encode()
+        error = {"__type": refused.code, "Message": str(refused)}
+        return 400, json.dumps(error).encode()
 
 
 def _get_products(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _get_products(request: Mapping[str, Any]) -> dict[str, Any]:
     for each in filters:
         if each.get("Type") not in ("TERM_MATCH", "EQUALS"):
             raise NotImplementedError(f"Filter type {each.get('Type')!r} is not part of it.")
-    found = [product for product in products() if _is(product, filters)]
+    found = [product for product in products() if _matches(product, filters)]
     start, size = _page(request)
     more = {"NextToken": str(start + size)} if start + size < len(found) else {}
     texts = [json.dumps(product) for product in found[start : start + size]]
@@ -64,6 +64,8 @@ def _page(request: Mapping[str, Any]) -> tuple[int, int]:
     return int(token), size
 
 
-def _is(product: Mapping[str, Any], filters: list[dict[str, str]]) -> bool:
-    said = product["product"]["attributes"] | {"productFamily": product["product"]["productFamily"]}
-    return all(said.get(f["Field"], "").lower() == f["Value"].lower() for f in filters)
+def _matches(product: Mapping[str, Any], filters: list[dict[str, str]]) -> bool:
+    fields = product["product"]["attributes"] | {
+        "productFamily": product["product"]["productFamily"]
+    }
+    return all(fields.get(f["Field"], "").lower() == f["Value"].lower() for f in filters)

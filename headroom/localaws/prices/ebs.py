@@ -20,7 +20,7 @@ def products() -> Iterator[dict[str, Any]]:
 
 
 def _products(table: PriceTable) -> Iterator[dict[str, Any]]:
-    """Every product of a Region, and one like it that a Local Zone sells dearer."""
+    """Every product of a Region, and a similar one at twice the price in a Local Zone."""
     for kind, usd in table.gib.items():
         usage = f"EBS:VolumeUsage.{_NAMES.get(kind, kind.value)}"
         unit = "GB-month" if kind is VolumeType.IO2 else "GB-Mo"

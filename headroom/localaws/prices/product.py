@@ -13,7 +13,7 @@ from typing import Any
 
 IN_REGION, IN_LOCAL_ZONE = "AWS Region", "AWS Local Zone"
 _IN_FORCE_SINCE = "2020-12-01T00:00:00Z"
-"""Before any instant that a clock here is likely to be set to."""
+"""Earlier than any likely simulated time."""
 _PREFIX = {"us-east-1": "", "us-east-2": "USE2-", "us-west-2": "USW2-", "ap-northeast-1": "APN1-"}
 
 
@@ -23,8 +23,8 @@ def product(
 ) -> dict[str, Any]:  # fmt: skip
     """A product with its price on demand; `zone` is the prefix of a Local Zone that sells it."""
     usage = f"{_PREFIX.get(region, '')}{zone}{usage}"
-    beside = " ".join(attributes.values()) if service == "AmazonRDS" else ""
-    sku = sha256(f"{region} {usage}{beside}".encode()).hexdigest()[:16].upper()
+    suffix = " ".join(attributes.values()) if service == "AmazonRDS" else ""
+    sku = sha256(f"{region} {usage}{suffix}".encode()).hexdigest()[:16].upper()
     term, rate = f"{sku}.JRTCKXETXF", f"{sku}.JRTCKXETXF.6YS6EN2CT7"
     what = " ".join(attributes.values())
     dimension = {
@@ -36,7 +36,7 @@ def product(
         "sku": sku, "offerTermCode": "JRTCKXETXF", "effectiveDate": _IN_FORCE_SINCE,
         "termAttributes": {}, "priceDimensions": {rate: dimension},
     }  # fmt: skip
-    told = {
+    fields = {
         "servicecode": service, "regionCode": region, "usagetype": usage,
         "locationType": IN_LOCAL_ZONE if zone else IN_REGION, **attributes,
     }  # fmt: skip
@@ -44,6 +44,6 @@ def product(
         "serviceCode": service,
         "version": as_of.strftime("%Y%m%d000000"),
         "publicationDate": f"{as_of.isoformat()}T00:00:00Z",
-        "product": {"sku": sku, "productFamily": family, "attributes": told},
+        "product": {"sku": sku, "productFamily": family, "attributes": fields},
         "terms": {"OnDemand": {term: offer}},
     }

@@ -69,7 +69,7 @@ def _of_engine(region: str, prices: RdsPrices) -> Iterator[dict[str, Any]]:
 
 
 def _of_aurora(prices: AuroraPrices) -> Iterator[dict[str, Any]]:
-    """Aurora's products, with Serverless v1 and a preview at nothing among them, as in the list."""
+    """Aurora's products, with Serverless v1 and a free preview, as in AWS's list."""
     as_of: date = prices.as_of
 
     def one(

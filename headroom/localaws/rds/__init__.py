@@ -11,6 +11,12 @@ from headroom.localaws.rds.creation import (
     make_cluster,
     make_instance,
 )
-from headroom.localaws.rds.databases import CLUSTER, DatabaseStore, database_store
+from headroom.localaws.rds.databases import (
+    CLUSTER,
+    DatabaseStore,
+    DbCluster,
+    DbInstance,
+    database_store,
+)
 from headroom.localaws.rds.events import MESSAGES, put_database_event
 from headroom.localaws.rds.shapes import cluster_shape, instance_shape

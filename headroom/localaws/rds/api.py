@@ -1,6 +1,6 @@
 """RDS over HTTP under AWS's rules: instances, Multi-AZ DB clusters, Aurora clusters.
 
-Groups, subnets and the like stay moto's. What would need a database of moto's own is not there.
+moto answers for groups, subnets and the like. Operations on moto's own databases are refused.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ NOT_HERE = (
     "create_blue_green_deployment", "add_role_to_db_instance", "add_role_to_db_cluster",
     "create_global_cluster", "describe_db_log_files", "describe_events",
 )  # fmt: skip
-"""Operations of moto's on databases that are not moto's here."""
+"""Operations that moto has only for its own databases."""
 
 
 class RdsApi(RDSResponse):  # type: ignore[misc]
     """Databases: create, modify, delete and describe."""
 
     @property
-    def _book(self) -> DatabaseStore:
-        book = database_store(current_cloud(), AccountRegion(self.current_account, self.region))
-        book.apply_due_changes()
-        return book
+    def _store(self) -> DatabaseStore:
+        store = database_store(current_cloud(), AccountRegion(self.current_account, self.region))
+        store.apply_due_changes()
+        return store
 
     @property
     def _request(self) -> dict[str, Any]:
@@ -61,9 +61,9 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
 
     def create_db_instance(self) -> ActionResult:
         """Sizes and ratios are those of the engine; gp3 where no type is named."""
-        book = self._book
+        store = self._store
         return ActionResult(
-            {"DBInstance": instance_shape(book, make_instance(book, self._request))}
+            {"DBInstance": instance_shape(store, make_instance(store, self._request))}
         )
 
     def create_db_instance_read_replica(self) -> ActionResult:
@@ -72,8 +72,8 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
 
     def create_db_cluster(self) -> ActionResult:
         """Multi-AZ DB clusters come with their members, Aurora clusters without."""
-        book = self._book
-        return ActionResult({"DBCluster": cluster_shape(book, make_cluster(book, self._request))})
+        store = self._store
+        return ActionResult({"DBCluster": cluster_shape(store, make_cluster(store, self._request))})
 
     def modify_db_instance(self) -> ActionResult:
         """One change, or AWS's refusal; what waited for a window comes along if it is at once."""
@@ -84,39 +84,39 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         return self._modify("ModifyDBCluster", "DBCluster", rds_changes.modify_cluster)
 
     def delete_db_instance(self) -> ActionResult:
-        """Gone at once."""
-        book = self._book
-        found = instance_of(book, str(self.params.get("DBInstanceIdentifier")))
-        told = instance_shape(book, found)
-        delete_instance(book, found.name)
-        return ActionResult({"DBInstance": told | {"DBInstanceStatus": "deleting"}})
+        """Deletes at once."""
+        store = self._store
+        found = instance_of(store, str(self.params.get("DBInstanceIdentifier")))
+        shape = instance_shape(store, found)
+        delete_instance(store, found.name)
+        return ActionResult({"DBInstance": shape | {"DBInstanceStatus": "deleting"}})
 
     def delete_db_cluster(self) -> ActionResult:
-        """Gone at once."""
-        book = self._book
-        found = cluster_of(book, str(self.params.get("DBClusterIdentifier")))
-        told = cluster_shape(book, found)
-        delete_cluster(book, found.name)
-        return ActionResult({"DBCluster": told | {"Status": "deleting"}})
+        """Deletes at once."""
+        store = self._store
+        found = cluster_of(store, str(self.params.get("DBClusterIdentifier")))
+        shape = cluster_shape(store, found)
+        delete_cluster(store, found.name)
+        return ActionResult({"DBCluster": shape | {"Status": "deleting"}})
 
     def describe_db_instances(self) -> ActionResult:
         """Those of Aurora, Neptune and DocumentDB among them."""
-        book, name = self._book, self.params.get("DBInstanceIdentifier")
-        found = [instance_of(book, _bare(name))] if name else list(book.instances.values())
-        told = [instance_shape(book, one) for one in found]
-        return self._paged("DBInstances", self._filtered(told, _OF_INSTANCES))
+        store, name = self._store, self.params.get("DBInstanceIdentifier")
+        found = [instance_of(store, _bare(name))] if name else list(store.instances.values())
+        shapes = [instance_shape(store, one) for one in found]
+        return self._paged("DBInstances", self._filtered(shapes, _OF_INSTANCES))
 
     def describe_db_clusters(self) -> ActionResult:
         """Those of Neptune and DocumentDB among them."""
-        book, name = self._book, self.params.get("DBClusterIdentifier")
-        found = [cluster_of(book, _bare(name))] if name else list(book.clusters.values())
-        told = [cluster_shape(book, one) for one in found]
-        return self._paged("DBClusters", self._filtered(told, _OF_CLUSTERS))
+        store, name = self._store, self.params.get("DBClusterIdentifier")
+        found = [cluster_of(store, _bare(name))] if name else list(store.clusters.values())
+        shapes = [cluster_shape(store, one) for one in found]
+        return self._paged("DBClusters", self._filtered(shapes, _OF_CLUSTERS))
 
     def describe_valid_db_instance_modifications(self) -> ActionResult:
-        """What an instance at rest takes."""
-        book, now = self._book, current_cloud().clock.now()
-        found = instance_of(book, str(self.params.get("DBInstanceIdentifier")))
+        """The settings that an available instance accepts."""
+        store, now = self._store, current_cloud().clock.now()
+        found = instance_of(store, str(self.params.get("DBInstanceIdentifier")))
         if found.storage_rules is None:
             raise AwsError(
                 "InvalidParameterCombination",
@@ -126,17 +126,17 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
             raise AwsError(
                 "InvalidDBInstanceState", f"DB instance {found.name} is not in available state."
             )
-        told = valid_modifications(found.storage_rules, now)
-        return ActionResult({"ValidDBInstanceModificationsMessage": told})
+        shape = valid_modifications(found.storage_rules, now)
+        return ActionResult({"ValidDBInstanceModificationsMessage": shape})
 
     def describe_reserved_db_instances(self) -> ActionResult:
-        """What the control API put there."""
-        return self._paged("ReservedDBInstances", list(self._book.reserved))
+        """Those that the control API set."""
+        return self._paged("ReservedDBInstances", list(self._store.reserved))
 
     def describe_db_cluster_parameters(self) -> ActionResult:
         """The parameters that bear on the storage mode: Aurora MySQL's parallel query."""
         group = str(self.params.get("DBClusterParameterGroupName"))
-        found = rds_changes.cluster_parameters(self._book, self.backend, group)
+        found = rds_changes.cluster_parameters(self._store, self.backend, group)
         return self._paged("Parameters", found)
 
     def list_tags_for_resource(self) -> ActionResult:
@@ -168,29 +168,29 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
         self, operation: str, key: str,
         change: Callable[[DatabaseStore, Mapping[str, Any]], dict[str, Any]],
     ) -> ActionResult:  # fmt: skip
-        book, request = self._book, self._request
+        store, request = self._store, self._request
         agent = self.headers.get("User-Agent", "")
         try:
-            told = change(book, request)
+            shape = change(store, request)
         except AwsError as refused:
             error = (refused.code, refused.message)
-            put_rds_call(book, operation, request, agent=agent, answer=None, error=error)
+            put_rds_call(store, operation, request, agent=agent, answer=None, error=error)
             raise
-        put_rds_call(book, operation, request, agent=agent, answer=told, error=None)
-        return ActionResult({key: told})
+        put_rds_call(store, operation, request, agent=agent, answer=shape, error=None)
+        return ActionResult({key: shape})
 
     def _tags_of(self, resource: str) -> dict[str, str] | None:
         kind, _, name = (
             resource.removeprefix("arn:aws:rds:").partition(":")[2].partition(":")[2].partition(":")
         )
         if kind == "db":
-            return instance_of(self._book, name).tags
-        return cluster_of(self._book, name).tags if kind == "cluster" else None
+            return instance_of(self._store, name).tags
+        return cluster_of(self._store, name).tags if kind == "cluster" else None
 
     def _filtered(
-        self, told: Sequence[dict[str, Any]], names: Mapping[str, str]
+        self, shapes: Sequence[dict[str, Any]], names: Mapping[str, str]
     ) -> list[dict[str, Any]]:
-        found = list(told)
+        found = list(shapes)
         for each in self.params.get("Filters", []):
             field = names.get(each["Name"])
             if field is None:
@@ -224,7 +224,7 @@ _OF_CLUSTERS = {
 
 
 def _bare(name: str) -> str:
-    """A name of an ARN or as it is."""
+    """The name in an ARN, or the name itself."""
     return str(name).rsplit(":", 1)[-1]
 
 

@@ -1,4 +1,4 @@
-"""ModifyDBInstance and ModifyDBCluster: which rules a request falls under, and what is told of it."""
+"""ModifyDBInstance and ModifyDBCluster: the rules a request falls under, and its answer."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ _COMMON = (*STORAGE_FIELDS, *DEFERRED_SETTINGS, *_AT_ONCE_ALWAYS, "ApplyImmediat
 PARALLEL_QUERY = "aurora_parallel_query"
 
 
-def modify_instance(book: DatabaseStore, request: Mapping[str, Any]) -> dict[str, Any]:
+def modify_instance(store: DatabaseStore, request: Mapping[str, Any]) -> dict[str, Any]:
     """One ModifyDBInstance, answering its DBInstance; raises AwsError and then changes nothing."""
     refuse_unknown(request, (*_COMMON, "DBInstanceIdentifier", "MaxAllocatedStorage"))
-    one = instance_of(book, str(request.get("DBInstanceIdentifier")))
-    window_of(request)  # nothing is changed by a request that is wrong in any part
-    with book.lock:
+    one = instance_of(store, str(request.get("DBInstanceIdentifier")))
+    window_of(request)  # an invalid request changes nothing
+    with store.lock:
         try:
             if one.storage_rules is None:
-                _modify_member(book, one, request)
+                _modify_member(store, one, request)
             else:
-                _modify_own(book, one, request)
+                _modify_own(store, one, request)
         except ModificationRefused as refused:
             raise AwsError(refused.code, refused.message) from refused
         _apply_at_once(one, request)
-        return instance_shape(book, one)
+        return instance_shape(store, one)
 
 
-def modify_cluster(book: DatabaseStore, request: Mapping[str, Any]) -> dict[str, Any]:
+def modify_cluster(store: DatabaseStore, request: Mapping[str, Any]) -> dict[str, Any]:
     """One ModifyDBCluster, answering its DBCluster; raises AwsError and then changes nothing."""
     refuse_unknown(request, (*_COMMON, "DBClusterIdentifier"))
-    one = cluster_of(book, str(request.get("DBClusterIdentifier")))
-    now, at_once = book.cloud.clock.now(), bool(request.get("ApplyImmediately"))
+    one = cluster_of(store, str(request.get("DBClusterIdentifier")))
+    now, at_once = store.cloud.clock.now(), bool(request.get("ApplyImmediately"))
     storage, others = _parts(request)
     window_of(request)
-    with book.lock:
+    with store.lock:
         try:
             if one.storage_rules is not None:
                 one.storage_rules.modify(now, storage=storage, others=others, at_once=at_once)
@@ -66,12 +66,12 @@ def modify_cluster(book: DatabaseStore, request: Mapping[str, Any]) -> dict[str,
         _apply_at_once(one, request)
         if request.get("DBClusterParameterGroupName"):
             one.parameter_group = str(request["DBClusterParameterGroupName"])
-        return cluster_shape(book, one)
+        return cluster_shape(store, one)
 
 
-def cluster_parameters(book: DatabaseStore, backend: Any, group: str) -> list[dict[str, Any]]:
+def cluster_parameters(store: DatabaseStore, backend: Any, group: str) -> list[dict[str, Any]]:
     """Parameters of a cluster parameter group that bear on storage; raises AwsError."""
-    engines = {one.engine for one in book.clusters.values() if one.parameter_group == group}
+    engines = {one.engine for one in store.clusters.values() if one.parameter_group == group}
     own = getattr(backend, "db_cluster_parameter_groups", {}).get(group)
     if own is None and not group.startswith("default."):
         raise AwsError("DBParameterGroupNotFound", f"DBClusterParameterGroup not found: {group}")
@@ -81,19 +81,19 @@ def cluster_parameters(book: DatabaseStore, backend: Any, group: str) -> list[di
     return [
         {
             "ParameterName": PARALLEL_QUERY,
-            "ParameterValue": book.parameters.get((group, PARALLEL_QUERY), "OFF"),
+            "ParameterValue": store.parameters.get((group, PARALLEL_QUERY), "OFF"),
             "Description": "Enables use of parallel query.",
-            "Source": "user" if (group, PARALLEL_QUERY) in book.parameters else "engine-default",
+            "Source": "user" if (group, PARALLEL_QUERY) in store.parameters else "engine-default",
             "ApplyType": "dynamic", "DataType": "boolean", "AllowedValues": "ON,OFF",
             "IsModifiable": True, "ApplyMethod": "pending-reboot",
         }
     ]  # fmt: skip
 
 
-def _modify_own(book: DatabaseStore, one: DbInstance, request: Mapping[str, Any]) -> None:
+def _modify_own(store: DatabaseStore, one: DbInstance, request: Mapping[str, Any]) -> None:
     assert one.storage_rules is not None
     storage, others = _parts(request)
-    now, storage_rules = book.cloud.clock.now(), one.storage_rules
+    now, storage_rules = store.cloud.clock.now(), one.storage_rules
     most = request.get("MaxAllocatedStorage")
     size = max(
         int(storage.get("AllocatedStorage", 0)), storage_rules.lifecycle.described(now).size_gib
@@ -106,17 +106,17 @@ def _modify_own(book: DatabaseStore, one: DbInstance, request: Mapping[str, Any]
         storage_rules.max_allocated_gib = found
 
 
-def _modify_member(book: DatabaseStore, one: DbInstance, request: Mapping[str, Any]) -> None:
+def _modify_member(store: DatabaseStore, one: DbInstance, request: Mapping[str, Any]) -> None:
     storage, others = _parts(request)
-    now = book.cloud.clock.now()
-    cluster = book.clusters[str(one.cluster)]
+    now = store.cloud.clock.now()
+    cluster = store.clusters[str(one.cluster)]
     if storage or cluster.storage_rules is not None:
         raise ModificationRefused(
             COMBINATION,
             "The specified DB Instance is a member of a cluster. Modify the DB cluster instead of "
             "the DB instance.",
         )
-    if instance_status(book, one, now) != "available":
+    if instance_status(store, one, now) != "available":
         raise ModificationRefused(
             "InvalidDBInstanceState", "Database instance is not in available state."
         )
@@ -126,16 +126,18 @@ def _modify_member(book: DatabaseStore, one: DbInstance, request: Mapping[str, A
 
 
 def _parts(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is of the storage, and what else waits for a window unless it is asked for at once."""
+    """The storage settings, and the others that wait for a window unless applied at once."""
     storage = {name: request[name] for name in STORAGE_FIELDS if name in request}
     return storage, {name: request[name] for name in DEFERRED_SETTINGS if name in request}
 
 
 def _apply_at_once(one: DbInstance | DbCluster, request: Mapping[str, Any]) -> None:
     if "DeletionProtection" in request:
-        one.told["DeletionProtection"] = bool(request["DeletionProtection"])
+        one.api_fields["DeletionProtection"] = bool(request["DeletionProtection"])
     if "ServerlessV2ScalingConfiguration" in request:
-        one.told["ServerlessV2ScalingConfiguration"] = request["ServerlessV2ScalingConfiguration"]
+        one.api_fields["ServerlessV2ScalingConfiguration"] = request[
+            "ServerlessV2ScalingConfiguration"
+        ]
     one.settings.window = window_of(request) or one.settings.window
 
 

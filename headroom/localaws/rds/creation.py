@@ -1,4 +1,4 @@
-"""Making and deleting databases: one set of rules for CreateDB* and for CloudFormation.
+"""Creates and deletes databases, for CreateDB* and for CloudFormation.
 
 Source: RDS API 2014-10-31, CreateDBInstance, CreateDBCluster, DeleteDBInstance and DeleteDBCluster
 (checked 2026-11).
@@ -11,7 +11,7 @@ from typing import Any
 
 from headroom.domain.resources import Database, Deployment, StorageMode
 from headroom.localaws.rds.databases import DatabaseStore, DbCluster, DbInstance
-from headroom.localaws.rds.events import put_cluster_event, put_instance_event
+from headroom.localaws.rds.events import put_database_event
 from headroom.localaws.rds.requests import (
     OF_CLUSTER,
     OF_INSTANCE,
@@ -40,39 +40,39 @@ _MEMBERS = 3
 """DB instances of a Multi-AZ DB cluster."""
 
 
-def make_instance(book: DatabaseStore, request: Mapping[str, Any]) -> DbInstance:
+def make_instance(store: DatabaseStore, request: Mapping[str, Any]) -> DbInstance:
     """One CreateDBInstance, or CreateDBInstanceReadReplica where a source is named; AwsError."""
     refuse_unknown(request, OF_INSTANCE)
     source = request.get("SourceDBInstanceIdentifier")
     if source is not None:
-        request = _as_source(book, str(source).lower(), request)
-    name = new_name(request, "DBInstanceIdentifier", book.instances, "DBInstanceAlreadyExists")
+        request = _as_source(store, str(source).lower(), request)
+    name = new_name(request, "DBInstanceIdentifier", store.instances, "DBInstanceAlreadyExists")
     engine = required_parameter(request, "Engine")
     settings = settings_of(
         request, engine, DBInstanceClass=required_parameter(request, "DBInstanceClass")
     )
     cluster = request.get("DBClusterIdentifier")
     made = DbInstance(
-        name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
-        resource_id=_resource_id(book, "db"), tags=tags_of(request), told=api_fields_of(request),
-        storage_rules=None if cluster else _storage_rules(book, request, engine, settings),
-        cluster=_joined(book, str(cluster).lower(), engine) if cluster else None,
+        name=name, engine=engine, created_at=store.cloud.clock.now(), settings=settings,
+        resource_id=_resource_id(store, "db"), tags=tags_of(request), api_fields=api_fields_of(request),
+        storage_rules=None if cluster else _storage_rules(store, request, engine, settings),
+        cluster=_joined(store, str(cluster).lower(), engine) if cluster else None,
     )  # fmt: skip
-    made.told |= _where(book, request, len(book.instances))
+    made.api_fields |= _where(store, request, len(store.instances))
     if source is not None:
-        made.told["ReadReplicaSourceDBInstanceIdentifier"] = str(source).lower()
-    with book.lock:
-        book.instances[name] = made
+        made.api_fields["ReadReplicaSourceDBInstanceIdentifier"] = str(source).lower()
+    with store.lock:
+        store.instances[name] = made
         if made.cluster:
-            book.clusters[made.cluster].members.append(name)
-    put_instance_event(book, name, "RDS-EVENT-0005")
+            store.clusters[made.cluster].members.append(name)
+    put_database_event(store, made, "RDS-EVENT-0005")
     return made
 
 
-def make_cluster(book: DatabaseStore, request: Mapping[str, Any]) -> DbCluster:
-    """One CreateDBCluster; a Multi-AZ DB cluster comes with its three members. Raises AwsError."""
+def make_cluster(store: DatabaseStore, request: Mapping[str, Any]) -> DbCluster:
+    """One CreateDBCluster; a Multi-AZ DB cluster gets its three members. Raises AwsError."""
     refuse_unknown(request, OF_CLUSTER)
-    name = new_name(request, "DBClusterIdentifier", book.clusters, "DBClusterAlreadyExistsFault")
+    name = new_name(request, "DBClusterIdentifier", store.clusters, "DBClusterAlreadyExistsFault")
     engine = required_parameter(request, "Engine")
     own_storage = engine not in (*AURORA_ENGINES, *OTHER_ENGINES)
     of_members = required_parameter(request, "DBClusterInstanceClass") if own_storage else None
@@ -80,73 +80,74 @@ def make_cluster(book: DatabaseStore, request: Mapping[str, Any]) -> DbCluster:
     settings = settings_of(request, engine, **classes)
     group = f"default.{engine}{'8.0' if engine == 'aurora-mysql' else ''}"
     made = DbCluster(
-        name=name, engine=engine, created_at=book.cloud.clock.now(), settings=settings,
-        resource_id=_resource_id(book, "cluster"), tags=tags_of(request), told=api_fields_of(request),
+        name=name, engine=engine, created_at=store.cloud.clock.now(), settings=settings,
+        resource_id=_resource_id(store, "cluster"), tags=tags_of(request), api_fields=api_fields_of(request),
         parameter_group=str(request.get("DBClusterParameterGroupName") or group),
         aurora=AuroraRules(mode_of(request) or StorageMode.STANDARD, settings=settings) if engine in AURORA_ENGINES else None,
-        storage_rules=_storage_rules(book, request, engine, settings, cluster=True) if own_storage else None,
+        storage_rules=_storage_rules(store, request, engine, settings, cluster=True) if own_storage else None,
     )  # fmt: skip
-    with book.lock:
-        book.clusters[name] = made
+    with store.lock:
+        store.clusters[name] = made
         if own_storage:
-            _with_members(book, made)
-    put_cluster_event(book, name, "RDS-EVENT-0170")
+            _with_members(store, made)
+    put_database_event(store, made, "RDS-EVENT-0170")
     return made
 
 
-def delete_instance(book: DatabaseStore, name: str) -> DbInstance:
-    """Gone at once; raises AwsError for what is protected or a member of a Multi-AZ DB cluster."""
-    found = instance_of(book, name)
-    if found.told.get("DeletionProtection"):
-        raise _combination(
-            "Cannot delete protected DB Instance, please disable deletion protection and try again."
-        )
-    with book.lock:
-        del book.instances[found.name]
+def delete_instance(store: DatabaseStore, name: str) -> DbInstance:
+    """Delete at once; raises AwsError for a protected instance or a member of a Multi-AZ DB cluster."""
+    found = instance_of(store, name)
+    _refuse_protected(found, "DB Instance")
+    with store.lock:
+        del store.instances[found.name]
         if found.cluster:
-            book.clusters[found.cluster].members.remove(found.name)
-    put_instance_event(book, found.name, "RDS-EVENT-0003")
+            store.clusters[found.cluster].members.remove(found.name)
+    put_database_event(store, found, "RDS-EVENT-0003")
     return found
 
 
-def delete_cluster(book: DatabaseStore, name: str) -> DbCluster:
-    """Gone at once; refused while an Aurora cluster has members."""
-    found = cluster_of(book, name)
-    if found.told.get("DeletionProtection"):
-        raise _combination(
-            "Cannot delete protected Cluster, please disable deletion protection and try again."
-        )
+def delete_cluster(store: DatabaseStore, name: str) -> DbCluster:
+    """Delete at once; refused while an Aurora cluster has members."""
+    found = cluster_of(store, name)
+    _refuse_protected(found, "Cluster")
     if found.storage_rules is None and found.members:
         raise AwsError(
             "InvalidDBClusterStateFault",
             "Cluster cannot be deleted, it still contains DB instances.",
         )
-    with book.lock:
+    with store.lock:
         for member in found.members:
-            del book.instances[member]
-        del book.clusters[found.name]
-    put_cluster_event(book, found.name, "RDS-EVENT-0171")
+            del store.instances[member]
+        del store.clusters[found.name]
+    put_database_event(store, found, "RDS-EVENT-0171")
     return found
 
 
-def instance_of(book: DatabaseStore, name: str) -> DbInstance:
+def _refuse_protected(found: DbInstance | DbCluster, kind: str) -> None:
+    if found.api_fields.get("DeletionProtection"):
+        raise _combination(
+            f"Cannot delete protected {kind}, please disable deletion protection and try again."
+        )
+
+
+def instance_of(store: DatabaseStore, name: str) -> DbInstance:
     """By name, however it is spelled; raises AwsError DBInstanceNotFound."""
-    found = book.instances.get(name.lower())
+    found = store.instances.get(name.lower())
     if found is None:
         raise AwsError("DBInstanceNotFound", f"DBInstance {name} not found.")
     return found
 
 
-def cluster_of(book: DatabaseStore, name: str) -> DbCluster:
+def cluster_of(store: DatabaseStore, name: str) -> DbCluster:
     """By name, however it is spelled; raises AwsError DBClusterNotFoundFault."""
-    found = book.clusters.get(name.lower())
+    found = store.clusters.get(name.lower())
     if found is None:
         raise AwsError("DBClusterNotFoundFault", f"DBCluster {name} not found.")
     return found
 
 
 def _storage_rules(
-    book: DatabaseStore, request: Mapping[str, Any], engine: str, settings: Settings,
+    store: DatabaseStore, request: Mapping[str, Any], engine: str, settings: Settings,
     *, cluster: bool = False,
 ) -> DatabaseRules:  # fmt: skip
     known = engine_of(engine)
@@ -162,36 +163,36 @@ def _storage_rules(
         raise AwsError(refused.code, refused.message) from refused
     code = "InvalidDBClusterStateFault" if cluster else "InvalidDBInstanceState"
     return DatabaseRules(
-        storage, created_at=book.cloud.clock.now(), settings=settings, state_code=code,
-        max_allocated_gib=most, delays=book.delays,
+        storage, created_at=store.cloud.clock.now(), settings=settings, state_code=code,
+        max_allocated_gib=most, delays=store.delays,
     )  # fmt: skip
 
 
-def _with_members(book: DatabaseStore, cluster: DbCluster) -> None:
+def _with_members(store: DatabaseStore, cluster: DbCluster) -> None:
     for number in range(1, _MEMBERS + 1):
         name = f"{cluster.name}-instance-{number}"
         member = DbInstance(
             name=name, engine=cluster.engine, created_at=cluster.created_at, storage_rules=None,
-            settings=cluster.settings, resource_id=_resource_id(book, "db"), cluster=cluster.name,
-            tags=dict(cluster.tags), told=_where(book, {}, number - 1),
+            settings=cluster.settings, resource_id=_resource_id(store, "db"), cluster=cluster.name,
+            tags=dict(cluster.tags), api_fields=_where(store, {}, number - 1),
         )  # fmt: skip
-        book.instances[name] = member
+        store.instances[name] = member
         cluster.members.append(name)
 
 
-def _joined(book: DatabaseStore, name: str, engine: str) -> str:
-    cluster = cluster_of(book, name)
+def _joined(store: DatabaseStore, name: str, engine: str) -> str:
+    cluster = cluster_of(store, name)
     if cluster.storage_rules is not None or cluster.engine != engine:
         raise _combination(f"An instance of engine {engine} cannot be made in cluster {name}.")
     return cluster.name
 
 
-def _as_source(book: DatabaseStore, source: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A read replica begins as its source is."""
-    found = instance_of(book, source)
+def _as_source(store: DatabaseStore, source: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """A read replica starts with the configuration of its source."""
+    found = instance_of(store, source)
     if found.storage_rules is None:
         raise _combination(f"{source} is a member of a cluster.")
-    now = book.cloud.clock.now()
+    now = store.cloud.clock.now()
     storage = found.storage_rules.lifecycle.described(now)
     given = {
         "AllocatedStorage": storage.size_gib, "StorageType": storage.volume_type.value,
@@ -201,13 +202,13 @@ def _as_source(book: DatabaseStore, source: str, request: Mapping[str, Any]) -> 
     return {k: v for k, v in given.items() if v is not None} | dict(request)
 
 
-def _where(book: DatabaseStore, request: Mapping[str, Any], number: int) -> dict[str, object]:
-    zone = request.get("AvailabilityZone") or f"{book.account_region.region}{'abc'[number % 3]}"
+def _where(store: DatabaseStore, request: Mapping[str, Any], number: int) -> dict[str, object]:
+    zone = request.get("AvailabilityZone") or f"{store.account_region.region}{'abc'[number % 3]}"
     return {"AvailabilityZone": zone}
 
 
-def _resource_id(book: DatabaseStore, kind: str) -> str:
-    return f"{kind}-{book.cloud.ids.hexadecimal(kind, 26).upper()}"
+def _resource_id(store: DatabaseStore, kind: str) -> str:
+    return f"{kind}-{store.cloud.ids.hexadecimal(kind, 26).upper()}"
 
 
 def _combination(message: str) -> AwsError:

@@ -1,4 +1,4 @@
-"""What a CreateDBInstance or CreateDBCluster request says beside its storage, under the API's names.
+"""The parameters of CreateDBInstance and CreateDBCluster other than storage.
 
 Source: RDS API 2014-10-31 (checked 2026-11).
 """
@@ -31,7 +31,7 @@ _IGNORED = (
     "EnableCloudwatchLogsExports", "EnableIAMDatabaseAuthentication", "StorageEncrypted",
     "KmsKeyId", "NetworkType", "MasterUserSecretKmsKeyId", "DatabaseInsightsMode",
 )  # fmt: skip
-"""What has no bearing on storage; it is taken and, where it is told, told as it was given."""
+"""Parameters without effect on storage; those that the API reports are reported as given."""
 _STORAGE = ("AllocatedStorage", "StorageType", "Iops", "StorageThroughput")
 _SETTINGS = ("EngineVersion", "BackupRetentionPeriod", "Port")
 OF_INSTANCE = (
@@ -76,7 +76,7 @@ def required_parameter(request: Mapping[str, Any], name: str) -> Any:
 
 
 def settings_of(request: Mapping[str, Any], engine: str, **classes: str) -> Settings:
-    """What is in force from the start; `classes` are of the instance or of the cluster."""
+    """The initial settings; `classes` are those of the instance or of the cluster."""
     if request.get("EngineMode", "provisioned") != "provisioned":
         raise NotImplementedError("EngineMode other than provisioned is not part of this endpoint.")
     values: dict[str, object] = {
@@ -113,7 +113,7 @@ def mode_of(request: Mapping[str, Any]) -> StorageMode | None:
 
 
 def api_fields_of(request: Mapping[str, Any]) -> dict[str, object]:
-    """What is told as it was given."""
+    """Fields that are reported as they were given."""
     names = (
         "MasterUsername", "DeletionProtection", "DedicatedLogVolume", "AdditionalStorageVolumes",
         "StorageEncrypted", "PromotionTier", "ServerlessV2ScalingConfiguration",

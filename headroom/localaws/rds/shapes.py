@@ -1,4 +1,4 @@
-"""Databases as the RDS API tells them: DBInstance, DBCluster, what may be set, reservations.
+"""Databases in the shapes of the RDS API: DBInstance, DBCluster, what may be set, reservations.
 
 Source: RDS API 2014-10-31 (botocore 1.44). What AWS leaves out is left out: StorageType of a
 Standard cluster, StorageOperationStatus at rest, Iops of gp2.
@@ -25,20 +25,20 @@ from headroom.localaws.rds.events import arn
 from headroom.proving.awsrules import DatabaseRules
 
 _OF_A_STRIPE = (3_000, 125)
-"""IOPS and MiB/s that RDS tells of gp3 for each volume under storage that has neither set."""
+"""IOPS and MiB/s that RDS reports of gp3 for each volume under storage that has neither set."""
 _FARTHEST = 1e8
 
 
-def instance_shape(book: DatabaseStore, one: DbInstance) -> dict[str, Any]:
+def instance_shape(store: DatabaseStore, one: DbInstance) -> dict[str, Any]:
     """A DBInstance now."""
-    now = book.cloud.clock.now()
-    region = book.account_region.region
+    now = store.cloud.clock.now()
+    region = store.account_region.region
     address = f"{one.name}.headroomlocal.{region}.rds.amazonaws.com"
     shape: dict[str, Any] = {
         "DBInstanceIdentifier": one.name,
-        "DBInstanceArn": arn(book, "db", one.name),
+        "DBInstanceArn": arn(store, one),
         "DbiResourceId": one.resource_id,
-        "DBInstanceStatus": instance_status(book, one, now),
+        "DBInstanceStatus": instance_status(store, one, now),
         "Engine": one.engine,
         "InstanceCreateTime": one.created_at,
         "MultiAZ": False,
@@ -48,7 +48,7 @@ def instance_shape(book: DatabaseStore, one: DbInstance) -> dict[str, Any]:
         "Endpoint": {"Address": address, "Port": one.settings.value("Port", now)},
         "StorageEncrypted": False,
         "DeletionProtection": False,
-        **one.told,
+        **one.api_fields,
     }
     for name in ("DBInstanceClass", "EngineVersion", "BackupRetentionPeriod"):
         shape[name] = one.settings.value(name, now)
@@ -56,12 +56,12 @@ def instance_shape(book: DatabaseStore, one: DbInstance) -> dict[str, Any]:
         return shape | _own_storage(one.storage_rules, now)
     assert one.cluster is not None
     pending = {"PendingModifiedValues": one.settings.pending(now)}
-    return shape | _of_cluster(book.clusters[one.cluster], now) | pending
+    return shape | _of_cluster(store.clusters[one.cluster], now) | pending
 
 
-def instance_status(book: DatabaseStore, one: DbInstance, now: datetime) -> str:
+def instance_status(store: DatabaseStore, one: DbInstance, now: datetime) -> str:
     """DBInstanceStatus: a member's is its cluster's while that is at work on it."""
-    cluster = book.clusters[one.cluster] if one.cluster else None
+    cluster = store.clusters[one.cluster] if one.cluster else None
     if cluster is not None and cluster.storage_rules is not None:
         return cluster.storage_rules.status(now)
     if cluster is not None and cluster.aurora is not None and cluster.aurora.restarts(now):
@@ -71,13 +71,13 @@ def instance_status(book: DatabaseStore, one: DbInstance, now: datetime) -> str:
     return one.status(now)
 
 
-def cluster_shape(book: DatabaseStore, one: DbCluster) -> dict[str, Any]:
+def cluster_shape(store: DatabaseStore, one: DbCluster) -> dict[str, Any]:
     """A DBCluster now."""
-    now, region = book.cloud.clock.now(), book.account_region.region
-    told = {k: v for k, v in one.told.items() if k != "PromotionTier"}
+    now, region = store.cloud.clock.now(), store.account_region.region
+    fields = {k: v for k, v in one.api_fields.items() if k != "PromotionTier"}
     shape: dict[str, Any] = {
         "DBClusterIdentifier": one.name,
-        "DBClusterArn": arn(book, "cluster", one.name),
+        "DBClusterArn": arn(store, one),
         "DbClusterResourceId": one.resource_id,
         "Status": one.status(now),
         "Engine": one.engine,
@@ -98,7 +98,7 @@ def cluster_shape(book: DatabaseStore, one: DbCluster) -> dict[str, Any]:
         "PreferredMaintenanceWindow": one.settings.window,
         "TagList": tag_list(one.tags),
         "DeletionProtection": False,
-        **told,
+        **fields,
     }  # fmt: skip
     if one.storage_rules is not None:
         storage = _own_storage(one.storage_rules, now)
@@ -112,7 +112,7 @@ def cluster_shape(book: DatabaseStore, one: DbCluster) -> dict[str, Any]:
 
 
 def valid_modifications(storage_rules: DatabaseRules, now: datetime) -> dict[str, Any]:
-    """ValidDBInstanceModificationsMessage: what this very instance takes."""
+    """ValidDBInstanceModificationsMessage: the settings that this instance accepts."""
     here = storage_rules.lifecycle.described(now)
     assert here.database is not None
     return {
@@ -158,7 +158,7 @@ def _own_storage(storage_rules: DatabaseRules, now: datetime) -> dict[str, Any]:
 
 
 def _of_cluster(one: DbCluster, now: datetime) -> dict[str, Any]:
-    """What a member tells of the storage that it has from its cluster."""
+    """The storage that a member has from its cluster."""
     shape: dict[str, Any] = {"DBClusterIdentifier": one.name, "AllocatedStorage": 1}
     if one.storage_rules is not None:
         shape |= _own_storage(one.storage_rules, now)

@@ -51,14 +51,14 @@ class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
 
 
 class _Request(Request):  # type: ignore[misc]
-    """A request that did come over HTTP."""
+    """A request over HTTP."""
 
     from_wsgi_server = True
 
 
 @lru_cache
 def _dispatcher(name: str) -> Callable[..., Any]:
-    """What answers a service's requests to `/`; asked late, because `moto_parts` replaces some."""
+    """The handler of a service's requests to `/`; looked up late, because `moto_parts` replaces some."""
     paths = import_module(f"moto.{name}.urls").url_paths
     found: Callable[..., Any] = paths.get("{0}/$") or paths["{0}/"]
     return found
@@ -74,16 +74,16 @@ def _direct(
     except ClientError as error:
         answer = 400, {}, error.response["Error"]["Message"]
     status, headers, body = answer if len(answer) == 3 else (200, {}, answer)
-    told = Response(response=body, status=int(status), headers=headers)
-    return told(environ, start_response)
+    response = Response(response=body, status=int(status), headers=headers)
+    return response(environ, start_response)
 
 
 def _priced(
     operation: str, environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
     status, body = answer_price_list(operation, environ["wsgi.input"].read())
-    told = Response(response=body, status=status, content_type="application/x-amz-json-1.1")
-    return told(environ, start_response)
+    response = Response(response=body, status=status, content_type="application/x-amz-json-1.1")
+    return response(environ, start_response)
 
 
 class RunningEndpoint:

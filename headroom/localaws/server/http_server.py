@@ -52,7 +52,7 @@ class _Handler(MotoRequestHandler):  # type: ignore[misc]
             close = getattr(parts, "close", None)
             if close is not None:
                 close()
-        except Exception as error:  # what moto lacks must not look like a broken connection
+        except Exception as error:  # a missing operation must not look like a broken connection
             if not isinstance(error, NotImplementedError):
                 _log.exception("%s %s failed", self.command, self.path)
             status, headers, content = _failure(error, environ.get("CONTENT_TYPE", ""))
@@ -84,14 +84,14 @@ class _Handler(MotoRequestHandler):  # type: ignore[misc]
 
 
 def _failure(error: Exception, content_type: str) -> tuple[str, list[tuple[str, str]], bytes]:
-    """An error in the client's own protocol; 501, which no SDK retries, for what is missing."""
+    """An error in the client's protocol; a missing operation is a 501, which no SDK retries."""
     missing = isinstance(error, NotImplementedError)
     status = "501 Not Implemented" if missing else "500 Internal Server Error"
     code = "NotImplemented" if missing else "InternalFailure"
     text = str(error) or type(error).__name__
     if content_type.startswith("application/x-www-form-urlencoded"):
-        told = f"<Error><Code>{code}</Code><Message>{escape(text)}</Message></Error>"
-        xml = f"<ErrorResponse>{told}<Errors>{told}</Errors></ErrorResponse>"
+        detail = f"<Error><Code>{code}</Code><Message>{escape(text)}</Message></Error>"
+        xml = f"<ErrorResponse>{detail}<Errors>{detail}</Errors></ErrorResponse>"
         return status, [("Content-Type", "text/xml")], xml.encode()
     body = json.dumps({"__type": code, "message": text}).encode()
     return status, [("Content-Type", "application/json")], body

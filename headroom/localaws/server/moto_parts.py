@@ -1,6 +1,6 @@
-"""Where this endpoint takes moto's place: own response classes, own backends, one clock, own ids.
+"""Replaces parts of moto: response classes, backends, the clock, the source of ids.
 
-Everything here is process-wide and done once, before the first request; `install` is the list.
+All replacements are process-wide; `install` lists them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import moto.rds.urls
 from moto.awslambda import models as lambda_models
 from moto.awslambda import urls as lambda_urls
 from moto.events import models as events_models
+from moto.iam import models as iam_models
+from moto.iam import urls as iam_urls
 from moto.scheduler.models import scheduler_backends
 from moto.sqs import models as sqs_models
 from moto.sqs import urls as sqs_urls
@@ -76,6 +78,15 @@ class LocalSqs(sqs_models.SQSBackend):  # type: ignore[misc]
             if found or left <= 0:
                 return found
             time.sleep(min(0.05, left))
+
+
+class LocalIam(iam_models.IAMBackend):  # type: ignore[misc]
+    """AWS's 1,600 managed policies are loaded for the standard partition only."""
+
+    _url_module = iam_urls
+
+    def _init_aws_policies(self) -> list[Any]:
+        return list(super()._init_aws_policies()) if self.region_name == "aws" else []
 
 
 class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
@@ -133,7 +144,7 @@ class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
 
 
 def install(cloud: Cloud) -> None:
-    """Take every place; must run before the first request of the process."""
+    """Replace every part; must run before the first request of the process."""
     moto.cloudwatch.urls.url_paths["{0}/$"] = CloudWatchApi.dispatch
     moto.cloudwatch.urls.url_paths["{0}/service/.*"] = CloudWatchApi.dispatch
     moto.ec2.urls.url_paths["{0}/"] = Ec2Api.dispatch
@@ -141,6 +152,7 @@ def install(cloud: Cloud) -> None:
     moto.rds.urls.url_paths["{0}/$"] = RdsApi.dispatch
     moto.cloudformation.urls.url_paths["{0}/$"] = CloudFormationApi.dispatch
     sqs_models.sqs_backends.backend = LocalSqs
+    iam_models.iam_backends.backend = LocalIam
     lambda_models.lambda_backends.backend = LocalLambda
     scheduler_backends.backend = LocalScheduler
     events_models.events_backends.backend = LocalEvents
@@ -156,12 +168,10 @@ def install(cloud: Cloud) -> None:
 
 
 def _send_to_targets(rule: Any, original_event: dict[str, Any], _transform: bool = True) -> None:
-    """In place of moto's: the body has its account, inputs are honoured, a target may be missing."""
+    """Like moto's, but events have their account, inputs are honoured, and a target may be missing."""
     event = {k: v for k, v in original_event.items() if k != "ingestion-time"}
-    stamp = event["time"]
-    if isinstance(stamp, int | float):
-        event["time"] = datetime.fromtimestamp(stamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    elif isinstance(stamp, str) and stamp.replace(".", "").isdigit():
+    stamp = str(event["time"])
+    if stamp.replace(".", "").isdigit():
         event["time"] = datetime.fromtimestamp(float(stamp), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if rule.state.startswith("ENABLED") and rule.event_pattern.get_pattern():
         send_if_matching(

@@ -1,5 +1,6 @@
-"""moto's answers written faster, to the same bytes' meaning: it looks up every member of every shape
-under half a dozen names, which is most of the time that an answer takes.
+"""Serialises moto's answers faster, with the same content.
+
+moto tries half a dozen names for every member of every shape, which is most of its time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _slow_list = serialize.BaseJSONSerializer._serialize_type_list
 
 
 def install() -> None:
-    """Take moto's place; once, before the first request."""
+    """Replace moto's functions; once, before the first request."""
     DynamoResult.execute_result = _items
     serialize.ResponseSerializer.get_value = _member
     serialize.BaseJSONSerializer._serialize_type_list = _list
@@ -51,7 +52,7 @@ def _items(result: Any, context: Any) -> Any:
 def _wire(value: object) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    raise TypeError(f"{type(value).__name__} is nothing that an item holds")
+    raise TypeError(f"{type(value).__name__} is no type of an item")
 
 
 def _list(serializer: Any, serialized: Any, value: Any, shape: Any, key: str) -> None:

@@ -1,4 +1,4 @@
-"""What every part of an endpoint shares: clock, identifiers, options, metrics by account and Region.
+"""The shared state of an endpoint: clock, identifiers, options, metrics by account and Region.
 
 May import `metrics`.
 Offers: Cloud, current_cloud, Clock, AwsError."""

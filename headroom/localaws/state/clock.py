@@ -18,7 +18,7 @@ class ClockMode(StrEnum):
     REAL = "real"
     """System time, always."""
     LOCKSTEP = "lockstep"
-    """System time until it is first set; from then on it moves only when told."""
+    """System time until it is first set; from then on only requests move it."""
 
 
 class ClockRefused(ValueError):
@@ -52,6 +52,12 @@ class Clock:
             raise ClockRefused(f"{instant} has no time zone.")
         with self._lock:
             self._held = instant.astimezone(UTC)
+        self._mirror()
+
+    def release(self) -> None:
+        """Follow system time again."""
+        with self._lock:
+            self._held = None
         self._mirror()
 
     def require_manual_clock(self) -> None:

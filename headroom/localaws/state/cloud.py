@@ -1,4 +1,4 @@
-"""What the parts of a running endpoint share; one per process, because moto's backends are."""
+"""The shared state of a running endpoint; one per process, like moto's backends."""
 
 from __future__ import annotations
 
@@ -24,10 +24,20 @@ class AccountRegion:
     account: str = DEFAULT_ACCOUNT
     region: str = DEFAULT_REGION
 
+    @classmethod
+    def of_arn(cls, arn: str) -> AccountRegion:
+        """The account and Region in an ARN."""
+        _, _, _, region, account, *_ = arn.split(":")
+        return cls(account, region)
+
+    def backend(self, backends: Any) -> Any:
+        """moto's backend of a service there."""
+        return backends[self.account][self.region]
+
 
 @dataclass(slots=True, kw_only=True)
 class Options:
-    """What an endpoint is told when it starts."""
+    """Options of an endpoint at its start."""
 
     state_dir: Path
     metric_delay_minutes: float = 2.0
@@ -39,12 +49,10 @@ class Options:
     cloudtrail: bool = True
     """Whether a trail delivers ModifyVolume calls to EventBridge."""
     seed: int | None = None
-    python: str | None = None
-    """Interpreter of the functions; this process's own when None."""
 
 
 class FunctionInvoker(Protocol):
-    """Whoever runs the endpoint's functions, for those that only send to them."""
+    """The functions of the endpoint, for senders."""
 
     def knows(self, arn: str) -> bool:
         """Whether such a function is deployed."""
@@ -67,7 +75,7 @@ class Cloud:
     def part(
         self, kind: type[_Part], account_region: AccountRegion, make: Callable[[], _Part]
     ) -> _Part:
-        """The one `kind` of a place, made when it is first asked for."""
+        """The one `kind` of an account and Region, made on first use."""
         parts: dict[AccountRegion, _Part] = self._parts.setdefault(kind, {})
         present = parts.get(account_region)
         if present is None:
@@ -75,11 +83,17 @@ class Cloud:
         return present
 
     def parts(self, kind: type[_Part]) -> list[tuple[AccountRegion, _Part]]:
-        """Every `kind` that has been made, with its place, in the order they were made."""
+        """Every `kind` that exists, with its account and Region, in order of creation."""
         return list(self._parts.get(kind, {}).items())
 
+    def forget(self) -> None:
+        """Drop every part, and follow system time again."""
+        self._parts.clear()
+        self.clock.release()
+        self.ids.seed(self.options.seed)
+
     def store(self, account_region: AccountRegion) -> MetricStore:
-        """The metrics of a place."""
+        """The metrics of an account and Region."""
         return self.part(MetricStore, account_region, MetricStore)
 
 

@@ -1,4 +1,4 @@
-"""An error as AWS's API tells it."""
+"""An error of AWS's API."""
 
 from __future__ import annotations
 

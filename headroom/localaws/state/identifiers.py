@@ -1,4 +1,4 @@
-"""Identifiers that come out the same for the same seed, whatever else was asked in between."""
+"""Identifiers that are the same for the same seed, whatever was requested before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Identifiers:
         self.seed(seed)
 
     def seed(self, seed: int | None) -> None:
-        """Start every stream again; None takes the seed from the system."""
+        """Restart every stream; None takes the seed from the system."""
         with self._lock:
             self._seed = seed if seed is not None else random.SystemRandom().getrandbits(64)
             self._streams.clear()

@@ -1,4 +1,4 @@
-"""Databases that CloudFormation makes are those that RDS's own calls would make."""
+"""CloudFormation creates the same databases as RDS's own calls."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def database(**properties: Any) -> dict[str, Any]:
 
 def test_an_instance_has_what_its_template_says_and_is_changed_in_place(program: Program) -> None:
     tags = [{"Key": "headroom", "Value": "auto"}]
-    told = deploy(program, "one-database", database(Tags=tags))
-    assert told["StackStatus"] == "CREATE_COMPLETE", told.get("StackStatusReason")
+    answer = deploy(program, "one-database", database(Tags=tags))
+    assert answer["StackStatus"] == "CREATE_COMPLETE", answer.get("StackStatusReason")
     rds = program.client("rds")
     found = rds.describe_db_instances(DBInstanceIdentifier="stacked")["DBInstances"][0]
     assert (found["StorageType"], found["AllocatedStorage"], found["MultiAZ"]) == ("gp2", 500, True)
@@ -38,10 +38,12 @@ def test_an_instance_has_what_its_template_says_and_is_changed_in_place(program:
     assert "stacked" not in names
 
 
-def test_what_rds_would_not_have_fails_the_stack(program: Program) -> None:
-    told = deploy(program, "no-database", database(AllocatedStorage=300, StorageType="gp3", Iops=9))
-    assert told["StackStatus"] == "ROLLBACK_COMPLETE"
-    assert "takes no IOPS setting" in told["StackStatusReason"]
+def test_a_database_that_rds_refuses_fails_the_stack(program: Program) -> None:
+    answer = deploy(
+        program, "no-database", database(AllocatedStorage=300, StorageType="gp3", Iops=9)
+    )
+    assert answer["StackStatus"] == "ROLLBACK_COMPLETE"
+    assert "takes no IOPS setting" in answer["StackStatusReason"]
 
 
 def test_an_aurora_cluster_and_its_member_are_made_in_order(program: Program) -> None:
@@ -58,8 +60,8 @@ def test_an_aurora_cluster_and_its_member_are_made_in_order(program: Program) ->
             "Properties": {"DBClusterIdentifier": "woven", "Engine": "aurora-postgresql"},
         },
     }  # fmt: skip
-    told = deploy(program, "woven", resources)
-    assert told["StackStatus"] == "CREATE_COMPLETE", told.get("StackStatusReason")
+    answer = deploy(program, "woven", resources)
+    assert answer["StackStatus"] == "CREATE_COMPLETE", answer.get("StackStatusReason")
     cluster = program.client("rds").describe_db_clusters(DBClusterIdentifier="woven")
     assert len(cluster["DBClusters"][0]["DBClusterMembers"]) == 1
 

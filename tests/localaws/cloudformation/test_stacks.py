@@ -1,4 +1,4 @@
-"""Stacks that deploy, fail, roll back, change and go, through CloudFormation's own API."""
+"""Stacks are created, fail, roll back, change and are deleted, through CloudFormation's API."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def deploy(program: Program, name: str, resources: dict[str, Any], **more: Any) 
     cloudformation = program.client("cloudformation")
     body = json.dumps({"Resources": resources, **more})
     stack_id = cloudformation.create_stack(StackName=name, TemplateBody=body)["StackId"]
-    told: dict[str, Any] = cloudformation.describe_stacks(StackName=stack_id)["Stacks"][0]
-    return told
+    answer: dict[str, Any] = cloudformation.describe_stacks(StackName=stack_id)["Stacks"][0]
+    return answer
 
 
 def test_every_resource_is_really_there_with_what_its_template_says(program: Program) -> None:
@@ -108,9 +108,9 @@ def test_every_resource_is_really_there_with_what_its_template_says(program: Pro
         "Url": {"Value": {"Ref": "Queue"}},
         "Arn": {"Value": {"Fn::GetAtt": ["Alarm", "Arn"]}},
     }
-    told = deploy(program, "everything", EVERYTHING, Outputs=outputs)
-    assert told["StackStatus"] == "CREATE_COMPLETE", told.get("StackStatusReason")
-    found = {o["OutputKey"]: o["OutputValue"] for o in told["Outputs"]}
+    answer = deploy(program, "everything", EVERYTHING, Outputs=outputs)
+    assert answer["StackStatus"] == "CREATE_COMPLETE", answer.get("StackStatusReason")
+    found = {o["OutputKey"]: o["OutputValue"] for o in answer["Outputs"]}
     assert found["Arn"] == "arn:aws:cloudwatch:us-east-1:123456789012:alarm:made"
     dynamodb = program.client("dynamodb")
     table = dynamodb.describe_table(TableName="kept")["Table"]
@@ -157,16 +157,16 @@ def test_every_resource_is_really_there_with_what_its_template_says(program: Pro
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_made_fails_the_stack_and_undoes_it(
+def test_a_resource_that_cannot_be_created_rolls_the_stack_back(
     program: Program, resource: dict[str, Any], words: str
 ) -> None:
     fine = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "undone"}}
     odd = {**resource, "DependsOn": ["Fine"]}
-    name = f"bad-{abs(hash(words))}"
-    told = deploy(program, name, {"Fine": fine, "Odd": odd})
-    assert told["StackStatus"] == "ROLLBACK_COMPLETE"
-    assert words in told["StackStatusReason"]
-    events = program.client("cloudformation").describe_stack_events(StackName=told["StackId"])
+    name = "bad"
+    answer = deploy(program, name, {"Fine": fine, "Odd": odd})
+    assert answer["StackStatus"] == "ROLLBACK_COMPLETE"
+    assert words in answer["StackStatusReason"]
+    events = program.client("cloudformation").describe_stack_events(StackName=answer["StackId"])
     failed = [e for e in events["StackEvents"] if e["ResourceStatus"] == "CREATE_FAILED"]
     assert [(e["LogicalResourceId"], words in e["ResourceStatusReason"]) for e in failed] == [
         ("Odd", True)
@@ -190,10 +190,10 @@ def test_a_failed_update_leaves_the_stack_as_it_was(program: Program) -> None:
         stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
         assert stack["StackStatus"] == status
         url = program.client("sqs").get_queue_url(QueueName=name)["QueueUrl"]
-        told = program.client("sqs").get_queue_attributes(
+        answer = program.client("sqs").get_queue_attributes(
             QueueUrl=url, AttributeNames=["VisibilityTimeout"]
         )
-        assert told["Attributes"]["VisibilityTimeout"] == timeout
+        assert answer["Attributes"]["VisibilityTimeout"] == timeout
     with pytest.raises(ClientError, match="No updates"):
         cloudformation.update_stack(
             StackName=name, TemplateBody=json.dumps({"Resources": {"Queue": changed}})
@@ -219,9 +219,9 @@ def test_change_sets_create_change_and_say_when_there_is_nothing_to_do(program: 
     same = cloudformation.create_change_set(
         StackName="by-change", ChangeSetName="c", ChangeSetType="UPDATE", TemplateBody=body
     )
-    told = cloudformation.describe_change_set(ChangeSetName=same["Id"])
-    assert told["Status"] == "FAILED"
-    assert "didn't contain changes" in told["StatusReason"]
+    answer = cloudformation.describe_change_set(ChangeSetName=same["Id"])
+    assert answer["Status"] == "FAILED"
+    assert "didn't contain changes" in answer["StatusReason"]
     cloudformation.delete_change_set(ChangeSetName=same["Id"])
     with pytest.raises(ClientError, match="ChangeSetNotFound"):
         cloudformation.describe_change_set(ChangeSetName=same["Id"])
@@ -250,8 +250,8 @@ def test_a_resource_whose_condition_is_false_is_not_made(program: Program) -> No
         name: {"Type": "AWS::SQS::Queue", "Condition": name, "Properties": {"QueueName": name}}
         for name in conditions
     }
-    told = deploy(program, "conditional", resources, Conditions=conditions)
-    assert told["StackStatus"] == "CREATE_COMPLETE"
+    answer = deploy(program, "conditional", resources, Conditions=conditions)
+    assert answer["StackStatus"] == "CREATE_COMPLETE"
     found = program.client("cloudformation").describe_stack_resources(StackName="conditional")
     assert [r["LogicalResourceId"] for r in found["StackResources"]] == ["Always"]
 
@@ -268,18 +268,18 @@ def test_an_updated_mapping_is_still_the_only_one(program: Program) -> None:
         call(StackName="remapped", TemplateBody=json.dumps({"Resources": body}))
         stack = cloudformation.describe_stacks(StackName="remapped")["Stacks"][0]
         assert stack["StackStatus"].startswith(("CREATE_COMPLETE", "UPDATE_COMPLETE")), stack
-        told = program.client("lambda").list_event_source_mappings(FunctionName="remapped")
-        assert [m["BatchSize"] for m in told["EventSourceMappings"]] == [batch_size]
+        answer = program.client("lambda").list_event_source_mappings(FunctionName="remapped")
+        assert [m["BatchSize"] for m in answer["EventSourceMappings"]] == [batch_size]
 
 
 def test_deleting_a_stack_keeps_what_is_retained(program: Program) -> None:
     table = json.loads(json.dumps(TABLE))
     table["Properties"]["TableName"] = "outlives"
     queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "goes"}}
-    told = deploy(program, "short-lived", {"Table": table, "Queue": queue})
+    answer = deploy(program, "short-lived", {"Table": table, "Queue": queue})
     cloudformation = program.client("cloudformation")
     cloudformation.delete_stack(StackName="short-lived")
-    gone = cloudformation.describe_stacks(StackName=told["StackId"])["Stacks"][0]
+    gone = cloudformation.describe_stacks(StackName=answer["StackId"])["Stacks"][0]
     assert gone["StackStatus"] == "DELETE_COMPLETE"
     assert "outlives" in program.client("dynamodb").list_tables()["TableNames"]
     assert not program.client("sqs").list_queues(QueueNamePrefix="goes").get("QueueUrls")

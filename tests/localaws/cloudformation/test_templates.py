@@ -1,4 +1,4 @@
-"""A template that cannot be is refused before there is a stack."""
+"""An invalid template is refused before a stack exists."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_an_unusable_template_is_refused_and_leaves_no_stack(
     for call in calls(program):
         with pytest.raises(ClientError) as caught:
             call(body)
-        told = caught.value.response
-        assert told["Error"]["Code"] == "ValidationError"
-        assert told["ResponseMetadata"]["HTTPStatusCode"] == 400
-        assert words in told["Error"]["Message"]
+        answer = caught.value.response
+        assert answer["Error"]["Code"] == "ValidationError"
+        assert answer["ResponseMetadata"]["HTTPStatusCode"] == 400
+        assert words in answer["Error"]["Message"]
     stacks = program.client("cloudformation").describe_stacks()["Stacks"]
     assert [s["StackName"] for s in stacks if s["StackName"] == "ghost"] == []
 
@@ -72,11 +72,11 @@ def test_a_parameter_without_a_value_is_named(program: Program) -> None:
     for call in calls(program)[:2]:
         with pytest.raises(ClientError, match=r"Parameters: \[Size\] must have values"):
             call(body)
-    told = program.client("cloudformation").validate_template(TemplateBody=body)
-    assert [p["ParameterKey"] for p in told["Parameters"]] == ["Size"]
+    answer = program.client("cloudformation").validate_template(TemplateBody=body)
+    assert [p["ParameterKey"] for p in answer["Parameters"]] == ["Size"]
 
 
-def test_types_nobody_knows_are_named_by_validation(program: Program) -> None:
+def test_validation_names_unknown_types(program: Program) -> None:
     body = json.dumps({"Resources": {"X": {"Type": "AWS::No::Such"}}})
     with pytest.raises(ClientError, match=r"Unrecognized resource types: \[AWS::No::Such\]"):
         program.client("cloudformation").validate_template(TemplateBody=body)
@@ -92,7 +92,7 @@ def test_an_unusable_update_leaves_the_stack_as_it_was(program: Program) -> None
     assert stack["StackStatus"] == "CREATE_COMPLETE"
 
 
-def test_an_output_that_cannot_be_told_rolls_the_stack_back(program: Program) -> None:
+def test_an_output_that_cannot_be_resolved_rolls_the_stack_back(program: Program) -> None:
     resources = {"Q": {**QUEUE, "Properties": {"QueueName": "untold"}}}
     outputs = {"O": {"Value": {"Fn::Select": ["9", ["a"]]}}}
     cloudformation = program.client("cloudformation")

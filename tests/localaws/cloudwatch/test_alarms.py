@@ -37,8 +37,8 @@ def check(program: Program, volume: str, value: float) -> None:
 
 
 def state(program: Program, name: str) -> str:
-    told = program.client("cloudwatch").describe_alarms(AlarmNames=[name])["MetricAlarms"][0]
-    return str(told["StateValue"])
+    answer = program.client("cloudwatch").describe_alarms(AlarmNames=[name])["MetricAlarms"][0]
+    return str(answer["StateValue"])
 
 
 def listen(program: Program, name: str, alarm: str) -> str:
@@ -70,13 +70,13 @@ def test_metric_data_comes_in_pages(program: Program) -> None:
     found: dict[str, list[float]] = {"a": [], "b": []}
     pages, token = 0, {}
     while True:
-        told = cloudwatch.get_metric_data(**request, MaxDatapoints=3, **token)
+        answer = cloudwatch.get_metric_data(**request, MaxDatapoints=3, **token)
         pages += 1
-        for result in told["MetricDataResults"]:
+        for result in answer["MetricDataResults"]:
             found[result["Id"]] += result["Values"]
-        if "NextToken" not in told:
+        if "NextToken" not in answer:
             break
-        token = {"NextToken": told["NextToken"]}
+        token = {"NextToken": answer["NextToken"]}
     assert (pages, found) == (4, {"a": [0, 1, 2, 3, 4], "b": [0, 1, 2, 3, 4]})
 
 
@@ -97,12 +97,12 @@ def test_statistics_and_percentiles_of_one_metric(program: Program) -> None:
     cloudwatch.put_metric_data(
         Namespace="S", MetricData=[{"MetricName": "x", "Values": [1, 2, 10], "Counts": [5, 4, 1]}]
     )
-    told = cloudwatch.get_metric_statistics(
+    answer = cloudwatch.get_metric_statistics(
         Namespace="S", MetricName="x", StartTime=start, EndTime=start + timedelta(minutes=1),
         Period=60, Statistics=["Sum", "Average", "SampleCount"], ExtendedStatistics=["p95"],
     )["Datapoints"]  # fmt: skip
-    assert [(d["Sum"], d["Average"], d["SampleCount"]) for d in told] == [(23, 2.3, 10)]
-    assert told[0]["ExtendedStatistics"] == {"p95": 10}
+    assert [(d["Sum"], d["Average"], d["SampleCount"]) for d in answer] == [(23, 2.3, 10)]
+    assert answer[0]["ExtendedStatistics"] == {"p95": 10}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_statistics_and_percentiles_of_one_metric(program: Program) -> None:
         [{"Id": "m", "MetricStat": {"Metric": {"Namespace": "N", "MetricName": "a"}, "Period": 60, "Stat": "Mode"}}],
     ],
 )  # fmt: skip
-def test_a_query_nobody_can_answer_is_a_validation_error(
+def test_an_invalid_query_is_a_validation_error(
     program: Program, queries: list[dict[str, Any]]
 ) -> None:
     start = now(program)
@@ -123,7 +123,7 @@ def test_a_query_nobody_can_answer_is_a_validation_error(
         )
 
 
-def test_an_alarm_tells_of_transitions_only_and_acts_on_its_topic(program: Program) -> None:
+def test_an_alarm_reports_transitions_only_and_publishes_to_its_topic(program: Program) -> None:
     sns, cloudwatch = program.client("sns"), program.client("cloudwatch")
     inbox, inbox_arn = program.queue("inbox")
     topic = sns.create_topic(Name="people")["TopicArn"]
@@ -141,10 +141,12 @@ def test_an_alarm_tells_of_transitions_only_and_acts_on_its_topic(program: Progr
         program.tick()
         seen.append(state(program, "hot"))
     assert seen == ["OK", "OK", "ALARM", "ALARM", "ALARM", "OK", "OK"]
-    told = [json.loads(body) for body in program.messages(events)]
-    values = [(e["detail"]["previousState"]["value"], e["detail"]["state"]["value"]) for e in told]
+    answer = [json.loads(body) for body in program.messages(events)]
+    values = [
+        (e["detail"]["previousState"]["value"], e["detail"]["state"]["value"]) for e in answer
+    ]
     assert values == [("INSUFFICIENT_DATA", "OK"), ("OK", "ALARM"), ("ALARM", "OK")]
-    alarm = told[1]
+    alarm = answer[1]
     assert alarm["detail-type"] == "CloudWatch Alarm State Change"
     assert alarm["resources"] == ["arn:aws:cloudwatch:us-east-1:123456789012:alarm:hot"]
     data = json.loads(alarm["detail"]["state"]["reasonData"])
@@ -207,8 +209,8 @@ def test_each_contributor_of_a_grouped_query_arrives_as_its_own_event(program: P
         if b is not None:
             check(program, "vol-b", b)
         program.tick()
-        told = cloudwatch.describe_alarm_contributors(AlarmName="fleet")["AlarmContributors"]
-        volumes = sorted(c["ContributorAttributes"]["VolumeId"] for c in told)
+        answer = cloudwatch.describe_alarm_contributors(AlarmName="fleet")["AlarmContributors"]
+        volumes = sorted(c["ContributorAttributes"]["VolumeId"] for c in answer)
         log.append((state(program, "fleet"), volumes))
     assert log == [
         ("OK", []), ("ALARM", ["vol-a"]), ("ALARM", ["vol-a"]), ("ALARM", ["vol-a", "vol-b"]),
@@ -217,8 +219,8 @@ def test_each_contributor_of_a_grouped_query_arrives_as_its_own_event(program: P
     ]  # fmt: skip
     program.tick(6)
     assert state(program, "fleet") == "INSUFFICIENT_DATA"
-    told = [json.loads(body) for body in program.messages(events)]
-    contributors = [e["detail"] for e in told if "Contributor" in e["detail-type"]]
+    answer = [json.loads(body) for body in program.messages(events)]
+    contributors = [e["detail"] for e in answer if "Contributor" in e["detail-type"]]
     assert [
         (c["alarmContributor"]["attributes"]["VolumeId"], c["state"]["value"]) for c in contributors
     ] == [("vol-a", "ALARM"), ("vol-b", "ALARM"), ("vol-a", "OK"), ("vol-b", "OK")]
@@ -232,7 +234,7 @@ def test_each_contributor_of_a_grouped_query_arrives_as_its_own_event(program: P
         "2 missing datapoints were treated as [NonBreaching]" in contributors[-1]["state"]["reason"]
     )
     alarm_level = [
-        e["detail"]["state"]["value"] for e in told if "Contributor" not in e["detail-type"]
+        e["detail"]["state"]["value"] for e in answer if "Contributor" not in e["detail-type"]
     ]
     assert alarm_level == ["OK", "ALARM", "OK", "INSUFFICIENT_DATA"]
 
@@ -248,8 +250,8 @@ def test_a_vanished_contributor_is_ok_whatever_missing_data_counts_for(program: 
     events = listen(program, "gone-events", "gone")
     put(program, "x", 1, namespace="Gone", VolumeId="vol-a")
     program.tick(8)
-    told = [json.loads(body)["detail"] for body in program.messages(events)]
-    states = [d["state"] for d in told if "alarmContributor" in d]
+    answer = [json.loads(body)["detail"] for body in program.messages(events)]
+    states = [d["state"] for d in answer if "alarmContributor" in d]
     assert [s["value"] for s in states] == ["ALARM", "OK"]
     assert states[1]["reason"] == "No data was returned for this contributor"
 
@@ -269,8 +271,8 @@ def test_only_a_hundred_contributors_are_tracked_and_the_data_is_called_partial(
     for n in range(105):
         put(program, "load", 1, namespace="Crowd", VolumeId=f"vol-{n:03d}")
     program.tick()
-    told = cloudwatch.describe_alarms(AlarmNames=["crowd"])["MetricAlarms"][0]
-    assert (told["StateValue"], told["EvaluationState"]) == ("ALARM", "PARTIAL_DATA")
+    answer = cloudwatch.describe_alarms(AlarmNames=["crowd"])["MetricAlarms"][0]
+    assert (answer["StateValue"], answer["EvaluationState"]) == ("ALARM", "PARTIAL_DATA")
     contributors = cloudwatch.describe_alarm_contributors(AlarmName="crowd")["AlarmContributors"]
     assert len(contributors) == 100
 
@@ -283,8 +285,8 @@ def test_set_alarm_state_sends_the_event(program: Program) -> None:
     )  # fmt: skip
     events = listen(program, "by-hand-events", "by-hand")
     cloudwatch.set_alarm_state(AlarmName="by-hand", StateValue="ALARM", StateReason="a test")
-    told = [json.loads(body)["detail"] for body in program.messages(events)]
-    assert [(d["state"]["value"], d["state"]["reason"]) for d in told] == [("ALARM", "a test")]
+    answer = [json.loads(body)["detail"] for body in program.messages(events)]
+    assert [(d["state"]["value"], d["state"]["reason"]) for d in answer] == [("ALARM", "a test")]
 
 
 @pytest.mark.parametrize(

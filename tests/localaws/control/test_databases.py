@@ -1,4 +1,4 @@
-"""What others do to databases, by the control API, and what RDS then shows."""
+"""External changes to databases by the control API, and what RDS then reports."""
 
 from __future__ import annotations
 
@@ -29,26 +29,24 @@ def test_a_cluster_that_switched_before_is_inside_its_gate(program: Program, rds
     rds.create_db_cluster(DBClusterIdentifier="gated", Engine="aurora-mysql")
     at = now(program) - timedelta(days=12)
     program.aws.control("database-history", {"database_id": "gated", "switched_at": at.isoformat()})
-    told = cluster(rds, "gated")["IOOptimizedNextAllowedModificationTime"]
-    assert told.astimezone(UTC) == at + timedelta(days=30)
+    answer = cluster(rds, "gated")["IOOptimizedNextAllowedModificationTime"]
+    assert answer.astimezone(UTC) == at + timedelta(days=30)
     with pytest.raises(ClientError, match="less than one month ago"):
         rds.modify_db_cluster(
             DBClusterIdentifier="gated", StorageType="aurora-iopt1", ApplyImmediately=True
         )
 
 
-def test_reservations_and_parallel_query_are_told_as_rds_tells_them(
-    program: Program, rds: Any
-) -> None:
+def test_reservations_and_parallel_query_have_the_shapes_of_rds(program: Program, rds: Any) -> None:
     program.aws.control(
         "reserved",
         {"instances": [{"class": "db.r6g.large", "count": 2, "product": "aurora postgresql"}]},
     )
-    told = rds.describe_reserved_db_instances()["ReservedDBInstances"]
-    assert reservations(told, "aurora-postgresql") == (
+    answer = rds.describe_reserved_db_instances()["ReservedDBInstances"]
+    assert reservations(answer, "aurora-postgresql") == (
         Member(instance_class="db.r6g.large", count=2),
     )
-    assert reservations(told, "aurora-mysql") == ()
+    assert reservations(answer, "aurora-mysql") == ()
     rds.create_db_cluster(DBClusterIdentifier="parallel", Engine="aurora-mysql")
     group = cluster(rds, "parallel")["DBClusterParameterGroup"]
     values = []
@@ -72,9 +70,9 @@ def test_a_database_that_fills_is_grown_by_rds_itself_and_the_trail_is_silent(
         program.aws.control("free-space", {"database_id": "fills", "free_gib": 40})
         program.tick(1)
     program.tick(6)
-    told = [json.loads(body) for body in program.messages(url)]
+    answer = [json.loads(body) for body in program.messages(url)]
     events.remove_targets(Rule="filling", Ids=["queue"])
-    assert [one["detail"].get("EventID") for one in told] == [
+    assert [one["detail"].get("EventID") for one in answer] == [
         "RDS-EVENT-0089", "RDS-EVENT-0217", "RDS-EVENT-0218",
     ]  # fmt: skip
     assert shown(rds, "fills")["AllocatedStorage"] == 550

@@ -1,4 +1,4 @@
-"""The volumes of one instance as the endpoint tells them, which is what a set is found by."""
+"""A volume group is found by the attachments that the endpoint reports."""
 
 from __future__ import annotations
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.localaws.conftest import Program
+from tests.localaws.conftest import START, Program
 
 
 def refused(call: Any, **request: Any) -> tuple[str, str]:
@@ -31,7 +32,7 @@ def refused(call: Any, **request: Any) -> tuple[str, str]:
         ({}, {}, "MissingParameter", "at least one"),
     ],
 )
-def test_a_wrong_change_is_refused_in_awss_words(
+def test_an_invalid_change_is_refused_with_awss_error(
     program: Program, volume: dict[str, Any], change: dict[str, Any], code: str, words: str
 ) -> None:
     volume_id = program.volume(**volume)
@@ -71,19 +72,19 @@ def test_a_volume_aws_would_not_make_is_not_made(
         ({"VolumeType": "st1", "Size": 500}, None, None),
     ],
 )
-def test_describe_volumes_tells_what_the_type_comes_with(
+def test_describe_volumes_reports_the_defaults_of_the_type(
     program: Program, wanted: dict[str, Any], iops: int | None, throughput: int | None
 ) -> None:
     volume_id = program.volume(**wanted)
-    told = program.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
-    assert (told.get("Iops"), told.get("Throughput")) == (iops, throughput)
-    assert told["Operator"] == {"Managed": False}
-    assert told["AvailabilityZoneId"].startswith("use1-az")
+    answer = program.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
+    assert (answer.get("Iops"), answer.get("Throughput")) == (iops, throughput)
+    assert answer["Operator"] == {"Managed": False}
+    assert answer["AvailabilityZoneId"].startswith("use1-az")
 
 
 def iops_of(program: Program, volume_id: str) -> int:
-    told = program.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
-    return int(told["Iops"])
+    answer = program.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
+    return int(answer["Iops"])
 
 
 def test_a_change_goes_through_its_states_by_the_clock_and_the_fifth_must_wait(
@@ -92,13 +93,13 @@ def test_a_change_goes_through_its_states_by_the_clock_and_the_fifth_must_wait(
     ec2, volume_id = program.client("ec2"), program.volume()
     seen = []
     for number in range(1, 5):
-        told = ec2.modify_volume(VolumeId=volume_id, Iops=3_000 + number)["VolumeModification"]
-        seen.append(told["ModificationState"])
+        answer = ec2.modify_volume(VolumeId=volume_id, Iops=3_000 + number)["VolumeModification"]
+        seen.append(answer["ModificationState"])
         if number == 1:
             code, words = refused(ec2.modify_volume, VolumeId=volume_id, Iops=4_000)
             assert code == "IncorrectModificationState"
             assert "MODIFYING" in words
-            first = told["StartTime"]
+            first = answer["StartTime"]
         assert iops_of(program, volume_id) == 2_999 + number, "the origin while it is modifying"
         program.tick(2)
         latest = ec2.describe_volumes_modifications(VolumeIds=[volume_id])["VolumesModifications"]
@@ -146,8 +147,8 @@ def test_modifications_come_in_pages_and_through_filters(program: Program) -> No
         ("target-volume-type", "gp3", 7), ("original-size", "100", 7),
     ):  # fmt: skip
         filters = [*mine, {"Name": name, "Values": [value]}]
-        told = ec2.describe_volumes_modifications(Filters=filters)["VolumesModifications"]
-        assert len(told) == count, name
+        answer = ec2.describe_volumes_modifications(Filters=filters)["VolumesModifications"]
+        assert len(answer) == count, name
     wrong = [{"Name": "nonsense", "Values": ["x"]}]
     assert refused(ec2.describe_volumes_modifications, Filters=wrong)[0] == "InvalidParameterValue"
 
@@ -172,10 +173,8 @@ def test_an_unknown_volume_is_not_found(program: Program) -> None:
 
 def test_modifications_planned_from_before_use_up_slots(program: Program) -> None:
     ec2, volume_id = program.client("ec2"), program.volume()
-    now = program.aws.control("clock")["now"]
-    day, hour = now[:10], int(now[11:13])
-    assert hour >= 8, "the tests above have moved the clock"
-    starts = [f"{day}T{hour - back:02d}:00:00+00:00" for back in (8, 6, 5, 3)]
+    now = datetime.fromisoformat(START)
+    starts = [(now - timedelta(hours=back)).isoformat() for back in (8, 6, 5, 3)]
     program.aws.control("history", {"volume_id": volume_id, "starts": starts})
     code, _ = refused(ec2.modify_volume, VolumeId=volume_id, Iops=4_000)
     assert code == "VolumeModificationRateExceeded"
@@ -201,14 +200,18 @@ def test_volume_events_reach_a_queue_when_the_clock_passes_them(program: Program
     called = [json.loads(body)["detail"] for body in program.messages(url)]
     assert [c["requestParameters"]["ModifyVolumeRequest"]["Iops"] for c in called] == [4_000, 5_000]
     assert [c.get("errorCode") for c in called] == [None, "Client.IncorrectModificationState"]
-    told = called[0]["responseElements"]["ModifyVolumeResponse"]["volumeModification"]
-    assert (told["volumeId"], told["originalIops"], told["targetIops"]) == (volume_id, 3_000, 4_000)
+    answer = called[0]["responseElements"]["ModifyVolumeResponse"]["volumeModification"]
+    assert (answer["volumeId"], answer["originalIops"], answer["targetIops"]) == (
+        volume_id,
+        3_000,
+        4_000,
+    )
     arn = f"arn:aws:ec2:us-east-1:123456789012:volume/{volume_id}"
     heard = []
     for minutes in (3, 120):
         program.tick(minutes)
-        told = [json.loads(body) for body in program.messages(url)]
-        heard.append([event for event in told if event["resources"] == [arn]])
+        answer = [json.loads(body) for body in program.messages(url)]
+        heard.append([event for event in answer if event["resources"] == [arn]])
     assert [[e["detail"]["result"] for e in part] for part in heard] == [
         ["optimizing"],
         ["completed"],
@@ -219,7 +222,7 @@ def test_volume_events_reach_a_queue_when_the_clock_passes_them(program: Program
 
 
 @pytest.mark.parametrize("call", ["describe_volumes", "describe_volumes_modifications"])
-def test_volumes_nobody_knows_are_named(program: Program, call: str) -> None:
+def test_unknown_volumes_are_named(program: Program, call: str) -> None:
     describe, known = getattr(program.client("ec2"), call), program.volume()
     assert refused(describe, VolumeIds=["vol-0abc", known]) == (
         "InvalidVolume.NotFound", "The volume 'vol-0abc' does not exist.",
@@ -233,7 +236,7 @@ def test_an_unknown_zone_is_refused(program: Program) -> None:
     assert (code, message) == ("InvalidZone.NotFound", "The zone 'us-east-1q' does not exist.")
 
 
-def test_making_and_deleting_a_volume_are_told(program: Program) -> None:
+def test_creating_and_deleting_a_volume_send_events(program: Program) -> None:
     url, arn = program.queue("made-and-deleted")
     events = program.client("events")
     pattern = {"detail": {"event": ["createVolume", "deleteVolume"]}}
@@ -241,11 +244,11 @@ def test_making_and_deleting_a_volume_are_told(program: Program) -> None:
     events.put_targets(Rule="made-and-deleted", Targets=[{"Id": "q", "Arn": arn}])
     volume_id = program.volume()
     program.client("ec2").delete_volume(VolumeId=volume_id)
-    told = [json.loads(body) for body in program.messages(url)]
-    assert [(e["detail"]["event"], e["detail"]["result"]) for e in told] == [
+    answer = [json.loads(body) for body in program.messages(url)]
+    assert [(e["detail"]["event"], e["detail"]["result"]) for e in answer] == [
         ("createVolume", "available"), ("deleteVolume", "deleted"),
     ]  # fmt: skip
-    assert all(e["resources"][0].endswith(volume_id) for e in told)
+    assert all(e["resources"][0].endswith(volume_id) for e in answer)
 
 
 def test_volumes_can_be_chosen_by_multi_attach_and_type(program: Program) -> None:
@@ -254,8 +257,8 @@ def test_volumes_can_be_chosen_by_multi_attach_and_type(program: Program) -> Non
         {"Name": "multi-attach-enabled", "Values": ["true"]},
         {"Name": "volume-type", "Values": ["io*"]},
     ]
-    told = program.client("ec2").describe_volumes(Filters=filters)["Volumes"]
-    assert [v["VolumeId"] for v in told] == [shared]
+    answer = program.client("ec2").describe_volumes(Filters=filters)["Volumes"]
+    assert [v["VolumeId"] for v in answer] == [shared]
 
 
 def _tagged(value: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Aurora clusters as the deployed adapter meets them: days, mode, gate, and one call."""
+"""The deployed adapter on Aurora clusters: days, mode, gate, and one call."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def seen(place: AuroraClusterStorage, ref: ResourceRef, at: datetime) -> AuroraO
     return AuroraObservation(at=at, cluster=view.cluster, activity=place.activity(view.cluster, at))
 
 
-def test_a_look_reads_what_a_simulation_of_the_same_load_shows(program: Program) -> None:
+def test_an_observation_equals_a_simulation_of_the_same_load(program: Program) -> None:
     ref = cluster(program, "same")
     program.tick(5)
     at = now(program)

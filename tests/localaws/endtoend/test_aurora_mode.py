@@ -71,9 +71,10 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(program: Program) -> Iterator[Place]:
+def place(long_program: Program) -> Iterator[Place]:
     """Three clusters after half an hour: 40 % of one's bill is I/O, 15 % of another's; the third
     was I/O-Optimized twelve days ago."""
+    program = long_program
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
             patch.setenv(f"AWS_{name}", value)
@@ -99,7 +100,7 @@ def place(program: Program) -> Iterator[Place]:
         yield made
 
 
-def test_a_cluster_whose_io_is_two_fifths_of_its_bill_is_switched_and_seen_in_its_new_mode(
+def test_a_cluster_whose_io_is_two_fifths_of_its_bill_is_switched_and_verified(
     place: Place,
 ) -> None:
     decision, *later = place.decisions(FORTY)

@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.localaws.conftest import Program
 
 ROOT = Path(__file__).resolve().parents[3]
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
+STACKS = ("HeadroomState", "HeadroomLoop")
 ENVIRONMENT = "aws://123456789012/us-east-1"
 
 pytestmark = pytest.mark.skipif(
@@ -41,69 +43,89 @@ class Deployment:
             "CDK_DISABLE_CLI_TELEMETRY": "true", "NODE_OPTIONS": "--no-warnings",
             "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": node.stdout[1:].split(".")[0],
         }  # fmt: skip
-        return subprocess.run(
+        done = subprocess.run(
             [str(CDK), *arguments, "--no-notices", "--ci"], cwd=ROOT, env=environment,
             capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
 
     def deploy(self) -> subprocess.CompletedProcess[str]:
         return self.cdk(
             "deploy", "--app", str(self.assembly), "--all", "--require-approval", "never"
         )
 
-    def template(self, stack: str) -> dict[str, dict[str, object]]:
+    def template(self, stack: str) -> dict[str, Any]:
         text = (self.assembly / f"{stack}.template.json").read_text()
-        resources: dict[str, dict[str, object]] = json.loads(text)["Resources"]
+        resources: dict[str, Any] = json.loads(text)["Resources"]
         return resources
 
 
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What was there after each step of one course: deploy, two minutes, deploy again, destroy."""
+
+    templates: dict[str, dict[str, Any]]
+    deployed: dict[str, dict[str, str]]
+    """Types of resources by stack and logical id."""
+    sweep_log: str
+    again: str
+    """Output of the second deployment."""
+    tables: list[str]
+    others: list[object]
+    """Functions, alarms and queues after the stacks were destroyed."""
+
+
 @pytest.fixture(scope="module")
-def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     folder = tmp_path_factory.mktemp("cdk")
     with LocalAws(clock="lockstep") as aws:
-        made = Deployment(aws, folder)
-        for arguments in (
-            ("synth", "--quiet", "--output", str(made.assembly)),
-            ("bootstrap", ENVIRONMENT, "--app", str(made.assembly)),
-        ):
-            done = made.cdk(*arguments)
-            assert done.returncode == 0, done.stdout + done.stderr
-        done = made.deploy()
-        assert done.returncode == 0, done.stdout + done.stderr
-        yield made
+        deployment = Deployment(aws, folder)
+        client, assembly = deployment.program.client, str(deployment.assembly)
+        deployment.cdk("synth", "--quiet", "--output", assembly)
+        deployment.cdk("bootstrap", ENVIRONMENT, "--app", assembly)
+        deployment.deploy()
+        deployed = {}
+        for stack in STACKS:
+            found = client("cloudformation").describe_stack_resources(StackName=stack)
+            deployed[stack] = {
+                one["LogicalResourceId"]: one["ResourceType"] for one in found["StackResources"]
+            }
+        aws.control("clock", {"set": "2026-01-05T00:00:00Z", "seed": 1})
+        deployment.program.tick(2)
+        names = [f["FunctionName"] for f in client("lambda").list_functions()["Functions"]]
+        (sweep,) = [name for name in names if "Sweep" in name]
+        log = (aws.state_dir / "logs" / f"{sweep}.log").read_text()
+        again = deployment.deploy()
+        deployment.cdk("destroy", "--app", assembly, "--all", "--force")
+        return Course(
+            templates={stack: deployment.template(stack) for stack in STACKS},
+            deployed=deployed,
+            sweep_log=log,
+            again=again.stdout + again.stderr,
+            tables=client("dynamodb").list_tables()["TableNames"],
+            others=[
+                *client("lambda").list_functions()["Functions"],
+                *client("cloudwatch").describe_alarms()["MetricAlarms"],
+                *client("sqs").list_queues().get("QueueUrls", []),
+            ],
+        )
 
 
-@pytest.mark.parametrize("stack", ["HeadroomState", "HeadroomLoop"])
-def test_every_resource_of_the_template_was_made(deployment: Deployment, stack: str) -> None:
-    told = deployment.program.client("cloudformation").describe_stack_resources(StackName=stack)
-    made = {
-        resource["LogicalResourceId"]: resource["ResourceType"]
-        for resource in told["StackResources"]
-    }
-    assert made == {key: value["Type"] for key, value in deployment.template(stack).items()}
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_resource_of_the_template_was_made(course: Course, stack: str) -> None:
+    template = course.templates[stack]
+    assert course.deployed[stack] == {key: value["Type"] for key, value in template.items()}
 
 
-def test_what_was_deployed_looks_by_itself_every_minute(deployment: Deployment) -> None:
-    program = deployment.program
-    program.aws.control("clock", {"set": "2026-01-05T00:00:00Z", "seed": 1})
-    program.tick(2)
-    names = [f["FunctionName"] for f in program.client("lambda").list_functions()["Functions"]]
-    (sweep,) = [name for name in names if "Sweep" in name]
-    log = (program.aws.state_dir / "logs" / f"{sweep}.log").read_text()
-    assert log.count('"SweepCompleted":[1.0]') == 2, log[-2_000:]
+def test_the_deployed_sweep_runs_every_minute(course: Course) -> None:
+    assert course.sweep_log.count('"SweepCompleted":[1.0]') == 2, course.sweep_log[-2_000:]
 
 
-def test_deploying_again_changes_nothing(deployment: Deployment) -> None:
-    done = deployment.deploy()
-    assert done.returncode == 0
-    assert (done.stdout + done.stderr).count("(no changes)") == 2
+def test_deploying_again_changes_nothing(course: Course) -> None:
+    assert course.again.count("(no changes)") == 2
 
 
-def test_destroying_takes_everything_but_the_tables(deployment: Deployment) -> None:
-    done = deployment.cdk("destroy", "--app", str(deployment.assembly), "--all", "--force")
-    assert done.returncode == 0, done.stdout + done.stderr
-    program = deployment.program
-    assert len(program.client("dynamodb").list_tables()["TableNames"]) == 2
-    assert program.client("lambda").list_functions()["Functions"] == []
-    assert program.client("cloudwatch").describe_alarms()["MetricAlarms"] == []
-    assert not program.client("sqs").list_queues().get("QueueUrls")
+def test_destroying_takes_everything_but_the_tables(course: Course) -> None:
+    assert len(course.tables) == 2
+    assert course.others == []

@@ -1,4 +1,4 @@
-"""A database that fills at the endpoint, from what CloudWatch publishes to the proof, over HTTP."""
+"""A database that fills at the endpoint, from its metrics to verification, over HTTP."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Deployed:
             client("rds"), client("ec2"), notes=self.ledger, clock=self.now,
             account_id=DEFAULT_ACCOUNT, region=REGION,
         )  # fmt: skip
-        self.told = RecordedMessages()
+        self.response = RecordedMessages()
         self.ports = Ports(
             storage=storage, metrics=CloudWatchRdsMetrics(client("cloudwatch")),
             ledger=self.ledger, state_store=self.ledger, scan=self.ledger, archive=self.ledger,
             policies=FixedPolicy(policy=database_policy(mode=Mode.AUTO, grow_space=True)),
-            prices=FixedPrices(prices=catalogue_prices(REGION)), notifier=self.told,
+            prices=FixedPrices(prices=catalogue_prices(REGION)), notifier=self.response,
             calendars=OpenCalendars(),
         )  # fmt: skip
 

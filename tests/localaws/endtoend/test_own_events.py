@@ -1,4 +1,4 @@
-"""Headroom's own events on the local endpoint: a rule hears them, and Headroom's own rules do not."""
+"""Headroom's own events on the local endpoint: a rule receives them, Headroom's own rules do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.adapters.events.test_bus import EVERY
 from tests.localaws.conftest import Program
 
 
-def test_a_rule_hears_headrooms_events_and_the_signals_rules_hear_none(program: Program) -> None:
+def test_a_rule_receives_headrooms_events_and_the_signal_rules_none(program: Program) -> None:
     events = program.client("events")
     heard, all_of_it = program.queue("heard"), '{"source":["headroom"]}'
     woken = program.queue("woken")
@@ -25,8 +25,8 @@ def test_a_rule_hears_headrooms_events_and_the_signals_rules_hear_none(program: 
         events.put_targets(Rule=name, Targets=[{"Id": "1", "Arn": arn}])
     some = EVERY[:12]
     assert EventBus(lambda: events).publish(some) == (Delivery.ACCEPTED,) * 12
-    told = [json.loads(body) for body in program.messages(heard[0])]
+    answer = [json.loads(body) for body in program.messages(heard[0])]
     wanted = [json.loads(entry(one)["Detail"])["record_hash"] for one in some]
-    assert sorted(e["detail"]["record_hash"] for e in told) == sorted(wanted)
-    assert {e["detail-type"] for e in told} >= {"Headroom Decision", "Headroom Change"}
+    assert sorted(e["detail"]["record_hash"] for e in answer) == sorted(wanted)
+    assert {e["detail-type"] for e in answer} >= {"Headroom Decision", "Headroom Change"}
     assert program.messages(woken[0]) == []

@@ -1,4 +1,4 @@
-"""`headroom plan` and `headroom replay` on a database that lives at the endpoint: read, and left alone."""
+"""`headroom plan` and `headroom replay` on a database at the endpoint, which stays unchanged."""
 
 from __future__ import annotations
 

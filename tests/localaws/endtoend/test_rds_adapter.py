@@ -108,22 +108,22 @@ def test_a_lost_answer_is_resolved_from_what_rds_shows(
     assert (change.target, change.in_flight) == (GP3, True)
 
 
-def test_somebody_elses_pending_class_is_not_applied_with_ours(
+def test_a_pending_external_class_change_is_not_applied_with_ours(
     program: Program, deployed: Deployed
 ) -> None:
     made(deployed.rds, "theirs")
     program.aws.control(
         "pending", {"database_id": "theirs", "values": {"DBInstanceClass": "db.r6g.4xlarge"}}
     )
-    told = deployed.apply("theirs", GP3)
-    assert isinstance(told, Refused)
-    assert told.code == "NotSent"
-    assert "DBInstanceClass" in told.message
+    response = deployed.apply("theirs", GP3)
+    assert isinstance(response, Refused)
+    assert response.code == "NotSent"
+    assert "DBInstanceClass" in response.message
     program.aws.control("pending", {"database_id": "theirs", "withdraw": ["DBInstanceClass"]})
     assert isinstance(deployed.apply("theirs", GP3), Applied)
 
 
-def test_autoscaling_is_a_change_in_flight_that_is_nobodys_call(
+def test_autoscaling_is_a_change_in_flight_without_a_call(
     program: Program, deployed: Deployed
 ) -> None:
     made(deployed.rds, "scales", MaxAllocatedStorage=1_000)
@@ -133,9 +133,9 @@ def test_autoscaling_is_a_change_in_flight_that_is_nobodys_call(
     change = deployed.view("scales").modification
     assert change is not None
     assert change.in_flight
-    told = deployed.apply("scales", GP3)
-    assert isinstance(told, Refused)
-    assert told.refusal is Refusal.IN_FLIGHT
+    response = deployed.apply("scales", GP3)
+    assert isinstance(response, Refused)
+    assert response.refusal is Refusal.IN_FLIGHT
     program.tick(6)
     assert deployed.view("scales").volume.configuration.size_gib == 550
 
@@ -146,10 +146,10 @@ def test_a_fifth_change_is_refused_for_its_slot(program: Program, deployed: Depl
     starts = [now.replace(hour=0, minute=minute).isoformat() for minute in (1, 2, 3, 4)]
     program.aws.control("database-history", {"database_id": "fifth-here", "starts": starts})
     program.tick(130)
-    told = deployed.apply("fifth-here", GP3)
-    assert isinstance(told, Refused)
-    assert told.refusal in (Refusal.SLOTS, Refusal.IN_FLIGHT)
-    assert told.code == "InvalidParameterCombination"
+    response = deployed.apply("fifth-here", GP3)
+    assert isinstance(response, Refused)
+    assert response.refusal in (Refusal.SLOTS, Refusal.IN_FLIGHT)
+    assert response.code == "InvalidParameterCombination"
 
 
 def test_below_the_threshold_io1_is_what_is_left(program: Program, deployed: Deployed) -> None:

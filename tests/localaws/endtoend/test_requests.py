@@ -1,4 +1,4 @@
-"""A person approves and it lands, has it undone and it lands: the real adapters, in lock-step."""
+"""A person approves a change, then rolls it back: the real adapters, in lock-step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule's target receives, and what functions print as metrics."""
+"""The input of a rule's target, batch failures, and embedded metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules are read when they are made; none of them can stop the clock."""
+"""Schedules are parsed when they are created; none can stop the clock."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_rule_with_a_wrong_schedule_is_refused(program: Program, expression: s
     assert events.list_rules(NamePrefix="wrong")["Rules"] == []
 
 
-def test_a_schedule_that_goes_wrong_holds_up_no_other(program: Program) -> None:
+def test_a_schedule_that_fails_delays_no_other(program: Program) -> None:
     url, arn = program.queue("scheduled")
     nowhere = "arn:aws:sqs:us-east-1:123456789012:nowhere"
     program.client("scheduler").create_schedule(
@@ -66,7 +66,7 @@ def test_a_schedule_that_goes_wrong_holds_up_no_other(program: Program) -> None:
     program.client("scheduler").delete_schedule(Name="sound")
 
 
-def test_a_schedule_that_is_over_goes_if_it_is_told_to(program: Program) -> None:
+def test_a_completed_schedule_is_deleted_if_it_says_so(program: Program) -> None:
     url, arn = program.queue("once")
     now = program.aws.control("clock")["now"]
     soon = f"at({now[:14]}{int(now[14:16]) + 1:02d}:00)"

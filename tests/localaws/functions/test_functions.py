@@ -40,33 +40,33 @@ def handle(event, context):
 
 
 def invoke(program: Program, name: str, payload: Any, **more: Any) -> tuple[dict[str, Any], Any]:
-    told = program.client("lambda").invoke(
+    answer = program.client("lambda").invoke(
         FunctionName=name, Payload=json.dumps(payload).encode(), **more
     )
-    body = told["Payload"].read()
-    return told, json.loads(body) if body else None
+    body = answer["Payload"].read()
+    return answer, json.loads(body) if body else None
 
 
 def test_invoke_runs_the_deployed_zip_with_its_environment(program: Program) -> None:
     arn = program.function("echo", ECHO, Environment={"Variables": {"MINE": "yes"}})
-    told, result = invoke(program, "echo", {"a": 1})
-    assert "FunctionError" not in told
+    answer, result = invoke(program, "echo", {"a": 1})
+    assert "FunctionError" not in answer
     assert (result["event"], result["name"], result["mine"]) == ({"a": 1}, "echo", "yes")
     assert result["arn"] == arn
     assert isinstance(result["queues"], int), "the function reached the endpoint"
 
 
-def test_a_function_error_is_told_as_lambda_tells_it(program: Program) -> None:
+def test_a_function_error_has_lambdas_shape(program: Program) -> None:
     program.function("echo-error", ECHO)
-    told, result = invoke(program, "echo-error", {"fail": True})
-    assert (told["FunctionError"], result["errorType"]) == ("Unhandled", "ValueError")
+    answer, result = invoke(program, "echo-error", {"fail": True})
+    assert (answer["FunctionError"], result["errorType"]) == ("Unhandled", "ValueError")
     assert result["errorMessage"] == "as asked"
 
 
 def test_a_handler_that_cannot_be_imported_is_an_error(program: Program) -> None:
     program.function("broken", "import nothing_of_that_name")
-    told, result = invoke(program, "broken", {})
-    assert (told["FunctionError"], result["errorType"]) == (
+    answer, result = invoke(program, "broken", {})
+    assert (answer["FunctionError"], result["errorType"]) == (
         "Unhandled",
         "Runtime.ImportModuleError",
     )
@@ -75,8 +75,8 @@ def test_a_handler_that_cannot_be_imported_is_an_error(program: Program) -> None
 def test_a_function_that_takes_too_long_is_ended_and_starts_afresh(program: Program) -> None:
     program.function("slow", SLOW, Timeout=1)
     invoke(program, "slow", {"seconds": 0})
-    told, result = invoke(program, "slow", {"seconds": 30})
-    assert told["FunctionError"] == "Unhandled"
+    answer, result = invoke(program, "slow", {"seconds": 30})
+    assert answer["FunctionError"] == "Unhandled"
     assert result["errorMessage"] == "Task timed out after 1.00 seconds"
     assert invoke(program, "slow", {"seconds": 0})[1] == 1
 
@@ -145,7 +145,7 @@ def test_a_schedule_fires_its_function_at_its_minutes(program: Program) -> None:
     )  # fmt: skip
     start = datetime.fromisoformat(program.aws.control("clock")["now"])
     end = datetime.fromisoformat(program.tick(6)["now"])
-    told = program.client("cloudwatch").get_metric_data(
+    answer = program.client("cloudwatch").get_metric_data(
         StartTime=start, EndTime=end.replace(hour=23), ScanBy="TimestampAscending",
         MetricDataQueries=[
             {"Id": "r", "MetricStat": {"Period": 60, "Stat": "Sum", "Metric": {
@@ -153,8 +153,8 @@ def test_a_schedule_fires_its_function_at_its_minutes(program: Program) -> None:
                 "Dimensions": [{"Name": "who", "Value": "me"}]}}},
         ],
     )["MetricDataResults"][0]  # fmt: skip
-    assert [at.minute % 2 for at in told["Timestamps"]] == [0, 0, 0]
-    assert told["Values"] == [1, 1, 1]
+    assert [at.minute % 2 for at in answer["Timestamps"]] == [0, 0, 0]
+    assert answer["Values"] == [1, 1, 1]
 
 
 def test_a_scheduled_rule_reaches_its_queue(program: Program) -> None:
@@ -163,16 +163,16 @@ def test_a_scheduled_rule_reaches_its_queue(program: Program) -> None:
     events.put_rule(Name="hourly", ScheduleExpression="rate(1 minute)")
     events.put_targets(Rule="hourly", Targets=[{"Id": "q", "Arn": arn}])
     program.tick(2)
-    told = [json.loads(body) for body in program.messages(url)]
-    assert [event["detail-type"] for event in told] == ["Scheduled Event"] * 2
+    answer = [json.loads(body) for body in program.messages(url)]
+    assert [event["detail-type"] for event in answer] == ["Scheduled Event"] * 2
 
 
 @pytest.mark.parametrize(("source", "expected"), [("me", True), ("you", False)])
 def test_a_pattern_can_be_tried_on_an_event(program: Program, source: str, expected: bool) -> None:
-    told = program.client("events").test_event_pattern(
+    answer = program.client("events").test_event_pattern(
         EventPattern='{"source": ["me"]}', Event=json.dumps({"source": source})
     )
-    assert told["Result"] is expected
+    assert answer["Result"] is expected
 
 
 def test_what_a_rule_cannot_deliver_is_parked(program: Program) -> None:
@@ -184,9 +184,9 @@ def test_what_a_rule_cannot_deliver_is_parked(program: Program) -> None:
         Rule="lost", Targets=[{"Id": "q", "Arn": gone, "DeadLetterConfig": {"Arn": dead_arn}}]
     )
     events.put_events(Entries=[{"Source": "me", "DetailType": "d", "Detail": '{"n": 1}'}])
-    told = [json.loads(body) for body in program.messages(dead)]
-    assert [event["detail"] for event in told] == [{"n": 1}]
-    assert told[0]["account"] == "123456789012"
+    answer = [json.loads(body) for body in program.messages(dead)]
+    assert [event["detail"] for event in answer] == [{"n": 1}]
+    assert answer[0]["account"] == "123456789012"
 
 
 def test_an_asynchronous_call_is_tried_three_times_and_then_parked(program: Program) -> None:
@@ -196,8 +196,8 @@ def test_an_asynchronous_call_is_tried_three_times_and_then_parked(program: Prog
     client.put_function_event_invoke_config(
         FunctionName="always-fails", DestinationConfig={"OnFailure": {"Destination": dead_arn}}
     )
-    told, _ = invoke(program, "always-fails", {"n": 1}, InvocationType="Event")
-    assert told["StatusCode"] == 202
+    answer, _ = invoke(program, "always-fails", {"n": 1}, InvocationType="Event")
+    assert answer["StatusCode"] == 202
     parked = []
     for _ in range(5):
         program.tick()
@@ -219,11 +219,11 @@ def test_calls_errors_and_queue_depths_are_metrics(program: Program) -> None:
     end = datetime.fromisoformat(program.tick()["now"])
 
     def total(namespace: str, name: str, dimension: str, value: str, at: datetime) -> list[float]:
-        told = program.client("cloudwatch").get_metric_statistics(
+        answer = program.client("cloudwatch").get_metric_statistics(
             Namespace=namespace, MetricName=name, StartTime=at, EndTime=at.replace(second=59),
             Period=60, Statistics=["Sum"], Dimensions=[{"Name": dimension, "Value": value}],
         )  # fmt: skip
-        return [d["Sum"] for d in told["Datapoints"]]
+        return [d["Sum"] for d in answer["Datapoints"]]
 
     assert total("AWS/Lambda", "Invocations", "FunctionName", "counted", start) == [3]
     assert total("AWS/Lambda", "Errors", "FunctionName", "counted", start) == [1]
@@ -231,7 +231,7 @@ def test_calls_errors_and_queue_depths_are_metrics(program: Program) -> None:
     assert depth == [1]
 
 
-def test_the_module_that_tells_a_function_the_time_tells_the_endpoints(program: Program) -> None:
+def test_a_functions_clock_module_returns_the_endpoints_time(program: Program) -> None:
     import io
     import zipfile
 

@@ -1,4 +1,4 @@
-"""Loads on databases and Aurora clusters: what programs read, and what alarms say of them."""
+"""Loads on databases and Aurora clusters: their metrics and alarms."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_real_adapter_reads_the_minutes_that_the_physics_played(program: Pro
     view = seen(program, name)
     metrics = CloudWatchRdsMetrics(program.client("cloudwatch"))
     activity, _ = metrics.activity(view, now(program))
-    told = played[:20]  # two minutes are not published yet
+    answer = played[:20]  # two minutes are not published yet
     for series, key, unit in (
         (activity.read_iops, "served_read_ops", 60),
         (activity.write_iops, "served_write_ops", 60),
@@ -83,11 +83,11 @@ def test_the_real_adapter_reads_the_minutes_that_the_physics_played(program: Pro
         (activity.queue_length, "queue_seen_avg", 1),
         (activity.burst_balance_percent, "burst_balance_percent", 1),
     ):
-        assert last(series, 22) == [*(round(m[key] / unit, 6) for m in told), None, None], key
+        assert last(series, 22) == [*(round(m[key] / unit, 6) for m in answer), None, None], key
     assert last(activity.latency_ms, 22)[:9] == [0.5] * 9
     glance = metrics.glance([view], now(program))[name]
     assert glance.peak_iops == pytest.approx(2_500)
-    assert glance.lowest_burst_balance_percent == pytest.approx(told[-1]["burst_balance_percent"])
+    assert glance.lowest_burst_balance_percent == pytest.approx(answer[-1]["burst_balance_percent"])
     assert glance.iops_exceeded_minutes is None
 
 
@@ -165,7 +165,7 @@ def test_rds_grows_what_fills_where_its_owner_left_that_to_it(program: Program) 
     ("query_name", "held", "minutes"),
     [("rds-burst-balance", "db.m6i.8xlarge", 8), ("rds-io-balance", "db.t3.medium", 70)],
 )
-def test_the_alarm_that_is_deployed_tells_which_database_runs_out(
+def test_the_deployed_alarm_names_the_database_that_runs_out(
     program: Program, query_name: str, held: str, minutes: int
 ) -> None:
     config = DeploymentConfig(kinds="ebs,rds")
@@ -192,21 +192,21 @@ def test_the_alarm_that_is_deployed_tells_which_database_runs_out(
             },
         )  # fmt: skip
     program.tick(minutes)
-    told = [signal for signal in signals(program, url) if signal.claim is Claim.PRESSURE]
-    named = {signal.ref.resource_id for signal in told if signal.ref is not None}
+    answer = [signal for signal in signals(program, url) if signal.claim is Claim.PRESSURE]
+    named = {signal.ref.resource_id for signal in answer if signal.ref is not None}
     assert short in named
     assert full not in named
 
 
-def test_rds_tells_once_that_credits_are_low(program: Program) -> None:
+def test_rds_reports_low_credits_once(program: Program) -> None:
     url = heard(program, "low", {"source": ["aws.rds"], "detail": {"EventID": ["RDS-EVENT-0189"]}})
     name = database(program, "low")
     program.aws.control(
         "load", {"database_id": name, "workload": BUSY, "burst_balance_percent": 10.1}
     )
     program.tick(20)
-    told = signals(program, url)
-    assert [(s.claim, s.ref.resource_id if s.ref else None) for s in told] == [(Claim.HINT, name)]
+    answer = signals(program, url)
+    assert [(s.claim, s.ref.resource_id if s.ref else None) for s in answer] == [(Claim.HINT, name)]
 
 
 def heard(program: Program, name: str, pattern: dict[str, Any]) -> str:
@@ -322,7 +322,7 @@ def test_billed_io_under_io_optimized_is_published_or_not_as_declared(
     assert billed(program, name, 1, "VolumeBytesUsed").known()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def known(program: Program) -> None:
     """A database `plain` and a cluster `idle`, without loads."""
     database(program, "plain")
@@ -354,7 +354,7 @@ def known(program: Program) -> None:
         ({"cluster_id": "idle", "io_millions_per_month": 1}, "storage_gib is missing"),
     ],
 )
-def test_a_load_nobody_can_play_is_refused_in_a_sentence(
+def test_an_impossible_load_is_refused_with_a_sentence(
     program: Program, request_: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(EndpointFailed, match=words):
@@ -369,9 +369,7 @@ def test_a_load_nobody_can_play_is_refused_in_a_sentence(
         ("cluster_id", "idle", {"storage_gib": 1, "io_millions_per_month": 1, "days_before": 0}),
     ],
 )
-def test_a_load_can_be_taken_off(
-    program: Program, key: str, name: str, more: dict[str, Any]
-) -> None:
+def test_a_load_can_be_removed(program: Program, key: str, name: str, more: dict[str, Any]) -> None:
     program.aws.control("load", {key: name, **more})
     assert name in program.aws.control("state")["loads"]
     assert program.aws.control("unload", {key: name}) == {"unloaded": True}

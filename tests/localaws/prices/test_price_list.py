@@ -1,4 +1,4 @@
-"""The Price List API of the endpoint: AWS's shapes, paged, with neighbours that must be told apart."""
+"""The Price List API of the endpoint: AWS's shapes, paged, with similar products."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_storage_of_databases_costs_what_the_catalogue_says(program: Program) ->
         "us-east-1", NOW.date()
     )
     assert not read.skipped_offers
-    told = {(p.engine, p.deployment): p for p in read.table.databases}
+    answer = {(p.engine, p.deployment): p for p in read.table.databases}
     for known in CATALOGUE_RDS_PRICES["us-east-1"]:
-        found = told[known.engine, known.deployment]
+        found = answer[known.engine, known.deployment]
         assert dict(found.gib) == dict(known.gib)
         assert dict(found.iops) == dict(known.iops)
         assert found.gp3_mibps == known.gp3_mibps

@@ -22,8 +22,8 @@ def made(rds: Any, name: str, **wanted: Any) -> dict[str, Any]:
         "DBInstanceIdentifier": name, "Engine": "postgres", "DBInstanceClass": "db.r6g.2xlarge",
         "AllocatedStorage": 500, "StorageType": "gp2", **wanted,
     }  # fmt: skip
-    told: dict[str, Any] = rds.create_db_instance(**request)["DBInstance"]
-    return told
+    database: dict[str, Any] = rds.create_db_instance(**request)["DBInstance"]
+    return database
 
 
 def trio(rds: Any, name: str, **wanted: Any) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def trio(rds: Any, name: str, **wanted: Any) -> dict[str, Any]:
         "DBClusterInstanceClass": "db.m6gd.2xlarge", "StorageType": "gp3", "Iops": 12_000,
         **wanted,
     }  # fmt: skip
-    told: dict[str, Any] = rds.create_db_cluster(**request)["DBCluster"]
-    return told
+    database: dict[str, Any] = rds.create_db_cluster(**request)["DBCluster"]
+    return database
 
 
 def shown(rds: Any, name: str) -> dict[str, Any]:
@@ -52,20 +52,20 @@ def to_gp3(rds: Any, name: str, **wanted: Any) -> dict[str, Any]:
         "DBInstanceIdentifier": name, "StorageType": "gp3", "AllocatedStorage": 500, "Iops": 12_000,
         "StorageThroughput": 500, "ApplyImmediately": True, **wanted,
     }  # fmt: skip
-    told: dict[str, Any] = rds.modify_db_instance(**request)["DBInstance"]
-    return told
+    database: dict[str, Any] = rds.modify_db_instance(**request)["DBInstance"]
+    return database
 
 
-def test_an_instance_tells_what_it_was_made_with(rds: Any) -> None:
+def test_an_instance_reports_what_it_was_created_with(rds: Any) -> None:
     made(rds, "Told", Tags=[{"Key": "headroom", "Value": "auto"}])
-    told = shown(rds, "told")
-    assert told["DBInstanceStatus"] == "available"
-    assert (told["StorageType"], told["AllocatedStorage"]) == ("gp2", 500)
-    assert "Iops" not in told
-    assert "StorageOperationStatus" not in told
-    assert told["TagList"] == [{"Key": "headroom", "Value": "auto"}]
-    tags = rds.list_tags_for_resource(ResourceName=told["DBInstanceArn"])["TagList"]
-    assert tags == told["TagList"]
+    database = shown(rds, "told")
+    assert database["DBInstanceStatus"] == "available"
+    assert (database["StorageType"], database["AllocatedStorage"]) == ("gp2", 500)
+    assert "Iops" not in database
+    assert "StorageOperationStatus" not in database
+    assert database["TagList"] == [{"Key": "headroom", "Value": "auto"}]
+    tags = rds.list_tags_for_resource(ResourceName=database["DBInstanceArn"])["TagList"]
+    assert tags == database["TagList"]
 
 
 def test_a_change_is_modifying_then_optimized_then_at_rest(program: Program, rds: Any) -> None:
@@ -104,7 +104,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("wanted", "code", "words"), REFUSED)
-def test_what_rds_would_not_have_is_refused_in_its_words(
+def test_an_invalid_change_is_refused_with_rdss_error(
     rds: Any, wanted: dict[str, Any], code: str, words: str
 ) -> None:
     name = f"refused-{REFUSED.index((wanted, code, words))}"
@@ -119,8 +119,8 @@ def test_what_rds_would_not_have_is_refused_in_its_words(
 
 def test_below_the_threshold_neither_setting_of_gp3_is_taken(rds: Any) -> None:
     made(rds, "small", AllocatedStorage=300, StorageType="gp3")
-    told = shown(rds, "small")
-    assert (told["Iops"], told["StorageThroughput"]) == (3_000, 125)
+    database = shown(rds, "small")
+    assert (database["Iops"], database["StorageThroughput"]) == (3_000, 125)
     with pytest.raises(ClientError, match="storage size less than 400"):
         rds.modify_db_instance(
             DBInstanceIdentifier="small", AllocatedStorage=300, Iops=4_000, ApplyImmediately=True
@@ -149,8 +149,8 @@ def test_crossing_the_threshold_takes_hours_of_modifying(program: Program, rds: 
         ApplyImmediately=True,
     )  # fmt: skip
     program.tick(150)
-    told = shown(rds, "crossing")
-    assert (told["DBInstanceStatus"], told["AllocatedStorage"]) == ("modifying", 300)
+    database = shown(rds, "crossing")
+    assert (database["DBInstanceStatus"], database["AllocatedStorage"]) == ("modifying", 300)
     with pytest.raises(ClientError) as refused:
         rds.describe_valid_db_instance_modifications(DBInstanceIdentifier="crossing")
     assert refused.value.response["Error"]["Code"] == "InvalidDBInstanceState"
@@ -229,8 +229,8 @@ def test_a_cluster_is_changed_as_a_cluster_only(program: Program, rds: Any) -> N
         DBClusterIdentifier="trio", AllocatedStorage=500, Iops=16_000, ApplyImmediately=True
     )
     program.tick(6)
-    told = cluster(rds, "trio")
-    assert (told["Status"], told["Iops"]) == ("storage-optimization", 16_000)
+    database = cluster(rds, "trio")
+    assert (database["Status"], database["Iops"]) == ("storage-optimization", 16_000)
     member = shown(rds, members[1]["DBInstanceIdentifier"])
     assert (member["DBClusterIdentifier"], member["Iops"]) == ("trio", 16_000)
 
@@ -287,7 +287,7 @@ def test_unknown_names_and_operations_fail_as_they_should(rds: Any) -> None:
     assert missing.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
 
 
-def test_events_tell_of_a_change_and_the_trail_of_the_call(program: Program, rds: Any) -> None:
+def test_a_change_sends_events_and_the_call_is_in_the_trail(program: Program, rds: Any) -> None:
     made(rds, "told-of")
     url, arn = program.queue("rds-events")
     events = program.client("events")
@@ -295,14 +295,14 @@ def test_events_tell_of_a_change_and_the_trail_of_the_call(program: Program, rds
     events.put_targets(Rule="rds", Targets=[{"Id": "queue", "Arn": arn}])
     to_gp3(rds, "told-of")
     program.tick(7)
-    told = [json.loads(body) for body in program.messages(url)]
+    events_sent = [json.loads(body) for body in program.messages(url)]
     events.remove_targets(Rule="rds", Ids=["queue"])
-    ids = [one["detail"]["EventID"] for one in told if "EventID" in one["detail"]]
+    ids = [one["detail"]["EventID"] for one in events_sent if "EventID" in one["detail"]]
     assert ids == ["RDS-EVENT-0018", "RDS-EVENT-0017"]
-    event = next(one for one in told if one["detail-type"] == "RDS DB Instance Event")
+    event = next(one for one in events_sent if one["detail-type"] == "RDS DB Instance Event")
     assert event["detail"]["SourceIdentifier"] == "told-of"
     assert event["resources"] == [event["detail"]["SourceArn"]]
-    call = next(one for one in told if "CloudTrail" in one["detail-type"])["detail"]
+    call = next(one for one in events_sent if "CloudTrail" in one["detail-type"])["detail"]
     assert call["eventName"] == "ModifyDBInstance"
     assert call["requestParameters"]["dBInstanceIdentifier"] == "told-of"
     assert call["requestParameters"]["allocatedStorage"] == 500

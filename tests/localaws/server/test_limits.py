@@ -62,12 +62,14 @@ def test_a_queue_is_mapped_to_a_function_once(program: Program) -> None:
     program.function("taker", "def handle(event, context): return None")
     client = program.client("lambda")
     mapping = client.create_event_source_mapping(EventSourceArn=arn, FunctionName="taker")
-    with pytest.raises(ClientError, match=f"ResourceConflictException.*{mapping['UUID']}") as told:
+    with pytest.raises(
+        ClientError, match=f"ResourceConflictException.*{mapping['UUID']}"
+    ) as answer:
         client.create_event_source_mapping(EventSourceArn=arn, FunctionName="taker")
-    assert told.value.response["ResponseMetadata"]["HTTPStatusCode"] == 409
+    assert answer.value.response["ResponseMetadata"]["HTTPStatusCode"] == 409
 
 
-def test_a_service_nobody_plays_is_told_at_once(program: Program) -> None:
+def test_a_missing_service_is_reported_at_once(program: Program) -> None:
     with pytest.raises(ClientError, match=r"NotImplemented.*dlm") as caught:
         program.client("dlm").get_lifecycle_policies()
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501

@@ -1,4 +1,4 @@
-"""The quick way writes what moto's own way writes."""
+"""The fast serialiser writes what moto's own serialiser writes."""
 
 from __future__ import annotations
 
