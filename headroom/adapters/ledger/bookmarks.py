@@ -8,7 +8,7 @@ from typing import TypeVar
 from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
-from headroom.adapters.ledger.items import unwire, wire
+from headroom.adapters.ledger.items import readable, stamped, unwire, wire
 from headroom.adapters.ledger.schema import NOTE
 from headroom.adapters.ledger.state_table import CONDITION_FAILED
 from headroom.adapters.ledger.tables import Tables
@@ -46,23 +46,24 @@ class Notes(Tables):
         with reading(f"the note {name}"):
             if not found:
                 return "", 0
-            return str(unwire(found[0]["text"])), int(unwire(found[0]["version"]))
+            item = readable(found[0])
+            return str(unwire(item["text"])), int(unwire(item["version"]))
 
     def _moved(self, name: str, text: str, version: int, mine: str) -> bool:
         """Whether the text is there now; a repeated call whose answer got lost finds its own."""
         before = "attribute_not_exists(#version)" if version == 0 else "#version = :before"
         values = {":text": wire(text), ":version": wire(version + 1), ":mine": wire(mine)}
+        update = {
+            "TableName": self._state_name,
+            "Key": self._note_key(name),
+            "UpdateExpression": "SET #text = :text, #version = :version, #by = :mine",
+            "ConditionExpression": f"{before} OR #by = :mine",
+            "ExpressionAttributeNames": {"#text": "text", "#version": "version", "#by": "by"},
+            "ExpressionAttributeValues": values | ({":before": wire(version)} if version else {}),
+        }
         with reading("UpdateItem"):
             try:
-                self._client.update_item(
-                    TableName=self._state_name,
-                    Key=self._note_key(name),
-                    UpdateExpression="SET #text = :text, #version = :version, #by = :mine",
-                    ConditionExpression=f"{before} OR #by = :mine",
-                    ExpressionAttributeNames={"#text": "text", "#version": "version", "#by": "by"},
-                    ExpressionAttributeValues=values
-                    | ({":before": wire(version)} if version else {}),
-                )
+                self._client.update_item(**stamped(update))
             except ClientError as error:
                 if code_of(error) != CONDITION_FAILED:
                     raise

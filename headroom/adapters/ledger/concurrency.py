@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from headroom.adapters.errors import reading
-from headroom.adapters.ledger.items import Item, ref_of, unwire, wire
+from headroom.adapters.ledger.items import BESIDE, Item, readable, ref_of, unwire, wire
 from headroom.adapters.ledger.reads import Reads
 from headroom.adapters.ledger.schema import CONCURRENCY_ITEM, WAITING, WAITING_SHARD
-from headroom.domain.state import ConcurrencyState, QueueEntry
+from headroom.domain.state import STATE_FORMAT, ConcurrencyState, QueueEntry
 from headroom.ports import QueuedResource
 from headroom.serialization import from_plain, to_plain
 
-_BESIDE = ("owner", "item", "version", "written_by")
 PAGE = 1_000
 
 
@@ -41,7 +40,9 @@ class TrafficItem:
 
     def put(self, held: ConcurrencyItem, moved: ConcurrencyState, written_by: str) -> Item:
         """Part of a transaction: `moved` in place of the version that was read."""
-        plain = to_plain(moved) | {"version": held.version + 1, "written_by": written_by}
+        plain = to_plain(moved) | {
+            "format": STATE_FORMAT, "version": held.version + 1, "written_by": written_by,
+        }  # fmt: skip
         item = {name: wire(value) for name, value in plain.items()} | self._key()
         put: Item = {
             "TableName": self._table,
@@ -85,7 +86,7 @@ def traffic_of(item: Item | None) -> ConcurrencyItem:
     """The traffic in an item and its version; none at version 0 when there is no item."""
     if item is None:
         return ConcurrencyItem(concurrency=ConcurrencyState(), version=0)
-    plain = {name: unwire(value) for name, value in item.items() if name not in _BESIDE}
+    plain = {name: unwire(value) for name, value in readable(item).items() if name not in BESIDE}
     return ConcurrencyItem(
         concurrency=from_plain(plain, ConcurrencyState), version=int(unwire(item["version"]))
     )

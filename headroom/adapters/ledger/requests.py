@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from headroom.adapters.ledger.archive import Archive
 from headroom.adapters.ledger.items import ref_of
+from headroom.adapters.ledger.reads import usable
 from headroom.adapters.ledger.transactions import ATTEMPTS, LedgerOutcomeUnknown
 from headroom.domain.decision import Act, Decision, InvalidAnswer, after_answer, request_rollback
 from headroom.domain.ledger import answer_summary, next_record, rollback_request_record
@@ -53,7 +54,7 @@ class RequestLedger(Archive):
                 return UNKNOWN
             ref = ref_of(chain[0].resource)
             held = self._state.held(ref)
-            steps = [record.step for record in chain]
+            steps = [usable(record).step for record in chain]
             moved = request_rollback(held.state, decision_id, steps, at=at, who=who, reason=reason)
             if isinstance(moved, InvalidAnswer):
                 return AnswerRejected(why=moved.why, detail=moved.detail)

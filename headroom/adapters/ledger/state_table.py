@@ -12,7 +12,17 @@ from botocore.exceptions import ClientError
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.ledger.breakers import account_stops, instant
 from headroom.adapters.ledger.concurrency import ConcurrencyItem, traffic_of
-from headroom.adapters.ledger.items import Item, moment, ref_of, state_item, state_of, unwire, wire
+from headroom.adapters.ledger.items import (
+    Item,
+    moment,
+    readable,
+    ref_of,
+    stamped,
+    state_item,
+    state_of,
+    unwire,
+    wire,
+)
 from headroom.adapters.ledger.reads import Reads
 from headroom.adapters.ledger.schema import (
     BUDGET,
@@ -78,7 +88,7 @@ class StateTable:
             state, version = state_of(items.get(STATE_ITEM))
             return Snapshot(
                 held=StateItem(state=state, version=version),
-                account_micro_usd=unwire(items.get(BUDGET, {}).get(SUM, {"N": "0"})),
+                account_micro_usd=unwire(readable(items[BUDGET])[SUM]) if BUDGET in items else 0,
                 stop_state=account_stops(items.get(PAUSE), self._account),
                 concurrency=traffic_of(items.get(CONCURRENCY_ITEM)),
             )
@@ -111,15 +121,17 @@ class StateTable:
         else:
             raise ValueError("only what is given back may be added without a limit")
         return {
-            "Update": {
-                "TableName": self._table,
-                "Key": _key(self._account, BUDGET),
-                "UpdateExpression": "SET #sum = if_not_exists(#sum, :zero) + :delta",
-                "ConditionExpression": condition,
-                "ExpressionAttributeNames": {"#sum": SUM},
-                "ExpressionAttributeValues": values,
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
+            "Update": stamped(
+                {
+                    "TableName": self._table,
+                    "Key": _key(self._account, BUDGET),
+                    "UpdateExpression": "SET #sum = if_not_exists(#sum, :zero) + :delta",
+                    "ConditionExpression": condition,
+                    "ExpressionAttributeNames": {"#sum": SUM},
+                    "ExpressionAttributeValues": values,
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            )
         }
 
     def reconciled(
@@ -234,7 +246,7 @@ class StateTable:
         """What the item was before, empty unless asked for; None if the condition did not hold."""
         with reading("UpdateItem"):
             try:
-                answer: Item = self._client.update_item(**update)
+                answer: Item = self._client.update_item(**stamped(update))
             except ClientError as error:
                 if code_of(error) != CONDITION_FAILED:
                     raise
