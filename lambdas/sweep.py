@@ -31,7 +31,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     def time_left() -> float:
         return context.get_remaining_time_in_millis() / 1_000
 
-    if not wired.prices.knows(wired.region) or (wired.book is not None and not wired.book.listed()):
+    prices, clusters = wired.account.prices, wired.account.aurora_prices
+    if not prices.knows(wired.region) or (clusters is not None and not clusters.listed()):
         _refresh_prices(wired)  # a new deployment: better a moment later than without any price
     report = sweep(
         wired.ports,
@@ -85,7 +86,7 @@ def _tell_others(wired: wiring.Wired, time_left: Callable[[], float]) -> Publish
         return PublishedRecords()  # the next minute's sweep does
     try:
         now = wiring.utc_now()
-        told = publish_records(wired.telling, now, time_left=time_left)
+        told = publish_records(wired.reporting, now, time_left=time_left)
     except Exception:
         logger.exception("the record could not be told to others; it is tried again")
         return PublishedRecords(refused=1)
@@ -102,7 +103,7 @@ def _tell_day(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
         return
     try:
         day = send_digest(
-            wired.telling, wiring.utc_now(), account_id=wired.account_id, region=wired.region
+            wired.reporting, wiring.utc_now(), account_id=wired.account_id, region=wired.region
         )
     except Exception:
         wired.notifier.untold += 1
@@ -115,7 +116,7 @@ def _tell_day(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
 def _open_breakers(wired: wiring.Wired) -> int | None:
     """How many breakers are open, the account's included; None where that cannot be read."""
     try:
-        stop_state = wired.telling.switches.stop_state()
+        stop_state = wired.reporting.switches.stop_state()
     except Exception:
         logger.exception("open breakers could not be read")
         return None
@@ -124,7 +125,7 @@ def _open_breakers(wired: wiring.Wired) -> int | None:
 
 def _refresh_prices(wired: wiring.Wired) -> None:
     """Once a day; nothing about prices may stop or undo a sweep."""
-    for prices in (wired.prices, wired.book):
+    for prices in (wired.account.prices, wired.account.aurora_prices):
         try:
             problem = None if prices is None else prices.refresh(wired.region)
         except Exception:
