@@ -109,7 +109,9 @@ def adapters_of(
     volume_metrics = _volume_metrics(env)
     if set(made) == {Kind.EBS}:
         return made[Kind.EBS].storage, volume_metrics, None
-    others = {kind: one.metrics for kind, one in made.items() if kind is not Kind.EBS}
+    others: dict[Kind, KindMetrics] = {
+        kind: one.metrics for kind, one in made.items() if kind is not Kind.EBS
+    }
     return (
         StorageByKind({kind: one.storage for kind, one in made.items()}),
         MetricsByKind(volume_metrics, others),

@@ -43,10 +43,10 @@ class Announcer(Protocol):
     """Tells people what the record says that no decision of ours did."""
 
     def announce(self, record: Record) -> None:
-        """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
+        """Notify of a pause, its end, or a breaker that a person closed; never raises."""
 
     def report(self, day: DailyDigest) -> None:
-        """Send the one message a day, outside the rate; raises when it could not be sent."""
+        """Send the daily digest, which the hourly limit does not count; raises when it could not be sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

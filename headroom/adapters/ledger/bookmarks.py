@@ -1,4 +1,4 @@
-"""The ledger's notes: one small text per name and account, changed only over what was read."""
+"""Notes: one small text per name and account, written only over the version that was read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headroom.adapters.ledger.transactions import LedgerOutcomeUnknown
 
 T = TypeVar("T")
 TRIES = 40
-"""Each round somebody wins, and few functions run at once: far more than are ever needed."""
+"""Each attempt lets one writer win, and few functions run at once: more than is ever needed."""
 
 
 class Notes(Tables):
@@ -27,10 +27,10 @@ class Notes(Tables):
         return self._note(name)[0]
 
     def amend(self, name: str, change: Callable[[str], tuple[str, T]]) -> T:
-        """Put what `change` makes of the text in its place; what else `change` gave.
+        """Replace the text by the result of `change`; returns its second result.
 
-        Nobody's change is lost: where somebody else was faster, `change` is asked again. An
-        unchanged text is not written. Raises LedgerUnanswered.
+        No change is lost: after a lost race, `change` is called again. An unchanged text is not
+        written. Raises LedgerOutcomeUnknown.
         """
         mine = self._new_id()
         for attempt in range(1, TRIES + 1):
@@ -50,7 +50,7 @@ class Notes(Tables):
             return str(unwire(item["text"])), int(unwire(item["version"]))
 
     def _moved(self, name: str, text: str, version: int, mine: str) -> bool:
-        """Whether the text is there now; a repeated call whose answer got lost finds its own."""
+        """Whether the text was written; a repeated call after a lost answer finds its own write."""
         before = "attribute_not_exists(#version)" if version == 0 else "#version = :before"
         values = {":text": wire(text), ":version": wire(version + 1), ":mine": wire(mine)}
         update = {

@@ -1,4 +1,4 @@
-"""The items that stop every act: the account's switch with its breaker, and each open breaker."""
+"""The items that stop changes: the account's switch with its breaker, and each open breaker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = {
 
 
 class BreakerItems:
-    """Reads what is stopped, and makes the parts of transactions that stop and let go."""
+    """Reads what is stopped, and builds the parts of transactions that stop and release."""
 
     def __init__(self, reads: Reads, *, table: str, account: str) -> None:
         self._reads = reads

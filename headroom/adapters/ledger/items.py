@@ -132,6 +132,20 @@ def stamped(update: Item) -> Item:
     }
 
 
+def versioned_put(table: str, item: Item, *, over: int) -> Item:
+    """Part of a transaction: `item` in place of version `over`, 0 being no item."""
+    put: Item = {
+        "TableName": table,
+        "Item": item,
+        "ConditionExpression": "attribute_not_exists(#version)",
+        "ExpressionAttributeNames": {"#version": "version"},
+    }
+    if over:
+        put["ConditionExpression"] = "#version = :version"
+        put["ExpressionAttributeValues"] = {":version": wire(over)}
+    return {"Put": put}
+
+
 def state_item(ref: ResourceRef, state: StoredState, *, version: int, written_by: str) -> Item:
     """The item of a resource; in the indexes of what is due and what waits only while it is."""
     plain = to_plain(state) | {
@@ -157,7 +171,7 @@ def state_of(item: Item | None) -> tuple[StoredState, int]:
 def ref_of(arn: str) -> ResourceRef:
     """The resource that an ARN names; raises ValueError when it is no storage's.
 
-    A cluster's ARN does not tell a Multi-AZ DB cluster from Aurora: it is read as the former.
+    The ARN of an Aurora cluster looks the same as that of a Multi-AZ DB cluster: it is read as the latter.
     """
     parts = arn.split(":", 5)
     kind, name = Kind.EBS, ""

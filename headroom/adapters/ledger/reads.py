@@ -93,11 +93,12 @@ class RecordReads:
         item = next(self.items(decision_id, newest_first=True, page=1), None)
         return None if item is None else usable(self._read(item))
 
-    def between(
-        self, index: Index, partition: str, since: datetime, until: datetime
-    ) -> Iterator[Record]:
-        """Records of one partition of an index in [since, until], newest first."""
-        found = self._reads.query(
+    def entries(
+        self, index: Index, partition: str, since: datetime, until: datetime, *,
+        newest_first: bool = True, page: int | None = None,
+    ) -> Iterator[Item]:  # fmt: skip
+        """Entries of one partition of an index in [since, until]; without bodies."""
+        return self._reads.query(
             self._table,
             condition="#partition = :partition AND #moment BETWEEN :since AND :until",
             names={"#partition": index.partition.name, "#moment": index.sort.name},
@@ -106,8 +107,14 @@ class RecordReads:
                 ":since": {"S": moment(since)},
                 ":until": {"S": moment(until) + AFTER_LAST_KEY},
             },
-            index=index.name, newest_first=True, page=BODIES_PER_BATCH,
+            index=index.name, newest_first=newest_first, page=page,
         )  # fmt: skip
+
+    def between(
+        self, index: Index, partition: str, since: datetime, until: datetime
+    ) -> Iterator[Record]:
+        """Records of one partition of an index in [since, until], newest first."""
+        found = self.entries(index, partition, since, until, page=BODIES_PER_BATCH)
         batch: list[Item] = []
         for item in found:
             batch.append({name: item[name] for name in ("decision_id", "sequence")})
