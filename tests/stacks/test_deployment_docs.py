@@ -62,9 +62,9 @@ def test_every_region_that_has_prices_is_named() -> None:
 
 
 def test_what_is_said_of_the_price_list_is_what_is_done() -> None:
-    prices = (ROOT / "headroom" / "adapters" / "prices.py").read_text()
-    pricing = (ROOT / "headroom" / "domain" / "pricing.py").read_text()
-    where = (ROOT / "headroom" / "adapters" / "price_list.py").read_text()
+    prices = (ROOT / "headroom" / "adapters" / "prices" / "table.py").read_text()
+    pricing = (ROOT / "headroom" / "domain" / "catalog" / "pricing.py").read_text()
+    where = (ROOT / "headroom" / "adapters" / "prices" / "price_list.py").read_text()
     assert f"serves for {re.findall(r'USABLE = timedelta.days=(.+).', prices)[0]} days" in TEXT
     assert f"more than {re.findall(r'PLAUSIBLE_FACTOR = (.+)', pricing)[0]} times off" in TEXT
     for region in re.findall(r'"([a-z]{2}-[a-z]+-\d)"', where):
