@@ -1,15 +1,17 @@
-"""The two typed settings objects: what a deployment is told, and what a function is told.
+"""The two typed settings objects: of a deployment, and of a deployed function.
 
-Standard library only; neither reads the environment or a context by itself.
+Standard library only; neither reads the environment or a context by itself. A setting is one field:
+its type, how it is read, its default and its meaning.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import Any
 
 POLICY_PARAMETER = "/headroom/policy"
 """Name of the SSM parameter that holds the published policy."""
@@ -17,75 +19,81 @@ LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 
 """Retentions CloudWatch Logs takes (its longer ones are left out)."""
 
 _KINDS = (("ebs",), ("ebs", "rds"), ("ebs", "rds", "aurora"))
-"""What may be looked after together; Aurora's events come with those of RDS."""
-_ENVIRONMENT = {
-    "records_table": "HEADROOM_RECORDS_TABLE",
-    "state_table": "HEADROOM_STATE_TABLE",
-    "policy_parameter": "HEADROOM_POLICY_PARAMETER",
-    "topic_arn": "HEADROOM_TOPIC_ARN",
-    "scan_every_minutes": "HEADROOM_SCAN_EVERY_MINUTES",
-    "kinds": "HEADROOM_KINDS",
-    "metrics_namespace": "POWERTOOLS_METRICS_NAMESPACE",
-    "service": "POWERTOOLS_SERVICE_NAME",
-}
-"""Field of FunctionSettings and its variable; the last two are read by Powertools as well."""
+"""What may be enrolled together; Aurora's events come with those of RDS."""
 
-_Reader = Callable[[object], object]
-"""Turns a context value into a setting, or raises SettingsError."""
+_Reader = Callable[[object, str], object]
+"""Turns the value of a setting into its type; raises SettingsError with the given name."""
 
 
 class SettingsError(ValueError):
-    """A setting is missing or makes no sense; the message is one sentence that says which."""
+    """A setting is missing or invalid; the message is one sentence that names it."""
 
 
-class _Kinds:
-    __slots__ = ()
-    kinds: str
+def _whole(low: int, high: int) -> _Reader:
+    def read(value: object, name: str) -> int:
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value.strip()):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise SettingsError(f"{name} is {value!r}; it must be a whole number, {low} to {high}.")
+        return value
 
-    @property
-    def databases(self) -> bool:
-        """Whether the storage of databases is looked after too."""
-        return "rds" in self.kinds.split(",")
-
-    @property
-    def clusters(self) -> bool:
-        """Whether Aurora clusters are looked after too."""
-        return "aurora" in self.kinds.split(",")
+    return read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionSettings(_Kinds):
-    """What a deployed function must know about its deployment."""
+def _text(pattern: str, meaning: str) -> _Reader:
+    def read(value: object, name: str) -> object:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value.strip()):
+            raise SettingsError(f"{name} is {value!r}; it must be {meaning}.")
+        return value.strip()
 
-    records_table: str
-    state_table: str
-    policy_parameter: str
-    """Name of the SSM parameter that holds the policy as canonical JSON."""
-    topic_arn: str
-    scan_every_minutes: int = 15
-    kinds: str = "ebs"
-    """Kinds of storage that are looked after: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
-    metrics_namespace: str = "Headroom"
-    service: str = "headroom"
+    return read
 
-    def to_environment(self) -> dict[str, str]:
-        """Environment variables of a function; `from_environment` reads them back."""
-        return {name: str(getattr(self, field)) for field, name in _ENVIRONMENT.items()}
 
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> FunctionSettings:
-        """The settings in `environment`; raises SettingsError naming the variable at fault."""
-        said = {}
-        for field, name in _ENVIRONMENT.items():
-            value = environment.get(name, "").strip()
-            if not value:
-                raise SettingsError(f"Environment variable {name} is not set; deploy again.")
-            said[field] = value
-        minutes = _whole(
-            said.pop("scan_every_minutes"), _ENVIRONMENT["scan_every_minutes"], 1, 1_440
-        )
-        kinds = _kinds_of(said.pop("kinds"), _ENVIRONMENT["kinds"])
-        return cls(scan_every_minutes=minutes, kinds=kinds, **said)
+def _detection(value: object, name: str) -> object:
+    try:
+        return Detection(value if isinstance(value, str) else "")
+    except ValueError:
+        raise SettingsError(f"{name} is {value!r}; it must be fleet, tagged or sweep.") from None
+
+
+def _kinds(value: object, name: str) -> str:
+    """The kinds in a fixed order; a text with commas, as `cdk -c` passes it, or a list."""
+    parts = value.split(",") if isinstance(value, str) else value
+    named = {str(p).strip() for p in parts} if isinstance(parts, list | tuple) else set()
+    for known in _KINDS:
+        if named == set(known):
+            return ",".join(known)
+    choices = ", or ".join(",".join(known) for known in _KINDS)
+    raise SettingsError(f"{name} is {value!r}; it must be {choices}.")
+
+
+def _email(value: object, name: str) -> object:
+    if value is None:
+        return None
+    return _text(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address")(value, name)
+
+
+def _retention(value: object, name: str) -> object:
+    days = _whole(1, max(LOG_RETENTION_DAYS))(value, name)
+    if days not in LOG_RETENTION_DAYS:
+        choices = ", ".join(str(d) for d in LOG_RETENTION_DAYS)
+        raise SettingsError(f"{name} is {days}; it must be one of {choices}.")
+    return days
+
+
+_TAG = _text(
+    r"[\w .:/=+\-@]{1,128}", "letters, digits, spaces or one of _.:/=+-@, at most 128 in all"
+)
+_NAME = _text(r"\S(.*\S)?", "a name")
+
+
+def _setting(read: _Reader, default: Any = MISSING, *, variable: str = "") -> Any:
+    """A field: how its value is read, its default, and its variable if not HEADROOM_ and its name."""
+    return field(default=default, metadata={"read": read, "variable": variable})
+
+
+def _variable(setting: Field[Any]) -> str:
+    return str(setting.metadata["variable"] or f"HEADROOM_{setting.name.upper()}")
 
 
 class Detection(StrEnum):
@@ -99,54 +107,105 @@ class Detection(StrEnum):
     """No alarm at all: the schedule finds everything, only later."""
 
 
+class _Kinds:
+    __slots__ = ()
+    kinds: str
+
+    @property
+    def databases(self) -> bool:
+        """Whether databases are enrolled too."""
+        return "rds" in self.kinds.split(",")
+
+    @property
+    def clusters(self) -> bool:
+        """Whether Aurora clusters are enrolled too."""
+        return "aurora" in self.kinds.split(",")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSettings(_Kinds):
+    """What a deployed function must know about its deployment."""
+
+    records_table: str = _setting(_NAME)
+    state_table: str = _setting(_NAME)
+    policy_parameter: str = _setting(_NAME)
+    """Name of the SSM parameter that holds the policy as canonical JSON."""
+    topic_arn: str = _setting(_NAME)
+    scan_every_minutes: int = _setting(_whole(1, 1_440), 15)
+    kinds: str = _setting(_kinds, "ebs")
+    """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
+    metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
+    """Powertools reads this variable and the next one as well."""
+    service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")
+
+    def to_environment(self) -> dict[str, str]:
+        """Environment variables of a function; `from_environment` reads them back."""
+        return {_variable(one): str(getattr(self, one.name)) for one in fields(self)}
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> FunctionSettings:
+        """The settings in `environment`; raises SettingsError naming the variable at fault."""
+        values = {}
+        for one in fields(cls):
+            name = _variable(one)
+            value = environment.get(name, "").strip()
+            if not value:
+                raise SettingsError(f"Environment variable {name} is not set; deploy again.")
+            values[one.name] = one.metadata["read"](value, name)
+        return cls(**values)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentConfig(_Kinds):
     """What the owner may set at deployment, through CDK context (`-c key=value` or cdk.json)."""
 
-    detection: Detection = Detection.FLEET
-    kinds: str = "ebs,rds,aurora"
-    """Kinds of storage that are looked after: `ebs`, `ebs,rds` for databases too, or
-    `ebs,rds,aurora` for Aurora clusters as well."""
-    scan_every_minutes: int = 15
-    policy_file: str = "policy.yaml"
-    account: str | None = None
-    """Account to deploy to; with it only what the policy says of it is published."""
-    region: str | None = None
+    detection: Detection = _setting(_detection, Detection.FLEET)  # noqa: RUF009 - a field
+    kinds: str = _setting(_kinds, "ebs,rds,aurora")
+    """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
+    scan_every_minutes: int = _setting(_whole(1, 60), 15)
+    policy_file: str = _setting(_text(r"\S(.*\S)?", "the path of a policy file"), "policy.yaml")
+    account: str | None = _setting(_text(r"[0-9]{12}", "an account's 12 digits"), None)
+    """Account to deploy to; with it only the part of the policy about it is published."""
+    region: str | None = _setting(
+        _text(r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}", "a Region such as us-east-1"), None
+    )
     """Region to deploy to, likewise."""
-    notify_email: str | None = None
-    enrolment_tag_key: str = "headroom"
+    notify_email: str | None = _setting(_email, None)
+    enrolment_tag_key: str = _setting(_TAG, "headroom")
     """Tag by which `tagged` narrows its alarms."""
-    enrolment_tag_value: str = "auto"
-    expected_databases: int = 100
-    """How many databases the printed price of detection is worked out for, with `kinds` of both."""
-    expected_volumes: int = 1_000
-    """How many volumes the printed price of detection is worked out for."""
-    queue_max_concurrency: int = 4
-    """Functions that take from the queue at once (AWS takes no less than 2); paces EC2's API."""
-    log_retention_days: int = 90
-    burst_balance_alarm_percent: int = 70
+    enrolment_tag_value: str = _setting(_TAG, "auto")
+    expected_databases: int = _setting(_whole(1, 1_000_000), 100)
+    """Number of databases in the printed price of detection, where databases are enrolled."""
+    expected_volumes: int = _setting(_whole(1, 1_000_000), 1_000)
+    """Number of volumes in the printed price of detection."""
+    queue_max_concurrency: int = _setting(_whole(2, 1_000), 4)
+    """Functions that take from the queue at once (AWS accepts no less than 2); paces EC2's API."""
+    log_retention_days: int = _setting(_retention, 90)
+    burst_balance_alarm_percent: int = _setting(_whole(1, 100), 70)
     """BurstBalance below which the alarm wakes the engine; it never decides."""
-    alarm_datapoints: int = 2
-    alarm_periods: int = 3
+    alarm_datapoints: int = _setting(_whole(1, 60), 2)
+    alarm_periods: int = _setting(_whole(1, 60), 3)
     """The query alarms need `alarm_datapoints` of `alarm_periods` minutes."""
 
     @classmethod
     def from_context(cls, context: Mapping[str, object]) -> DeploymentConfig:
         """The configuration in a CDK context; raises SettingsError in one sentence.
 
-        Numbers may come as text, because `cdk -c` passes nothing else. Keys of CDK itself
-        (feature flags, lookups) are passed over; any other unknown key is refused.
+        Numbers may be text, because `cdk -c` passes nothing else. Keys of CDK itself (feature
+        flags, lookups) are ignored; any other unknown key is refused.
         """
-        known = {field.name for field in fields(cls)}
-        said: dict[str, object] = {}
+        known = {one.name: one for one in fields(cls)}
+        values: dict[str, Any] = {}
         for key, value in context.items():
             if key in known:
-                said[key] = _READERS[key](value)
+                values[key] = known[key].metadata["read"](value, f"Context key {key}")
             elif not _is_cdk_context_key(key):
                 close = get_close_matches(key, known, n=1)
-                hint = f"did you mean {close[0]}" if close else f"known are {_listed(known)}"
+                hint = (
+                    f"did you mean {close[0]}" if close else f"known are {', '.join(sorted(known))}"
+                )
                 raise SettingsError(f"Context key {key!r} is unknown; {hint}.")
-        config = cls(**said)  # type: ignore[arg-type]
+        config = cls(**values)
         if config.alarm_datapoints > config.alarm_periods:
             raise SettingsError(
                 f"Context key alarm_datapoints is {config.alarm_datapoints}; it must be at most "
@@ -157,92 +216,3 @@ class DeploymentConfig(_Kinds):
 
 def _is_cdk_context_key(key: str) -> bool:
     return "/" in key or ":" in key or key in {"acknowledged-issue-numbers", "cli-telemetry"}
-
-
-def _listed(words: set[str]) -> str:
-    return ", ".join(sorted(words))
-
-
-def _whole(value: object, name: str, low: int, high: int) -> int:
-    text = value if isinstance(value, str) else None
-    if text is not None and re.fullmatch(r"[0-9]{1,9}", text.strip()):
-        value = int(text)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise SettingsError(f"{name} is {value!r}; it must be a whole number, {low} to {high}.")
-    return value
-
-
-def _number(name: str, low: int, high: int) -> _Reader:
-    return lambda value: _whole(value, f"Context key {name}", low, high)
-
-
-def _text(name: str, pattern: str, meaning: str) -> _Reader:
-    def read(value: object) -> object:
-        if not isinstance(value, str) or not re.fullmatch(pattern, value.strip()):
-            raise SettingsError(f"Context key {name} is {value!r}; it must be {meaning}.")
-        return value.strip()
-
-    return read
-
-
-def _detection(value: object) -> object:
-    try:
-        return Detection(value if isinstance(value, str) else "")
-    except ValueError:
-        raise SettingsError(
-            f"Context key detection is {value!r}; it must be fleet, tagged or sweep."
-        ) from None
-
-
-def _kinds_of(value: object, name: str) -> str:
-    """The kinds in a fixed order; a text with commas, as `cdk -c` passes it, or a list."""
-    parts = value.split(",") if isinstance(value, str) else value
-    said = {str(p).strip() for p in parts} if isinstance(parts, list | tuple) else set()
-    for known in _KINDS:
-        if said == set(known):
-            return ",".join(known)
-    choices = ", or ".join(",".join(known) for known in _KINDS)
-    raise SettingsError(f"{name} is {value!r}; it must be {choices}.")
-
-
-def _kinds(value: object) -> object:
-    return _kinds_of(value, "Context key kinds")
-
-
-def _email(value: object) -> object:
-    if value is None:
-        return None
-    return _text("notify_email", r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address")(value)
-
-
-def _retention(value: object) -> object:
-    days = _whole(value, "Context key log_retention_days", 1, max(LOG_RETENTION_DAYS))
-    if days not in LOG_RETENTION_DAYS:
-        choices = ", ".join(str(d) for d in LOG_RETENTION_DAYS)
-        raise SettingsError(
-            f"Context key log_retention_days is {days}; it must be one of {choices}."
-        )
-    return days
-
-
-_TAG = r"[\w .:/=+\-@]{1,128}"
-_TAG_MEANING = "letters, digits, spaces or one of _.:/=+-@, at most 128 in all"
-
-_READERS: Mapping[str, _Reader] = {
-    "detection": _detection,
-    "kinds": _kinds,
-    "expected_databases": _number("expected_databases", 1, 1_000_000),
-    "scan_every_minutes": _number("scan_every_minutes", 1, 60),
-    "policy_file": _text("policy_file", r"\S(.*\S)?", "the path of a policy file"),
-    "account": _text("account", r"[0-9]{12}", "an account's 12 digits"),
-    "region": _text("region", r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}", "a Region such as us-east-1"),
-    "notify_email": _email,
-    "enrolment_tag_key": _text("enrolment_tag_key", _TAG, _TAG_MEANING),
-    "enrolment_tag_value": _text("enrolment_tag_value", _TAG, _TAG_MEANING),
-    "expected_volumes": _number("expected_volumes", 1, 1_000_000),
-    "queue_max_concurrency": _number("queue_max_concurrency", 2, 1_000),
-    "log_retention_days": _retention,
-    "burst_balance_alarm_percent": _number("burst_balance_alarm_percent", 1, 100),
-    "alarm_datapoints": _number("alarm_datapoints", 1, 60),
-    "alarm_periods": _number("alarm_periods", 1, 60),
-}

@@ -1,4 +1,4 @@
-"""Takes events from the queue: each is understood and followed, or rejected on record."""
+"""Takes events from the queue: each is handled, or rejected with a record."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ logger = Logger()
 metrics = Metrics()
 processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 RESERVE_S = 30.0
-"""Seconds of the function's time below which no further record is taken: a look with its change
-normally takes a few, and being killed within an act would leave its outcome unknown."""
+"""Below this time left, no further event is begun: a reconciliation with a change takes a few seconds,
+and a function stopped during a change leaves its outcome unknown."""
 COUNTED = {"Act": "Acts", "Hold": "Holds", "Escalate": "Escalations"}
 
 
 class NoTimeLeft(Exception):
-    """The record was not begun; the queue delivers it again."""
+    """The event was not begun; the queue delivers it again."""
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """A batch of the queue; what fails is reported by item, so that only it comes again."""
+    """Handle a batch from the queue; failed items are reported, so only they are delivered again."""
     wired = wiring.begin(context.invoked_function_arn)
 
     def time_left() -> float:
@@ -47,19 +47,19 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     def follow(record: SQSRecord) -> None:
         if time_left() < RESERVE_S:
             metrics.add_metric("PostponedSignals", MetricUnit.Count, 1)
-            raise NoTimeLeft("not begun: the time left is kept for what was begun")
+            raise NoTimeLeft("not begun: too little time is left")
         try:
             _follow(wired, record.body, time_left)
         except Exception:
             metrics.add_metric("FailedSignals", MetricUnit.Count, 1)
-            logger.exception("a signal could not be followed; it comes again")
+            logger.exception("an event could not be handled; the queue delivers it again")
             raise
 
     answer = process_partial_response(
         event=event, record_handler=follow, processor=processor, context=context
     )
-    if wired.notifier.untold:
-        metrics.add_metric("NotTold", MetricUnit.Count, wired.notifier.untold)
+    if wired.notifier.unsent:
+        metrics.add_metric("FailedNotifications", MetricUnit.Count, wired.notifier.unsent)
     return dict(answer)
 
 
@@ -85,7 +85,7 @@ def _follow(wired: wiring.Wired, body: str, time_left: Callable[[], float]) -> N
 
 
 def _event(body: str) -> object:
-    """The event in a message; what is no JSON stays the text that it is."""
+    """The event in a message; a body that is not JSON stays text."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

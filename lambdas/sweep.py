@@ -1,4 +1,4 @@
-"""Runs every minute: what is due, and every scan period the whole fleet."""
+"""Runs every minute: reconciles what is due, and scans the whole fleet every scan period."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from headroom.application import PublishedRecords, publish_records, send_digest,
 
 logger = Logger()
 metrics = Metrics()
-FOR_TELLING_S = 30.0
-"""Seconds that must be left after a sweep to tell others of the record."""
-FOR_THE_DAY_S = 120.0
-"""Seconds that must be left to read a day from the record and tell it."""
+FOR_PUBLISHING_S = 30.0
+"""Seconds that must be left after a sweep to publish records."""
+FOR_DIGEST_S = 120.0
+"""Seconds that must be left to read a day of records and send the digest."""
 FOR_PRICES_S = 90.0
-"""Seconds that must be left after a sweep to read prices anew: three pages, each tried twice."""
+"""Seconds that must be left after a sweep to refresh prices: three pages, two attempts each."""
 
 
 @logger.inject_lambda_context
@@ -31,8 +31,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     def time_left() -> float:
         return context.get_remaining_time_in_millis() / 1_000
 
-    if not wired.prices.knows(wired.region) or (wired.book is not None and not wired.book.listed()):
-        _refresh_prices(wired)  # a new deployment: better a moment later than without any price
+    prices, clusters = wired.account.prices, wired.account.aurora_prices
+    if not prices.knows(wired.region) or (clusters is not None and not clusters.listed()):
+        _refresh_prices(wired)  # a new deployment: rather start a moment later than without prices
     report = sweep(
         wired.ports,
         wiring.utc_now(),
@@ -40,7 +41,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         time_left=time_left,
         clock=wiring.utc_now,
     )
-    told_others = _tell_others(wired, time_left)
+    published = _publish(wired, time_left)
     counted = {
         "SweepCompleted": int(report.complete),
         "ScanCompleted": int(report.scan_ran and report.scan_complete),
@@ -48,15 +49,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "Acts": report.acted,
         "Holds": report.held,
         "Escalations": report.escalated,
-        "FailedLooks": report.failed,
+        "FailedReconciliations": report.failed,
         "Scanned": report.scanned,
-        "NotTold": wired.notifier.untold,
-        "NotPublished": told_others.refused + told_others.abandoned,
+        "FailedNotifications": wired.notifier.unsent,
+        "NotPublished": published.refused + published.abandoned,
     }
     breakers = _open_breakers(wired)
-    if breakers is not None:  # what is not known must not end an alarm
+    if breakers is not None:  # an unknown number must not end an alarm
         counted |= {"OpenBreakers": breakers}
-    if report.calendars_unread:  # a metric that nobody's policy needs would cost everybody
+    if (
+        report.calendars_unread
+    ):  # a custom metric costs money: publish it only where a policy needs it
         counted["CalendarUnreadable"] = len(report.calendars_unread)
     for name, value in counted.items():
         metrics.add_metric(name, MetricUnit.Count, value)
@@ -66,56 +69,58 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     for problem in report.calendars_unread:
         logger.error("nothing is changed: %s", problem)
     for error in report.errors:
-        logger.error("a volume could not be looked at", error=error)
-    told = {
+        logger.error("a resource could not be reconciled", error=error)
+    swept = {
         "due": report.due,
         "reconciled": report.reconciled,
         "scan_ran": report.scan_ran,
         **counted,
     }
-    logger.info("swept", extra=told)
+    logger.info("swept", extra=swept)
     if time_left() >= FOR_PRICES_S:
         _refresh_prices(wired)
-    return told
+    return swept
 
 
-def _tell_others(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRecords:
-    """Tell what is new in the record; nothing about telling may stop or undo a sweep."""
-    if time_left() < FOR_TELLING_S:
+def _publish(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRecords:
+    """Publish new records; a failure here never stops or undoes a sweep."""
+    if time_left() < FOR_PUBLISHING_S:
         return PublishedRecords()  # the next minute's sweep does
     try:
         now = wiring.utc_now()
-        told = publish_records(wired.telling, now, time_left=time_left)
+        told = publish_records(wired.reporting, now, time_left=time_left)
     except Exception:
-        logger.exception("the record could not be told to others; it is tried again")
+        logger.exception("the records could not be published; the next sweep retries")
         return PublishedRecords(refused=1)
-    _tell_day(wired, time_left)
+    _send_digest(wired, time_left)
     if told.published or told.announced or told.refused or told.abandoned:
-        logger.info("told others", published=told.published, announced=told.announced,
+        logger.info("published records", published=told.published, announced=told.announced,
                     refused=told.refused, abandoned=told.abandoned)  # fmt: skip
     return told
 
 
-def _tell_day(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
-    """The one message a day, if it is time for it; what fails is tried again a minute later."""
-    if time_left() < FOR_THE_DAY_S:
+def _send_digest(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
+    """Send the daily digest when it is due; a failure is retried a minute later."""
+    if time_left() < FOR_DIGEST_S:
         return
     try:
         day = send_digest(
-            wired.telling, wiring.utc_now(), account_id=wired.account_id, region=wired.region
+            wired.reporting, wiring.utc_now(), account_id=wired.account_id, region=wired.region
         )
     except Exception:
-        wired.notifier.untold += 1
-        logger.exception("the day could not be told; it is tried again")
+        wired.notifier.unsent += 1
+        logger.exception("the daily digest could not be sent; the next sweep retries")
         return
     if day is not None:
-        logger.info("told the day", since=day.since.isoformat(), until=day.until.isoformat())
+        logger.info(
+            "sent the daily digest", since=day.since.isoformat(), until=day.until.isoformat()
+        )
 
 
 def _open_breakers(wired: wiring.Wired) -> int | None:
     """How many breakers are open, the account's included; None where that cannot be read."""
     try:
-        stop_state = wired.telling.switches.stop_state()
+        stop_state = wired.reporting.switches.stop_state()
     except Exception:
         logger.exception("open breakers could not be read")
         return None
@@ -123,12 +128,12 @@ def _open_breakers(wired: wiring.Wired) -> int | None:
 
 
 def _refresh_prices(wired: wiring.Wired) -> None:
-    """Once a day; nothing about prices may stop or undo a sweep."""
-    for prices in (wired.prices, wired.book):
+    """Refresh prices once a day; a failure here never stops or undoes a sweep."""
+    for prices in (wired.account.prices, wired.account.aurora_prices):
         try:
             problem = None if prices is None else prices.refresh(wired.region)
         except Exception:
-            logger.exception("the prices could not be read anew")
+            logger.exception("the prices could not be refreshed")
             continue
         if problem is not None:
             logger.warning(problem)

@@ -1,4 +1,4 @@
-"""What is read back from the records: by resource, time and outcome, and in passing."""
+"""Queries over the records: by resource, time and outcome, and summaries."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Archive(Protocol):
         """Records whose `outcome` is this one (act, hold, escalate, applied, relieved, ...)."""
 
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
-        """Record an event nobody understood, once per event id."""
+        """Record an event of unknown shape, once per event id."""
 
 
 class RecordIndex(Protocol):
-    """The record in passing: what its indexes show, and whole records by key."""
+    """Summaries of records from the indexes, and whole records by key."""
 
     def record_summaries(
         self, *, since: datetime, until: datetime, outcome: str | None = None,
         oldest_first: bool = False,
     ) -> Iterable[RecordSummary]:  # fmt: skip
-        """Records in [since, until], of one outcome if it is given, newest first unless told.
+        """Records in [since, until], of one outcome if it is given, newest first unless `oldest_first`.
 
-        Read from an index that is a moment late.
+        Read from an eventually consistent index.
         """
 
     def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
-        """The whole records of these ids and sequences, in order; what is none is left out."""
+        """The whole records of these ids and sequences, in order; missing ones are left out."""

@@ -23,7 +23,7 @@ class Clusters(Protocol):
     def memory(
         self, ref: ResourceRef, change: Callable[[ClusterMemory], ClusterMemory]
     ) -> ClusterMemory | None:
-        """What is remembered of a cluster after `change`, which may be asked more than once.
+        """The notes of a cluster after `change`, which may be called more than once.
 
-        None of one that no look has seen, of which nothing is kept. Raises ReadFailed.
+        None, and nothing is stored, for a cluster never observed. Raises ReadFailed.
         """

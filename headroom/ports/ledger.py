@@ -100,4 +100,4 @@ class IllegalStep(RuntimeError):
 
 
 class LostLease(RuntimeError):
-    """Somebody else holds the resource now."""
+    """Another chain holds the lease of the resource now."""

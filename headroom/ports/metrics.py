@@ -13,9 +13,9 @@ from headroom.ports.storage import StorageView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glance:
-    """The few numbers a fleet scan reads per volume, over the last half hour.
+    """The few numbers that a fleet scan reads per volume, over the last half hour.
 
-    None means nothing was published: never taken for zero.
+    None means that nothing was published; it is never treated as zero.
     """
 
     iops_exceeded_minutes: int | None
@@ -26,12 +26,12 @@ class Glance:
     """Busiest minute's operations/s; read only where AWS publishes no Exceeded check."""
     peak_mibps: float | None = None
     slowest_ms: float | None = None
-    """Highest mean latency of a busy minute, told from queue and operations by Little's law;
-    of databases only, of which AWS publishes no Exceeded check."""
+    """Highest mean latency of a busy minute, calculated from queue and operations by Little's law;
+    for databases only, for which AWS publishes no Exceeded check."""
     lowest_free_gib: float | None = None
-    """Least free space of a database; None for a volume, of which nobody tells it."""
+    """Least free space of a database; None for a volume, which does not report it."""
     filled_gib: float | None = None
-    """By how much less was free at the end than at the beginning."""
+    """Decrease of the free space over that time."""
 
 
 class Metrics(Protocol):

@@ -1,4 +1,4 @@
-"""How people and other programs are told, and what that takes."""
+"""Notifying people, and publishing records to other programs."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ class Notes(Protocol):
         """The text under that name; empty when there is none."""
 
     def amend(self, name: str, change: Callable[[str], tuple[str, T]]) -> T:
-        """Put what `change` makes of the text in its place, atomically; what else it gave.
+        """Replace the text by the first result of `change`, atomically; returns the second.
 
-        `change` may be asked more than once and does nothing but answer.
+        `change` may be called more than once and must have no side effects.
         """
 
 
 class Notifier(Protocol):
-    """Tells people."""
+    """Notifies people of decisions."""
 
     def tell(self, decision: Decision, step: Step, summary: str) -> None:
         """Send one message a person can act on; never raises."""
 
 
 class Announcer(Protocol):
-    """Tells people what the record says that no decision of ours did."""
+    """Notifies people of records that belong to no decision."""
 
     def announce(self, record: Record) -> None:
-        """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
+        """Notify of a pause, its end, or a breaker that a person closed; never raises."""
 
     def report(self, day: DailyDigest) -> None:
-        """Send the one message a day, outside the rate; raises when it could not be sent."""
+        """Send the daily digest, which the hourly limit does not count; raises when it could not be sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A record to be told to others, and the decision its chain began with.
+    """A record to publish, and the decision that its chain began with.
 
-    `decision` is None for the first record of a chain, which has it in its body or is of none.
+    `decision` is None for the first record of a chain: its body has it, or there is none.
     """
 
     record: Record
@@ -65,21 +65,21 @@ class Delivery(Enum):
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
-    """Only this one was not taken."""
+    """Only this event was rejected."""
     UNSENT = "unsent"
-    """Nothing was taken, or nobody knows."""
+    """Nothing was accepted, or the result is unknown."""
 
 
 class Events(Protocol):
-    """The bus on which others hear of every record."""
+    """The bus on which every record is published."""
 
     def publish(self, recorded: Sequence[Recorded]) -> tuple[Delivery, ...]:
-        """Put one event for each; what became of them, in their order. Never raises."""
+        """Put one event for each; returns their deliveries in order. Never raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
-    """What telling others takes, wired."""
+    """What reporting needs, wired."""
 
     notes: Notes
     record_summaries: RecordIndex

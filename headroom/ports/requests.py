@@ -1,4 +1,4 @@
-"""What people switch, answer and ask for."""
+"""Switches, approvals and rollback requests of people."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from headroom.domain.state import Record, Step, StopState
 
 
 class Switches(Protocol):
-    """What people stop every act with, and what only people turn on again; all of it recorded.
+    """The pause and the circuit breakers; every switch is recorded.
 
-    Whoever intends an act finds the switches in the same transaction: they work at once.
+    An intent checks them in its own transaction, so they take effect at once.
     """
 
     def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
@@ -34,7 +34,7 @@ class Switches(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRejected:
-    """A person's answer or wish came to nothing, and nothing was recorded.
+    """An approval, rejection or rollback request was refused, and nothing was recorded.
 
     `why` of an answer is `unknown`, `not_awaiting`, `expired`, `approved` or `rejected` (it was
     answered so already); of a rollback `unknown`, `not_applied`, `undone` or `asked`.
@@ -45,12 +45,12 @@ class AnswerRejected:
 
 
 class Requests(Protocol):
-    """What people answer and ask for: records with a due time, which the deployed function judges."""
+    """Approvals and rollback requests: records with a due time, which the deployed function handles."""
 
     def answer(
         self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
     ) -> Record | AnswerRejected:
-        """APPROVED or REJECTED for a request that waits, in one transaction with the state.
+        """Record APPROVED or REJECTED for a waiting request, in one transaction with the state.
 
         Of several answers exactly one is recorded. The resource is due at once.
         """
@@ -58,7 +58,7 @@ class Requests(Protocol):
     def request_rollback(
         self, decision_id: str, *, at: datetime, who: str, reason: str = ""
     ) -> Record | AnswerRejected:
-        """Ask for the change of a chain to be undone; the resource is due at once."""
+        """Request a rollback of the change of a chain; the resource is due at once."""
 
     def waiting(self, now: datetime) -> tuple[Decision, ...]:
         """Decisions that wait for a person at `now`, the first to expire first."""

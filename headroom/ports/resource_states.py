@@ -1,4 +1,4 @@
-"""What is known of each resource, what is due or waits for its turn, and who scans the fleet."""
+"""The state of each resource, what is due or queued, and the claim of the fleet scan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headroom.domain.state import ConcurrencyState, KnownModification, QueueEntr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A resource whose time has come, and the instant it was due."""
+    """A resource that is due, and since when."""
 
     ref: ResourceRef
     due_at: datetime
@@ -23,27 +23,27 @@ class Due:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedResource:
-    """A resource that waits for a place or an hour, see domain/waiting.py."""
+    """A resource that waits in the queue."""
 
     ref: ResourceRef
     waiting: QueueEntry
 
 
 class Queue(Protocol):
-    """What is under way in the account and Region, and what waits for its turn."""
+    """The changes under way in the account and Region, and the queue."""
 
     def concurrency(self) -> ConcurrencyState:
         """The changes under way, read consistently."""
 
     def queue(self, limit: int) -> tuple[QueuedResource, ...]:
-        """Who waits: the most starved first, then the longest waiting (a sparse index)."""
+        """The queue: the most starved first, then the longest waiting (a sparse index)."""
 
 
 class StateStore(Queue, Protocol):
     """The mutable side of the ledger: one item per resource, one per account."""
 
     def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
-        """What is known about a resource; a fresh standing when it was never seen."""
+        """What is known about a resource; a new state when it was never observed."""
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
         """Resources due at or before `now`, longest overdue first (a sparse index)."""
@@ -56,13 +56,13 @@ class StateStore(Queue, Protocol):
         due_at: datetime | None,
         waiting: QueueEntry | None = None,
     ) -> None:
-        """Remember a look that was no news, and when the next one is due (None: never).
+        """Record a reconciliation without news, and when the next one is due (None: never).
 
         The resource leaves the queue unless it is `waiting`.
 
         A resource with an open chain stays due: None leaves its due time alone, an earlier time
-        is taken, a later one only when the chain was due by `at`, that is, from the look that
-        took its turn. So a look from elsewhere never puts a verification off.
+        is used, a later one only when the chain was due by `at`. So a reconciliation for another
+        reason never postpones a verification.
         """
 
     def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
@@ -90,12 +90,12 @@ class StateStore(Queue, Protocol):
 
 
 class Scan(IntEnum):
-    """Whether a caller is the one that scans the fleet now; false for all but one."""
+    """Whether this caller scans the fleet now; true for one caller only."""
 
     NOT_OURS = 0
     AGAIN = 1
     FIRST = 2
-    """Nobody ever scanned this account and Region: every volume is looked at once."""
+    """The first scan of this account and Region: every volume is reconciled once."""
 
 
 class FleetScan(Protocol):

@@ -1,4 +1,4 @@
-"""What is read of storage, and the only write to it."""
+"""Reads of storage, and the only write to it."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class ResourceGone(LookupError):
 
 
 class ReadFailed(RuntimeError):
-    """A read did not answer; the decision cannot be made now and is tried again later."""
+    """A read failed; the decision is retried later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageView:
-    """A volume, its latest modification and the instance it hangs on, read together.
+    """A volume, its latest modification and the instance it is attached to, read together.
 
     `modification` is None for a never-modified volume; `instance` is None when the volume is
-    detached, attached to more than one instance, or the instance is not ours to see.
+    detached, attached to more than one instance, or the instance cannot be read.
     """
 
     volume: Volume
     modification: Modification | None
     instance: Instance | None
     valid: tuple[ValidStorage, ...] = ()
-    """What AWS says a database's storage may be set to; empty where it was not asked."""
+    """The storage settings that AWS accepts for a database; empty where they were not read."""
     cluster: AuroraCluster | None = None
     """Of an Aurora cluster: what decides its storage mode; None for all else, and in a fleet."""
 
@@ -82,6 +82,6 @@ class Storage(Protocol):
         """Change the volume to `target` if it is still as the decision saw it.
 
         `expected` is the configuration and `seen` the start of the latest modification that the
-        decision saw. Looks again first: AlreadyThere without a call if the target is in force,
-        Stale if anything moved, Unknown on a time-out.
+        decision saw. Reads it again first: AlreadyThere without a call if the target is in force,
+        Stale if anything changed, Unknown on a time-out.
         """

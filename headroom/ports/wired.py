@@ -29,4 +29,4 @@ class Ports:
     notifier: Notifier
     calendars: Calendars = NoCalendars()  # noqa: RUF009 - without state
     clusters: Clusters | None = None
-    """None where Aurora clusters are not looked after."""
+    """None where Aurora clusters are not enrolled."""

@@ -44,7 +44,17 @@ from headroom.domain.guardrails import Quantity
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
 from headroom.domain.resources import Configuration, Observation, Volume, VolumeActivity
-from headroom.domain.state import AlreadyThere, Applied, Outcome, Refused, Stale, Unknown
+from headroom.domain.state import (
+    DECISION_FORMAT,
+    AlreadyThere,
+    Applied,
+    Outcome,
+    Refused,
+    Stale,
+    Unknown,
+    WrongFormat,
+    require_format,
+)
 
 T = TypeVar("T")
 
@@ -96,12 +106,15 @@ def from_json(text: str, kind: type[T] | Any) -> T:
 
     Raises Unreadable.
     """
+    value: T = from_plain(_parsed(text), kind)
+    return value
+
+
+def _parsed(text: str) -> Any:
     try:
-        plain = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as problem:
         raise Unreadable(f"not JSON: {problem}") from None
-    value: T = from_plain(plain, kind)
-    return value
 
 
 def to_plain(value: object) -> Any:
@@ -133,12 +146,12 @@ def stored(decision: Decision) -> Decision:
 
 
 def decision_to_json(decision: Decision) -> str:
-    """Canonical JSON of `stored(decision)`, at most LARGEST_BODY bytes (it is ASCII)."""
+    """Canonical JSON of `stored(decision)` with its format, at most LARGEST_BODY bytes of ASCII."""
     kept = stored(decision)
-    text = to_json(kept)
+    text = to_json({"format": DECISION_FORMAT, **to_plain(kept)})
     while len(text) > LARGEST_BODY and kept.judgements:
         kept = _with_fewer_plans(kept)
-        text = to_json(kept)
+        text = to_json({"format": DECISION_FORMAT, **to_plain(kept)})
     return text
 
 
@@ -151,14 +164,21 @@ def _with_fewer_plans(decision: Decision) -> Decision:
     return replace(decision, judgements=fewer if len(fewer) < len(decision.judgements) else ())
 
 
-def decision_from_json(text: str) -> Decision:
+def decision_from_json(text: str, *, for_display: bool = False) -> Decision:
     """The decision as it was stored; raises Unreadable.
 
-    A chain may outlive the release that began it, and its end is found from the stored decision:
-    so a field added to anything in a decision needs a default, which stands in where a stored text
-    has no such field; and a field that was taken out is passed over in texts that have it.
+    A chain may outlive the release that began it: a field added to anything in a decision needs a
+    default, and a field that was removed is ignored. A decision in a newer format is refused,
+    unless it is only displayed: then what this release knows of it is read.
     """
-    return from_json(text, Decision)
+    plain = _parsed(text)
+    found = plain.get("format") if isinstance(plain, dict) else None
+    try:
+        require_format(found, DECISION_FORMAT, "the stored decision")
+    except WrongFormat as problem:
+        if not (for_display and isinstance(found, int)):
+            raise Unreadable(str(problem)) from None
+    return from_plain(plain, Decision)
 
 
 def instant_text(at: datetime) -> str:

@@ -17,16 +17,16 @@ from stacks.constructs.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX
 Operator = cloudwatch.ComparisonOperator
 Missing = cloudwatch.TreatMissingData
 
-SHORTEST_RHYTHM_MIN = 15
-"""Minutes of a scan's rhythm that alarms reckon with at least: one scan may run so long."""
+SHORTEST_PERIOD_MIN = 15
+"""The shortest scan period that alarms assume: one scan may take this long."""
 OVERDUE_S = 1_800
 
 
 class DetectionAlarms(Construct):
     """One Metrics Insights alarm per query; every volume in ALARM is a contributor of its own.
 
-    They have no actions: their events reach the loop through EventBridge, and what people hear
-    is what the loop decided.
+    They have no actions: their events reach the loop through EventBridge, and the loop notifies
+    people of its decisions.
     """
 
     def __init__(self, scope: Construct, construct_id: str, config: DeploymentConfig) -> None:
@@ -60,7 +60,7 @@ class DetectionAlarms(Construct):
 
 
 class SelfAlarms(Construct):
-    """Alarms on Headroom itself; each tells the topic when it starts and when it ends."""
+    """Alarms on Headroom itself; each notifies the topic when it starts and when it ends."""
 
     def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:
         super().__init__(scope, construct_id)
@@ -71,7 +71,7 @@ class SelfAlarms(Construct):
         for name, queue in dead_letters:
             self._alarm(
                 f"{name}-dead-letters",
-                "something could not be handled and is parked; look at it and redrive it",
+                "an event could not be handled and is parked; inspect the message and redrive it",
                 queue.metric_approximate_number_of_messages_visible(
                     period=Duration.minutes(1), statistic="Maximum"
                 ),
@@ -100,7 +100,7 @@ class SelfAlarms(Construct):
         )
 
     def on_loop(self, settings: FunctionSettings) -> None:
-        """What runs or reads no more, what fails or falls behind, and what nobody was told."""
+        """A loop that stopped, cannot read, fails, falls behind or cannot notify."""
 
         def said(metric: str, *, minutes: int = 5, statistic: str = "Sum") -> cloudwatch.Metric:
             return cloudwatch.Metric(
@@ -111,11 +111,11 @@ class SelfAlarms(Construct):
                 statistic=statistic,
             )
 
-        rhythm = max(SHORTEST_RHYTHM_MIN, settings.scan_every_minutes)
+        scan_period = max(SHORTEST_PERIOD_MIN, settings.scan_every_minutes)
 
         self._alarm(
             "sweep-not-running",
-            "no sweep has completed for 10 minutes: nothing is looked at",
+            "no sweep has completed for 10 minutes: nothing is reconciled",
             said("SweepCompleted"),
             operator=Operator.LESS_THAN_THRESHOLD,
             periods=2,
@@ -123,15 +123,15 @@ class SelfAlarms(Construct):
         )
         self._alarm(
             "scan-not-completing",
-            f"the whole fleet was not scanned for {2 * rhythm} minutes; the sweep's log names what "
-            "could not be read, of which only alarms find pressure (kinds=ebs leaves databases out)",
-            said("ScanCompleted", minutes=2 * rhythm),
+            f"no scan of the whole fleet has completed for {2 * scan_period} minutes; the sweep's log names "
+            "what could not be read: only alarms find pressure there (kinds=ebs excludes databases)",
+            said("ScanCompleted", minutes=2 * scan_period),
             operator=Operator.LESS_THAN_THRESHOLD,
             missing=Missing.BREACHING,
         )
         self._alarm(
             "due-overdue",
-            "what was due waits for more than half an hour: the sweep does not keep up",
+            "a reconciliation is due for more than half an hour: the sweep does not keep up",
             said("OldestDueSeconds", statistic="Maximum"),
             threshold=OVERDUE_S,
             operator=Operator.GREATER_THAN_THRESHOLD,
@@ -145,39 +145,39 @@ class SelfAlarms(Construct):
         self._alarm(
             # Also where the policy names none yet: one may be written into it by hand.
             "calendar-unreadable",
-            "a Change Calendar that the policy names cannot be read: nothing is changed",
+            "a Change Calendar named in the policy cannot be read: nothing is changed until it can",
             said("CalendarUnreadable"),
         )
         self._alarm(
-            "looks-failing",
-            "volumes could not be looked at in two of the last three scans; the sweep's log says "
-            "why",
-            # A scan fails once per scan: the period is its rhythm, and one of three may shift.
-            said("FailedLooks", minutes=rhythm),
+            "reconciliations-failing",
+            "resources could not be reconciled in two of the last three scans; the sweep's log "
+            "says why",
+            # A scan fails once per scan: the alarm uses its period, and one of three may shift.
+            said("FailedReconciliations", minutes=scan_period),
             periods=3,
             datapoints=2,
         )
         self._alarm(
-            "not-told",
+            "notifications-failing",
             "a message to people could not be sent; the functions' logs say which",
-            said("NotTold"),
+            said("FailedNotifications"),
         )
         self._alarm(
             "breaker-open",
-            "repeated failures stopped changes of a volume or of the account until a person closes "
+            "repeated failures stopped changes of a volume or of the account; a person must close "
             "the breaker",
             said("OpenBreakers", statistic="Maximum"),
         )
         self._alarm(
             "events-not-published",
-            "events of records could not be put on the bus; they are tried again",
+            "records could not be published on the event bus; the next sweep retries",
             said("NotPublished"),
             periods=3,
             datapoints=2,
         )
         self._alarm(
             "signals-rejected",
-            "an event of an unknown shape came; it is on record and was not acted on",
+            "an event had an unknown shape; it was recorded and ignored",
             said("RejectedSignals"),
         )
 

@@ -171,7 +171,7 @@ def test_what_nobody_could_be_told_is_counted(
     deployment.client("sns").delete_topic(TopicArn=deployment.settings.topic_arn)
     function("signals").handler(batch(alarm_for(volume)), Context())
     assert deployment.iops_of(volume) > 3000
-    assert emitted(capsys.readouterr().out) == {"Signals": 1, "Acts": 1, "NotTold": 1}
+    assert emitted(capsys.readouterr().out) == {"Signals": 1, "Acts": 1, "FailedNotifications": 1}
 
 
 def test_an_event_about_a_volume_that_is_gone_is_done_with(

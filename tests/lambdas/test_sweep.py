@@ -35,8 +35,8 @@ def test_without_any_event_a_starving_volume_is_relieved(
     assert told["SweepCompleted"] == 1
     assert told["PolicyUnreadable"] == 0
     assert told["Acts"] == 1
-    assert told["FailedLooks"] == 0
-    assert told["NotTold"] == 0
+    assert told["FailedReconciliations"] == 0
+    assert told["FailedNotifications"] == 0
 
 
 def test_what_a_sweep_decides_late_is_dated_by_the_clock_of_then(
@@ -114,7 +114,7 @@ def test_a_scan_that_could_not_read_the_fleet_is_not_counted_as_complete(
     monkeypatch.setattr(CloudWatchMetrics, "glance", fail)
     assert function("sweep").handler({}, Context())["scan_ran"]
     told = emitted(capsys.readouterr().out)
-    assert (told["ScanCompleted"], told["FailedLooks"]) == (0, 1)
+    assert (told["ScanCompleted"], told["FailedReconciliations"]) == (0, 1)
 
 
 def test_what_nobody_could_be_told_is_counted_and_the_change_is_made_all_the_same(
@@ -125,7 +125,7 @@ def test_what_nobody_could_be_told_is_counted_and_the_change_is_made_all_the_sam
     deployment.client("sns").delete_topic(TopicArn=deployment.settings.topic_arn)
     function("sweep").handler({}, Context())
     assert deployment.iops_of(volume) > 3000
-    assert emitted(capsys.readouterr().out)["NotTold"] == 1
+    assert emitted(capsys.readouterr().out)["FailedNotifications"] == 1
 
 
 def test_a_sweep_without_time_left_says_that_it_did_not_complete(

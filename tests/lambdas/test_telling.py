@@ -151,7 +151,7 @@ def test_the_day_is_told_once_by_the_sweeps_after_its_time(
     (day,) = [m for m in heard.of("topic") if m["kind"] == "digest"]
     assert day["headroom"]["changes"] == 1
     assert "1 change" in day["subject"]
-    assert emitted(capsys.readouterr().out)["NotTold"] == 0
+    assert emitted(capsys.readouterr().out)["FailedNotifications"] == 0
 
 
 def test_a_day_that_cannot_be_told_is_counted_and_tried_again(
@@ -174,7 +174,7 @@ def test_a_day_that_cannot_be_told_is_counted_and_tried_again(
     with monkeypatch.context() as broken_topic:
         broken_topic.setattr("headroom.adapters.notifications.topic.SnsNotifier.send", fail)
         handler({}, Context())
-    assert emitted(capsys.readouterr().out)["NotTold"] == 1
+    assert emitted(capsys.readouterr().out)["FailedNotifications"] == 1
     deployment.set_clock(seven + timedelta(minutes=1))
     handler({}, Context())
     assert [m["kind"] for m in heard.of("topic")] == ["digest"]

@@ -159,8 +159,8 @@ def test_headroom_is_watched(shipped: Synthesised) -> None:
     assert set(_own_alarms(shipped)) == {
         "signals-dead-letters", "sweep-dead-letters", "signals-waiting", "signals-errors",
         "sweep-errors", "signals-throttled", "sweep-throttled", "sweep-not-running",
-        "policy-unreadable", "looks-failing", "signals-rejected", "scan-not-completing",
-        "due-overdue", "not-told", "breaker-open", "events-not-published", "calendar-unreadable",
+        "policy-unreadable", "reconciliations-failing", "signals-rejected", "scan-not-completing",
+        "due-overdue", "notifications-failing", "breaker-open", "events-not-published", "calendar-unreadable",
     }  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def test_a_scan_that_does_not_complete_and_looks_that_fail_once_a_scan_are_seen(
     synth: Synth, every: str, scan_s: int, looks_s: int
 ) -> None:
     alarms = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))
-    scan, looks = alarms["scan-not-completing"], alarms["looks-failing"]
+    scan, looks = alarms["scan-not-completing"], alarms["reconciliations-failing"]
     assert (scan["MetricName"], scan["Statistic"]) == ("ScanCompleted", "Sum")
     assert (scan["Period"], scan["EvaluationPeriods"]) == (scan_s, 1)
     assert (scan["ComparisonOperator"], scan["Threshold"]) == ("LessThanThreshold", 1)
@@ -198,11 +198,13 @@ def test_a_scan_that_does_not_complete_and_looks_that_fail_once_a_scan_are_seen(
 
 
 def test_work_that_is_overdue_and_words_that_were_not_sent_are_seen(shipped: Synthesised) -> None:
-    overdue, untold = (_own_alarms(shipped)[name] for name in ("due-overdue", "not-told"))
+    overdue, untold = (
+        _own_alarms(shipped)[name] for name in ("due-overdue", "notifications-failing")
+    )
     assert (overdue["MetricName"], overdue["Statistic"]) == ("OldestDueSeconds", "Maximum")
     assert (overdue["ComparisonOperator"], overdue["Threshold"]) == ("GreaterThanThreshold", 1_800)
     assert overdue["Period"] * overdue["EvaluationPeriods"] == 15 * 60
-    assert (untold["MetricName"], untold["Threshold"]) == ("NotTold", 1)
+    assert (untold["MetricName"], untold["Threshold"]) == ("FailedNotifications", 1)
 
 
 def test_a_sweep_may_run_as_long_as_lambda_allows_and_shorter_than_a_lease(

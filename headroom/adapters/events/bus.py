@@ -136,7 +136,7 @@ def detail(recorded: Recorded) -> dict[str, Any]:
     decision = recorded.decision
     if record.step is Step.DECIDED:
         try:
-            decision = decision_from_json(record.body)
+            decision = decision_from_json(record.body, for_display=True)
         except Unreadable as problem:  # of a later release: the rest is told all the same
             _log.warning("a decision could not be read: %s", problem)
     told |= _decided(decision)

@@ -4,7 +4,7 @@ May import `adapters.errors`, `ports`, `serialization` and the domain.
 The door offers `DynamoLedger` and the schema of both tables; stacks build the tables from the same schema."""
 
 from headroom.adapters.ledger.budget import account_sum, read_budget
-from headroom.adapters.ledger.items import Item, moment, unwire, wire
+from headroom.adapters.ledger.items import Item, moment, readable, stamped, unwire, wire
 from headroom.adapters.ledger.ledger import DynamoLedger
 from headroom.adapters.ledger.reads import Reads
 from headroom.adapters.ledger.schema import (

@@ -1,4 +1,4 @@
-"""The ledger's face for queries: records by resource, time and outcome, newest first."""
+"""Queries over records by resource, time and outcome, newest first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Archive(Tables):
             yield from self._records.between(index, f"{outcome}#{day}", since, until)
 
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
-        """Record an event nobody understood, once per event id."""
+        """Record an event of unknown shape, once per event id."""
         body = to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
         record = rejection_record(event_id, reason=reason, excerpt=excerpt, at=at, body=body)
         with reading("PutItem"):

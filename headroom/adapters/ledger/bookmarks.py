@@ -1,4 +1,4 @@
-"""The ledger's notes: one small text per name and account, changed only over what was read."""
+"""Notes: one small text per name and account, written only over the version that was read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
-from headroom.adapters.ledger.items import unwire, wire
+from headroom.adapters.ledger.items import readable, stamped, unwire, wire
 from headroom.adapters.ledger.schema import NOTE
 from headroom.adapters.ledger.state_table import CONDITION_FAILED
 from headroom.adapters.ledger.tables import Tables
@@ -16,7 +16,7 @@ from headroom.adapters.ledger.transactions import LedgerOutcomeUnknown
 
 T = TypeVar("T")
 TRIES = 40
-"""Each round somebody wins, and few functions run at once: far more than are ever needed."""
+"""Each attempt lets one writer win, and few functions run at once: more than is ever needed."""
 
 
 class Notes(Tables):
@@ -27,10 +27,10 @@ class Notes(Tables):
         return self._note(name)[0]
 
     def amend(self, name: str, change: Callable[[str], tuple[str, T]]) -> T:
-        """Put what `change` makes of the text in its place; what else `change` gave.
+        """Replace the text by the result of `change`; returns its second result.
 
-        Nobody's change is lost: where somebody else was faster, `change` is asked again. An
-        unchanged text is not written. Raises LedgerUnanswered.
+        No change is lost: after a lost race, `change` is called again. An unchanged text is not
+        written. Raises LedgerOutcomeUnknown.
         """
         mine = self._new_id()
         for attempt in range(1, TRIES + 1):
@@ -46,23 +46,24 @@ class Notes(Tables):
         with reading(f"the note {name}"):
             if not found:
                 return "", 0
-            return str(unwire(found[0]["text"])), int(unwire(found[0]["version"]))
+            item = readable(found[0])
+            return str(unwire(item["text"])), int(unwire(item["version"]))
 
     def _moved(self, name: str, text: str, version: int, mine: str) -> bool:
-        """Whether the text is there now; a repeated call whose answer got lost finds its own."""
+        """Whether the text was written; a repeated call after a lost answer finds its own write."""
         before = "attribute_not_exists(#version)" if version == 0 else "#version = :before"
         values = {":text": wire(text), ":version": wire(version + 1), ":mine": wire(mine)}
+        update = {
+            "TableName": self._state_name,
+            "Key": self._note_key(name),
+            "UpdateExpression": "SET #text = :text, #version = :version, #by = :mine",
+            "ConditionExpression": f"{before} OR #by = :mine",
+            "ExpressionAttributeNames": {"#text": "text", "#version": "version", "#by": "by"},
+            "ExpressionAttributeValues": values | ({":before": wire(version)} if version else {}),
+        }
         with reading("UpdateItem"):
             try:
-                self._client.update_item(
-                    TableName=self._state_name,
-                    Key=self._note_key(name),
-                    UpdateExpression="SET #text = :text, #version = :version, #by = :mine",
-                    ConditionExpression=f"{before} OR #by = :mine",
-                    ExpressionAttributeNames={"#text": "text", "#version": "version", "#by": "by"},
-                    ExpressionAttributeValues=values
-                    | ({":before": wire(version)} if version else {}),
-                )
+                self._client.update_item(**stamped(update))
             except ClientError as error:
                 if code_of(error) != CONDITION_FAILED:
                     raise

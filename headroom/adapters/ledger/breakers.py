@@ -1,11 +1,11 @@
-"""The items that stop every act: the account's switch with its breaker, and each open breaker."""
+"""The items that stop changes: the account's switch with its breaker, and each open breaker."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 from headroom.adapters.errors import reading
-from headroom.adapters.ledger.items import Item, moment, unwire, wire
+from headroom.adapters.ledger.items import Item, moment, readable, stamped, unwire, wire
 from headroom.adapters.ledger.reads import Reads
 from headroom.adapters.ledger.schema import BREAKER, PAUSE
 from headroom.domain.state import AccountStopState, Breaker, Pause
@@ -19,7 +19,7 @@ NAMES = {
 
 
 class BreakerItems:
-    """Reads what is stopped, and makes the parts of transactions that stop and let go."""
+    """Reads what is stopped, and builds the parts of transactions that stop and release."""
 
     def __init__(self, reads: Reads, *, table: str, account: str) -> None:
         self._reads = reads
@@ -41,7 +41,11 @@ class BreakerItems:
             values={":owner": wire(self._account), ":breaker": wire(f"{BREAKER}#")},
         )
         with reading("open breakers"):
-            every = [_breaker(i, unwire(i["item"]).partition("#")[2]) for i in found if OPENED in i]
+            every = [
+                _breaker(readable(i), unwire(i["item"]).partition("#")[2])
+                for i in found
+                if OPENED in i
+            ]
         return tuple(sorted(every, key=lambda b: (b.opened_at, b.resource)))
 
     def require_not_stopped(self, now: datetime) -> Item:
@@ -128,16 +132,15 @@ class BreakerItems:
             "ExpressionAttributeNames": names,
         }
         update |= {} if values is None else {"ExpressionAttributeValues": values}
-        return {
-            "Update": update | ({} if condition is None else {"ConditionExpression": condition})
-        }
+        update |= {} if condition is None else {"ConditionExpression": condition}
+        return {"Update": stamped(update)}
 
 
 def account_stops(item: Item | None, account: str) -> AccountStopState:
     """The account's side in its item; nothing stopped when there is none."""
     if item is None:
         return AccountStopState()
-    pause = None
+    pause, item = None, readable(item)
     if UNTIL in item:
         pause = Pause(
             until=instant(unwire(item[UNTIL])), since=instant(unwire(item["at"])),

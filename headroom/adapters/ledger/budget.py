@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.errors import reading
-from headroom.adapters.ledger.items import Item, ref_of, state_of, unwire, wire
+from headroom.adapters.ledger.items import Item, readable, ref_of, state_of, unwire, wire
 from headroom.adapters.ledger.reads import Reads
 from headroom.adapters.ledger.schema import BUDGET, STATE_ITEM, account_key
 from headroom.adapters.ledger.state_table import SUM
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 NEEDED = (
-    "owner", "version", "enrolment_usd", "in_force_micro_usd", "in_force_since", "in_force_by",
+    "owner", "item", "format", "version", "enrolment_usd", "in_force_micro_usd", "in_force_since", "in_force_by",
     "reserved", "chain",
 )  # fmt: skip
 """Attributes of a resource's item that its part of the budget follows from."""
@@ -34,7 +34,8 @@ def account_sum(client: DynamoDBClient, *, table: str, account_id: str, region: 
     """The account's sum of increases in micro-USD, read consistently; raises ReadFailed."""
     key = {"owner": wire(account_key(account_id, region)), "item": wire(BUDGET)}
     found = Reads(client).items(table, [key])
-    return int(unwire(found[0][SUM])) if found and SUM in found[0] else 0
+    with reading("the account's budget"):
+        return int(unwire(readable(found[0])[SUM])) if found else 0
 
 
 def read_budget(client: DynamoDBClient, *, table: str, account_id: str, region: str) -> Budget:
@@ -59,10 +60,10 @@ def _states(
     request: dict[str, Any] = {
         "TableName": table,
         "ConsistentRead": True,
-        "FilterExpression": "#item = :standing",
+        "FilterExpression": "#item = :state",
         "ProjectionExpression": ", ".join(names),
         "ExpressionAttributeNames": names | {"#item": "item"},
-        "ExpressionAttributeValues": {":standing": wire(STATE_ITEM)},
+        "ExpressionAttributeValues": {":state": wire(STATE_ITEM)},
     }
     while True:
         with reading("Scan"):

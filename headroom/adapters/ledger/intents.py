@@ -11,7 +11,7 @@ from headroom.adapters.ledger.concurrency import ConcurrencyItem
 from headroom.adapters.ledger.items import Item, unwire
 from headroom.adapters.ledger.state_table import SUM, StateItem
 from headroom.adapters.ledger.tables import Tables
-from headroom.adapters.ledger.transactions import ATTEMPTS, Cancelled, LedgerOutcomeUnknown
+from headroom.adapters.ledger.transactions import Cancelled
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import (
     CombinedReservation,
@@ -60,8 +60,10 @@ class Intents(Tables):
         It has two actions for each (record, state) and three for all (traffic, switches, the
         account's sum).
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            before = self._traffic.held()
+        arns = ", ".join(d.observation.volume.ref.arn for d in decisions)
+        retries = self._transactions.retries(f"the state of {arns}")
+        while True:
+            before = self._concurrency.held()
             members, concurrency = [], before.concurrency
             for decision in decisions:
                 member = self._member(decision, lease_until, now)
@@ -86,9 +88,7 @@ class Intents(Tables):
             # A lost race first: who reads anew may find a plainer reason.
             if not refused.failed.keys() & set(range(2 * len(members) + 1)):
                 return _not_intended(refused, sum_of, switches=2 * len(members) + 1)
-            self._transactions.wait(attempt)
-        arns = ", ".join(d.observation.volume.ref.arn for d in decisions)
-        raise LedgerOutcomeUnknown(f"the state of {arns} moved {ATTEMPTS} times meanwhile")
+            next(retries)
 
     def _member(
         self, decision: Decision, lease_until: datetime, now: datetime
@@ -120,7 +120,7 @@ class Intents(Tables):
         parts: list[Item] = [{"Put": self._put(record, token)} for record in records]
         for m in members:
             parts.append(self._state.put(m.decision.observation.volume.ref, m.held, m.moved, token))
-        parts.append(self._traffic.put(before, concurrency, token))
+        parts.append(self._concurrency.put(before, concurrency, token))
         parts.append(self._stops.require_not_stopped(now))
         if sum_of.delta:
             parts.append(self._state.add(sum_of.delta, sum_of.limit_left))

@@ -7,16 +7,25 @@ from typing import Any
 
 from headroom.adapters.ledger.schema import DUE_SHARD, STATE_ITEM, WAITING_SHARD
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.domain.state import Record, Step, StoredState
+from headroom.domain.state import (
+    STATE_FORMAT,
+    Record,
+    Step,
+    StoredState,
+    require_format,
+)
 from headroom.serialization import from_plain, instant_text, to_plain
 
 Item = dict[str, Any]
 """An item in DynamoDB's own notation: `{"step": {"S": "decided"}}`."""
 
-_BESIDE = (
-    "owner", "item", "version", "written_by", "due_shard", "waiting_shard", "waiting_rank",
+BESIDE = (
+    "owner", "item", "format", "version", "written_by", "due_shard", "waiting_shard",
+    "waiting_rank",
 )  # fmt: skip
-"""Attributes of a resource's item that are not the state itself."""
+"""Attributes of an item in `state` that are not its content."""
+STAMP = "#format = if_not_exists(#format, :format)"
+"""An update never lowers a format: what a newer release wrote stays marked as such."""
 
 
 def moment(at: datetime) -> str:
@@ -69,6 +78,7 @@ def item_of(record: Record, written_by: str) -> Item:
     """The item of a record; `written_by` tells a lost answer from a lost race."""
     at = record.at
     attributes = {
+        "format": record.format,
         "decision_id": record.decision_id,
         "sequence": record.sequence,
         "step": record.step.value,
@@ -88,9 +98,13 @@ def item_of(record: Record, written_by: str) -> Item:
 
 
 def record_of(item: Item) -> Record:
-    """The record in an item; raises KeyError or ValueError on anything else."""
+    """The record in an item, of whatever format; raises KeyError or ValueError on anything else.
+
+    Who acts on it calls `require_format` first.
+    """
     plain = {name: unwire(attribute) for name, attribute in item.items()}
     return Record(
+        format=plain["format"],
         decision_id=plain["decision_id"], sequence=plain["sequence"], step=Step(plain["step"]),
         resource=plain["resource"], at=datetime.fromisoformat(plain["at"]).astimezone(UTC),
         outcome=plain["outcome"], summary=plain["summary"], body=plain["body"],
@@ -98,10 +112,45 @@ def record_of(item: Item) -> Record:
     )  # fmt: skip
 
 
+def readable(item: Item) -> Item:
+    """The same item of the table `state`; raises WrongFormat when this release may not use it."""
+    found = unwire(item["format"]) if "format" in item else None
+    require_format(found, STATE_FORMAT, f"the item {unwire(item['item'])}")
+    return item
+
+
+def stamped(update: Item) -> Item:
+    """The same update of an item of the table `state`, which gives a new item its format."""
+    expression = update["UpdateExpression"]
+    sets = expression.removeprefix("SET ")
+    joint = ", " if sets != expression else " "
+    return update | {
+        "UpdateExpression": f"SET {STAMP}{joint}{sets}",
+        "ExpressionAttributeNames": update["ExpressionAttributeNames"] | {"#format": "format"},
+        "ExpressionAttributeValues": update.get("ExpressionAttributeValues", {})
+        | {":format": wire(STATE_FORMAT)},
+    }
+
+
+def versioned_put(table: str, item: Item, *, over: int) -> Item:
+    """Part of a transaction: `item` in place of version `over`, 0 being no item."""
+    put: Item = {
+        "TableName": table,
+        "Item": item,
+        "ConditionExpression": "attribute_not_exists(#version)",
+        "ExpressionAttributeNames": {"#version": "version"},
+    }
+    if over:
+        put["ConditionExpression"] = "#version = :version"
+        put["ExpressionAttributeValues"] = {":version": wire(over)}
+    return {"Put": put}
+
+
 def state_item(ref: ResourceRef, state: StoredState, *, version: int, written_by: str) -> Item:
     """The item of a resource; in the indexes of what is due and what waits only while it is."""
     plain = to_plain(state) | {
-        "owner": ref.arn, "item": STATE_ITEM, "version": version, "written_by": written_by,
+        "owner": ref.arn, "item": STATE_ITEM, "format": STATE_FORMAT, "version": version,
+        "written_by": written_by,
     }  # fmt: skip
     if state.due_at is not None:
         plain |= {"due_at": moment(state.due_at), "due_shard": DUE_SHARD}
@@ -114,7 +163,7 @@ def state_of(item: Item | None) -> tuple[StoredState, int]:
     """The state in an item and its version; a fresh one at version 0 when there is no item."""
     if item is None:
         return StoredState(), 0
-    plain = {name: unwire(value) for name, value in item.items() if name not in _BESIDE}
+    plain = {name: unwire(value) for name, value in readable(item).items() if name not in BESIDE}
     state: StoredState = from_plain(plain, StoredState)
     return state, int(unwire(item["version"]))
 
@@ -122,7 +171,7 @@ def state_of(item: Item | None) -> tuple[StoredState, int]:
 def ref_of(arn: str) -> ResourceRef:
     """The resource that an ARN names; raises ValueError when it is no storage's.
 
-    A cluster's ARN does not tell a Multi-AZ DB cluster from Aurora: it is read as the former.
+    The ARN of an Aurora cluster looks the same as that of a Multi-AZ DB cluster: it is read as the latter.
     """
     parts = arn.split(":", 5)
     kind, name = Kind.EBS, ""

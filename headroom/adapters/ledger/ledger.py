@@ -18,7 +18,6 @@ from headroom.adapters.ledger.requests import RequestLedger
 from headroom.adapters.ledger.resource_states import StateStore
 from headroom.adapters.ledger.summaries import RecordIndex
 from headroom.adapters.ledger.switches import SwitchLedger
-from headroom.adapters.ledger.transactions import ATTEMPTS, LedgerOutcomeUnknown
 from headroom.domain.decision import Decision
 from headroom.domain.ledger import (
     admission,
@@ -41,19 +40,20 @@ RECORD = 0
 
 
 class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, Notes, RecordIndex):
-    """All faces of the ledger of one account and Region: Requests, Archive, Switches and more.
+    """The ledger of one account and Region: Ledger, Requests, Archive, Switches and more.
 
-    Raises LedgerUnanswered, a ReadFailed, whenever DynamoDB did not do or did not tell.
+    Raises LedgerOutcomeUnknown, a ReadFailed, when DynamoDB failed or did not answer.
     """
 
     def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
         """Record a decision and move the resource's state; False if that id is already there.
 
-        An earlier act that nobody began is withdrawn in the same transaction.
+        An earlier act that was never started is withdrawn in the same transaction.
         """
         ref = decision.observation.volume.ref
         record = first_record(decision, decision_to_json(decision))
-        for attempt in range(1, ATTEMPTS + 1):
+        retries = self._transactions.retries(f"the state of {ref.arn}")
+        while True:
             held = self._state.held(ref)
             moved = after_decided(held.state, decision, due_at)
             token = self._new_id()
@@ -64,8 +64,7 @@ class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, No
                 return True
             if RECORD in refused.failed:
                 return False
-            self._transactions.wait(attempt)
-        raise LedgerOutcomeUnknown(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+            next(retries)
 
     def append(
         self,
@@ -81,7 +80,8 @@ class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, No
     ) -> Record:
         """Add a record to a chain and move the resource's state with it in one transaction."""
         text = to_json(body)
-        for attempt in range(1, ATTEMPTS + 1):
+        retries = self._transactions.retries(f"the state of {ref.arn}")
+        while True:
             last = self._records.last(decision_id)
             if last is None or not may_follow(last.step, step):
                 before = None if last is None else last.step
@@ -103,7 +103,7 @@ class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, No
             concurrency = admission.after_step(
                 seen.concurrency.concurrency, decision_id, step, at=at, body=body
             )
-            parts += self._traffic.moves(seen.concurrency, concurrency, token)
+            parts += self._concurrency.moves(seen.concurrency, concurrency, token)
             account = account_state_after(
                 seen.stop_state, self._account, step, at=at, body=body, why=summary
             )
@@ -119,8 +119,7 @@ class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, No
                 parts.append(self._opening(account.breaker, decision_id, token))
             if self._write(record, token, parts) is None:
                 return record
-            self._transactions.wait(attempt)
-        raise LedgerOutcomeUnknown(f"the state of {ref.arn} moved {ATTEMPTS} times meanwhile")
+            next(retries)
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
         """All records of one decision, oldest first; empty when there are none."""

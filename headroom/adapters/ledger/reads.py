@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.items import Item, moment, record_of, unwire
 from headroom.adapters.ledger.schema import RECORDS, Index
-from headroom.domain.state import Record
+from headroom.domain.state import RECORD_FORMAT, Record, require_format
 from headroom.ports import ReadFailed
 
 if TYPE_CHECKING:
@@ -89,15 +89,16 @@ class RecordReads:
         return tuple(self._read(item) for item in self.items(decision_id))
 
     def last(self, decision_id: str) -> Record | None:
-        """The newest record of a chain, None when there is none."""
+        """The newest record of a chain, None when there is none; ReadFailed for a newer format."""
         item = next(self.items(decision_id, newest_first=True, page=1), None)
-        return None if item is None else self._read(item)
+        return None if item is None else usable(self._read(item))
 
-    def between(
-        self, index: Index, partition: str, since: datetime, until: datetime
-    ) -> Iterator[Record]:
-        """Records of one partition of an index in [since, until], newest first."""
-        found = self._reads.query(
+    def entries(
+        self, index: Index, partition: str, since: datetime, until: datetime, *,
+        newest_first: bool = True, page: int | None = None,
+    ) -> Iterator[Item]:  # fmt: skip
+        """Entries of one partition of an index in [since, until]; without bodies."""
+        return self._reads.query(
             self._table,
             condition="#partition = :partition AND #moment BETWEEN :since AND :until",
             names={"#partition": index.partition.name, "#moment": index.sort.name},
@@ -106,8 +107,14 @@ class RecordReads:
                 ":since": {"S": moment(since)},
                 ":until": {"S": moment(until) + AFTER_LAST_KEY},
             },
-            index=index.name, newest_first=True, page=BODIES_PER_BATCH,
+            index=index.name, newest_first=newest_first, page=page,
         )  # fmt: skip
+
+    def between(
+        self, index: Index, partition: str, since: datetime, until: datetime
+    ) -> Iterator[Record]:
+        """Records of one partition of an index in [since, until], newest first."""
+        found = self.entries(index, partition, since, until, page=BODIES_PER_BATCH)
         batch: list[Item] = []
         for item in found:
             batch.append({name: item[name] for name in ("decision_id", "sequence")})
@@ -128,6 +135,13 @@ class RecordReads:
     def _read(self, item: Item) -> Record:
         with reading("a record"):
             return record_of(item)
+
+
+def usable(record: Record) -> Record:
+    """The same record; raises ReadFailed when a newer release wrote it, so nothing may follow it."""
+    with reading(f"decision {record.decision_id}"):
+        require_format(record.format, RECORD_FORMAT, f"record {record.sequence}")
+    return record
 
 
 def days(since: datetime, until: datetime) -> Iterator[date]:

@@ -1,4 +1,4 @@
-"""The ledger's face for answers and wishes: approve, reject, ask for a rollback, see what waits."""
+"""What people request: approve, reject, roll back, and list what waits for approval."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from headroom.adapters.ledger.archive import Archive
 from headroom.adapters.ledger.items import ref_of
-from headroom.adapters.ledger.transactions import ATTEMPTS, LedgerOutcomeUnknown
+from headroom.adapters.ledger.reads import usable
 from headroom.domain.decision import Act, Decision, InvalidAnswer, after_answer, request_rollback
 from headroom.domain.ledger import answer_summary, next_record, rollback_request_record
 from headroom.domain.state import Record, Step
@@ -14,19 +14,20 @@ from headroom.ports import AnswerRejected
 from headroom.serialization import to_json
 
 LONGEST_WAIT = timedelta(days=7)
-"""No request waits longer: the policy takes no more."""
+"""No request waits longer: the policy accepts no more."""
 UNKNOWN = AnswerRejected(why="unknown", detail="there is no such decision")
 
 
 class RequestLedger(Archive):
-    """Each answer and each wish is one transaction with the state of its resource."""
+    """Each request is one transaction with the state of its resource."""
 
     def answer(
         self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
     ) -> Record | AnswerRejected:
         """Record APPROVED or REJECTED for a request that waits, or say why not."""
         body = to_json({"who": who, "reason": reason})
-        for attempt in range(1, ATTEMPTS + 1):
+        retries = self._transactions.retries(f"the state of {decision_id}")
+        while True:
             last = self._records.last(decision_id)
             if last is None or not last.resource.startswith("arn:"):
                 return UNKNOWN
@@ -35,25 +36,25 @@ class RequestLedger(Archive):
             moved = after_answer(held.state, decision_id, step, last=last.step, at=at, who=who)
             if isinstance(moved, InvalidAnswer):
                 return AnswerRejected(why=moved.why, detail=moved.detail)
-            told = answer_summary(step, who, reason)
-            record = next_record(last, step, at=at, summary=told, body=body)
+            summary = answer_summary(step, who, reason)
+            record = next_record(last, step, at=at, summary=summary, body=body)
             token = self._new_id()
             if self._write(record, token, [self._state.put(ref, held, moved, token)]) is None:
                 return record
-            self._transactions.wait(attempt)
-        raise LedgerOutcomeUnknown(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
+            next(retries)
 
     def request_rollback(
         self, decision_id: str, *, at: datetime, who: str, reason: str = ""
     ) -> Record | AnswerRejected:
-        """Record that somebody wants the change of a chain undone, or say why it makes no sense."""
-        for attempt in range(1, ATTEMPTS + 1):
+        """Record a request to roll back the change of a chain, or say why it is refused."""
+        retries = self._transactions.retries(f"the state of {decision_id}")
+        while True:
             chain = self._records.chain(decision_id)
             if not chain or not chain[0].resource.startswith("arn:"):
                 return UNKNOWN
             ref = ref_of(chain[0].resource)
             held = self._state.held(ref)
-            steps = [record.step for record in chain]
+            steps = [usable(record).step for record in chain]
             moved = request_rollback(held.state, decision_id, steps, at=at, who=who, reason=reason)
             if isinstance(moved, InvalidAnswer):
                 return AnswerRejected(why=moved.why, detail=moved.detail)
@@ -61,13 +62,12 @@ class RequestLedger(Archive):
             token = self._new_id()
             if self._write(record, token, [self._state.put(ref, held, moved.state, token)]) is None:
                 return record
-            self._transactions.wait(attempt)
-        raise LedgerOutcomeUnknown(f"the state of {decision_id} moved {ATTEMPTS} times meanwhile")
+            next(retries)
 
     def waiting(self, now: datetime) -> tuple[Decision, ...]:
         """Decisions that wait for a person at `now`, the first to expire first.
 
-        Found through an index that is a moment late; whether one still waits is read from its chain.
+        Found through an eventually consistent index; the chain says whether one still waits.
         """
         asked = self.by_outcome(Step.AWAITING.value, since=now - LONGEST_WAIT, until=now)
         found: list[tuple[datetime, Decision]] = []

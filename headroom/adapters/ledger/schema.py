@@ -2,7 +2,7 @@
 
 Standard library only. `records` is append-only: no role may update or delete in it. `state` is the
 mutable side: one item per resource, and per account one each for budget, pause, fleet scan,
-traffic and prices, a few notes on what was told, and one per resource whose breaker ever opened.
+concurrency and prices, a few notes, and one per resource whose breaker ever opened.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Table:
 
 
 GLANCE = ("step", "resource", "at", "outcome", "summary")
-"""What an index of records shows without a look at the table; bodies stay in the table only,
-because each index would store (and bill) every body once more."""
+"""What an index of records contains; bodies stay in the table only, because each index would
+store (and bill) every body again."""
 
 BY_RESOURCE = "by_resource"
 BY_DAY = "by_day"
@@ -84,7 +84,7 @@ STATE = Table(
     ),
 )  # fmt: skip
 """`owner` is a resource's ARN or `account#ACCOUNT#REGION`; `due_shard` and `due_at` are there only
-while a resource is due at some instant, so the index is sparse and an empty look costs nothing;
+while a resource is due at some instant, so the index is sparse and an empty query costs little;
 `waiting_shard` and `waiting_rank` likewise while it waits in the queue."""
 
 STATE_ITEM = "resource_state"
@@ -96,9 +96,9 @@ BREAKER = "breaker"
 """Followed by `#` and an ARN: a resource whose breaker is open, or once was."""
 SCAN = "scan"
 NOTE = "note"
-"""Followed by `#` and a name: what telling people and others keeps in mind."""
+"""Followed by `#` and a name: notes of notifications, publishing and clusters."""
 CONCURRENCY_ITEM = "concurrency"
-"""What is under way in the account and Region."""
+"""The changes under way in the account and Region."""
 PRICES = "prices"
 DUE_SHARD = "due"
 """One partition: it takes 1,000 changes of a due time per second, far above any fleet's."""

@@ -11,8 +11,19 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.ledger.breakers import account_stops, instant
-from headroom.adapters.ledger.concurrency import ConcurrencyItem, traffic_of
-from headroom.adapters.ledger.items import Item, moment, ref_of, state_item, state_of, unwire, wire
+from headroom.adapters.ledger.concurrency import ConcurrencyItem, concurrency_of
+from headroom.adapters.ledger.items import (
+    Item,
+    moment,
+    readable,
+    ref_of,
+    stamped,
+    state_item,
+    state_of,
+    unwire,
+    versioned_put,
+    wire,
+)
 from headroom.adapters.ledger.reads import Reads
 from headroom.adapters.ledger.schema import (
     BUDGET,
@@ -68,7 +79,7 @@ class StateTable:
         return self.snapshot(ref, alone=True).held
 
     def snapshot(self, ref: ResourceRef, *, alone: bool = False) -> Snapshot:
-        """The state of a resource and, unless `alone`, what its account adds to a standing."""
+        """The state of a resource and, unless `alone`, the account's part of it."""
         account = (
             [] if alone else [_key(self._account, i) for i in (BUDGET, PAUSE, CONCURRENCY_ITEM)]
         )
@@ -78,23 +89,15 @@ class StateTable:
             state, version = state_of(items.get(STATE_ITEM))
             return Snapshot(
                 held=StateItem(state=state, version=version),
-                account_micro_usd=unwire(items.get(BUDGET, {}).get(SUM, {"N": "0"})),
+                account_micro_usd=unwire(readable(items[BUDGET])[SUM]) if BUDGET in items else 0,
                 stop_state=account_stops(items.get(PAUSE), self._account),
-                concurrency=traffic_of(items.get(CONCURRENCY_ITEM)),
+                concurrency=concurrency_of(items.get(CONCURRENCY_ITEM)),
             )
 
     def put(self, ref: ResourceRef, held: StateItem, moved: StoredState, written_by: str) -> Item:
         """Part of a transaction: `moved` in place of the version that was read."""
-        put: Item = {
-            "TableName": self._table,
-            "Item": state_item(ref, moved, version=held.version + 1, written_by=written_by),
-            "ConditionExpression": "attribute_not_exists(#version)",
-            "ExpressionAttributeNames": {"#version": "version"},
-        }
-        if held.version:
-            put["ConditionExpression"] = "#version = :version"
-            put["ExpressionAttributeValues"] = {":version": wire(held.version)}
-        return {"Put": put}
+        item = state_item(ref, moved, version=held.version + 1, written_by=written_by)
+        return versioned_put(self._table, item, over=held.version)
 
     def add(self, delta: int, room: int | None = None) -> Item:
         """Part of a transaction: `delta` micro-USD more on the account's sum.
@@ -111,21 +114,23 @@ class StateTable:
         else:
             raise ValueError("only what is given back may be added without a limit")
         return {
-            "Update": {
-                "TableName": self._table,
-                "Key": _key(self._account, BUDGET),
-                "UpdateExpression": "SET #sum = if_not_exists(#sum, :zero) + :delta",
-                "ConditionExpression": condition,
-                "ExpressionAttributeNames": {"#sum": SUM},
-                "ExpressionAttributeValues": values,
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
+            "Update": stamped(
+                {
+                    "TableName": self._table,
+                    "Key": _key(self._account, BUDGET),
+                    "UpdateExpression": "SET #sum = if_not_exists(#sum, :zero) + :delta",
+                    "ConditionExpression": condition,
+                    "ExpressionAttributeNames": {"#sum": SUM},
+                    "ExpressionAttributeValues": values,
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            )
         }
 
     def reconciled(
         self, ref: ResourceRef, *, at: datetime, due_at: datetime | None, waiting: QueueEntry | None
     ) -> None:
-        """Remember a look and when the next is due; an open chain is put off only by a due one.
+        """Record a reconciliation and when the next is due; it postpones an open chain only if due.
 
         It leaves the queue unless it is `waiting`.
         """
@@ -234,7 +239,7 @@ class StateTable:
         """What the item was before, empty unless asked for; None if the condition did not hold."""
         with reading("UpdateItem"):
             try:
-                answer: Item = self._client.update_item(**update)
+                answer: Item = self._client.update_item(**stamped(update))
             except ClientError as error:
                 if code_of(error) != CONDITION_FAILED:
                     raise

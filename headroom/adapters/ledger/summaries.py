@@ -1,4 +1,4 @@
-"""The ledger's face for summaries: records as the indexes show them, their bodies only on demand."""
+"""Summaries of records from the indexes; bodies are read only on demand."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from headroom.adapters.errors import reading
-from headroom.adapters.ledger.items import Item, moment, record_of, unwire, wire
-from headroom.adapters.ledger.reads import AFTER_LAST_KEY, BODIES_PER_BATCH, days
+from headroom.adapters.ledger.items import Item, record_of, unwire, wire
+from headroom.adapters.ledger.reads import BODIES_PER_BATCH, days
 from headroom.adapters.ledger.schema import BY_DAY, BY_OUTCOME, RECORDS
 from headroom.adapters.ledger.tables import Tables
 from headroom.domain.state import Record, RecordSummary, Step
@@ -20,28 +20,19 @@ class RecordIndex(Tables):
         self, *, since: datetime, until: datetime, outcome: str | None = None,
         oldest_first: bool = False,
     ) -> Iterator[RecordSummary]:  # fmt: skip
-        """Records in [since, until], of one outcome if it is given, newest first unless told."""
+        """Records in [since, until], of one outcome if it is given, newest first unless `oldest_first`."""
         index = RECORDS.index(BY_DAY if outcome is None else BY_OUTCOME)
         dates = list(days(since, until))
         for day in reversed(dates) if oldest_first else dates:
-            found = self._reads.query(
-                self._table,
-                condition="#partition = :partition AND #moment BETWEEN :since AND :until",
-                names={"#partition": index.partition.name, "#moment": index.sort.name},
-                values={
-                    ":partition": wire(str(day) if outcome is None else f"{outcome}#{day}"),
-                    ":since": wire(moment(since)),
-                    ":until": wire(moment(until) + AFTER_LAST_KEY),
-                },
-                index=index.name,
-                newest_first=not oldest_first,
-            )
-            for item in found:
-                with reading("a record's glimpse"):
-                    yield _glimpse(item)
+            partition = str(day) if outcome is None else f"{outcome}#{day}"
+            for item in self._records.entries(
+                index, partition, since, until, newest_first=not oldest_first
+            ):
+                with reading("the summary of a record"):
+                    yield _summary(item)
 
     def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
-        """The whole records of these ids and sequences, in their order; what is none is left out."""
+        """The whole records of these ids and sequences, in their order; missing ones are left out."""
         found: dict[tuple[str, int], Record] = {}
         for start in range(0, len(keys), BODIES_PER_BATCH):
             wanted = [
@@ -55,7 +46,7 @@ class RecordIndex(Tables):
         return tuple(found[key] for key in keys if key in found)
 
 
-def _glimpse(item: Item) -> RecordSummary:
+def _summary(item: Item) -> RecordSummary:
     return RecordSummary(
         decision_id=unwire(item["decision_id"]),
         sequence=unwire(item["sequence"]),

@@ -1,4 +1,4 @@
-"""The ledger's face for people: pause, resume, close a breaker, and see what is stopped."""
+"""Switches for people: pause, resume, close a breaker, and list what is stopped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from datetime import datetime
 
 from headroom.adapters.ledger.items import Item
 from headroom.adapters.ledger.tables import Tables
-from headroom.adapters.ledger.transactions import ATTEMPTS, LedgerOutcomeUnknown
 from headroom.domain.ledger import after_closed, breaker_closed_record, pause_record
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import INDEFINITE, Pause, StopState, account_after_breaker_closed
@@ -14,7 +13,7 @@ from headroom.serialization import to_json
 
 
 class SwitchLedger(Tables):
-    """Each turn of a switch is one transaction with its record."""
+    """Each switch is one transaction with its record."""
 
     def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
         """Stop every act until then, None without end; recorded."""
@@ -34,7 +33,8 @@ class SwitchLedger(Tables):
         resource = self._account if ref is None else ref.arn
         body = to_json({"who": who, "reason": reason})
         record = breaker_closed_record(resource, at=at, who=who, reason=reason, body=body)
-        for attempt in range(1, ATTEMPTS + 1):
+        retries = self._transactions.retries(f"the breaker of {resource}")
+        while True:
             token = self._new_id()
             parts = self._closing_account(at) if ref is None else self._closing(ref, at, token)
             if not parts:
@@ -42,8 +42,7 @@ class SwitchLedger(Tables):
             if self._write(record, token, parts) is None:
                 self._state.make_due_now()
                 return True
-            self._transactions.wait(attempt)
-        raise LedgerOutcomeUnknown(f"the breaker of {resource} moved {ATTEMPTS} times meanwhile")
+            next(retries)
 
     def stop_state(self) -> StopState:
         """All that is paused (even if its time is over) or open now."""
@@ -55,7 +54,7 @@ class SwitchLedger(Tables):
         record = pause_record(self._account, until, at=at, who=who, body=body, reason=reason)
         switched_item = [self._stops.switched_item(pause, at=at, who=who)]
         if self._write(record, self._new_id(), switched_item) is not None:
-            # Recorded already at this very instant: turn it all the same.
+            # A record of this very instant exists already: switch anyway.
             self._transactions.write(switched_item, token=self._new_id(), landed=lambda: False)
 
     def _closing_account(self, at: datetime) -> list[Item]:

@@ -1,4 +1,4 @@
-"""What every face of the ledger on DynamoDB stands on."""
+"""Common ground of the parts of the ledger on DynamoDB."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.breakers import BreakerItems
-from headroom.adapters.ledger.concurrency import TrafficItem
+from headroom.adapters.ledger.concurrency import ConcurrencyTable
 from headroom.adapters.ledger.items import Item, item_of, unwire
 from headroom.adapters.ledger.reads import Reads, RecordReads
 from headroom.adapters.ledger.schema import RECORDS, account_key
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Tables:
-    """The two tables of one account and Region; what every face of the ledger stands on."""
+    """The two tables of one account and Region, and what all parts of the ledger share."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Tables:
         self._records = RecordReads(reads, records_table)
         self._state = StateTable(client, reads, table=state_table, account=self._account)
         self._stops = BreakerItems(reads, table=state_table, account=self._account)
-        self._traffic = TrafficItem(reads, table=state_table, account=self._account)
+        self._concurrency = ConcurrencyTable(reads, table=state_table, account=self._account)
         self._transactions = Transactions(client, sleep)
         self._new_id = new_id
 
@@ -87,9 +87,9 @@ class Tables:
     def _withdrawals(
         self, state: StoredState, successor: str | None, at: datetime, written_by: str
     ) -> list[Item]:
-        """The part of a transaction that withdraws the act nobody began, if there is one.
+        """The part of a transaction that withdraws an act that was never started, if there is one.
 
-        Who intends or withdraws it meanwhile moves the state too, so both never happen.
+        Whoever intends or withdraws it meanwhile writes the state too, so both never happen.
         """
         last = None if state.unstarted_act is None else self._records.last(state.unstarted_act)
         if last is None or last.step is not Step.DECIDED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,8 @@ class Transactions:
     ) -> Cancelled | None:
         """Write all `actions` or none; None when they are written.
 
-        `token` makes a repeated attempt the same one. `landed` looks whether the write is there:
-        asked when an answer got lost, because a time-out tells nothing. Raises LedgerUnanswered.
+        `token` makes a repeated attempt the same one. `landed` reads whether the write is there:
+        called when an answer got lost, because a time-out says nothing. Raises LedgerOutcomeUnknown.
         """
         doubt, trouble = False, ""
         for attempt in range(ATTEMPTS):
@@ -84,6 +84,13 @@ class Transactions:
         if doubt and landed():
             return None
         raise LedgerOutcomeUnknown(f"TransactWriteItems, {ATTEMPTS} attempts: {trouble}")
+
+    def retries(self, what: str) -> Iterator[None]:
+        """Waits before another attempt to read and write; LedgerOutcomeUnknown when none is left."""
+        for attempt in range(1, ATTEMPTS):
+            self.wait(attempt)
+            yield
+        raise LedgerOutcomeUnknown(f"{what} changed during each of {ATTEMPTS} attempts")
 
     def wait(self, attempt: int) -> None:
         """Wait a random time that doubles with every attempt, at most LONGEST_WAIT_S."""

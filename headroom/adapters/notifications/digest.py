@@ -1,4 +1,4 @@
-"""The one message a day in words: at most LISTED lines of each kind, and the command for the rest."""
+"""The daily digest as a message: at most LISTED lines of each kind, and the command for the rest."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 def digest_message(day: DailyDigest) -> Message:
-    """Changes, what went wrong, what waits, what stops, what would have been done, and money."""
+    """The digest: changes, failures, approvals, stops, proposals and the budget."""
     place = f"account {day.account_id}, {day.region}"
     return Message(
         kind="digest",
@@ -84,7 +84,7 @@ def _headline(day: DailyDigest) -> str:
         parts.append(f"{waits:,} need you")
     if day.pause or day.account_breaker or day.breakers or day.policy_unreadable:
         parts.append("something is stopped")
-    return f"the day in {day.region}: {', '.join(parts)}"
+    return f"daily digest of {day.region}: {', '.join(parts)}"
 
 
 def _facts(day: DailyDigest) -> Iterator[tuple[str, str]]:
@@ -99,13 +99,13 @@ def _facts(day: DailyDigest) -> Iterator[tuple[str, str]]:
     yield "Increases in force", f"{_usd(day.increase_usd)} a month, {limit}"
     if day.queued:
         least = "at least " if day.queued >= MOST_QUEUED else ""
-        yield "In the queue for a place or an hour", f"{least}{day.queued:,}"
+        yield "Waiting in the queue", f"{least}{day.queued:,}"
     if day.dropped:
-        yield "Withheld by the rate of messages", withheld_counts(day.dropped)
+        yield "Withheld over the hourly limit", withheld_counts(day.dropped)
 
 
 def _sections(day: DailyDigest) -> Iterator[Section]:
-    yield Section(title="Stopped until somebody does something", lines=tuple(_stops(day)))
+    yield Section(title="Stopped until you act", lines=tuple(_stops(day)))
     yield Section(
         title="Waits for your approval",
         lines=_listed(day.awaiting, lambda a: _awaited(day, a), day.awaiting_count,
@@ -122,7 +122,7 @@ def _sections(day: DailyDigest) -> Iterator[Section]:
         lines=_listed(day.changes, _change, day.changed.count, _audit(day, "applied"),
                       more=day.changed.more),
     )  # fmt: skip
-    yield Section(title="Would have been done if the mode allowed it", lines=tuple(_observed(day)))
+    yield Section(title="Would change if the mode allowed it", lines=tuple(_observed(day)))
 
 
 def _stops(day: DailyDigest) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""What people are told, as one value: a subject, what happened, facts, and commands to run.
+"""A message to people as one value: a subject, what happened, facts, and commands to run.
 
-How it looks by e-mail and in Slack is decided elsewhere (plain_text.py, slack_blocks.py). Text of
-others - tags, AWS's own messages - is put on one line, so that it cannot pass for ours.
+`text.py` and `slack.py` format it. External text (tags, AWS's messages) is put on one line, so that
+it cannot imitate Headroom's own lines.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ HEADLINES = {
 }
 """By step; any other step of a decision needs a person."""
 OF_CLUSTERS = {
-    "relieved": "{volume} has its storage as {target}",
+    "relieved": "{volume} now uses {target}",
     "ineffective": "another storage mode did not help {volume}",
     "decided": "the bill of {volume}",
 }
-"""The same of Aurora clusters, which have no pressure to be free of."""
+"""The same for Aurora clusters, which have no pressure."""
 SWITCHED = {
     "paused": "paused in {place}",
-    "resumed": "changes go on in {place}",
+    "resumed": "changes resumed in {place}",
     "breaker_closed": "the breaker of {what} was closed",
 }
-"""What people switch, by step."""
+"""Switches that people operate, by step."""
 STOPS = frozenset({"breaker_opened", "paused", "resumed", "breaker_closed"})
 NEEDS_YOU = frozenset({"failed", "refused", "unknown", "ineffective", "awaiting"})
 UNDOABLE = frozenset({"applied", "relieved", "ineffective"})
@@ -75,17 +75,17 @@ class Message:
     """Labels and values, in the order in which they are read."""
     sections: tuple[Section, ...] = ()
     pastes: tuple[tuple[str, str], ...] = ()
-    """What to write somewhere else: a sentence that says where, and lines that are kept as they are."""
+    """What to write back: a sentence that says where, and lines kept verbatim."""
     commands: tuple[tuple[str, str], ...] = ()
-    """What may be done about it: a label and the exact command."""
+    """What the reader can do: a label and the exact command."""
     reference: tuple[tuple[str, str], ...] = ()
-    """Where it is on record: labels and values, told last."""
+    """Where it is on record: labels and values, shown last."""
     data: Mapping[str, object] = field(default_factory=dict)
-    """The same for machines, of JSON's own types."""
+    """The same for machines, in JSON types."""
 
 
 def decision_message(decision: Decision, step: Step, summary: str) -> Message:
-    """What happened, why, what it costs, what the owner can do, and where the proof is."""
+    """The message about a step of a decision."""
     kind = step.value
     ref, volume = decision.observation.volume.ref, decision.observation.volume
     plan, answer = plan_of(decision), decision.answer
@@ -103,15 +103,15 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
         facts.append(("Name", name))
     if decision.summary != summary:
         facts.append(("Why", decision.summary))
-    binds = "Limit that binds" if decision.cluster is None else "Its bill"
+    binds = "Binding limit" if decision.cluster is None else "Its bill"
     facts.append((binds, decision.diagnosis.explanation))
     if plan is not None:
-        taken = "Change" if isinstance(answer, Act) else "Change it would have taken"
+        taken = "Change" if isinstance(answer, Act) else "Proposed change"
         facts.append((taken, f"{plan.origin} -> {plan.target}"))
         facts.append(("Price", price_of(plan)))
     if kind == "awaiting" and isinstance(answer, Act) and answer.expires is not None:
         until = f"{answer.expires:%Y-%m-%d %H:%M} UTC; without an answer nothing is changed"
-        facts += [("A person must agree because", answer.approval or ""), ("Expires", until)]
+        facts += [("Approval is needed because", answer.approval or ""), ("Expires", until)]
     if isinstance(answer, Escalate):
         facts += [("Cause", answer.cause), ("What to do", answer.remedy)]
     proof = f"headroom explain {decision.decision_id} --region {ref.region}"
@@ -147,11 +147,11 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
 
 
 def switch_message(record: Record) -> Message:
-    """What a person switched: a pause, its end, or a breaker closed."""
+    """The message about a pause, its end, or a breaker that a person closed."""
     kind = record.step.value
     what, account, region = _place(record.resource)
     place = f"account {account}, {region}"
-    commands = (("To go on", f"headroom resume --region {region}"),) if kind == "paused" else ()
+    commands = (("To resume", f"headroom resume --region {region}"),) if kind == "paused" else ()
     return Message(
         kind=kind,
         priority=priority_of(kind),
@@ -172,14 +172,14 @@ def switch_message(record: Record) -> Message:
 
 
 def priority_of(kind: str) -> Priority:
-    """Who goes first when not everything may be told."""
+    """Which messages are sent first when the hourly limit is reached."""
     if kind in STOPS:
         return Priority.STOPPED
     return Priority.NEEDS_YOU if kind in NEEDS_YOU else Priority.ROUTINE
 
 
 def _pastes(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
-    """What to write where code owns the volume: told with the change, or instead of it."""
+    """What to write back where code owns the volume, sent with the change or instead of it."""
     answer = decision.answer
     instead = isinstance(answer, Escalate) and INSTEAD in answer.cause.split("+")
     if kind != "applied" and not instead:
@@ -247,19 +247,19 @@ def withheld_counts(counts: Counts) -> str:
 
 
 def single_line(text: str) -> str:
-    """Somebody's text on one line, without control characters, and not endless."""
+    """External text on one line, without control characters, clipped."""
     plain = text.encode("utf-8", "replace").decode("utf-8")
     joined = " ".join("".join(c if c.isprintable() else " " for c in plain).split())
     return clipped(joined, LONGEST_LINE)
 
 
 def clipped(text: str, most: int) -> str:
-    """At most `most` characters of a text, the last of them three dots when it was longer."""
+    """At most `most` characters of a text; a longer one ends in three dots."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _place(resource: str) -> tuple[str, str, str]:
-    """What a switch is about, its account and its Region; `?` where they are not told."""
+    """The resource of a switch, its account and its Region; `?` where they are unknown."""
     if resource.startswith("account#"):
         _, account, region = (*resource.split("#"), "?", "?")[:3]
         return "the account", account, region

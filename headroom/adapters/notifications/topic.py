@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 class SnsNotifier:
     """Publishes to one topic.
 
-    `untold` counts messages that could not be sent, `withheld` those that the rate did not allow.
+    `unsent` counts messages that could not be sent, `withheld` those that the rate did not allow.
     """
 
     def __init__(
@@ -68,25 +68,25 @@ class SnsNotifier:
         self._policies = policies
         self._clock = clock
         self._uncounted = 0
-        self.untold = 0
+        self.unsent = 0
         self.withheld = 0
 
     def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """Send one message; never raises (a failure is counted), and says nothing of a Hold."""
+        """Send one message, except for a Hold; never raises (a failure is counted)."""
         if isinstance(decision.answer, Hold):
             return
         self._tell(decision.decision_id, lambda: decision_message(decision, step, summary))
 
     def announce(self, record: Record) -> None:
-        """Tell what a person switched: a pause, its end, a breaker closed; never raises."""
+        """Notify of a pause, its end, or a breaker that a person closed; never raises."""
         self._tell(record.decision_id, lambda: switch_message(record))
 
     def report(self, day: DailyDigest) -> None:
-        """Send the one message a day, outside the rate; raises when it could not be sent."""
+        """Send the daily digest, which the hourly limit does not count; raises when it could not be sent."""
         self.send(digest_message(day))
 
     def send(self, message: Message) -> None:
-        """Publish a message outside the rate, such as the digest; raises what SNS raises."""
+        """Publish a message that the hourly limit does not count; raises what SNS raises."""
         self._client.publish(
             TopicArn=self._topic_arn,
             Subject=subject(message),
@@ -100,19 +100,19 @@ class SnsNotifier:
             admission = self._admitted(message.kind, message.priority)
             if not admission.allowed:
                 self.withheld += 1
-                _log.info("withheld by the rate of messages: %s of %s", message.kind, what)
+                _log.info("withheld over the hourly limit: %s of %s", message.kind, what)
                 return
             try:
                 self.send(with_withheld(message, admission))
             except Exception:
                 self._put_back(message.kind, admission)
                 raise
-        except Exception as error:  # the record is what counts; telling must not undo the doing
-            self.untold += 1
-            _log.warning("could not tell of decision %s: %s", what, error)
+        except Exception as error:  # a failed notification must not undo a change that is on record
+            self.unsent += 1
+            _log.warning("could not send the notification of decision %s: %s", what, error)
 
     def _admitted(self, kind: str, priority: Priority) -> RateDecision:
-        """Whether the rate allows it; while nobody can count, a few that matter are sent."""
+        """Whether the hourly limit allows it; while messages cannot be counted, a few urgent ones are sent."""
         policy = self._policies.current()
         rules = policy if isinstance(policy, Policy) else Policy(version="")
 
@@ -128,7 +128,7 @@ class SnsNotifier:
             self._uncounted += 1
             if priority is Priority.ROUTINE or self._uncounted > NEVER_RATE_LIMITED:
                 raise
-            _log.exception("the ledger does not count messages; sent all the same")
+            _log.exception("the ledger could not count messages; this one is sent anyway")
             return RateDecision(allowed=True)
 
     def _put_back(self, kind: str, admission: RateDecision) -> None:
@@ -140,11 +140,11 @@ class SnsNotifier:
         try:
             self._notes.amend(NOTE, again)
         except Exception as error:
-            _log.warning("what was not told is not counted either: %s", error)
+            _log.warning("a message that was not sent is not counted either: %s", error)
 
 
 def _ration(text: str) -> RateWindow:
-    """What is kept; nothing, where it cannot be read: then counting begins anew."""
+    """The stored rate window; an empty one where it cannot be read, so that counting starts again."""
     try:
         return parse_rate_window(text)
     except (ValueError, TypeError, KeyError):
@@ -152,7 +152,7 @@ def _ration(text: str) -> RateWindow:
 
 
 def with_withheld(message: Message, admission: RateDecision) -> Message:
-    """The message with a fact about those that were withheld before it."""
+    """The message with a fact about the messages withheld before it."""
     if not admission.dropped:
         return message
     since, region = admission.since, message.data.get("region", "")
@@ -164,7 +164,7 @@ def with_withheld(message: Message, admission: RateDecision) -> Message:
         message,
         facts=(*message.facts, ("Withheld", f"{withheld_counts(admission.dropped)}{began}, by the "
                                 "policy's rate of messages")),
-        commands=(*message.commands, ("What was withheld", f"{command} --region {region}")),
+        commands=(*message.commands, ("List the withheld messages", f"{command} --region {region}")),
         data={**message.data, "withheld": dict(admission.dropped)},
     )  # fmt: skip
 
@@ -187,10 +187,7 @@ def document(message: Message) -> str:
 
 
 def envelope(message: Message) -> str:
-    """What SNS hands to each protocol, as its MessageStructure `json` wants it.
-
-    Should all of it be too large, everybody gets the plain text.
-    """
+    """What SNS delivers to each protocol (MessageStructure `json`); plain text for all if too large."""
     text = text_of_message(message)
     parts = {"default": text, "email": text, "sms": subject(message)}
     whole = json.dumps({**parts, **dict.fromkeys(MACHINES, document(message))}, ensure_ascii=False)

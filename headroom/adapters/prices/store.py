@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
-from headroom.adapters.ledger import PRICES, Item, Reads, account_key, moment, unwire, wire
+from headroom.adapters.ledger import (
+    PRICES,
+    Item,
+    Reads,
+    account_key,
+    moment,
+    readable,
+    stamped,
+    unwire,
+    wire,
+)
 from headroom.domain.catalog import PriceTable
 from headroom.serialization import Unreadable, from_json, to_json
 
@@ -46,7 +56,7 @@ class PriceStore:
         if not found:
             return NO_STORED_PRICES
         with reading(f"the kept prices of {region}"):
-            plain = {name: unwire(value) for name, value in found[0].items()}
+            plain = {name: unwire(value) for name, value in readable(found[0]).items()}
             read_at = plain.get("read_at")
             try:
                 table = from_json(plain["prices"], PriceTable) if "prices" in plain else None
@@ -59,50 +69,47 @@ class PriceStore:
             )
 
     def claim(self, region: str, *, now: datetime, unless_since: datetime) -> bool:
-        """Whether the caller is the one to ask the API: nobody has tried after `unless_since`."""
+        """Whether the caller may ask the API: nobody has tried after `unless_since`."""
+        return self._update(
+            region, "SET #tried = :now", {"#tried": "tried_at"},
+            {":now": wire(moment(now)), ":since": wire(moment(unless_since))},
+            condition="(attribute_not_exists(#tried) OR #tried <= :since) "
+            "AND (attribute_not_exists(#format) OR #format <= :format)",
+        )  # fmt: skip
+
+    def keep(self, table: PriceTable, *, now: datetime) -> None:
+        """Keep a table that passed the checks, in place of the last one."""
+        self._update(
+            table.region, "SET #prices = :prices, #read = :now REMOVE #refused",
+            {"#prices": "prices", "#read": "read_at", "#refused": "refused"},
+            {":prices": wire(to_json(table)), ":now": wire(moment(now))},
+        )  # fmt: skip
+
+    def refuse(self, region: str, why: str) -> None:
+        """Record why the API's latest table was refused; the last accepted one stays."""
+        self._update(region, "SET #refused = :why", {"#refused": "refused"}, {":why": wire(why)})
+
+    def _update(
+        self, region: str, expression: str, names: dict[str, str], values: Item,
+        condition: str | None = None,
+    ) -> bool:  # fmt: skip
+        """Whether the condition held."""
         update = {
             "TableName": self._table,
             "Key": self._key(region),
-            "UpdateExpression": "SET #tried = :now",
-            "ConditionExpression": "attribute_not_exists(#tried) OR #tried <= :since",
-            "ExpressionAttributeNames": {"#tried": "tried_at"},
-            "ExpressionAttributeValues": {
-                ":now": wire(moment(now)), ":since": wire(moment(unless_since)),
-            },
-        }  # fmt: skip
+            "UpdateExpression": expression,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+        }
+        update |= {} if condition is None else {"ConditionExpression": condition}
         with reading("UpdateItem"):
             try:
-                self._client.update_item(**update)
+                self._client.update_item(**stamped(update))
             except ClientError as error:
                 if code_of(error) != "ConditionalCheckFailedException":
                     raise
                 return False
         return True
-
-    def keep(self, table: PriceTable, *, now: datetime) -> None:
-        """Keep a table that was believed, in place of the last one."""
-        names = {"#prices": "prices", "#read": "read_at", "#refused": "refused"}
-        with reading("UpdateItem"):
-            self._client.update_item(
-                TableName=self._table,
-                Key=self._key(table.region),
-                UpdateExpression="SET #prices = :prices, #read = :now REMOVE #refused",
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues={
-                    ":prices": wire(to_json(table)), ":now": wire(moment(now)),
-                },
-            )  # fmt: skip
-
-    def refuse(self, region: str, why: str) -> None:
-        """Remember that the API's latest table was not believed; the last one that was stays."""
-        with reading("UpdateItem"):
-            self._client.update_item(
-                TableName=self._table,
-                Key=self._key(region),
-                UpdateExpression="SET #refused = :why",
-                ExpressionAttributeNames={"#refused": "refused"},
-                ExpressionAttributeValues={":why": wire(why)},
-            )
 
     def _key(self, region: str) -> Item:
         return {"owner": wire(account_key(self._account_id, region)), "item": wire(PRICES)}

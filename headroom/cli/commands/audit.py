@@ -17,7 +17,7 @@ from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, err, out, table, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.views.breakers import lines
-from headroom.domain.state import Record, Step, broken_link
+from headroom.domain.state import Record, Step, broken_link, link_problem
 
 OUTCOMES = ("act", "hold", "escalate", *(s.value for s in Step if s is not Step.DECIDED))
 DEFAULT_SPAN = timedelta(days=30)
@@ -111,7 +111,7 @@ def _chain(opened: Source, decision_id: str, as_json: bool) -> int:
     else:
         out().print(_listing(f"Chain of {decision_id}, oldest first", chain))
     if broken is not None:
-        err().print(f"The chain is broken at record {broken.sequence}: it was changed or is torn.")
+        err().print(f"The chain is broken at record {broken.sequence}: {link_problem(broken)}.")
         return FAILED
     err().print(f"The chain is whole: {len(chain)} records, hashes match.", style="dim")
     return OK

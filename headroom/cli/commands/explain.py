@@ -19,7 +19,7 @@ from headroom.cli.views.decision import DecisionStory
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import FRIENDLY, EffectiveLimits, plain_value
 from headroom.domain.reports import handoff_text
-from headroom.domain.state import Step, broken_link
+from headroom.domain.state import Step, broken_link, link_problem
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +67,7 @@ def explain(
         if broken is None:
             out().print(f"\nRecord: {len(chain)} links, every hash matches the one before it.")
     if broken is not None:
-        out().print(f"\nRecord: BROKEN at link {broken.sequence}; it was changed or is torn.")
+        out().print(f"\nRecord: BROKEN at link {broken.sequence}; {link_problem(broken)}.")
         return FAILED
     return OK
 

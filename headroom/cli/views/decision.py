@@ -47,7 +47,9 @@ class DecisionStory:
 
 def told(chain: Sequence[Record]) -> DecisionStory:
     """The decision at the head of `chain`, which must not be empty or a rejected signal."""
-    return DecisionStory(decision=decision_from_json(chain[0].body), chain=tuple(chain))
+    return DecisionStory(
+        decision=decision_from_json(chain[0].body, for_display=True), chain=tuple(chain)
+    )
 
 
 def kind(decision: Decision) -> str:

@@ -31,6 +31,13 @@ from headroom.domain.state.concurrency import (
     hourly_limit_clears_at,
     quota_usage,
 )
+from headroom.domain.state.formats import (
+    DECISION_FORMAT,
+    RECORD_FORMAT,
+    STATE_FORMAT,
+    WrongFormat,
+    require_format,
+)
 from headroom.domain.state.limit_history import LimitHistory
 from headroom.domain.state.modification_history import (
     BY_HEADROOM,
@@ -62,6 +69,7 @@ from headroom.domain.state.records import (
     RecordSummary,
     Step,
     broken_link,
+    link_problem,
     seal,
 )
 from headroom.domain.state.requests import (

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from headroom.domain.state.formats import RECORD_FORMAT
+
 GENESIS = "0" * 64
 """Hash that the first record of a chain names as the one before it."""
 
@@ -76,6 +78,7 @@ NEXT: dict[Step | None, frozenset[Step]] = {
 class Record:
     """One link of a chain. `body` is canonical JSON; `hash` covers all other fields."""
 
+    format: int
     decision_id: str
     sequence: int
     step: Step
@@ -114,37 +117,50 @@ def seal(
     summary: str,
     body: str,
     previous_hash: str,
+    format: int = RECORD_FORMAT,
 ) -> Record:
     """A record whose hash covers everything in it and the record before it."""
     digest = hashlib.sha256()
     for part in (
-        decision_id, str(sequence), step.value, resource, at.isoformat(), outcome, summary, body,
+        str(format), decision_id, str(sequence), step.value, resource, at.isoformat(), outcome, summary, body,
         previous_hash,
     ):  # fmt: skip
         raw = part.encode()
         digest.update(len(raw).to_bytes(8, "big"))
         digest.update(raw)
     return Record(
-        decision_id=decision_id, sequence=sequence, step=step, resource=resource, at=at,
+        format=format, decision_id=decision_id, sequence=sequence, step=step, resource=resource, at=at,
         outcome=outcome, summary=summary, body=body, previous_hash=previous_hash,
         hash=digest.hexdigest(),
     )  # fmt: skip
 
 
+def link_problem(record: Record) -> str:
+    """What people read about a record that `broken_link` found."""
+    if record.format > RECORD_FORMAT:
+        return f"it has format {record.format} of a newer release: upgrade to verify it"
+    return "it was changed or is torn"
+
+
 def broken_link(chain: tuple[Record, ...]) -> Record | None:
-    """The first record that does not follow from the one before it, None if the chain is whole."""
+    """The first record that does not follow from the one before it, None if the chain is whole.
+
+    A record in a newer format cannot be verified and counts as broken.
+    """
     previous: Record | None = None
     for record in chain:
         again = seal(
             decision_id=record.decision_id, sequence=record.sequence, step=record.step,
             resource=record.resource, at=record.at, outcome=record.outcome,
             summary=record.summary, body=record.body, previous_hash=record.previous_hash,
+            format=record.format,
         )  # fmt: skip
         expected = GENESIS if previous is None else previous.hash
         number = 0 if previous is None else previous.sequence + 1
         legal = NEXT.get(previous.step if previous else None, frozenset())
         if (
-            again.hash != record.hash
+            record.format > RECORD_FORMAT
+            or again.hash != record.hash
             or record.previous_hash != expected
             or record.sequence != number
             or record.step not in legal

@@ -18,8 +18,17 @@ from headroom.adapters.ledger.items import state_of
 from headroom.domain.aurora import ClusterMemory
 from headroom.domain.decision import Act
 from headroom.domain.resources import VolumeType
-from headroom.domain.state import ConcurrencyState, OpenChain, QueueEntry, Reserved, StoredState
-from headroom.serialization import Unreadable, decision_from_json, from_json
+from headroom.domain.state import (
+    DECISION_FORMAT,
+    STATE_FORMAT,
+    ConcurrencyState,
+    OpenChain,
+    QueueEntry,
+    Reserved,
+    StoredState,
+    WrongFormat,
+)
+from headroom.serialization import Unreadable, decision_from_json, decision_to_json, from_json
 from tests import ROOT
 from tests.builders import NOW, ref
 
@@ -82,6 +91,30 @@ def test_a_stored_growth_still_tells_what_its_proof_needs() -> None:
     assert decision.space is not None
     assert decision.space.short
     assert decision.observation.activity.free_gib is not None
+
+
+@pytest.mark.parametrize("found", [None, 0, True, "1", DECISION_FORMAT + 1])
+def test_a_decision_in_no_known_format_is_refused(text: str, found: object) -> None:
+    plain = json.loads(text) | {"format": found}
+    with pytest.raises(Unreadable, match="format"):
+        decision_from_json(json.dumps(plain))
+
+
+def test_a_decision_in_a_newer_format_can_be_displayed(text: str) -> None:
+    newer = json.dumps(json.loads(text) | {"format": DECISION_FORMAT + 1})
+    assert decision_from_json(newer, for_display=True) == decision_from_json(text)
+
+
+def test_a_decision_is_stored_with_its_format(text: str) -> None:
+    assert json.loads(decision_to_json(decision_from_json(text)))["format"] == DECISION_FORMAT
+
+
+@pytest.mark.parametrize("found", [{}, {"format": {"N": str(STATE_FORMAT + 1)}}])
+def test_a_state_in_no_known_format_is_refused(found: Any) -> None:
+    item = json.loads((STORED / "state.json").read_text())
+    del item["format"]
+    with pytest.raises(WrongFormat, match="the item resource_state has"):
+        state_of(item | found)
 
 
 def with_more(plain: Any) -> Any:

@@ -78,18 +78,18 @@ def test_a_busy_day_says_everything_in_the_order_of_what_needs_somebody() -> Non
     message = digest_message(BUSY)
     text = text_of_message(message)
     assert subject(message) == (
-        "Headroom: the day in us-east-1: 3 changes, 1 went wrong, 2 need you, something is stopped"
+        "Headroom: daily digest of us-east-1: 3 changes, 1 went wrong, 2 need you, something is stopped"
     )
     titles = [section.title for section in message.sections]
     assert titles == [
-        "Stopped until somebody does something", "Waits for your approval", "Needs you",
-        "Went wrong", "Changed", "Would have been done if the mode allowed it",
+        "Stopped until you act", "Waits for your approval", "Needs you",
+        "Went wrong", "Changed", "Would change if the mode allowed it",
     ]  # fmt: skip
     for said in (
         "Changes: 3 changes; 1 did not help; 1 helped",
         "Increases in force: 45.00 USD a month, 2,000.00 USD allowed",
-        "In the queue for a place or an hour: 4",
-        "Withheld by the rate of messages: 7 messages (7 applied)",
+        "Waiting in the queue: 4",
+        "Withheld over the hourly limit: 7 messages (7 applied)",
         "paused without end by arn:aws:iam::1:user/ann: migration; headroom resume",
         "headroom breaker close vol-5 --region us-east-1",
         f"until 2026-01-05 15:00 UTC; headroom approve {'ab' * 10} --region us-east-1",

@@ -117,7 +117,7 @@ def test_a_resume_ends_the_pause_and_the_accounts_breaker_and_tells_what_stays(
     capsys.readouterr()
     assert run(["resume", "--reason", "role fixed", *HERE]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == f"Resumed: changes go on in account {ACCOUNT}, {REGION}."
+    assert told[0] == f"Resumed: changes resumed in account {ACCOUNT}, {REGION}."
     assert told[1].startswith(f"Still left alone: {VOLUME}, since 2026-01-05 12:00Z, after 5")
     assert f"`headroom breaker close {VOLUME}`" in told[1]
     stop_state = ledger.stop_state()

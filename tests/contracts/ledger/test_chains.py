@@ -9,7 +9,7 @@ import pytest
 
 from headroom.domain.state import GENESIS, NEXT, Step, broken_link
 from headroom.ports import IllegalStep
-from headroom.serialization import stored, to_json
+from headroom.serialization import decision_to_json, stored
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, escalate, hold, intended
 
@@ -67,7 +67,7 @@ def test_the_first_record_counts_as_its_answer(ledger: Any, decision: Any, outco
 def test_a_decision_reads_back_as_it_was_stored(ledger: Any) -> None:
     ledger.decided(act(), due_at=None)
     assert ledger.decision("d1") == stored(act())
-    assert to_json(ledger.decision("d1")) == ledger.chain("d1")[0].body
+    assert decision_to_json(ledger.decision("d1")) == ledger.chain("d1")[0].body
 
 
 def test_a_decision_nobody_made_cannot_be_read(ledger: Any) -> None:

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.state import GENESIS, NEXT, Record, Step, broken_link, seal
+from headroom.domain.state import (
+    GENESIS,
+    NEXT,
+    RECORD_FORMAT,
+    Record,
+    Step,
+    broken_link,
+    link_problem,
+    seal,
+)
 from tests.builders import NOW
 
 
@@ -42,6 +51,23 @@ def test_any_word_changed_afterwards_breaks_the_chain(at: int, field: str, text:
         return
     forged = (*WHOLE[:at], replace(WHOLE[at], **{field: text}), *WHOLE[at + 1 :])
     assert broken_link(forged) is not None
+
+
+def test_the_hash_covers_the_format() -> None:
+    forged = (replace(WHOLE[0], format=0), *WHOLE[1:])
+    assert broken_link(forged) == forged[0]
+    assert "changed" in link_problem(forged[0])
+
+
+def test_a_record_in_a_newer_format_is_not_taken_for_verified() -> None:
+    last = WHOLE[-1]
+    newer = seal(
+        format=RECORD_FORMAT + 1, decision_id="d", sequence=last.sequence, step=last.step,
+        resource=last.resource, at=last.at, outcome=last.outcome, summary=last.summary,
+        body=last.body, previous_hash=last.previous_hash,
+    )  # fmt: skip
+    assert broken_link((*WHOLE[:-1], newer)) == newer
+    assert "upgrade" in link_problem(newer)
 
 
 @pytest.mark.parametrize("missing", range(len(WHOLE) - 1))

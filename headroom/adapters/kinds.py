@@ -1,0 +1,119 @@
+"""Every kind of storage and its adapters: a new kind is a folder in adapters and an entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from headroom.adapters.aurora import AuroraClusterStorage
+from headroom.adapters.cloudwatch import (
+    CloudWatchAuroraMetrics,
+    CloudWatchMetrics,
+    CloudWatchRdsMetrics,
+)
+from headroom.adapters.dispatch import KindMetrics, MetricsByKind, StorageByKind
+from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.prices import AuroraPriceBook
+from headroom.adapters.rds import RdsStorage
+from headroom.domain.resources import Kind
+from headroom.ports import Clusters, Metrics, Notes, Storage
+
+
+class Clients(Protocol):
+    """Clients of AWS services by name, each made once."""
+
+    def reads(self, service: str) -> Any:
+        """For calls that may be repeated."""
+
+    def once(self, service: str) -> Any:
+        """For a change of storage: one attempt only, a second one could use a second slot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What the adapters of a kind are made from."""
+
+    clients: Clients
+    account_id: str
+    region: str
+    notes: Notes
+    clock: Callable[[], datetime]
+    glance: timedelta
+    """How far back a fleet scan reads."""
+    aurora_prices: AuroraPriceBook | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindAdapters:
+    """The adapters of one kind of storage; `clusters` only where a kind has clusters."""
+
+    storage: Storage
+    metrics: KindMetrics
+    clusters: Clusters | None = None
+
+
+def _ebs(env: Environment) -> KindAdapters:
+    return KindAdapters(
+        storage=EbsStorage(
+            env.clients.reads("ec2"), modify_client=env.clients.once("ec2"),
+            account_id=env.account_id, region=env.region,
+        ),
+        metrics=_volume_metrics(env),
+    )  # fmt: skip
+
+
+def _volume_metrics(env: Environment) -> CloudWatchMetrics:
+    return CloudWatchMetrics(
+        env.clients.reads("cloudwatch"), account_id=env.account_id, region=env.region,
+        glance=env.glance,
+    )  # fmt: skip
+
+
+def _rds(env: Environment) -> KindAdapters:
+    return KindAdapters(
+        storage=RdsStorage(
+            env.clients.reads("rds"), env.clients.reads("ec2"),
+            modify_client=env.clients.once("rds"), notes=env.notes, clock=env.clock,
+            account_id=env.account_id, region=env.region,
+        ),
+        metrics=CloudWatchRdsMetrics(env.clients.reads("cloudwatch"), glance=env.glance),
+    )  # fmt: skip
+
+
+def _aurora(env: Environment) -> KindAdapters:
+    if env.aurora_prices is None:
+        raise ValueError("Aurora clusters need a price book")
+    metrics = CloudWatchAuroraMetrics(env.clients.reads("cloudwatch"))
+    clusters = AuroraClusterStorage(
+        env.clients.reads("rds"), modify_client=env.clients.once("rds"), metrics=metrics,
+        prices=env.aurora_prices, notes=env.notes, clock=env.clock,
+        account_id=env.account_id, region=env.region,
+    )  # fmt: skip
+    return KindAdapters(storage=clusters, metrics=metrics, clusters=clusters)
+
+
+KINDS: Mapping[Kind, Callable[[Environment], KindAdapters]] = {
+    Kind.EBS: _ebs,
+    Kind.RDS: _rds,
+    Kind.AURORA: _aurora,
+}
+
+
+def adapters_of(
+    kinds: Collection[Kind], env: Environment
+) -> tuple[Storage, Metrics, Clusters | None]:
+    """One storage, one metrics adapter and the clusters of all `kinds`, which include EBS."""
+    made = {kind: make(env) for kind, make in KINDS.items() if kind in kinds}
+    volume_metrics = _volume_metrics(env)
+    if set(made) == {Kind.EBS}:
+        return made[Kind.EBS].storage, volume_metrics, None
+    others: dict[Kind, KindMetrics] = {
+        kind: one.metrics for kind, one in made.items() if kind is not Kind.EBS
+    }
+    return (
+        StorageByKind({kind: one.storage for kind, one in made.items()}),
+        MetricsByKind(volume_metrics, others),
+        next((one.clusters for one in made.values() if one.clusters is not None), None),
+    )

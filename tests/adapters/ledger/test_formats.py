@@ -1,0 +1,176 @@
+"""Every item carries the version of its format, and nothing follows from an unknown one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from headroom.adapters.ledger import RECORDS, STATE, DynamoLedger, read_budget
+from headroom.adapters.ledger.schema import BUDGET, CONCURRENCY_ITEM, NOTE, PAUSE, create_table
+from headroom.adapters.prices import PriceStore
+from headroom.domain.catalog import catalogue_prices
+from headroom.domain.state import DECISION_FORMAT, RECORD_FORMAT, STATE_FORMAT, Step, broken_link
+from headroom.ports import Intent, ReadFailed
+from tests.builders import ACCOUNT, NOW, REGION, ref
+from tests.contracts.decisions import act, append, intended
+
+UNTIL = NOW + timedelta(minutes=20)
+INTENT = Intent(decision_id="d1", fencing=1)
+Ledger = DynamoLedger
+ACTS: tuple[Callable[[Ledger], object], ...] = (
+    lambda ledger: ledger.resource_state(ref(), NOW),
+    lambda ledger: append(ledger, act(), Step.APPLIED, intent=INTENT),
+    lambda ledger: ledger.intend(act("d2"), lease_until=UNTIL, now=NOW),
+)
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    with mock_aws():
+        client = boto3.client(
+            "dynamodb", region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test"
+        )
+        client.create_table(**create_table(RECORDS, "records"))
+        client.create_table(**create_table(STATE, "state"))
+        yield client
+
+
+@pytest.fixture
+def ledger(client: Any) -> DynamoLedger:
+    made = DynamoLedger(
+        client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
+    )
+    made.decided(act(), due_at=None)
+    intended(made, act(), lease_until=UNTIL)
+    return made
+
+
+def items(client: Any, table: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.scan(TableName=table)["Items"]
+    return found
+
+
+def rewrite(client: Any, table: str, kind: str, number: int | None) -> None:
+    """Give every item whose name or step starts with `kind` this format, or none."""
+    changed = 0
+    for item in items(client, table):
+        if item.get("item", item.get("step"))["S"].startswith(kind):
+            del item["format"]
+            more = {} if number is None else {"format": {"N": str(number)}}
+            client.put_item(TableName=table, Item=item | more)
+            changed += 1
+    assert changed
+
+
+def test_every_item_is_written_with_its_format(client: Any, ledger: DynamoLedger) -> None:
+    append(ledger, act(), Step.APPLIED, intent=INTENT)
+    ledger.reconciled(ref("vol-9"), at=NOW, due_at=UNTIL)
+    ledger.claim_scan(NOW, 60)
+    ledger.pause(None, at=NOW, who="me")
+    ledger.amend("one", lambda _: ("text", None))
+    prices = PriceStore(client, table="state", account_id=ACCOUNT)
+    prices.claim(REGION, now=NOW, unless_since=NOW)
+    prices.keep(catalogue_prices(REGION), now=NOW)
+    ledger.reject("event", reason="why", excerpt="what", at=NOW)
+    assert {item["format"]["N"] for item in items(client, "records")} == {str(RECORD_FORMAT)}
+    assert {item["format"]["N"] for item in items(client, "state")} == {str(STATE_FORMAT)}
+    assert len(items(client, "state")) == 8
+
+
+@pytest.mark.parametrize("number", [None, 0, STATE_FORMAT + 1])
+@pytest.mark.parametrize("act_on", [ACTS[0], ACTS[1]])
+@pytest.mark.parametrize("kind", ["resource_state", BUDGET, CONCURRENCY_ITEM])
+def test_no_change_follows_from_a_state_in_an_unknown_format(
+    client: Any, ledger: DynamoLedger, kind: str, act_on: Callable[[Ledger], object],
+    number: int | None,
+) -> None:  # fmt: skip
+    rewrite(client, "state", kind, number)
+    before = items(client, "state"), items(client, "records")
+    with pytest.raises(ReadFailed, match=f"the item {kind} has "):
+        act_on(ledger)
+    assert (items(client, "state"), items(client, "records")) == before
+
+
+@pytest.mark.parametrize("number", [None, STATE_FORMAT + 1])
+def test_a_pause_in_an_unknown_format_is_refused(
+    client: Any, ledger: DynamoLedger, number: int | None
+) -> None:
+    ledger.pause(None, at=NOW, who="me")
+    rewrite(client, "state", PAUSE, number)
+    with pytest.raises(ReadFailed, match="the item pause has "):
+        ledger.resource_state(ref(), NOW)
+
+
+def test_a_note_in_a_newer_format_is_neither_read_nor_overwritten(
+    client: Any, ledger: DynamoLedger
+) -> None:
+    ledger.amend("one", lambda _: ("text", None))
+    rewrite(client, "state", NOTE, STATE_FORMAT + 1)
+    before = items(client, "state")
+    for use in (lambda: ledger.note("one"), lambda: ledger.amend("one", lambda _: ("new", None))):
+        with pytest.raises(ReadFailed, match="upgrade Headroom"):
+            use()
+    assert items(client, "state") == before
+
+
+def test_prices_in_a_newer_format_are_not_overwritten(client: Any) -> None:
+    prices = PriceStore(client, table="state", account_id=ACCOUNT)
+    prices.keep(catalogue_prices(REGION), now=NOW)
+    rewrite(client, "state", "prices", STATE_FORMAT + 1)
+    assert not prices.claim(REGION, now=NOW, unless_since=NOW)
+    with pytest.raises(ReadFailed, match="upgrade Headroom"):
+        prices.held(REGION)
+
+
+@pytest.mark.parametrize("act_on", ACTS[1:])
+def test_nothing_follows_a_record_in_a_newer_format(
+    client: Any, ledger: DynamoLedger, act_on: Callable[[Ledger], object]
+) -> None:
+    ledger.decided(act("d2", "vol-2"), due_at=None)
+    rewrite(client, "records", "", RECORD_FORMAT + 1)
+    with pytest.raises(ReadFailed, match="this release reads formats up to"):
+        act_on(ledger)
+
+
+def test_a_record_in_a_newer_format_is_displayed_but_not_taken_for_verified(
+    client: Any, ledger: DynamoLedger
+) -> None:
+    whole = ledger.chain("d1")
+    assert broken_link(whole) is None
+    rewrite(client, "records", "intended", RECORD_FORMAT + 1)
+    chain = ledger.chain("d1")
+    assert [record.summary for record in chain] == [record.summary for record in whole]
+    assert broken_link(chain) == chain[1]
+
+
+def test_a_decision_in_a_newer_format_is_refused_to_whoever_concludes_it(
+    client: Any, ledger: DynamoLedger
+) -> None:
+    (item,) = (i for i in items(client, "records") if i["step"]["S"] == "decided")
+    body = item["body"]["S"].replace(
+        f'"format":{DECISION_FORMAT}', f'"format":{DECISION_FORMAT + 1}'
+    )
+    client.put_item(TableName="records", Item=item | {"body": {"S": body}})
+    with pytest.raises(ReadFailed, match=f"the stored decision has format {DECISION_FORMAT + 1}"):
+        ledger.decision("d1")
+
+
+def test_a_budget_with_a_state_in_a_newer_format_is_not_summed(
+    client: Any, ledger: DynamoLedger
+) -> None:
+    rewrite(client, "state", "resource_state", STATE_FORMAT + 1)
+    with pytest.raises(ReadFailed, match="upgrade Headroom"):
+        read_budget(client, table="state", account_id=ACCOUNT, region=REGION)
+
+
+def test_an_update_never_lowers_a_format(client: Any, ledger: DynamoLedger) -> None:
+    ledger.pause(None, at=NOW, who="me")
+    rewrite(client, "state", PAUSE, STATE_FORMAT + 1)
+    ledger.resume(at=NOW, who="me")
+    (item,) = (i for i in items(client, "state") if i["item"]["S"] == PAUSE)
+    assert item["format"]["N"] == str(STATE_FORMAT + 1)
