@@ -32,7 +32,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb(
         "demo",
         "headroom.cli.commands.demo:demo",
-        "Deploy Headroom to a local AWS, play its stories, and tell how they ended.",
+        "Deploy Headroom to a local AWS, run the stories, and check how each one ends.",
     ),
     Verb(
         "simulate",

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources import records as places
-from headroom.cli.sources.records import Source, Where
+from headroom.cli.sources.options import RecordsOptions
+from headroom.cli.sources.records import Source, source
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, err, out, table, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
@@ -42,25 +42,16 @@ def audit(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Most records shown, newest first.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
-    file: places.FileOption = None,
-    endpoint_url: places.EndpointOption = None,
-    region: places.RegionOption = None,
-    profile: places.ProfileOption = None,
-    stack: places.StackOption = None,
-    records_table: places.TableOption = None,
-    local: places.LocalOption = False,
+    *,
+    where: RecordsOptions,
 ) -> int:
     """List records: every decision, and everything that came of it."""
     if outcome is not None and outcome not in OUTCOMES:
         raise BadRequest(f"There is no outcome {outcome!r}; there are {', '.join(OUTCOMES)}.")
     if decision is not None and (resource or outcome or since or until):
         raise BadRequest("--decision names one chain; it takes no other filter.")
-    where = Where(
-        file=file, endpoint_url=endpoint_url, region=region, profile=profile, stack=stack,
-        records_table=records_table, local=local,
-    )  # fmt: skip
     _span(since, until, datetime.now(UTC), whole=False)  # what is written wrongly is told first
-    opened = places.source(where)
+    opened = source(where)
     if decision is not None:
         return _chain(opened, decision, as_json)
     first, last = _span(since, until, opened.now, whole=opened.account_id is None)

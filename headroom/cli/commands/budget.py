@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from headroom.adapters.ebs import volumes_by_id
 from headroom.adapters.ledger import read_budget
 from headroom.adapters.parameters import ParameterPolicies
-from headroom.cli.sources import records as source
 from headroom.cli.sources.account import Account
 from headroom.cli.sources.deployment import (
     Deployment,
-    LocalOption,
-    RegionOption,
-    StackOption,
     deployment,
 )
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.options import DeploymentOptions, JsonOption
 from headroom.cli.sources.storage import databases_of
 from headroom.cli.terminal.output import emit, err, money, out, table, utc
 from headroom.cli.terminal.problems import FAILED, OK, Problem
@@ -79,19 +73,16 @@ class BudgetView:
 
 
 def budget(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    as_json: JsonOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """Show which volumes take up the account's budget for price increases, the dearest first.
 
     Reads the whole state table, and checks that the account's sum is that of its volumes; exit
     code 1 when it is not.
     """
-    shown = _read(deployment(region, profile, endpoint_url, stack, local))
+    shown = _read(deployment(where))
     if as_json:
         emit(as_object(shown))
     else:

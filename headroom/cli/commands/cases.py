@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, money, out, table
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.domain.catalog import catalogue_prices
@@ -24,7 +25,7 @@ def cases(
     case: Annotated[
         str | None, typer.Argument(help="One of A to E (docs/reference-cases.md); all without.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Work out published measurements and bills again, and print both figures side by side.
 

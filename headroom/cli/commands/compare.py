@@ -22,6 +22,7 @@ from headroom.cli.comparison import (
 from headroom.cli.comparison import (
     tables as compared,
 )
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.files import refuse_unwritable, save
 from headroom.cli.terminal.output import emit, err, out
 from headroom.cli.views import report
@@ -84,7 +85,7 @@ def compare(
             "thrift ($0.01), or all three in turn."
         ),
     ] = Preset.BALANCED,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write the tables as Markdown to this file.")

@@ -9,18 +9,13 @@ from typing import Annotated
 import typer
 
 from headroom.cli.sources.local_endpoint import STATE
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, err, out
 from headroom.cli.terminal.problems import FAILED, OK
 
-app = typer.Typer(
-    help="Start and stop an AWS endpoint on this machine.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 StateOption = Annotated[
     Path, typer.Option("--state-dir", help="Where it keeps its files and logs.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 class Pace(StrEnum):

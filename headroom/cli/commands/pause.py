@@ -11,20 +11,14 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources import records as source
 from headroom.cli.sources.deployment import (
-    JsonOption,
-    LocalOption,
-    ReasonOption,
-    RegionOption,
-    StackOption,
     deployment,
     normalized_reason,
     say,
     stops_of,
     written,
 )
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, out
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
@@ -41,18 +35,15 @@ def pause(
     ] = None,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """Stop every change in an account and Region, from this instant on.
 
     What AWS is doing already goes on and is verified; looks and records go on.
     """
     span, reason = None if duration is None else _span(duration), normalized_reason(reason)
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     now = here.account.now
     until = None if span is None else now + span
     written(lambda: here.ledger.pause(until, at=now, who=here.account.caller, reason=reason))
@@ -70,18 +61,15 @@ def pause(
 def resume(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """End a pause, and close the account's breaker if it is open; breakers of volumes stay open.
 
     The fleet is scanned with the next sweep, within a minute.
     """
     reason = normalized_reason(reason)
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     now, who = here.account.now, here.account.caller
     before = stops_of(here)
     was_paused = in_force(before.account.pause, now) is not None
@@ -103,14 +91,11 @@ def resume(
 
 def breakers(
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """List what repeated failures stopped, the oldest first; exit code 1 when there is any."""
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     stop_state = stops_of(here)
     found = [b for b in (stop_state.account.breaker, *stop_state.breakers) if b is not None]
     if as_json:
@@ -133,11 +118,8 @@ def close(
     ] = False,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """Let Headroom change a volume, a database or the whole account again after failures."""
     if (volume is None) != whole_account:
@@ -145,7 +127,7 @@ def close(
             "Name a volume or database, or say --account for the breaker of the whole account."
         )
     reason = normalized_reason(reason)
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     ref = None if volume is None else here.ref(volume)
     now, who = here.account.now, here.account.caller
     closed = written(lambda: here.ledger.close_breaker(ref, at=now, who=who, reason=reason))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +16,8 @@ from headroom.adapters.parameters import ManagerCalendars
 from headroom.adapters.prices import PriceStore, StoredPriceTable
 from headroom.application import DryRunResult, decide_dry_run
 from headroom.cli.policy.show import in_force
-from headroom.cli.sources import records as source
 from headroom.cli.sources.account import Account, account
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions, JsonOption
 from headroom.cli.sources.storage import clusters_of, metrics_of, storage_of
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import emit, out
@@ -51,28 +50,19 @@ def plan(
     mibps: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="Price every type for so many MiB/s.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    region: Annotated[str | None, typer.Option(help="AWS Region of the resource.")] = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: Annotated[
-        str, typer.Option("--stack", help="CloudFormation stack that holds the tables.")
-    ] = DEFAULT_STACK,
-    local: Annotated[
-        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
-    ] = False,
+    as_json: JsonOption = False,
+    *,
+    options: DeploymentOptions,
 ) -> int:
     """Tell what Headroom would do about one volume or database now, and why. Changes nothing.
 
     Reads what a look of the deployed functions reads, and decides as they do. Without a deployment
     it takes --policy, and what only the tables would know counts as unknown.
     """
-    where = account(
-        region=region, profile=profile, endpoint_url=endpoint_url, local=local, databases=True
-    )
+    where = account(**asdict(options.account), databases=True)
     ref = named(resource, account_id=where.account_id, region=where.region)
     rules, name = in_force(where, policy)
-    tables = _tables(where, stack)
+    tables = _tables(where, options.stack)
     ports = _ports(where, rules, tables, cluster=ref.resource_id.startswith("cluster:"))
     found = _foreseen(ports, ref, where.now)
     decision = found.decision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from heapq import heappop, heappush
@@ -22,8 +22,8 @@ from headroom.cli.replay import page as replayed_page
 from headroom.cli.replay import tables as replay_told
 from headroom.cli.replay.batch import Missed, Rules, replays
 from headroom.cli.replay.clusters import MissedCluster, matching_clusters, replayed_clusters
-from headroom.cli.sources import records as source
 from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.options import AccountOptions, JsonOption
 from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import emit, err, out
@@ -71,14 +71,10 @@ def replay(
     processes: Annotated[
         int | None, typer.Option(min=1, help="Volumes played at once; as many as cores.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
-    region: Annotated[str | None, typer.Option(help="AWS Region of the volumes.")] = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    local: Annotated[
-        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
-    ] = False,
+    *,
+    options: AccountOptions,
 ) -> int:
     """Tell what a policy would have done over the past of an account's own volumes and databases.
 
@@ -89,9 +85,7 @@ def replay(
         report.uplot()  # what is missing is said before the work, not after
     tags = tuple(_tag(text) for text in tag or ())
     chosen = _policy(policy, preset)
-    where = account(
-        region=region, profile=profile, endpoint_url=endpoint_url, local=local, databases=databases
-    )
+    where = account(**asdict(options), databases=databases)
     try:
         prices = where.prices.table(where.region)
     except PriceUnknown as unknown:

@@ -10,20 +10,14 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources import records as source
 from headroom.cli.sources.deployment import (
     Deployment,
-    JsonOption,
-    LocalOption,
-    ReasonOption,
-    RegionOption,
-    StackOption,
     deployment,
     normalized_reason,
     say,
     written,
 )
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.sources.storage import read_storage
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, money, out, table, utc
@@ -44,17 +38,14 @@ def approve(
     decision: DecisionArgument,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """Agree to a change that waits for a person; it is judged again within a minute, then done.
 
     Only this very change, for no more money, and not after the request expired.
     """
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     return _answer(here, decision, Step.APPROVED, reason, as_json)
 
 
@@ -62,27 +53,21 @@ def reject(
     decision: DecisionArgument,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """Say no to a change that waits for a person; nothing like it is asked for 24 hours."""
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     return _answer(here, decision, Step.REJECTED, reason, as_json)
 
 
 def approvals(
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """List the changes that wait for a person, the first to expire first."""
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     try:
         waiting = here.ledger.waiting(here.account.now)
     except ReadFailed as problem:
@@ -107,11 +92,8 @@ def rollback(
         bool, typer.Option("--dry-run", help="Only say what would be set back.")
     ] = False,
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """Ask for a change to be undone: IOPS, throughput and type as before it, the size as it is.
 
@@ -119,7 +101,7 @@ def rollback(
     blocks it only for now, it waits for, at most 24 hours.
     """
     told = normalized_reason(reason)
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     seen = _preview(here, decision)
     if not as_json:
         say(seen.sentence)

@@ -12,6 +12,7 @@ from rich.progress import track
 
 from headroom.cli.simulation import cluster as aurora_shown
 from headroom.cli.simulation import page as simulated_page
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, err, money, number, out, table
 from headroom.cli.views import report
 from headroom.proving.inputs import load_yaml
@@ -33,7 +34,7 @@ def simulate(
     controller: Annotated[
         Controller, typer.Option(help="Who may change the volume: headroom or none.")
     ] = Controller.HEADROOM,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
 ) -> None:
     """Run one resource under one load, and score what came of it."""

@@ -6,18 +6,13 @@ from datetime import datetime
 
 from headroom.adapters.ledger import account_sum
 from headroom.adapters.parameters import ManagerCalendars, ParameterPolicies
-from headroom.cli.sources import records as source
 from headroom.cli.sources.deployment import (
     Deployment,
-    JsonOption,
-    LocalOption,
-    RegionOption,
-    StackOption,
     deployment,
     say,
     stops_of,
 )
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.options import DeploymentOptions, JsonOption
 from headroom.cli.terminal.output import emit, money
 from headroom.cli.terminal.problems import OK, Problem
 from headroom.cli.views import concurrency as traffic_told
@@ -30,14 +25,11 @@ from headroom.settings import POLICY_PARAMETER
 
 def status(
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
     """Say which policy is in force, what is stopped, spent, under way, closed, and who waits."""
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     now = here.account.now
     stop_state = stops_of(here)
     policies = ParameterPolicies(here.account.client("ssm"), parameter=POLICY_PARAMETER)

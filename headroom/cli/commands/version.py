@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version as installed
-from typing import Annotated
 
-import typer
-
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, out
 
 
-def version(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+def version(as_json: JsonOption = False) -> None:
     """Say which Headroom this is, and what it runs on."""
     said = {"headroom": installed("headroom"), "python": platform.python_version(),
             "boto3": installed("boto3")}  # fmt: skip

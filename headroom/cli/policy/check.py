@@ -9,14 +9,13 @@ from typing import Annotated
 
 import typer
 
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, err, out
 from headroom.cli.terminal.problems import BAD_INPUT, OK
 from headroom.domain.policy import PolicyError
 from headroom.policy import canonical_json, check_file, published, schema_text, ssm_tier
 
 USUAL_FILE = Path("policy.yaml")
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def schema() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +10,11 @@ import typer
 
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.cli.policy import view as policy_shown
-from headroom.cli.policy.check import USUAL_FILE, JsonOption
+from headroom.cli.policy.check import USUAL_FILE
 from headroom.cli.policy.synthetic import synthetic_volume
 from headroom.cli.policy.view import PolicyView
-from headroom.cli.sources import records as source
 from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.options import AccountOptions, JsonOption
 from headroom.cli.sources.storage import read_storage
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import emit, out
@@ -48,12 +49,8 @@ def show(
         str, typer.Option("--account", help="The account it is in.")
     ] = "123456789012",
     as_json: JsonOption = False,
-    region: Annotated[str | None, typer.Option(help="AWS Region it is in.")] = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    local: Annotated[
-        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
-    ] = False,
+    *,
+    options: AccountOptions,
 ) -> int:
     """Show the limits in force for one volume or database, and where each of them came from.
 
@@ -67,13 +64,13 @@ def show(
     if resource is not None:
         if tags:
             raise BadRequest("What an account has, has its own tags; leave --tag away.")
-        where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
+        where = account(**asdict(options))
         volume = _described(where, resource)
         rules, name = in_force(where, policy)
     else:
         volume = synthetic_volume(
             kind or Kind.EBS, volume_type, size, tags, account_id=account_id,
-            region=region or "us-east-1",
+            region=options.region or "us-east-1",
         )  # fmt: skip
         rules, name = load_policy_file(policy or USUAL_FILE), str(policy or USUAL_FILE)
     shown = PolicyView(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))

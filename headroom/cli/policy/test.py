@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from headroom.cli.policy import view as policy_shown
-from headroom.cli.policy.check import JsonOption
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, out
 from headroom.cli.terminal.problems import FAILED, OK
 from headroom.proving.policytests import Verdict, blocking_guardrails, load_tests, run_policy_test

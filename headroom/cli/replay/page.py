@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from headroom.cli.replay.tables import NOTES, ReplaySummary, remarks
 from headroom.cli.terminal.output import money, utc
-from headroom.cli.views import decision as telling
+from headroom.cli.views import decision as decision_view
 from headroom.cli.views.report import Report, Section
 from headroom.cli.views.timeline import Minute, timeline
 from headroom.domain.state import Record, Step
@@ -26,8 +26,8 @@ def section(one: Replayed) -> Section | None:
     volume = one.view.volume
     name = volume.tag("Name")
     line = timeline(_minutes(one.scene))
-    stories = tuple(telling.told(chain) for chain in _chains(one.scene.records))
-    marks = (mark for story in stories for mark in telling.marks(story))
+    stories = tuple(decision_view.decision_story(chain) for chain in _chains(one.scene.records))
+    marks = (mark for story in stories for mark in decision_view.marks(story))
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in one.headroom.changes)
     return Section(
         key=volume.ref.resource_id,
@@ -48,7 +48,7 @@ def section(one: Replayed) -> Section | None:
         ),
         timeline=line,
         marks=tuple(sorted(marks, key=lambda mark: mark.at)),
-        decisions=tuple(telling.row(story) for story in stories),
+        decisions=tuple(decision_view.row(story) for story in stories),
     )  # fmt: skip
 
 

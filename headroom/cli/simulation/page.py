@@ -6,7 +6,7 @@ from collections import defaultdict
 from decimal import Decimal
 
 from headroom.cli.terminal.output import money, utc
-from headroom.cli.views import decision as telling
+from headroom.cli.views import decision as decision_view
 from headroom.cli.views.report import Report, Section
 from headroom.cli.views.timeline import Mark, Minute, loaded_minute, timeline
 from headroom.domain.state import Record, Step
@@ -23,12 +23,12 @@ NOTES = (
 def page(scenario: Scenario, result: Result) -> Report:
     """The report of one simulation."""
     minutes = tuple(minute_of(each.facts, each.usd_per_month) for each in result.minutes)
-    stories = tuple(telling.told(chain) for chain in _chains(result))
+    stories = tuple(decision_view.decision_story(chain) for chain in _chains(result))
     others = (
         Mark(at=at, kind="other", label="Another program", lines=("It changed the volume.",))
         for at in result.external_changes
     )
-    own = (mark for story in stories for mark in telling.marks(story))
+    own = (mark for story in stories for mark in decision_view.marks(story))
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in result.changes)
     ending = f"{result.starved_minutes:,} minutes starved. {changes or 'Nothing was changed'}."
     line = timeline(minutes)
@@ -48,7 +48,7 @@ def page(scenario: Scenario, result: Result) -> Report:
         ),
         timeline=line,
         marks=tuple(sorted((*others, *own), key=lambda mark: mark.at)),
-        decisions=tuple(telling.row(story) for story in stories),
+        decisions=tuple(decision_view.row(story) for story in stories),
     )  # fmt: skip
     thinned = (f"Each point is {line.step_minutes} minutes.",) if line.step_minutes > 1 else ()
     return Report(

@@ -45,7 +45,7 @@ class DecisionStory:
     chain: tuple[Record, ...]
 
 
-def told(chain: Sequence[Record]) -> DecisionStory:
+def decision_story(chain: Sequence[Record]) -> DecisionStory:
     """The decision at the head of `chain`, which must not be empty or a rejected signal."""
     return DecisionStory(decision=decision_from_json(chain[0].body), chain=tuple(chain))
 

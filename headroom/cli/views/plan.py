@@ -17,7 +17,7 @@ from headroom.cli.views import (
     cluster as cluster_told,
 )
 from headroom.cli.views import (
-    decision as telling,
+    decision as decision_view,
 )
 from headroom.cli.views import (
     volume as described,
@@ -47,7 +47,8 @@ def show(what: PlanView, console: Console) -> None:
     observation = decision.observation
     name = short(observation.volume.ref.arn)
     _say(
-        console, f"{telling.kind(decision).upper()} (nothing was done) {name} at {utc(decision.at)}"
+        console,
+        f"{decision_view.kind(decision).upper()} (nothing was done) {name} at {utc(decision.at)}",
     )
     _say(console, decision.summary)
     for remark in what.remarks:
@@ -57,7 +58,7 @@ def show(what: PlanView, console: Console) -> None:
         _say(console, described.was(observation.volume))
     for line in described.lines(observation) if side is None else cluster_told.lines(side):
         _say(console, f"  {line}")
-    _say(console, f"Seen: {telling.seen(decision)}")
+    _say(console, f"Seen: {decision_view.seen(decision)}")
     if decision.judgements:
         console.print(
             table("What could be done, best first", _COLUMNS, _plans(decision), lines=True)
@@ -94,11 +95,11 @@ def as_object(what: PlanView) -> dict[str, object]:
     decision = what.decision
     observation = decision.observation
     iops, mibps = what.need
-    plan = telling.chosen(decision)
+    plan = decision_view.chosen(decision)
     return {
         "resource": observation.volume.ref.arn,
         "at": decision.at.isoformat(),
-        "answer": telling.kind(decision),
+        "answer": decision_view.kind(decision),
         "reason": decision.answer.reason.value,
         "summary": decision.summary,
         "configuration": str(observation.volume.configuration),
@@ -106,7 +107,7 @@ def as_object(what: PlanView) -> dict[str, object]:
         "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
         "usd_per_month": _usd(decision.current_usd),
         "binding": decision.diagnosis.binding.value,
-        "seen": telling.seen(decision),
+        "seen": decision_view.seen(decision),
         "chosen": None if plan is None else str(plan.target),
         "plans": [_plan_object(judgement) for judgement in decision.judgements],
         "need": None
@@ -130,7 +131,7 @@ def _plans(decision: Decision) -> list[tuple[str, ...]]:
         (
             str(plan.target),
             money(plan.monthly_usd),
-            telling.change_of_price(plan),
+            decision_view.change_of_price(plan),
             money(plan.value_usd_per_day, signed=True),
             "; ".join(_means(plan)) or "-",
             "\n".join(map(_held, judged.blocking)) or "nothing",
@@ -142,7 +143,7 @@ def _plans(decision: Decision) -> list[tuple[str, ...]]:
 
 def _held(verdict: Verdict) -> str:
     """A verdict in a cell; what it adds in words is told once, below the table."""
-    return telling.verdict_line(replace(verdict, detail=""))
+    return decision_view.verdict_line(replace(verdict, detail=""))
 
 
 def _details(decision: Decision) -> Iterator[str]:
@@ -198,7 +199,7 @@ def _plan_object(judged: PlanJudgement) -> dict[str, object]:
         "full_copy": plan.full_copy,
         "allowed": judged.allowed,
         "held_by": [
-            {"guardrail": v.guardrail.value, "said": telling.verdict_line(v),
+            {"guardrail": v.guardrail.value, "said": decision_view.verdict_line(v),
              "clears_at": None if v.clears_at is None else v.clears_at.isoformat()}
             for v in judged.blocking
         ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headroom.cli.views import decision as telling
+from headroom.cli.views import decision as decision_view
 from headroom.domain.catalog.ebs import change as ebs_changes
 from headroom.domain.catalog.rds import change as rds_changes
 from headroom.domain.decision import Act, Decision
@@ -39,7 +39,7 @@ class Sending:
 
 def sending(decision: Decision) -> Sending | None:
     """The call that the decision's plan is; None without a plan, or for one AWS would not take."""
-    plan = telling.chosen(decision)
+    plan = decision_view.chosen(decision)
     if plan is None:
         return None
     try:

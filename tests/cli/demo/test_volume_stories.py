@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headroom.cli.demo.expectations.volumes import _ENDINGS
+from headroom.cli.demo.expectations import blocked, volumes
 from headroom.cli.demo.stories.loads import ROW_SECONDS, played, workload
 from headroom.cli.demo.stories.program import demo_policy
 from headroom.cli.demo.stories.volumes import END_MINUTE, START, STORIES, Loop, Story, Trace
@@ -18,9 +18,9 @@ from tests.builders import volume
 BY_KEY = {story.key: story for story in STORIES}
 
 
-def test_there_are_nine_stories_and_each_has_an_ending() -> None:
+def test_there_are_nine_stories_and_each_has_a_check() -> None:
     assert len(BY_KEY) == len(STORIES) == 9
-    assert set(_ENDINGS) == set(BY_KEY)
+    assert {*volumes.CHECKS, *blocked.CHECKS} == set(BY_KEY)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda s: s.key)
