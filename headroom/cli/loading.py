@@ -20,8 +20,8 @@ from headroom.cli.verbs import COMMANDS, Group, Verb
 def imported(target: str) -> Any:
     """What `target` ("module:name") names, imported now.
 
-    The garbage collector waits meanwhile: what an import makes stays, and looking through it again
-    and again takes a tenth of the time.
+    The garbage collector is off meanwhile: imported objects stay, and scanning them repeatedly takes
+    a tenth of the time.
     """
     module, _, name = target.partition(":")
     collecting = gc.isenabled()
@@ -70,7 +70,7 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class LateCommand(TyperCommand):
-    """Stands in help and completion for a command, and becomes it when it is invoked."""
+    """A placeholder in help and completion, which loads the command when it is invoked."""
 
     def __init__(self, verb: Verb) -> None:
         super().__init__(verb.name, help=verb.summary, rich_markup_mode=None)
@@ -85,7 +85,7 @@ class LateCommand(TyperCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: Any
     ) -> Context:
-        """The context of the command itself: from here on it parses, helps and runs."""
+        """The context of the command itself, which parses, helps and runs."""
         return self.loaded().make_context(info_name, args, parent, **extra)
 
 

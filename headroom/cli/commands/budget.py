@@ -1,4 +1,4 @@
-"""`headroom budget`: what the account's budget is taken up by, and whether the sum is right."""
+"""`headroom budget`: what uses the account's budget, and whether its total is right."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def budget(
     *,
     where: DeploymentOptions,
 ) -> int:
-    """Show which volumes take up the account's budget for price increases, the dearest first.
+    """Show which volumes use the account's budget for price increases, most expensive first.
 
-    Reads the whole state table, and checks that the account's sum is that of its volumes; exit
-    code 1 when it is not.
+    Reads the whole state table and checks that the account's total equals the sum of its volumes.
+    Exit code 1 if it does not.
     """
     shown = _read(deployment(where))
     if as_json:
@@ -106,7 +106,7 @@ def _read(here: Deployment) -> BudgetView:
         try:
             volumes[kind] = ask(where, wanted) if wanted else {}
         except ReadFailed as problem:
-            err().print(f"Without prices of today: {problem}", markup=False, style="dim")
+            err().print(f"Current prices are missing: {problem}", markup=False, style="dim")
     try:
         prices = where.prices.table(where.region)
     except PriceUnknown:
@@ -170,24 +170,24 @@ def _print(shown: BudgetView) -> None:
         out().print(table("Increases, in USD a month", COLUMNS, rows))
     total = money(found.sum_usd)
     if limit is None:
-        line = f"{total} a month taken up; the policy cannot be read, so nothing is changed at all"
+        line = f"{total} a month used; the policy is unreadable, so Headroom changes nothing"
     elif found.sum_usd > limit:
         line = (
-            f"{total} of {money(limit)} a month taken up: {money(found.sum_usd - limit)} above the "
-            "limit, so nothing that costs more is changed until enough is given back"
+            f"{total} of {money(limit)} a month used: {money(found.sum_usd - limit)} above the "
+            "limit, so no change may cost more until enough is given back"
         )
     else:
         left = money(limit - found.sum_usd)
-        line = f"{total} of {money(limit)} a month taken up, {left} left"
+        line = f"{total} of {money(limit)} a month used, {left} left"
     _say(f"{line} ({shown.place.place}).")
-    volumes = "volume takes" if found.free == 1 else "volumes take"
-    _say(f"{found.free} more enrolled {volumes} up nothing.")
+    volumes = "volume uses" if found.free == 1 else "volumes use"
+    _say(f"{found.free} more enrolled {volumes} none of it.")
     if found.drift_usd:
         _say(sum_drift(shown))
 
 
 def sum_drift(shown: BudgetView) -> str:
-    """What it means that the account's sum is not that of its volumes, and how to put it right."""
+    """What a wrong total means, and how to correct it."""
     found = shown.budget
     more = "more" if found.drift_usd > 0 else "less"
     effect = (
@@ -196,9 +196,9 @@ def sum_drift(shown: BudgetView) -> str:
         else "as much may be spent above the limit"
     )
     return (
-        f"WRONG: the account's sum is ${abs(found.drift_usd):f} a month {more} than its volumes "
-        f"take up, so {effect}. Headroom writes both in one transaction, so somebody changed the "
-        "table by hand or restored a part of it. `headroom pause`, ask again, and set "
+        f"WRONG: the account's total is ${abs(found.drift_usd):f} a month {more} than its volumes "
+        f"use, so {effect}. Headroom writes both in one transaction, so somebody edited the "
+        "table or restored a part of it. Run `headroom pause`, check again, and set "
         f"`account_increase_micro_usd` of the item `budget` to {micro_usd(found.parts_usd)}."
     )
 

@@ -23,13 +23,13 @@ TODAY = (
 
 def cases(
     case: Annotated[
-        str | None, typer.Argument(help="One of A to E (docs/reference-cases.md); all without.")
+        str | None, typer.Argument(help="One of A to E (docs/reference-cases.md). Default: all.")
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Work out published measurements and bills again, and print both figures side by side.
+    """Recalculate published measurements and bills, and print both figures side by side.
 
-    Exit code 1 when one of ours is not what was published. Nothing outside is asked.
+    Exit code 1 if a figure differs from the published one. Works offline.
     """
     wanted = CASES if case is None else (case.upper(),)
     if wanted[0] not in CASES:

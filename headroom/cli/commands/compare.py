@@ -66,17 +66,15 @@ class Preset(StrEnum):
 def compare(
     traces: Annotated[
         Path | None,
-        typer.Option(help="Directory of load traces (*.csv). Without: six made-up loads."),
+        typer.Option(help="Directory of load traces (*.csv). Without: six synthetic loads."),
     ] = None,
     scenarios: Annotated[
         Path | None,
-        typer.Option(help="Scenario file, or YAML list of such files, to play as well."),
+        typer.Option(help="Scenario file, or YAML list of such files, to run as well."),
     ] = None,
     scale: Annotated[
         Scale,
-        typer.Option(
-            help="Loads as they are (1), brought to twice gp3's baseline (auto), or both."
-        ),
+        typer.Option(help="Loads unscaled (1), scaled to twice gp3's baseline (auto), or both."),
     ] = Scale.BOTH,
     preset: Annotated[
         Preset,
@@ -96,13 +94,15 @@ def compare(
     ] = None,
     reuse: Annotated[
         Path | None,
-        typer.Option(help="Earlier --json result: only Headroom runs anew where it has the rest."),
+        typer.Option(help="Earlier --json result: reuse its rows and run only Headroom again."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes at once; 0 for one per core.")] = 0,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Number of processes; 0 means one per core.")
+    ] = 0,
 ) -> None:
     """Compare Headroom with other tools' rules, fixed configurations and the oracle."""
     if html is not None:
-        report.uplot()  # what is missing is said before the work, not after
+        report.uplot()  # fail before the work, not after
     for path in (html, markdown, figures):
         if path is not None:
             refuse_unwritable(path)

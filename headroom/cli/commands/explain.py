@@ -1,4 +1,4 @@
-"""`headroom explain`: one decision as a person would tell it."""
+"""`headroom explain`: one decision in plain words."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _WOKEN = {"alarm": "an alarm", "event": "an event", "sweep": "the sweep",
-          "due": "the sweep, because a look was due", "person": "a person"}  # fmt: skip
+          "due": "the sweep, because a check was due", "person": "a person"}  # fmt: skip
 
 
 def explain(
     decision_id: Annotated[
-        str, typer.Argument(help="Id of the decision (in a file, its start will do).")
+        str,
+        typer.Argument(help="Id of the decision; with a file, its first characters are enough."),
     ],
     as_json: JsonOption = False,
     *,
     where: RecordsOptions,
 ) -> int:
-    """Tell one decision: what was seen, considered, said, done, and whether it worked."""
+    """Explain one decision: what was observed, considered, judged and done, and the result."""
     opened = source(where)
     chain = opened.records.chain(decision_id)
     if not chain:
@@ -44,7 +45,7 @@ def explain(
     broken = broken_link(chain)
     if chain[0].step is not Step.DECIDED:
         rejected = chain[0].step is Step.REJECTED_SIGNAL
-        what = "An event nobody understood: " if rejected else ""
+        what = "An event that Headroom did not understand: " if rejected else ""
         if as_json:
             emit({"decision_id": decision_id, "chain": [as_object(r) for r in chain]})
         else:
@@ -56,9 +57,11 @@ def explain(
     else:
         _tell(story, out())
         if broken is None:
-            out().print(f"\nRecord: {len(chain)} links, every hash matches the one before it.")
+            out().print(f"\nRecord: {len(chain)} links, and all hashes match.")
     if broken is not None:
-        out().print(f"\nRecord: BROKEN at link {broken.sequence}; it was changed or is torn.")
+        out().print(
+            f"\nRecord: BROKEN at link {broken.sequence}; a record was changed or is missing."
+        )
         return FAILED
     return OK
 
@@ -74,14 +77,14 @@ def _tell(story: DecisionStory, console: Console) -> None:
     about = described.lines(decision.observation)
     if about:
         _part(console, "The database", about)
-    _part(console, "What was seen", (decision_view.seen(decision),))
+    _part(console, "What was observed", (decision_view.seen(decision),))
     if decision.space is not None:
         _part(console, "Free space", described.space_lines(decision.space))
     if decision.cluster is not None:
-        _part(console, "Its bill on both sides", cluster_told.lines(decision.cluster))
+        _part(console, "Its bill in both modes", cluster_told.lines(decision.cluster))
     _part(console, "What was considered", decision_view.considered(decision) or ("nothing",))
     said = decision_view.guardrails(decision)
-    _part(console, "What the guardrails said", said or ("there was no plan to judge",))
+    _part(console, "What the guardrails decided", said or ("there was no plan to judge",))
     limits = decision.effective
     _part(console, "Under which policy", (
         f"version {decision.policy_version}, mode {limits.limits.mode.value} (from "
@@ -111,7 +114,7 @@ def _set(console: Console, decision: Decision) -> None:
 
 
 def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
-    """Limits that are not the policy's defaults and where from, and what tags did not get."""
+    """Limits that differ from the policy's defaults, their origin, and tags that were ignored."""
     origins = dict(effective.origins)
     own = tuple(
         f"{name} {written(name, getattr(effective.limits, setting.name))} (from "
@@ -119,7 +122,7 @@ def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
         for name, setting in FRIENDLY.items()
         if name != "mode" and setting.name in origins
     )
-    problem = () if effective.problem is None else (f"not followed: {effective.problem}",)
+    problem = () if effective.problem is None else (f"ignored: {effective.problem}",)
     return (*own, *effective.notes, *problem)
 
 

@@ -1,6 +1,6 @@
-"""`headroom pause`, `resume` and `breaker`: stopping every act, and letting it go on.
+"""`headroom pause`, `resume` and `breaker`: stop all changes, and allow them again.
 
-They write to the deployment's own tables with the rights of whoever asks, and never touch storage.
+They write to the deployment's tables with the caller's rights, and never touch storage.
 """
 
 from __future__ import annotations
@@ -31,16 +31,18 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 def pause(
     duration: Annotated[
-        str | None, typer.Option("--for", help="How long (30m, 2h, 7d); without end otherwise.")
+        str | None,
+        typer.Option("--for", help="How long (30m, 2h, 7d). Default: until `headroom resume`."),
     ] = None,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
     *,
     where: DeploymentOptions,
 ) -> int:
-    """Stop every change in an account and Region, from this instant on.
+    """Stop all changes in an account and Region immediately.
 
-    What AWS is doing already goes on and is verified; looks and records go on.
+    Changes that AWS has already started continue and are verified. Headroom keeps observing and
+    recording.
     """
     span, reason = None if duration is None else _span(duration), normalized_reason(reason)
     here = deployment(where)
@@ -52,7 +54,7 @@ def pause(
         emit(as_object(stop_state, now))
     else:
         out().print(
-            f"Paused: nothing is changed in {here.place} {until_of(until or INDEFINITE)}.",
+            f"Paused: no changes in {here.place} {until_of(until or INDEFINITE)}.",
             markup=False, soft_wrap=True,
         )  # fmt: skip
     return OK
@@ -64,9 +66,9 @@ def resume(
     *,
     where: DeploymentOptions,
 ) -> int:
-    """End a pause, and close the account's breaker if it is open; breakers of volumes stay open.
+    """End a pause and close the account's circuit breaker; breakers of volumes stay open.
 
-    The fleet is scanned with the next sweep, within a minute.
+    The next sweep scans the fleet within a minute.
     """
     reason = normalized_reason(reason)
     here = deployment(where)
@@ -82,10 +84,10 @@ def resume(
         emit(as_object(stop_state, now))
         return OK
     stopped = was_paused or before.account.breaker is not None
-    told = "Resumed: changes go on" if stopped else "Nothing was stopped: changes go on"
-    say(f"{told} in {here.place}.")
+    result = "Resumed" if stopped else "Nothing was paused"
+    say(f"{result}: Headroom makes changes in {here.place}.")
     for breaker in stop_state.breakers:
-        say(f"Still left alone: {broken(breaker)}")
+        say(f"Still stopped: {broken(breaker)}")
     return OK
 
 
@@ -94,7 +96,7 @@ def breakers(
     *,
     where: DeploymentOptions,
 ) -> int:
-    """List what repeated failures stopped, the oldest first; exit code 1 when there is any."""
+    """List the open circuit breakers, oldest first; exit code 1 if any is open."""
     here = deployment(where)
     stop_state = stops_of(here)
     found = [b for b in (stop_state.account.breaker, *stop_state.breakers) if b is not None]
@@ -111,7 +113,9 @@ def breakers(
 def close(
     volume: Annotated[
         str | None,
-        typer.Argument(metavar="RESOURCE", help="Whose breaker is open: vol-ID, db:NAME."),
+        typer.Argument(
+            metavar="RESOURCE", help="Resource whose breaker to close: vol-ID, db:NAME."
+        ),
     ] = None,
     whole_account: Annotated[
         bool, typer.Option("--account", help="Close the breaker of the whole account.")
@@ -121,10 +125,10 @@ def close(
     *,
     where: DeploymentOptions,
 ) -> int:
-    """Let Headroom change a volume, a database or the whole account again after failures."""
+    """Close the circuit breaker of a volume, a database or the whole account."""
     if (volume is None) != whole_account:
         raise BadRequest(
-            "Name a volume or database, or say --account for the breaker of the whole account."
+            "Name a volume or database, or use --account for the breaker of the whole account."
         )
     reason = normalized_reason(reason)
     here = deployment(where)
@@ -135,7 +139,7 @@ def close(
     if as_json:
         emit({"closed": closed, "resource": name})
     elif closed:
-        say(f"Closed: {name} is changed again when it needs it.")
+        say(f"Closed: Headroom changes {name} again when needed.")
     else:
         say(f"The breaker of {name} was not open.")
     return OK
@@ -145,5 +149,5 @@ def _span(text: str) -> timedelta:
     found = re.fullmatch(r"(\d{1,6})([mhd])", text)
     span = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta(0)
     if not timedelta(0) < span <= LONGEST:
-        raise BadRequest(f"--for {text!r} is no time to pause; write 30m, 2h or 7d, at most 90d.")
+        raise BadRequest(f"--for {text!r} is not a duration; write 30m, 2h or 7d, at most 90d.")
     return span

@@ -34,30 +34,30 @@ from headroom.ports import Ports, ReadFailed, ResourceGone
 from headroom.proving.memory import InMemoryLedger
 
 MOST = 1_000_000
-NOT_DEPLOYED = (
-    "Headroom is not deployed here: nothing is known of earlier changes, budgets and requests"
-)
+NOT_DEPLOYED = "Headroom is not deployed here: earlier changes, budgets and requests are unknown"
 
 
 def plan(
     resource: Annotated[str, typer.Argument(help="vol-ID, db:NAME, cluster:NAME, or its ARN.")],
     policy: Annotated[
-        Path | None, typer.Option(help="Policy file; without, the policy published there.")
+        Path | None, typer.Option(help="Policy file. Default: the published policy.")
     ] = None,
     iops: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Price every type for so many IOPS.")
+        int | None,
+        typer.Option(min=1, max=MOST, help="Price every volume type for this many IOPS."),
     ] = None,
     mibps: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Price every type for so many MiB/s.")
+        int | None,
+        typer.Option(min=1, max=MOST, help="Price every volume type for this many MiB/s."),
     ] = None,
     as_json: JsonOption = False,
     *,
     options: DeploymentOptions,
 ) -> int:
-    """Tell what Headroom would do about one volume or database now, and why. Changes nothing.
+    """Show what Headroom would do about one volume or database now, and why. Changes nothing.
 
-    Reads what a look of the deployed functions reads, and decides as they do. Without a deployment
-    it takes --policy, and what only the tables would know counts as unknown.
+    Reads the same data as the deployed functions, and decides as they do. Without a deployment it
+    needs --policy, and treats what only the tables record as unknown.
     """
     where = account(**asdict(options.account), databases=True)
     ref = named(resource, account_id=where.account_id, region=where.region)
@@ -104,7 +104,9 @@ def _tables(where: Account, stack: str) -> _Tables | None:
         raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
     outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found[0].get("Outputs", [])}
     if not {"RecordsTable", "StateTable"} <= outputs.keys():
-        raise Problem(f"Stack {stack} in {where.region} does not say where Headroom's tables are.")
+        raise Problem(
+            f"Stack {stack} in {where.region} has no outputs that name Headroom's tables."
+        )
     return _Tables(records=outputs["RecordsTable"], state=outputs["StateTable"])
 
 
@@ -148,18 +150,18 @@ class _Policy:
 
 class _Nobody:
     def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """Nobody is told of what was not done."""
+        """A dry run notifies nobody."""
 
 
 def _foreseen(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResult:
     try:
         return decide_dry_run(ports, ref, now)
     except ResourceGone as gone:
-        raise BadRequest(f"Nothing can be planned for {short(ref.arn)}: {gone}.") from None
+        raise BadRequest(f"Cannot plan for {short(ref.arn)}: {gone}.") from None
     except ReadFailed as problem:
         raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
     except LookupError as problem:
-        raise Problem(f"The rollback that waits is not understood: {problem}") from None
+        raise Problem(f"The waiting rollback cannot be understood: {problem}") from None
 
 
 def _table(ports: Ports, region: str) -> PriceTable | None:

@@ -1,4 +1,4 @@
-"""`headroom replay`: what this policy would have done, over an account's own past metrics."""
+"""`headroom replay`: what this policy would have done, over an account's own metric history."""
 
 from __future__ import annotations
 
@@ -53,43 +53,46 @@ def replay(
         int, typer.Option(min=1, max=LONGEST_DAYS, help="How many days back.")
     ] = USUAL_DAYS,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Only what has this tag (KEY=VALUE); all of them.")
+        list[str] | None,
+        typer.Option(
+            help="Only resources with this tag (KEY=VALUE); repeat it to require several."
+        ),
     ] = None,
     volume: Annotated[
         list[str] | None,
-        typer.Option(help="Only this one: vol-ID, db:NAME or cluster:NAME; may be given again."),
+        typer.Option(help="Only this resource: vol-ID, db:NAME or cluster:NAME. Repeatable."),
     ] = None,
     databases: Annotated[
         bool,
-        typer.Option(help="Whether databases and Aurora clusters are replayed beside the volumes."),
+        typer.Option(help="Also replay databases and Aurora clusters."),
     ] = True,
     policy: Annotated[Path | None, typer.Option(help="Policy file (docs/policy.md).")] = None,
     preset: Annotated[
         Preset | None, typer.Option(help="What a starved minute is worth, without a policy file.")
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Replay up to this instant. Now.")] = None,
+    until: Annotated[str | None, typer.Option(help="Replay up to this time. Default: now.")] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Volumes played at once; as many as cores.")
+        int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")
     ] = None,
     as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
     *,
     options: AccountOptions,
 ) -> int:
-    """Tell what a policy would have done over the past of an account's own volumes and databases.
+    """Show what a policy would have done over the history of an account's volumes and databases.
 
-    Only reads: Describe calls of EC2 and RDS, and GetMetricData ($0.01 per 1,000 metrics). Exit
-    code 1 when one of them could not be read.
+    Read-only: it calls Describe in EC2 and RDS, and GetMetricData ($0.01 per 1,000 metrics). Exit
+    code 1 if a resource cannot be read.
     """
     if html is not None:
-        report.uplot()  # what is missing is said before the work, not after
+        report.uplot()  # fail before the work, not after
     tags = tuple(_tag(text) for text in tag or ())
     chosen = _policy(policy, preset)
     where = account(**asdict(options), databases=databases)
     try:
         prices = where.prices.table(where.region)
     except PriceUnknown as unknown:
-        raise BadRequest(f"Nothing can be replayed without prices: {unknown}.") from None
+        raise BadRequest(f"A replay needs prices: {unknown}.") from None
     rules = Rules(
         until=_instant(until, where.now),
         days=days,
@@ -141,7 +144,9 @@ class Sections:
 def _tag(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise BadRequest(f"--tag {text!r} is no tag; write KEY=VALUE, for example --tag team=data.")
+        raise BadRequest(
+            f"--tag {text!r} is not a tag; write KEY=VALUE, for example --tag team=data."
+        )
     return key, value
 
 
@@ -152,7 +157,7 @@ def _policy(path: Path | None, preset: Preset | None) -> Policy:
         return parse_policy({"defaults": {"preset": preset.value}}, source="--preset")
     if preset is not None:
         raise BadRequest(
-            f"Give either --policy or --preset; `preset: {preset.value}` may stand in the policy."
+            f"Give either --policy or --preset; a policy may contain `preset: {preset.value}`."
         )
     return load_policy_file(path)
 
@@ -164,11 +169,11 @@ def _instant(text: str | None, now: datetime) -> datetime:
         instant = datetime.fromisoformat(text)
     except ValueError:
         raise BadRequest(
-            f"--until {text!r} is no instant; write 2026-01-05T03:00Z or 2026-01-05."
+            f"--until {text!r} is not a time; write 2026-01-05T03:00Z or 2026-01-05."
         ) from None
     instant = instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
     if instant > now + timedelta(minutes=1):
-        raise BadRequest(f"--until {text} has not come yet; nothing is known of it.")
+        raise BadRequest(f"--until {text} is in the future.")
     return instant
 
 
@@ -232,7 +237,7 @@ def _databases(
         if refs:
             raise Problem(f"The databases cannot be read: {failed}.") from None
         err().print(
-            f"Without databases, which cannot be read ({failed}); --no-databases leaves them out.",
+            f"Continuing without databases, which cannot be read ({failed}); --no-databases skips them.",
             markup=False, soft_wrap=True, style="dim",
         )  # fmt: skip
         return (), ()

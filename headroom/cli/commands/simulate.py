@@ -37,9 +37,9 @@ def simulate(
     as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
 ) -> None:
-    """Run one resource under one load, and score what came of it."""
+    """Simulate one resource under one load, and score the result."""
     if html is not None:
-        report.uplot()  # what is missing is said before the work, not after
+        report.uplot()  # fail before the work, not after
     if is_aurora(load_yaml(scenario)):
         aurora_shown.simulate(scenario, controller.value, as_json=as_json, html=html)
         return

@@ -10,7 +10,7 @@ from headroom.cli.terminal.output import emit, out
 
 
 def version(as_json: JsonOption = False) -> None:
-    """Say which Headroom this is, and what it runs on."""
+    """Show the versions of Headroom, Python and boto3."""
     said = {"headroom": installed("headroom"), "python": platform.python_version(),
             "boto3": installed("boto3")}  # fmt: skip
     if as_json:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
-
-import jinja2
-from markupsafe import Markup
 
 from headroom.cli.comparison import tables as compared
 from headroom.cli.terminal.files import save
 from headroom.cli.terminal.output import money
-from headroom.cli.views.report import inline, uplot
+from headroom.cli.views.report import rendered, uplot
 from headroom.proving.scoring import CONTROLLERS_SAID, GROUPS, WORDS
 
 Json = Mapping[str, Any]
@@ -26,31 +22,7 @@ def write(said: Json, path: Path, *, root: Path | None = None) -> None:
 
 def render(said: Json, plotting: tuple[str, str]) -> str:
     """The HTML text with uPlot's (script, style sheet) inside."""
-    page = files("headroom.cli") / "page"
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["code"] = _code
-    template = environment.from_string((page / "compare.html.j2").read_text(encoding="utf-8"))
-    script, style = plotting
-    css = style + "".join(
-        (page / name).read_text(encoding="utf-8") for name in ("report.css", "compare.css")
-    )
-    return template.render(
-        page=_page(said),
-        data=Markup(inline(_points(said))),  # noqa: S704 - escaped by inline
-        css=Markup(css),  # noqa: S704
-        uplot=Markup(script.replace("</script", "<\\/script")),  # noqa: S704
-        js=Markup((page / "compare.js").read_text(encoding="utf-8")),  # noqa: S704
-    )
-
-
-def _code(text: str) -> Markup:
-    """The text with what stands between backticks as code."""
-    parts = enumerate(text.split("`"))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in parts
-    )
+    return rendered("compare", plotting, _points(said), styles=("compare.css",), page=_page(said))
 
 
 def _page(said: Json) -> Json:

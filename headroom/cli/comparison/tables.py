@@ -196,5 +196,5 @@ def remarks(said: Json) -> Iterator[str]:
         f"Unseen: {', '.join(halves['unseen']) or 'none'}."
     )
     if said.get("made_up"):
-        yield "These loads are made up (no --traces); no figure of merit should rest on them."
+        yield "These loads are synthetic (no --traces); do not rely on these figures."
     yield f"{said['summary']['runs']:,} runs in {said['seconds']:,.0f} s."

@@ -1,4 +1,4 @@
-"""Storage made up at the command line, to show what a policy says of such: it exists nowhere."""
+"""Synthetic storage from the command line, to show which limits a policy sets for it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from headroom.domain.resources import (
 from headroom.proving.policytests import described_volume
 
 _NAMES = {
-    Kind.EBS: "a made-up volume",
-    Kind.RDS: "a made-up database",
-    Kind.AURORA: "a made-up cluster",
+    Kind.EBS: "a synthetic volume",
+    Kind.RDS: "a synthetic database",
+    Kind.AURORA: "a synthetic cluster",
 }
 
 

@@ -1,4 +1,4 @@
-"""`headroom policy test`: what the policy decides in situations of its owner."""
+"""`headroom policy test`: whether the policy decides as its tests expect."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ USUAL_TESTS = Path("policy.tests.yaml")
 def run_tests(
     file: Annotated[Path, typer.Argument(help="File of tests (docs/policy.md).")] = USUAL_TESTS,
     policy: Annotated[
-        Path | None, typer.Option(help="Policy to test in place of the one the file names.")
+        Path | None, typer.Option(help="Policy to test instead of the one that the file names.")
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Decide the situations in a file of tests, and compare with what it expects.
+    """Run a file of policy tests: decide each situation and compare with the expectation.
 
-    Exit code 1 when any is decided otherwise.
+    Exit code 1 if a test fails.
     """
     loaded = load_tests(file, policy=policy)
     verdicts = tuple(run_policy_test(loaded))

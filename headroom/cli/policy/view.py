@@ -1,4 +1,4 @@
-"""The limits in force for a volume, and tests of a policy, as people and scripts read them."""
+"""The limits in force for a volume and the results of policy tests, as text and JSON."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from headroom.domain.resources import CodeOwner, ResourceRef, Volume, code_owner
 from headroom.proving.policytests import PolicyTests, Verdict
 
 MEANS = {
-    Mode.OFF: "it is not looked at",
+    Mode.OFF: "Headroom ignores it",
     Mode.OBSERVE: "decisions are recorded and nothing is changed",
-    Mode.APPROVE: "it is changed within these limits once a person approved it",
+    Mode.APPROVE: "it is changed within these limits after a person approves",
     Mode.AUTO: "it is changed within these limits",
 }
 
 
 CODE_OWNED = {
-    CodeOwned.ACT: "changed as any other, with what to write back",
-    CodeOwned.NOTIFY: "never changed, its owner is told what to write",
-    CodeOwned.LEAVE: "never changed, and nothing is said",
+    CodeOwned.ACT: "changed like any other, with code to write back",
+    CodeOwned.NOTIFY: "never changed; its owner is notified what to write",
+    CodeOwned.LEAVE: "never changed, without a notification",
 }
 
 
@@ -90,14 +90,14 @@ def show(shown: PolicyView, console: Console) -> None:
     listed = [(name, _text(value), where) for name, value, where in rows(shown)]
     console.print(table(title, ("Setting", "In force", "From"), listed))
     fits = ", ".join(f"rule {n}" for n in shown.matching) or "no rule"
-    _line(console, f"Policy version {shown.policy.version}; {fits} fits it.")
+    _line(console, f"Policy version {shown.policy.version}; {fits} matches it.")
     increase = shown.policy.account_increase_usd
     _line(console, f"All increases in the account together: ${increase:,} a month.")
     places = shown.policy.blast_radius
     _line(
         console,
-        f"Changes at once in the account: {places.max_in_flight} under way, "
-        f"{places.max_in_flight_per_az} in one zone, {places.max_changes_per_hour} begun an hour.",
+        f"Changes at once in the account: {places.max_in_flight} in progress, "
+        f"{places.max_in_flight_per_az} in one zone, {places.max_changes_per_hour} started an hour.",
     )
     for freeze in shown.policy.freezes:
         why = f": {freeze.reason}" if freeze.reason else ""
@@ -116,7 +116,7 @@ def show(shown: PolicyView, console: Console) -> None:
     for note in effective.notes:
         _line(console, f"Note: {note}.")
     if effective.problem is not None:
-        _line(console, f"Nothing is changed until this is put right: {effective.problem}.")
+        _line(console, f"Headroom changes nothing until this is corrected: {effective.problem}.")
 
 
 def show_tests(verdicts: Sequence[Verdict], tests: PolicyTests, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""Many volumes replayed: read in batches, played on all cores, told in order, one failure each."""
+"""Replays many volumes: reads in batches, runs on all cores, yields in order; one failure does not stop the others."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -11,7 +10,6 @@ from headroom.cli.terminal.output import money, utc
 from headroom.cli.views import decision as decision_view
 from headroom.cli.views.report import Report, Section
 from headroom.cli.views.timeline import Minute, timeline
-from headroom.domain.state import Record, Step
 from headroom.proving.replay import PlaybackTimeline, Replayed
 from headroom.proving.workloads import Floats
 
@@ -20,25 +18,23 @@ MAX_SECTIONS = 30
 
 
 def section(one: Replayed) -> Section | None:
-    """The section of a volume; None where there is nothing to tell or it was not drawn."""
+    """The section of a volume; None if nothing happened or it was not drawn."""
     if one.scene is None or not (one.left_alone.starved_minutes or one.headroom.changes):
         return None
     volume = one.view.volume
     name = volume.tag("Name")
     line = timeline(_minutes(one.scene))
-    stories = tuple(decision_view.decision_story(chain) for chain in _chains(one.scene.records))
-    marks = (mark for story in stories for mark in decision_view.marks(story))
+    stories = decision_view.decision_stories(one.scene.records)
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in one.headroom.changes)
-    return Section(
-        key=volume.ref.resource_id,
-        title=volume.ref.resource_id + (f" ({name})" if name else ""),
-        ending=(
+    return decision_view.section(
+        volume.ref.resource_id,
+        volume.ref.resource_id + (f" ({name})" if name else ""),
+        (
             f"At least {one.left_alone.starved_minutes:,} minutes starved as it is, "
             f"{one.headroom.starved_minutes:,} with Headroom. "
             f"{changes or 'Nothing would have been changed'}."
         ),
-        ok=None,
-        facts=(
+        (
             ("is", str(volume.configuration)),
             ("price", f"{money(one.usd_per_month)} to "
                       f"{money(one.headroom.usd_per_month_end)} a month"),
@@ -46,9 +42,7 @@ def section(one: Replayed) -> Section | None:
                      f"{money(one.headroom.storage_usd)} with Headroom"),
             *((("known", " ".join(remarks(one))),) if any(remarks(one)) else ()),
         ),
-        timeline=line,
-        marks=tuple(sorted(marks, key=lambda mark: mark.at)),
-        decisions=tuple(decision_view.row(story) for story in stories),
+        line, stories,
     )  # fmt: skip
 
 
@@ -105,10 +99,3 @@ def _minutes(scene: PlaybackTimeline) -> list[Minute]:
             balance, queue, usd, starved,
         ) in enumerate(columns)
     ]  # fmt: skip
-
-
-def _chains(records: Sequence[Record]) -> list[list[Record]]:
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        found[record.decision_id].append(record)
-    return [chain for chain in found.values() if chain[0].step is Step.DECIDED]

@@ -1,4 +1,4 @@
-"""What a replay found, for people and for programs."""
+"""The result of a replay, as text and JSON."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _remarks(told: ReplaySummary) -> Iterator[str]:
 
 
 def remarks(one: Replayed) -> Iterator[str]:
-    """What was peculiar about the past of a volume, a sentence each."""
+    """Peculiarities in the history of a volume, a sentence each."""
     known, change = one.known, one.view.modification
     lacking = known.minutes - known.measured
     if lacking > known.minutes * MINIMUM_REPORTED_USD:

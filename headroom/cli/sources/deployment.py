@@ -50,7 +50,9 @@ def deployment(options: DeploymentOptions) -> Deployment:
         raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
     tables = {o["OutputKey"]: o["OutputValue"] for o in stacks[0].get("Outputs", [])}
     if not {"RecordsTable", "StateTable"} <= tables.keys():
-        raise Problem(f"Stack {stack} in {where.region} does not say where Headroom's tables are.")
+        raise Problem(
+            f"Stack {stack} in {where.region} has no outputs that name Headroom's tables."
+        )
     return Deployment(
         account=where,
         ledger=DynamoLedger(
@@ -73,7 +75,7 @@ def written(write: Callable[[], T]) -> T:
     try:
         return write()
     except ReadFailed as problem:
-        raise Problem(f"Nothing was changed, or that is not known: {problem}") from None
+        raise Problem(f"The write failed or its result is unknown: {problem}") from None
 
 
 def say(text: str) -> None:
@@ -84,4 +86,4 @@ def stops_of(here: Deployment) -> StopState:
     try:
         return here.ledger.stop_state()
     except ReadFailed as problem:
-        raise Problem(f"What is stopped cannot be read: {problem}") from None
+        raise Problem(f"Pauses and breakers cannot be read: {problem}") from None

@@ -1,4 +1,4 @@
-"""Where `audit` and `explain` read: an account's own tables, or the file a demo left."""
+"""Where `audit` and `explain` read: an account's tables, or the records file of a demo."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def source(where: RecordsOptions) -> Source:
     AWS environment names. Raises BadRequest, Problem.
     """
     if where.file is not None and where.names_an_account:
-        raise BadRequest("Give either --file or where the tables are, not both.")
+        raise BadRequest("Give either --file or options that select tables, not both.")
     path = where.file
     if path is None and not where.names_an_account and DEMO_RECORDS.is_file():
         path = DEMO_RECORDS
         err().print(
-            f"Reading {path}, left by the last demo; --region or --endpoint-url reads an "
-            "account's own tables.", style="dim",
+            f"Reading {path} from the last demo; --region or --endpoint-url reads an "
+            "account's tables.", style="dim",
         )  # fmt: skip
     if path is not None:
         return Source(

@@ -1,4 +1,4 @@
-"""One decision in the few words that a cell of a terminal table holds."""
+"""One decision in the few words that fit a cell of a terminal table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def seen(decision: Decision) -> str:
             left = f"credits {demand.credits.balance_percent:.0f} %"
             return left if gone is None else f"{left}, gone {gone:%H:%M}"
         case binding:
-            return f"binds: {BINDINGS[binding]}"
+            return f"limit: {BINDINGS[binding]}"
 
 
 def _of_cluster(side: ClusterDetail) -> str:
@@ -86,10 +86,10 @@ def change(decision: Decision) -> str:
 
 
 def result(story: DecisionStory) -> str:
-    """What came of it in two words."""
+    """The result in two words."""
     last, answer = story.chain[-1], story.decision.answer
     if last.step is not Step.DECIDED:
         return f"{last.step.value} {last.at:%H:%M}"
     if isinstance(answer, Hold) and answer.until is not None:
         return f"until {answer.until:%d %H:%M}"
-    return "owner told" if isinstance(answer, Escalate) else "watching"
+    return "owner notified" if isinstance(answer, Escalate) else "watching"

@@ -1,4 +1,4 @@
-"""What `headroom status` says of changes under way, of hours that are closed, and of the queue."""
+"""What `headroom status` displays about changes in progress, closed hours and the queue."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def lines(seen: ConcurrencyView) -> Iterator[str]:
     under_way = concurrency.others("", now)
     zones = Counter(change.zone for change in under_way)
     yield (
-        f"Under way: {len(under_way)} of at most {limits.max_in_flight} changes"
+        f"In progress: {len(under_way)} of at most {limits.max_in_flight} changes"
         + "".join(
             f", {count} of {limits.max_in_flight_per_az} in {zone}"
             for zone, count in sorted(zones.items())
         )
-        + f"; begun in the last 60 minutes: {len(concurrency.begun(now))} of at most "
+        + f"; started in the last 60 minutes: {len(concurrency.begun(now))} of at most "
         f"{limits.max_changes_per_hour}."
     )
     until = frozen_until(seen.policy.freezes, now)
@@ -61,7 +61,7 @@ def lines(seen: ConcurrencyView) -> Iterator[str]:
     for quota in concurrency.quota_full:
         if quota.until > now:
             yield (
-                f"A regional quota for {quota.volume_type} is full: AWS is asked again at "
+                f"A regional quota for {quota.volume_type} is full: Headroom asks AWS again at "
                 f"{utc(quota.until)}"
             )
     if seen.queue:

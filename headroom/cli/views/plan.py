@@ -1,4 +1,4 @@
-"""What a plan looks like to people and scripts: what binds, what it costs, what holds it, what is sent."""
+"""A dry run for people and scripts: the limit, the plans with their prices, what blocks them, the call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show(what: PlanView, console: Console) -> None:
     name = short(observation.volume.ref.arn)
     _say(
         console,
-        f"{decision_view.kind(decision).upper()} (nothing was done) {name} at {utc(decision.at)}",
+        f"{decision_view.kind(decision).upper()} (dry run) {name} at {utc(decision.at)}",
     )
     _say(console, decision.summary)
     for remark in what.remarks:
@@ -58,7 +58,7 @@ def show(what: PlanView, console: Console) -> None:
         _say(console, described.was(observation.volume))
     for line in described.lines(observation) if side is None else cluster_told.lines(side):
         _say(console, f"  {line}")
-    _say(console, f"Seen: {decision_view.seen(decision)}")
+    _say(console, f"Observed: {decision_view.seen(decision)}")
     if decision.judgements:
         console.print(
             table("What could be done, best first", _COLUMNS, _plans(decision), lines=True)
@@ -68,17 +68,17 @@ def show(what: PlanView, console: Console) -> None:
     else:
         _say(
             console,
-            "There is no plan: nothing that could be done would help, or nothing has to be.",
+            "There is no plan: no change is needed, or none would help.",
         )
     if decision.cluster is None:
         iops, mibps = what.need
         title = f"Every type at its cheapest for {number(iops)} IOPS and {number(mibps)} MiB/s"
-        columns = ("Type", "Would be", "A month", "Change", "")
+        columns = ("Type", "Target", "A month", "Change", "")
         console.print(table(title, columns, _offers(what.alternatives)))
     elif decision.cluster.bills is not None:
         both = ("", *bills_shown.NAMES.values())
         bills = bills_shown.rows(decision.cluster.bills)
-        console.print(table("USD a month on both sides", both, bills))
+        console.print(table("USD a month in both modes", both, bills))
     _say(console, str(sending(decision) or "Nothing would be sent."))
     if isinstance(decision.answer, Escalate):
         _say(console, f"What you can do: {decision.answer.remedy}.")
@@ -123,7 +123,7 @@ def as_object(what: PlanView) -> dict[str, object]:
     }
 
 
-_COLUMNS = ("Would be", "A month", "Change", "Worth a day", "What it means", "Held by")
+_COLUMNS = ("Target", "A month", "Change", "Value a day", "Notes", "Blocked by")
 
 
 def _plans(decision: Decision) -> list[tuple[str, ...]]:
@@ -154,15 +154,15 @@ def _details(decision: Decision) -> Iterator[str]:
 
 def _means(plan: Plan) -> Iterator[str]:
     if plan.full_copy:
-        yield "full copy: hours, and never back"
+        yield "full copy for hours, irreversible"
     elif not plan.reversible:
         yield "grows, which cannot be undone"
     if not plan.meets_need:
-        yield "short of the need"
+        yield "does not meet the need"
     if plan.capped_from is not None:
-        yield f"cut down from {plan.capped_from}"
+        yield f"capped from {plan.capped_from}"
     if plan.lowers:
-        yield "lowers the most it can do"
+        yield "lowers its maximum performance"
 
 
 def _offers(alternatives: tuple[Alternative, ...]) -> list[tuple[str, ...]]:
@@ -180,9 +180,9 @@ def _offers(alternatives: tuple[Alternative, ...]) -> list[tuple[str, ...]]:
 
 def _remark(offer: Alternative) -> str:
     if offer.target is None:
-        return "cannot do it after one change"
+        return "cannot meet it with one change"
     if offer.full_copy:
-        return "full copy: hours, and never back"
+        return "full copy for hours, irreversible"
     return "grows, which cannot be undone" if offer.grows else ""
 
 

@@ -1,4 +1,4 @@
-"""The one call that a plan is: what would be sent, and whether it would be now."""
+"""The AWS call that a plan becomes, and whether it would be sent now."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Sending:
 
     def __str__(self) -> str:
         words = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
-        held = "Would be sent" if self.now else "Would be sent if nothing held it"
+        held = "Would be sent" if self.now else "Would be sent if nothing blocked it"
         return f"{held}: {self.operation}({words})"
 
     def as_object(self) -> dict[str, object]:

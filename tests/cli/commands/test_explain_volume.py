@@ -69,7 +69,7 @@ def test_a_class_without_known_limits_is_said(
 ) -> None:
     stage = Databases.of(spending(), DBInstanceClass="db.unheard.of")
     text, database = told(capsys, tmp_path, stage)
-    assert "class db.unheard.of: its EBS limits are not known, so nothing is spent" in text
+    assert "class db.unheard.of: its EBS limits are not known, so Headroom spends nothing" in text
     assert database["class_iops"] is None
 
 
@@ -90,7 +90,7 @@ def test_what_was_expected_of_free_space_is_told(
     assert run(["explain", records[0].decision_id, "--file", path]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "Free space 51.0 of 500 GiB are free; 5.0 GiB more expected within a day" in text
-    assert "least expected within a day: 46.0 GiB; it fills by 5.0 GiB a day" in text
+    assert "lowest forecast within a day: 46.0 GiB; it fills by 5.0 GiB a day" in text
     assert run(["explain", records[0].decision_id, "--file", path, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["free_space"]
     assert (told["short"], told["needed_gib"]) == (True, 577)

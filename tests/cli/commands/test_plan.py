@@ -113,7 +113,7 @@ def test_people_read_what_binds_what_it_costs_what_holds_it_and_what_would_be_se
         "pending: DBInstanceClass",
         "storage autoscaling off",
         "Binding: burst credits",
-        "Would be sent if nothing held it: ModifyDBInstance(DBInstanceIdentifier=orders",
+        "Would be sent if nothing blocked it: ModifyDBInstance(DBInstanceIdentifier=orders",
         "prices from catalogue, 2026-07-28",
     ):
         assert words in text, words
@@ -229,7 +229,7 @@ def test_an_aurora_cluster_is_planned_for_by_both_bills(
     assert bills["aurora"]["total"] > bills["aurora-iopt1"]["total"]
     assert run(["plan", "cluster:orders", "--policy", str(path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for words in ("ACT (nothing was done) cluster:orders", "USD a month on both sides",
+    for words in ("ACT (nothing was done) cluster:orders", "USD a month in both modes",
                   "2 x db.r7g.xlarge", "I/O is 42.7 % of it", "14 whole days from",
                   "Would be sent: ModifyDBCluster(DBClusterIdentifier=orders"):  # fmt: skip
         assert words in text, words

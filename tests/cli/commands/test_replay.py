@@ -277,7 +277,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("nobody")
 def test_without_credentials_it_says_how_to_sign_in(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "--region", "us-east-1"]) == 1
-    assert "No AWS credentials were found: sign in" in capsys.readouterr().err
+    assert "No AWS credentials found: sign in" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("nobody")

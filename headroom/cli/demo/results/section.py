@@ -95,7 +95,6 @@ def _result(
     others: tuple[Mark, ...] = (),
 ) -> StoryResult:  # fmt: skip
     found = verdict(run)
-    marks = (*others, *(mark for story in run.decisions for mark in decision_view.marks(story)))
     return StoryResult(
         key=run.story.key,
         title=run.story.title,
@@ -106,17 +105,12 @@ def _result(
         verdict=found,
         price_change=price_change,
         starved_minutes=starved,
-        section=Section(
-            key=run.story.key,
-            title=run.story.title,
-            ending=found.text,
-            ok=found.ok,
-            facts=(*facts, ("messages to people", str(run.messages))),
-            timeline=plots,
-            marks=tuple(sorted((m for m in marks if m.at >= START), key=lambda m: m.at)),
-            decisions=tuple(decision_view.row(story) for story in run.decisions),
+        section=decision_view.section(
+            run.story.key, run.story.title, found.text,
+            (*facts, ("messages to people", str(run.messages))), plots, run.decisions,
+            ok=found.ok, others=others, since=START,
         ),
-    )
+    )  # fmt: skip
 
 
 def _prices(was: Decimal | float, now: Decimal | float) -> str:

@@ -22,7 +22,7 @@ from headroom.cli.demo.stories.program import KINDS, demo_policy
 from headroom.cli.terminal.problems import Problem
 from headroom.localaws.daemon import Endpoint, LocalAws
 
-ROOT = Path(headroom.__file__).parents[3]
+ROOT = Path(headroom.__file__).parents[1]
 CDK = ROOT / "node_modules/.bin/cdk"
 ACCOUNT, REGION = "123456789012", "us-east-1"
 CDK_TIMEOUT_S = 240

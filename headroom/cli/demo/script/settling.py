@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.demo.script.actor import instant
 from headroom.cli.demo.script.outcome import StoryVerdict
-from headroom.cli.views.decision import DecisionStory, decision_story
+from headroom.cli.views.decision import DecisionStory, decision_stories
 from headroom.domain.state import Record, Step
 
 QUIET = 30
@@ -84,4 +84,4 @@ class Settling:
 
 def decided(chains: Iterable[Sequence[Record]]) -> tuple[DecisionStory, ...]:
     """The decisions of all chains."""
-    return tuple(decision_story(chain) for chain in chains if chain[0].step is Step.DECIDED)
+    return decision_stories(record for chain in chains for record in chain)
