@@ -45,17 +45,19 @@ def _pages(path: str, command: Command) -> Iterator[str]:
 
 
 def _row(parameter: Parameter) -> str:
-    said = getattr(parameter, "help", None) or ""
+    text = getattr(parameter, "help", None) or ""
     name = ", ".join(f"`{each}`" for each in parameter.opts)
     if parameter.param_type_name == "argument":
         name = f"`{(parameter.name or '').upper()}`"
     default = parameter.default
     value = getattr(default, "value", default)
-    shown = "required" if parameter.required else "" if value in (None, False, "") else f"`{value}`"
+    default_text = (
+        "required" if parameter.required else "" if value in (None, False, "") else f"`{value}`"
+    )
     choices = getattr(getattr(parameter, "type", None), "choices", None)
     if choices:
-        said += " One of " + ", ".join(f"`{getattr(c, 'value', c)}`" for c in choices) + "."
-    return f"| {name} | {said} | {shown} |\n"
+        text += " One of " + ", ".join(f"`{getattr(c, 'value', c)}`" for c in choices) + "."
+    return f"| {name} | {text} | {default_text} |\n"
 
 
 if __name__ == "__main__":

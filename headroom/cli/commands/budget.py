@@ -11,10 +11,7 @@ from headroom.adapters.ebs import volumes_by_id
 from headroom.adapters.ledger import read_budget
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.cli.sources.account import Account
-from headroom.cli.sources.deployment import (
-    Deployment,
-    deployment,
-)
+from headroom.cli.sources.deployment import Deployment, deployment, say
 from headroom.cli.sources.options import DeploymentOptions, JsonOption
 from headroom.cli.sources.storage import databases_of
 from headroom.cli.terminal.output import emit, err, money, out, table, utc
@@ -82,12 +79,12 @@ def budget(
     Reads the whole state table and checks that the account's total equals the sum of its volumes.
     Exit code 1 if it does not.
     """
-    shown = _read(deployment(where))
+    view = _read(deployment(where))
     if as_json:
-        emit(as_object(shown))
+        emit(as_object(view))
     else:
-        _print(shown)
-    return FAILED if shown.budget.drift_usd else OK
+        _print(view)
+    return FAILED if view.budget.drift_usd else OK
 
 
 def _read(here: Deployment) -> BudgetView:
@@ -102,9 +99,9 @@ def _read(here: Deployment) -> BudgetView:
     policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
     volumes = {}
     for kind, ask in ((Kind.EBS, _volumes), (Kind.RDS, _databases)):
-        wanted = {h.ref.resource_id for h in found.holdings if h.ref.kind is kind}
+        ids = {h.ref.resource_id for h in found.holdings if h.ref.kind is kind}
         try:
-            volumes[kind] = ask(where, wanted) if wanted else {}
+            volumes[kind] = ask(where, ids) if ids else {}
         except ReadFailed as problem:
             err().print(f"Current prices are missing: {problem}", markup=False, style="dim")
     try:
@@ -116,44 +113,44 @@ def _read(here: Deployment) -> BudgetView:
     )
 
 
-def _volumes(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
-    return volumes_by_id(where.ec2, wanted, account_id=where.account_id, region=where.region)
+def _volumes(where: Account, ids: Set[str]) -> Mapping[str, Volume]:
+    return volumes_by_id(where.ec2, ids, account_id=where.account_id, region=where.region)
 
 
-def _databases(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
+def _databases(where: Account, ids: Set[str]) -> Mapping[str, Volume]:
     """Databases by id; RDS tells of many at once only when asked for all."""
     everything = (view.volume for view in databases_of(where).fleet())
-    return {each.ref.resource_id: each for each in everything if each.ref.resource_id in wanted}
+    return {each.ref.resource_id: each for each in everything if each.ref.resource_id in ids}
 
 
-def as_object(shown: BudgetView) -> dict[str, Any]:
+def as_object(view: BudgetView) -> dict[str, Any]:
     """One JSON object; money in USD a month."""
-    found, limit = shown.budget, shown.limit_usd
+    found, limit = view.budget, view.limit_usd
     return {
-        "account": shown.place.account.account_id,
-        "region": shown.place.account.region,
-        "at": shown.place.account.now.isoformat(),
+        "account": view.place.account.account_id,
+        "region": view.place.account.region,
+        "at": view.place.account.now.isoformat(),
         "limit_usd": _number(limit),
         "increase_usd": _number(found.sum_usd),
         "left_usd": None if limit is None else _number(max(limit - found.sum_usd, Decimal(0))),
         "sum_of_volumes_usd": _number(found.parts_usd),
         "drift_usd": _number(found.drift_usd),
         "enrolled_without_increase": found.free,
-        "volumes": [_holding(shown, each) for each in found.holdings],
+        "volumes": [_holding(view, each) for each in found.holdings],
     }
 
 
-def _holding(shown: BudgetView, holding: Holding) -> dict[str, Any]:
-    now = shown.now_usd(holding)
+def _holding(view: BudgetView, holding: Holding) -> dict[str, Any]:
+    now = view.now_usd(holding)
     return {
         "resource": holding.ref.arn,
         "enrolment_usd": _number(holding.enrolment_usd),
         "now_usd": None if isinstance(now, str) else _number(now),
-        "exists": None if holding.ref.kind not in shown.volumes else not isinstance(now, str),
+        "exists": None if holding.ref.kind not in view.volumes else not isinstance(now, str),
         "counted_usd": _number(holding.counted_usd),
         "in_force_usd": _number(holding.in_force_usd),
         "reserved_usd": _number(holding.reserved_usd),
-        "limit_usd": _number(shown.resource_limit_usd(holding)),
+        "limit_usd": _number(view.resource_limit_usd(holding)),
         "since": None if holding.since is None else holding.since.isoformat(),
         "decision_id": holding.decision_id,
     }
@@ -163,10 +160,10 @@ def _number(amount: Decimal | None) -> float | None:
     return None if amount is None else float(amount)
 
 
-def _print(shown: BudgetView) -> None:
-    found, limit = shown.budget, shown.limit_usd
+def _print(view: BudgetView) -> None:
+    found, limit = view.budget, view.limit_usd
     if found.holdings:
-        rows = [_row(shown, each) for each in found.holdings]
+        rows = [_row(view, each) for each in found.holdings]
         out().print(table("Increases, in USD a month", COLUMNS, rows))
     total = money(found.sum_usd)
     if limit is None:
@@ -179,16 +176,16 @@ def _print(shown: BudgetView) -> None:
     else:
         left = money(limit - found.sum_usd)
         line = f"{total} of {money(limit)} a month used, {left} left"
-    _say(f"{line} ({shown.place.place}).")
+    say(f"{line} ({view.place.place}).")
     volumes = "volume uses" if found.free == 1 else "volumes use"
-    _say(f"{found.free} more enrolled {volumes} none of it.")
+    say(f"{found.free} more enrolled {volumes} none of it.")
     if found.drift_usd:
-        _say(sum_drift(shown))
+        say(sum_drift(view))
 
 
-def sum_drift(shown: BudgetView) -> str:
+def sum_drift(view: BudgetView) -> str:
     """What a wrong total means, and how to correct it."""
-    found = shown.budget
+    found = view.budget
     more = "more" if found.drift_usd > 0 else "less"
     effect = (
         "less than the limit is used"
@@ -203,8 +200,8 @@ def sum_drift(shown: BudgetView) -> str:
     )
 
 
-def _row(shown: BudgetView, holding: Holding) -> tuple[str, ...]:
-    now, limit = shown.now_usd(holding), shown.resource_limit_usd(holding)
+def _row(view: BudgetView, holding: Holding) -> tuple[str, ...]:
+    now, limit = view.now_usd(holding), view.resource_limit_usd(holding)
     return (
         holding.ref.resource_id,
         money(holding.counted_usd),
@@ -216,7 +213,3 @@ def _row(shown: BudgetView, holding: Holding) -> tuple[str, ...]:
         "?" if holding.since is None else utc(holding.since),
         holding.decision_id or "?",
     )
-
-
-def _say(text: str) -> None:
-    out().print(text, markup=False, soft_wrap=True)

@@ -31,10 +31,10 @@ def cases(
 
     Exit code 1 if a figure differs from the published one. Works offline.
     """
-    wanted = CASES if case is None else (case.upper(),)
-    if wanted[0] not in CASES:
+    names = CASES if case is None else (case.upper(),)
+    if names[0] not in CASES:
         raise BadRequest(f"There is no case {case!r}; there are {', '.join(CASES)}.")
-    found = {name: reference_figures(name) for name in wanted}
+    found = {name: reference_figures(name) for name in names}
     if as_json:
         emit({name: [_as_object(one) for one in each] for name, each in found.items()})
     else:
@@ -56,11 +56,11 @@ def _row(figure: ReferenceFigure) -> tuple[str, ...]:
     if not figure.holds:
         off += " (too far)"
     return (
-        figure.what, _said(figure, figure.published), _said(figure, figure.ours), off
+        figure.what, _figure(figure, figure.published), _figure(figure, figure.ours), off
     )  # fmt: skip
 
 
-def _said(figure: ReferenceFigure, value: float) -> str:
+def _figure(figure: ReferenceFigure, value: float) -> str:
     text = money(value) if figure.unit == "USD" else f"{_number(value)} {figure.unit}"
     return text.strip()
 

@@ -13,15 +13,9 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from headroom.cli.comparison import (
-    markdown as compared_markdown,
-)
-from headroom.cli.comparison import (
-    page as compared_page,
-)
-from headroom.cli.comparison import (
-    tables as compared,
-)
+from headroom.cli.comparison import markdown as comparison_markdown
+from headroom.cli.comparison import page as comparison_page
+from headroom.cli.comparison import tables
 from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.files import refuse_unwritable, save
 from headroom.cli.terminal.output import emit, err, out
@@ -108,11 +102,11 @@ def compare(
             refuse_unwritable(path)
     began = time.perf_counter()
     presets = tuple(PRESETS) if preset is Preset.ALL else (preset.value,)
-    courses = sample_load_series_list() if traces is None else load_series_in(traces)
-    stories = [] if scenarios is None else scenario_files(scenarios)
+    load_series = sample_load_series_list() if traces is None else load_series_in(traces)
+    scenario_list = [] if scenarios is None else scenario_files(scenarios)
     count = workers or usable_cores()
     work = comparison_jobs(
-        courses,
+        load_series,
         scales=SCALES if scale is Scale.BOTH else (scale.value,),
         presets=presets,
         workers=count,
@@ -122,30 +116,32 @@ def compare(
         earlier = earlier_rows(reuse, conditions)
         work = [replace(job, earlier=earlier) for job in work]
     rows = _run(work, count)
-    said: dict[str, object] = {"conditions": conditions, "summary": summary(rows)}
-    if stories:
-        said["scenarios"] = [line for story in stories for line in run_scenario_file(story)]
-    said["seconds"] = round(time.perf_counter() - began, 1)
-    said["made_up"] = traces is None
-    _write(said, html=html, markdown=markdown, figures=figures)
+    results: dict[str, object] = {"conditions": conditions, "summary": summary(rows)}
+    if scenario_list:
+        results["scenarios"] = [
+            line for story in scenario_list for line in run_scenario_file(story)
+        ]
+    results["seconds"] = round(time.perf_counter() - began, 1)
+    results["made_up"] = traces is None
+    _write(results, html=html, markdown=markdown, figures=figures)
     if as_json:
         runs = {"rows": [r.to_json() for r in rows], "details": [r.details() for r in rows]}
-        emit({**runs, **said})
+        emit({**runs, **results})
     else:
-        compared.show(said, out())
+        tables.show(results, out())
 
 
 def _write(
-    said: Mapping[str, object], *, html: Path | None, markdown: Path | None, figures: Path | None
+    results: Mapping[str, object], *, html: Path | None, markdown: Path | None, figures: Path | None
 ) -> None:
     if html is not None:
-        compared_page.write(said, html)
+        comparison_page.write(results, html)
         err().print(f"Page: {html}", style="dim", soft_wrap=True)
     if markdown is not None:
-        compared_markdown.write(said, markdown)
+        comparison_markdown.write(results, markdown)
         err().print(f"Markdown: {markdown}", style="dim", soft_wrap=True)
     if figures is not None:
-        save(json.dumps(said, indent=1, ensure_ascii=False) + "\n", figures)
+        save(json.dumps(results, indent=1, ensure_ascii=False) + "\n", figures)
         err().print(f"Figures: {figures}", style="dim", soft_wrap=True)
 
 

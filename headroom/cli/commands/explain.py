@@ -12,9 +12,9 @@ from headroom.cli.sources.records import source
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, money, out, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
-from headroom.cli.views import cluster as cluster_told
+from headroom.cli.views import cluster as cluster_view
 from headroom.cli.views import decision as decision_view
-from headroom.cli.views import volume as described
+from headroom.cli.views import volume as volume_view
 from headroom.cli.views.decision import DecisionStory
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import FRIENDLY, EffectiveLimits, written
@@ -73,15 +73,15 @@ def _tell(story: DecisionStory, console: Console) -> None:
                   f"at {utc(decision.at)}, woken by {_WOKEN.get(decision.trigger, decision.trigger)}")  # fmt: skip
     console.print(decision.summary, markup=False)
     if decision.cluster is None:
-        console.print(described.was(volume), markup=False)
-    about = described.lines(decision.observation)
+        console.print(volume_view.was(volume), markup=False)
+    about = volume_view.lines(decision.observation)
     if about:
         _part(console, "The database", about)
-    _part(console, "What was observed", (decision_view.seen(decision),))
+    _part(console, "What was observed", (decision_view.observed(decision),))
     if decision.space is not None:
-        _part(console, "Free space", described.space_lines(decision.space))
+        _part(console, "Free space", volume_view.space_lines(decision.space))
     if decision.cluster is not None:
-        _part(console, "Its bill in both modes", cluster_told.lines(decision.cluster))
+        _part(console, "Its bill in both modes", cluster_view.lines(decision.cluster))
     _part(console, "What was considered", decision_view.considered(decision) or ("nothing",))
     said = decision_view.guardrails(decision)
     _part(console, "What the guardrails decided", said or ("there was no plan to judge",))
@@ -155,10 +155,10 @@ def _object(story: DecisionStory, *, whole: bool) -> dict[str, object]:
         "at": decision.at.isoformat(),
         "resource": decision.observation.volume.ref.arn,
         "answer": decision_view.kind(decision),
-        "database": described.as_object(decision.observation),
-        "free_space": described.space_object(decision.space),
+        "database": volume_view.as_object(decision.observation),
+        "free_space": volume_view.space_object(decision.space),
         "summary": decision.summary,
-        "seen": decision_view.seen(decision),
+        "seen": decision_view.observed(decision),
         "considered": list(decision_view.considered(decision)),
         "guardrails": list(decision_view.guardrails(decision)),
         "policy_version": decision.policy_version,
@@ -172,7 +172,7 @@ def _object(story: DecisionStory, *, whole: bool) -> dict[str, object]:
             "shared": decision.group.shared,
             "members": {m.volume_id: m.decision_id or None for m in decision.group.members},
         },
-        "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
+        "cluster": None if decision.cluster is None else cluster_view.as_object(decision.cluster),
         "write_back": [
             {"language": part.language, "where": part.where, "text": part.text}
             for part in decision.write_back

@@ -41,8 +41,8 @@ def up(
     else:
         out().print(f"The local endpoint runs at {endpoint.url} (process {endpoint.pid}).")
         out().print("Point any AWS client at it:")
-        said = " ".join(f"{name}={value}" for name, value in endpoint.environment().items())
-        out().print(f"  export {said}", soft_wrap=True)
+        settings = " ".join(f"{name}={value}" for name, value in endpoint.environment().items())
+        out().print(f"  export {settings}", soft_wrap=True)
     return OK
 
 

@@ -68,7 +68,7 @@ def plan(
     decision = found.decision
     remarks = found.remarks if tables is not None else (NOT_DEPLOYED, *found.remarks)
     prices = _table(ports, where.region)
-    shown = planned.PlanView(
+    view = planned.PlanView(
         decision=decision, policy=name, remarks=remarks, need=(need := _need(decision, iops, mibps)),
         alternatives=()
         if decision.cluster is not None
@@ -78,9 +78,9 @@ def plan(
         ),
     )  # fmt: skip
     if as_json:
-        emit(planned.as_object(shown))
+        emit(planned.as_object(view))
     else:
-        planned.show(shown, out())
+        planned.show(view, out())
     return OK
 
 

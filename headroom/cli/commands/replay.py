@@ -18,8 +18,8 @@ from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch import LONGEST_DAYS, CloudWatchHistory
 from headroom.adapters.ebs import select_volumes
 from headroom.adapters.rds import select_databases
-from headroom.cli.replay import page as replayed_page
-from headroom.cli.replay import tables as replay_told
+from headroom.cli.replay import page as replay_page
+from headroom.cli.replay import tables as replay_tables
 from headroom.cli.replay.batch import Missed, Rules, replays
 from headroom.cli.replay.clusters import MissedCluster, matching_clusters, replayed_clusters
 from headroom.cli.sources.account import Account, account
@@ -104,17 +104,17 @@ def replay(
     sections = Sections()
     found = _played(views.played, where, rules, processes or os.cpu_count() or 1, sections)
     clusters = tuple(replayed_clusters(views.clusters, where, views.aurora, rules))
-    told = replay_told.ReplaySummary(
+    summary = replay_tables.ReplaySummary(
         account_id=where.account_id, region=where.region, rules=rules, found=found,
         clusters=clusters,
     )  # fmt: skip
     if html is not None:
-        report.write(replayed_page.page(told, sections.kept()), html)
+        report.write(replay_page.page(summary, sections.kept()), html)
         err().print(f"Report: {html}", style="dim", soft_wrap=True)
     if as_json:
-        emit(told.to_json())
+        emit(summary.to_json())
     else:
-        replay_told.show(told, out())
+        replay_tables.show(summary, out())
     missed = (one for one in (*found, *clusters) if isinstance(one, Missed | MissedCluster))
     return FAILED if any(one.failed for one in missed) else OK
 
@@ -129,10 +129,10 @@ class Sections:
         """The same volume without its scene."""
         if isinstance(one, Missed) or one.scene is None:
             return one
-        drawn = replayed_page.section(one)
+        drawn = replay_page.section(one)
         if drawn is not None:
             heappush(self._kept, (one.avoided_minutes, drawn.key, drawn))
-        if len(self._kept) > replayed_page.MAX_SECTIONS:
+        if len(self._kept) > replay_page.MAX_SECTIONS:
             heappop(self._kept)
         return replace(one, scene=None)
 

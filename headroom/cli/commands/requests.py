@@ -100,21 +100,21 @@ def rollback(
     It costs one of AWS's four changes in 24 hours. The guardrails check it within a minute. A
     rollback that is blocked temporarily waits up to 24 hours.
     """
-    told = normalized_reason(reason)
+    text = normalized_reason(reason)
     here = deployment(where)
-    seen = _preview(here, decision)
+    preview = _preview(here, decision)
     if not as_json:
-        say(seen.sentence)
+        say(preview.sentence)
     if not dry_run:
         asked = written(
             lambda: here.ledger.request_rollback(
-                decision, at=here.account.now, who=here.account.caller, reason=told
+                decision, at=here.account.now, who=here.account.caller, reason=text
             )
         )
         if isinstance(asked, AnswerRejected):
             raise BadRequest(f"{decision} cannot be rolled back: {asked.detail}.")
     if as_json:
-        emit({"decision_id": decision, "asked": not dry_run, **seen.as_object})
+        emit({"decision_id": decision, "asked": not dry_run, **preview.as_object})
     elif not dry_run:
         say(
             "Requested: the guardrails check it within a minute. If it is blocked temporarily, it waits up "
@@ -124,9 +124,9 @@ def rollback(
 
 
 def _answer(here: Deployment, decision_id: str, step: Step, reason: str, as_json: bool) -> int:
-    told, who = normalized_reason(reason), here.account.caller
+    text, who = normalized_reason(reason), here.account.caller
     got = written(
-        lambda: here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=told)
+        lambda: here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=text)
     )
     if isinstance(got, AnswerRejected) and got.why != step.value:
         raise BadRequest(f"{decision_id} cannot be {step.value}: {got.detail}.")

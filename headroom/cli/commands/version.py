@@ -11,9 +11,11 @@ from headroom.cli.terminal.output import emit, out
 
 def version(as_json: JsonOption = False) -> None:
     """Show the versions of Headroom, Python and boto3."""
-    said = {"headroom": installed("headroom"), "python": platform.python_version(),
+    versions = {"headroom": installed("headroom"), "python": platform.python_version(),
             "boto3": installed("boto3")}  # fmt: skip
     if as_json:
-        emit(said)
+        emit(versions)
     else:
-        out().print(f"headroom {said['headroom']} (Python {said['python']}, boto3 {said['boto3']})")
+        out().print(
+            f"headroom {versions['headroom']} (Python {versions['python']}, boto3 {versions['boto3']})"
+        )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headroom.adapters.parameters import ParameterPolicies
-from headroom.cli.policy import view as policy_shown
+from headroom.cli.policy import view as policy_view
 from headroom.cli.policy.check import USUAL_FILE
 from headroom.cli.policy.synthetic import synthetic_volume
 from headroom.cli.policy.view import PolicyView
@@ -75,12 +75,12 @@ def show(
             region=options.region or "us-east-1",
         )  # fmt: skip
         rules, name = load_policy_file(policy or USUAL_FILE), str(policy or USUAL_FILE)
-    shown = PolicyView(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
+    view = PolicyView(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
     if as_json:
-        emit(policy_shown.as_object(shown))
+        emit(policy_view.as_object(view))
     else:
-        policy_shown.show(shown, out())
-    return OK if shown.effective.problem is None else FAILED
+        policy_view.show(view, out())
+    return OK if view.effective.problem is None else FAILED
 
 
 def _tag(text: str) -> tuple[str, str]:

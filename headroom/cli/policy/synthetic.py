@@ -38,16 +38,16 @@ def synthetic_volume(
     A database is of PostgreSQL: what a policy says of it does not depend on the engine.
     """
     ref = ResourceRef(kind=kind, account_id=account_id, region=region, resource_id=_NAMES[kind])
-    wanted = volume_type or (VolumeType.AURORA if kind is Kind.AURORA else VolumeType.GP3)
-    if (wanted in STORAGE_MODES) is not (kind is Kind.AURORA):
-        raise BadRequest(f"There is no {wanted.value} storage of kind {kind.value}.")
+    storage_type = volume_type or (VolumeType.AURORA if kind is Kind.AURORA else VolumeType.GP3)
+    if (storage_type in STORAGE_MODES) is not (kind is Kind.AURORA):
+        raise BadRequest(f"There is no {storage_type.value} storage of kind {kind.value}.")
     if kind is Kind.AURORA:
-        return described_volume(ref, configuration_of(StorageMode(wanted.value)), tags)
-    made = _volume(wanted, size) if kind is Kind.EBS else _database(wanted, size)
+        return described_volume(ref, configuration_of(StorageMode(storage_type.value)), tags)
+    made = _volume(storage_type, size) if kind is Kind.EBS else _database(storage_type, size)
     problem = why_invalid(made)
     if problem is not None:
         of = "volume" if kind is Kind.EBS else "storage"
-        raise BadRequest(f"There is no {wanted.value} {of} of {size} GiB: {problem}.")
+        raise BadRequest(f"There is no {storage_type.value} {of} of {size} GiB: {problem}.")
     return described_volume(ref, made, tags)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.policy import view as policy_shown
+from headroom.cli.policy import view as policy_view
 from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, out
 from headroom.cli.terminal.problems import FAILED, OK
@@ -35,7 +35,7 @@ def run_tests(
               "passed": len(verdicts) - failed, "failed": failed,
               "tests": [_tested(verdict) for verdict in verdicts]})  # fmt: skip
     else:
-        policy_shown.show_tests(verdicts, loaded, out())
+        policy_view.show_tests(verdicts, loaded, out())
     return FAILED if failed else OK
 
 

@@ -46,25 +46,25 @@ def section(one: Replayed) -> Section | None:
     )  # fmt: skip
 
 
-def page(told: ReplaySummary, sections: Sequence[Section]) -> Report:
+def page(summary: ReplaySummary, sections: Sequence[Section]) -> Report:
     """The report of a replay; `sections` in any order."""
-    order = {one.view.volume.ref.resource_id: n for n, one in enumerate(told.replayed)}
-    shown = sorted(sections, key=lambda each: order[each.key])
-    thinned = {each.timeline.step_minutes for each in shown} - {1}
+    order = {one.view.volume.ref.resource_id: n for n, one in enumerate(summary.replayed)}
+    listed = sorted(sections, key=lambda each: order[each.key])
+    thinned = {each.timeline.step_minutes for each in listed} - {1}
     notes = [*NOTES, *(f"Each point is {step} minutes." for step in sorted(thinned))]
-    left = len(told.replayed) - len(shown)
+    left = len(summary.replayed) - len(listed)
     if left:
         notes.append(f"{left:,} more volumes were replayed; --json has them all.")
-    notes += [f"{m.view.volume.ref.resource_id} was not replayed: {m.why}." for m in told.missed]
+    notes += [f"{m.view.volume.ref.resource_id} was not replayed: {m.why}." for m in summary.missed]
     return Report(
-        title=f"Replay of {told.region}",
-        lead=told.total_in_words(),
+        title=f"Replay of {summary.region}",
+        lead=summary.total_in_words(),
         facts=(
-            ("from", utc(told.rules.since)),
-            ("until", utc(told.rules.until)),
-            ("account", told.account_id),
+            ("from", utc(summary.rules.since)),
+            ("until", utc(summary.rules.until)),
+            ("account", summary.account_id),
         ),
-        sections=tuple(shown),
+        sections=tuple(listed),
         notes=tuple(notes),
     )
 

@@ -73,14 +73,14 @@ def account(
             raise BadRequest("No AWS Region is set: give --region, or set AWS_REGION.")
         asked: dict[str, Any] = {"endpoint_url": endpoint_url, "config": PATIENT}
         sts = session.client("sts", endpoint_url=endpoint_url, config=READS)
-        told = sts.get_caller_identity()
+        identity = sts.get_caller_identity()
         listed = price_list_from(
             session, region=session.region_name, endpoint_url=endpoint_url, databases=databases
         )
         return Account(
-            account_id=told["Account"],
+            account_id=identity["Account"],
             region=session.region_name,
-            caller=told["Arn"],
+            caller=identity["Arn"],
             now=now,
             ec2=session.client("ec2", **asked),
             cloudwatch=session.client("cloudwatch", **asked),

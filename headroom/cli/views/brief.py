@@ -12,7 +12,7 @@ MOST_NAMED = 3
 """Blocking guardrails named in a cell; `explain` names them all."""
 
 
-def seen(decision: Decision) -> str:
+def observed(decision: Decision) -> str:
     """What bound, in a few words, for example `3,000 of 3,000 IOPS served`."""
     demand, diagnosis = decision.demand, decision.diagnosis
     if decision.cluster is not None:
@@ -55,14 +55,14 @@ def guardrails(decision: Decision) -> str:
     judgement = next((j for j in decision.judgements if plan in (None, j.plan)), None)
     if judgement is None:
         return "-"
-    said, blocking = len(judgement.verdicts), judgement.blocking
+    count, blocking = len(judgement.verdicts), judgement.blocking
     each = [
         f"{v.guardrail.value} {quantity(v.value)}"
         + ("" if isinstance(v.limit, tuple) else f" / {quantity(v.limit)}")
         for v in blocking
     ]
     more = [f"and {len(each) - MOST_NAMED} more"] if len(each) > MOST_NAMED else []
-    return "\n".join([f"{said - len(blocking)} of {said} allow", *each[:MOST_NAMED], *more])
+    return "\n".join([f"{count - len(blocking)} of {count} allow", *each[:MOST_NAMED], *more])
 
 
 def change(decision: Decision) -> str:

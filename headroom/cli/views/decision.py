@@ -71,7 +71,7 @@ def chosen(decision: Decision) -> Plan | None:
     return answer.plan if isinstance(answer, Act) else answer.proposed_plan
 
 
-def seen(decision: Decision) -> str:
+def observed(decision: Decision) -> str:
     """What was measured and concluded, in a sentence or two; of a cluster both bills."""
     if decision.cluster is not None:
         return f"{decision.diagnosis.explanation}."
@@ -217,7 +217,7 @@ def row(story: DecisionStory) -> DecisionRow:
         at=utc(decision.at),
         resource=decision.observation.volume.ref.resource_id,
         kind=kind(decision),
-        seen=seen(decision),
+        observed=observed(decision),
         considered=considered(decision),
         guardrails=guardrails(decision),
         change=change(decision),

@@ -10,18 +10,10 @@ from rich.console import Console
 
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import money, number, table, utc
-from headroom.cli.views import (
-    bills as bills_shown,
-)
-from headroom.cli.views import (
-    cluster as cluster_told,
-)
-from headroom.cli.views import (
-    decision as decision_view,
-)
-from headroom.cli.views import (
-    volume as described,
-)
+from headroom.cli.views import bills as bills_view
+from headroom.cli.views import cluster as cluster_view
+from headroom.cli.views import decision as decision_view
+from headroom.cli.views import volume as volume_view
 from headroom.cli.views.request import sending
 from headroom.domain.decision import Decision, Escalate
 from headroom.domain.guardrails import PlanJudgement, Verdict
@@ -55,10 +47,10 @@ def show(what: PlanView, console: Console) -> None:
         _say(console, f"Note: {remark}.")
     side = decision.cluster
     if side is None:
-        _say(console, described.was(observation.volume))
-    for line in described.lines(observation) if side is None else cluster_told.lines(side):
+        _say(console, volume_view.was(observation.volume))
+    for line in volume_view.lines(observation) if side is None else cluster_view.lines(side):
         _say(console, f"  {line}")
-    _say(console, f"Observed: {decision_view.seen(decision)}")
+    _say(console, f"Observed: {decision_view.observed(decision)}")
     if decision.judgements:
         console.print(
             table("What could be done, best first", _COLUMNS, _plans(decision), lines=True)
@@ -76,8 +68,8 @@ def show(what: PlanView, console: Console) -> None:
         columns = ("Type", "Target", "A month", "Change", "")
         console.print(table(title, columns, _offers(what.alternatives)))
     elif decision.cluster.bills is not None:
-        both = ("", *bills_shown.NAMES.values())
-        bills = bills_shown.rows(decision.cluster.bills)
+        both = ("", *bills_view.NAMES.values())
+        bills = bills_view.rows(decision.cluster.bills)
         console.print(table("USD a month in both modes", both, bills))
     _say(console, str(sending(decision) or "Nothing would be sent."))
     if isinstance(decision.answer, Escalate):
@@ -103,11 +95,11 @@ def as_object(what: PlanView) -> dict[str, object]:
         "reason": decision.answer.reason.value,
         "summary": decision.summary,
         "configuration": str(observation.volume.configuration),
-        "database": described.as_object(observation),
-        "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
+        "database": volume_view.as_object(observation),
+        "cluster": None if decision.cluster is None else cluster_view.as_object(decision.cluster),
         "usd_per_month": _usd(decision.current_usd),
         "binding": decision.diagnosis.binding.value,
-        "seen": decision_view.seen(decision),
+        "seen": decision_view.observed(decision),
         "chosen": None if plan is None else str(plan.target),
         "plans": [_plan_object(judgement) for judgement in decision.judgements],
         "need": None
@@ -226,6 +218,3 @@ def _usd(amount: Decimal | None) -> float | None:
 
 def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
-
-
-__all__ = ["PlanView", "as_object", "show"]

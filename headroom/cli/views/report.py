@@ -29,7 +29,7 @@ class DecisionRow:
     at: str
     resource: str
     kind: str
-    seen: str
+    observed: str
     considered: tuple[str, ...]
     guardrails: tuple[str, ...]
     change: str

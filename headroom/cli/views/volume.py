@@ -109,11 +109,11 @@ def as_object(observation: Observation) -> dict[str, object] | None:
 
 def space_lines(space: SpaceForecast) -> tuple[str, ...]:
     """The forecast of a database's free space."""
-    wanted = f"; {space.needed_gib:,} GiB needed" if space.short else ""
+    needed = f"; {space.needed_gib:,} GiB needed" if space.short else ""
     return (
         space.explanation,
         f"lowest forecast within a day: {space.lowest_gib:,.1f} GiB; it fills by "
-        f"{space.fill_gib_per_day:,.1f} GiB a day ({space.basis.value.replace('_', ' ')}){wanted}",
+        f"{space.fill_gib_per_day:,.1f} GiB a day ({space.basis.value.replace('_', ' ')}){needed}",
     )
 
 

@@ -49,7 +49,7 @@ def busy(ledger: DynamoLedger, monkeypatch: pytest.MonkeyPatch) -> DynamoLedger:
     return ledger
 
 
-def test_the_status_tells_places_hours_and_queue(
+def test_the_status_lists_limits_hours_and_queue(
     busy: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["status", *HERE]) == 0
@@ -65,7 +65,7 @@ def test_the_status_tells_places_hours_and_queue(
     assert "In the queue: 1, the next of them vol-9 (42 starved minutes, since " in told
 
 
-def test_the_status_tells_them_to_scripts_as_well(
+def test_the_status_has_them_as_json(
     busy: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["status", "--json", *HERE]) == 0

@@ -166,14 +166,14 @@ def test_the_page_draws_the_bill_in_force_beside_the_other_one() -> None:
 def test_a_decision_about_a_cluster_is_described_by_its_bills() -> None:
     act = switched()
     row = decision_view.row(act)
-    assert row.seen == (
+    assert row.observed == (
         "$1,365.38 a month in Standard, I/O 40.1 % of it, $1,072.24 in I/O-Optimized, by 14 whole "
         "days."
     )
     assert (row.change, row.price_change) == ("aurora -> aurora-iopt1", "-$293.14")
-    assert brief.seen(act.decision) == "I/O 40 % of $1,365.38"
+    assert brief.observed(act.decision) == "I/O 40 % of $1,365.38"
     assert brief.change(act.decision) == "aurora -> aurora-iopt1"
     side = act.decision.cluster
     assert side is not None
     unknown = replace(side, bills=None, demand=replace(side.demand, days=()))
-    assert brief.seen(replace(act.decision, cluster=unknown)) == "0 of 14 whole days"
+    assert brief.observed(replace(act.decision, cluster=unknown)) == "0 of 14 whole days"

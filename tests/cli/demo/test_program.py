@@ -6,13 +6,13 @@ from headroom.cli.demo.stories.program import EVERY, NUMBERS, Program, selected
 from headroom.cli.terminal.problems import BadRequest
 
 
-def test_without_numbers_every_story_is_played() -> None:
+def test_without_numbers_every_story_runs() -> None:
     assert selected(None) == Program()
     assert selected(None).whole
     assert list(NUMBERS.values()) == list(range(1, len(EVERY) + 1))
 
 
-def test_only_the_stories_named_are_played_in_their_order() -> None:
+def test_only_the_named_stories_run_in_their_order() -> None:
     some = selected("17, 10,2,2")
     assert not some.whole
     assert [story.key for story in some.stories] == [

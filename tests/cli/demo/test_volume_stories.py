@@ -50,7 +50,7 @@ def test_only_the_one_that_is_watched_is_not_enrolled() -> None:
 @pytest.mark.parametrize(
     "story", [s for s in STORIES if isinstance(s.load, Trace)], ids=lambda s: s.key
 )
-def test_a_played_load_has_the_means_that_were_asked_for(story: Story) -> None:
+def test_a_load_has_the_declared_means(story: Story) -> None:
     assert isinstance(story.load, Trace)
     part = story.load.parts[-1]
     rows = [*played(story.load, START, END_MINUTE)][part.minute * 60 // ROW_SECONDS :]

@@ -13,12 +13,12 @@ from tests.cli.sources.chains import acted, chain
 def test_a_row_says_what_was_seen_considered_and_done() -> None:
     row = decision_view.row(decision_view.decision_story(acted()))
     assert row.kind == "act"
-    assert row.seen.startswith("3,000 IOPS wanted (served 3,000, held back by a limit)")
-    assert "Binding: the volume's IOPS." in row.seen
+    assert row.observed.startswith("3,000 IOPS needed (served 3,000, held back by a limit)")
+    assert "Binding: the volume's IOPS." in row.observed
     assert row.considered[0].startswith(
-        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), worth +$"
+        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), value +$"
     )
-    assert row.considered[0].endswith(" a day; allowed; taken")
+    assert row.considered[0].endswith(" a day; allowed; chosen")
     assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 6601 IOPS 125 MiB/s"
     assert row.price_change == "+$18.00"
     assert row.result == "relieved 2026-01-05 12:25Z: No pressure for 10 minutes."
@@ -35,7 +35,7 @@ def test_every_guardrail_speaks_and_those_that_block_speak_first() -> None:
     assert len(said) == 1 + every
 
 
-def test_a_verdict_is_told_with_its_numbers() -> None:
+def test_a_verdict_is_displayed_with_its_numbers() -> None:
     said = decision_view.guardrails(decision_view.decision_story(acted()).decision)
     assert "max_iops: 6,601 is at most 16,000 IOPS" in said
     assert "price_per_resource: 18.00 is at most 250.00 USD/month" in said
@@ -46,7 +46,7 @@ def test_a_hold_says_what_it_would_have_taken_and_changes_nothing() -> None:
         decision_input(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE))
     )
     row = decision_view.row(decision_view.decision_story(chain(watched)))
-    assert row.change.startswith("none (would take gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
+    assert row.change.startswith("none (would be gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
     assert row.price_change == "(+$18.00)"
 
 

@@ -82,7 +82,7 @@ def _decisions(what: DemoResult) -> object:
         (
             f"{story.decision.at:%d %H:%M} {result.key}\n"
             f"{decision_view.kind(story.decision)} {story.decision.decision_id[:8]}",
-            f"{brief.seen(story.decision)}\n{brief.considered(story.decision)}",
+            f"{brief.observed(story.decision)}\n{brief.considered(story.decision)}",
             brief.guardrails(story.decision),
             f"{brief.change(story.decision)}\n{_outcome(story)}",
         )
