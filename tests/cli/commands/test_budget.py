@@ -150,7 +150,7 @@ def test_a_total_above_a_lowered_limit_is_reported(
         Name="/headroom/policy", Value=canonical_json(lower), Type="String", Overwrite=True
     )
     assert run(["budget", *HERE]) == 0
-    assert "$141.00 above the limit, so nothing that costs more" in capsys.readouterr().out
+    assert "$141.00 above the limit, so no change may cost more" in capsys.readouterr().out
     run(["budget", "--json", *HERE])
     assert said(capsys)["left_usd"] == 0
 

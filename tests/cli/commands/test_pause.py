@@ -186,7 +186,7 @@ def test_the_status_lists_policy_pause_and_breakers(
 ) -> None:
     assert run(["status", *HERE]) == 0
     told = capsys.readouterr().out
-    assert f"Policy: version {default_policy().version}, mode observe" in told
+    assert f"Policy: version {default_policy().version}, default mode observe" in told
     assert "Nothing is paused" in told
     broken(ledger, VOLUME)
     run(["pause", "--for", "2h", "--reason", "load test", *HERE])

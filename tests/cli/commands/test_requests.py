@@ -155,7 +155,7 @@ def test_a_rollback_says_what_it_would_set_at_what_price_and_for_which_slot(
     assert run(["rollback", "d1", "--dry-run", *HERE]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith(f"{volume}: {gp3(100, 6000, 250)} -> {gp3()}, -$")
-    assert "one of AWS's 4 changes in 24 hours, of which 3 are left" in text
+    assert "one of AWS's 4 changes in 24 hours, of which 3 are known to be left" in text
     assert recorded(ledger, "rollback_requested") == []
 
 

@@ -55,7 +55,7 @@ def test_the_status_lists_limits_hours_and_queue(
     assert run(["status", *HERE]) == 0
     told = capsys.readouterr().out
     assert (
-        "Under way: 2 of at most 7 changes, 2 of 3 in us-east-1a; started in the last 60 minutes: "
+        "In progress: 2 of at most 7 changes, 2 of 3 in us-east-1a; started in the last 60 minutes: "
         "2 of at most 9."
     ) in told
     assert "Frozen until 2100-01-01 00:00Z: for ever" in told
