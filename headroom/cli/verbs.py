@@ -126,7 +126,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
             Verb(
                 "down",
                 "headroom.cli.commands.local:down",
-                "Stop the endpoint and everything it started.",
+                "Stop the endpoint and all its processes.",
             ),
             Verb(
                 "status",
