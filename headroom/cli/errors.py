@@ -1,4 +1,4 @@
-"""What errors from below the command line mean to a person; imported once something went wrong."""
+"""Turns errors from the layers below into one sentence; imported only after an error."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from headroom.proving.inputs import BadInput
 
 
 def complaint(raised: Exception) -> Problem | None:
-    """The problem to tell a person about; None when it is a fault of Headroom's own."""
+    """The problem to report; None for a defect of Headroom itself."""
     if isinstance(raised, BadInput | PolicyError):
         return BadRequest(str(raised))
     if isinstance(raised, EndpointFailed):
         return Problem(str(raised))
     if isinstance(raised, ClientError | BotoCoreError):
-        return Problem(f"AWS did not answer as hoped: {raised}")
+        return Problem(f"AWS returned an error: {raised}")
     return None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
 
 import typer
 from typer._click.core import Command, Context
@@ -17,8 +20,8 @@ from headroom.cli.verbs import COMMANDS, Group, Verb
 def imported(target: str) -> Any:
     """What `target` ("module:name") names, imported now.
 
-    The garbage collector waits meanwhile: what an import makes stays, and looking through it again
-    and again takes a tenth of the time.
+    The garbage collector is off meanwhile: imported objects stay, and scanning them repeatedly takes
+    a tenth of the time.
     """
     module, _, name = target.partition(":")
     collecting = gc.isenabled()
@@ -30,8 +33,44 @@ def imported(target: str) -> Any:
             gc.enable()
 
 
+def spread(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`command` with one option for each field of its parameters that are sets of options."""
+    hints = get_type_hints(command, include_extras=True)
+    plain: list[Parameter] = []
+    sets: dict[str, Any] = {}
+    for parameter in signature(command).parameters.values():
+        hint = hints[parameter.name]
+        if not is_dataclass(hint):
+            plain.append(parameter.replace(annotation=hint, kind=Parameter.KEYWORD_ONLY))
+            continue
+        sets[parameter.name] = hint
+        fields_of = get_type_hints(hint, include_extras=True)
+        plain += [
+            Parameter(
+                each.name, Parameter.KEYWORD_ONLY, default=each.default,
+                annotation=fields_of[each.name],
+            )
+            for each in fields(hint)
+        ]  # fmt: skip
+    if not sets:
+        return command
+
+    @wraps(command)
+    def whole(**values: Any) -> Any:
+        made = {
+            name: of(**{each.name: values.pop(each.name) for each in fields(of)})
+            for name, of in sets.items()
+        }
+        return command(**values, **made)
+
+    whole.__signature__ = Signature(plain)  # type: ignore[attr-defined]
+    whole.__annotations__ = {each.name: each.annotation for each in plain}
+    del whole.__wrapped__
+    return whole
+
+
 class LateCommand(TyperCommand):
-    """Stands in help and completion for a command, and becomes it when it is invoked."""
+    """A placeholder in help and completion, which loads the command when it is invoked."""
 
     def __init__(self, verb: Verb) -> None:
         super().__init__(verb.name, help=verb.summary, rich_markup_mode=None)
@@ -40,13 +79,13 @@ class LateCommand(TyperCommand):
     def loaded(self) -> Command:
         """The command itself, with its arguments and options."""
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(self._verb.name)(imported(self._verb.target))
+        single.command(self._verb.name)(spread(imported(self._verb.target)))
         return typer.main.get_command(single)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: Any
     ) -> Context:
-        """The context of the command itself: from here on it parses, helps and runs."""
+        """The context of the command itself, which parses, helps and runs."""
         return self.loaded().make_context(info_name, args, parent, **extra)
 
 

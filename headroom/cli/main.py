@@ -1,6 +1,6 @@
-"""The `headroom` command: reads what was typed, says what happened, answers with an exit code.
+"""The `headroom` command: runs a verb, prints errors as one sentence, returns an exit code.
 
-0: done. 1: the thing itself failed. 2: what was asked makes no sense (one sentence on stderr).
+0: success. 1: failure. 2: invalid input (one sentence on stderr).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from headroom.cli.terminal.output import err
 from headroom.cli.terminal.problems import BAD_INPUT, FAILED, OK, Problem
 
 INTERRUPTED = 130
-"""What Typer answers after Ctrl-C, and what shells expect."""
+"""What Typer returns after Ctrl-C, as shells expect."""
 
 app = typer.Typer(
     name="headroom",
     cls=Commands,
-    help="Keeps AWS storage out of I/O starvation, by itself, within limits its owner sets.",
+    help="Keeps AWS storage out of I/O starvation automatically, within limits that its owner sets.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -29,7 +29,7 @@ app = typer.Typer(
 
 @app.callback()
 def root() -> None:
-    """Nothing comes before a command."""
+    """The root has no options of its own."""
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -54,7 +54,7 @@ def run(arguments: list[str] | None = None) -> int:
         _complain(str(found))
         return found.exit_code
     if answer == INTERRUPTED:
-        _complain("Stopped; what it had started is stopped too.")
+        _complain("Stopped, with everything it had started.")
     return answer if isinstance(answer, int) else OK
 
 

@@ -17,10 +17,9 @@ HEAD = """# The `headroom` command
 Generated from the commands themselves by `python -m headroom.cli.reference`; a test compares the two.
 
 Results go to stdout, a table for people or one JSON value with `--json`; progress and remarks go to stderr.
-Storage is named alike everywhere: `vol-ID`, `db:NAME` for an RDS DB instance, `cluster:NAME` for a Multi-AZ DB cluster or an Aurora
+Every command names storage the same way: `vol-ID`, `db:NAME` for an RDS DB instance, `cluster:NAME` for a Multi-AZ DB cluster or an Aurora
 cluster, or the ARN. A plain name is refused, because an instance and a cluster may share it.
-Exit codes: `0` done, `1` the thing itself failed, `2` what was asked makes no sense (one sentence says why),
-`130` interrupted.
+Exit codes: `0` success, `1` failure, `2` invalid input (one sentence says why), `130` interrupted.
 
 Shell completion (bash, zsh, fish, PowerShell): `headroom --install-completion` adds it to the current shell's start-up file.
 `headroom --show-completion` prints the script instead, for example to source it from your own dotfiles.
@@ -46,17 +45,19 @@ def _pages(path: str, command: Command) -> Iterator[str]:
 
 
 def _row(parameter: Parameter) -> str:
-    said = getattr(parameter, "help", None) or ""
+    text = getattr(parameter, "help", None) or ""
     name = ", ".join(f"`{each}`" for each in parameter.opts)
     if parameter.param_type_name == "argument":
         name = f"`{(parameter.name or '').upper()}`"
     default = parameter.default
     value = getattr(default, "value", default)
-    shown = "required" if parameter.required else "" if value in (None, False, "") else f"`{value}`"
+    default_text = (
+        "required" if parameter.required else "" if value in (None, False, "") else f"`{value}`"
+    )
     choices = getattr(getattr(parameter, "type", None), "choices", None)
     if choices:
-        said += " One of " + ", ".join(f"`{getattr(c, 'value', c)}`" for c in choices) + "."
-    return f"| {name} | {said} | {shown} |\n"
+        text += " One of " + ", ".join(f"`{getattr(c, 'value', c)}`" for c in choices) + "."
+    return f"| {name} | {text} | {default_text} |\n"
 
 
 if __name__ == "__main__":

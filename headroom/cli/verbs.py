@@ -32,12 +32,12 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb(
         "demo",
         "headroom.cli.commands.demo:demo",
-        "Deploy Headroom to a local AWS, play its stories, and tell how they ended.",
+        "Deploy Headroom to a local AWS, run the stories, and check how each one ends.",
     ),
     Verb(
         "simulate",
         "headroom.cli.commands.simulate:simulate",
-        "Run one resource under one load, and score what came of it.",
+        "Simulate one resource under one load, and score the result.",
     ),
     Verb(
         "compare",
@@ -47,72 +47,72 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb(
         "cases",
         "headroom.cli.commands.cases:cases",
-        "Work out published measurements and bills again, and print both figures side by side.",
+        "Recalculate published measurements and bills, and print both figures side by side.",
     ),
     Verb(
         "plan",
         "headroom.cli.commands.plan:plan",
-        "Tell what Headroom would do about one volume or database now, and why. Changes nothing.",
+        "Show what Headroom would do about one volume or database now, and why. Changes nothing.",
     ),
     Verb(
         "replay",
         "headroom.cli.commands.replay:replay",
-        "Tell what a policy would have done over the past of an account's own volumes and databases.",
+        "Show what a policy would have done over the history of an account's volumes and databases.",
     ),
     Verb(
         "pause",
         "headroom.cli.commands.pause:pause",
-        "Stop every change in an account and Region, from this instant on.",
+        "Stop all changes in an account and Region immediately.",
     ),
     Verb(
         "resume",
         "headroom.cli.commands.pause:resume",
-        "End a pause, and close the account's breaker if it is open; breakers of volumes stay open.",
+        "End a pause and close the account's circuit breaker; breakers of volumes stay open.",
     ),
     Verb(
         "status",
         "headroom.cli.commands.status:status",
-        "Say which policy is in force, what is stopped, spent, under way, closed, and who waits.",
+        "Show the policy, the budget, pauses and breakers, changes in progress, freezes and requests.",
     ),
     Verb(
         "approvals",
         "headroom.cli.commands.requests:approvals",
-        "List the changes that wait for a person, the first to expire first.",
+        "List the changes that wait for approval, in order of expiry.",
     ),
     Verb(
         "approve",
         "headroom.cli.commands.requests:approve",
-        "Agree to a change that waits for a person; it is judged again within a minute, then done.",
+        "Approve a change; the guardrails check it again within a minute before it is made.",
     ),
     Verb(
         "reject",
         "headroom.cli.commands.requests:reject",
-        "Say no to a change that waits for a person; nothing like it is asked for 24 hours.",
+        "Reject a change; Headroom does not request a similar one for 24 hours.",
     ),
     Verb(
         "rollback",
         "headroom.cli.commands.requests:rollback",
-        "Ask for a change to be undone: IOPS, throughput and type as before it, the size as it is.",
+        "Request a rollback of a change: IOPS, throughput and type as before; the size stays.",
     ),
     Verb(
         "budget",
         "headroom.cli.commands.budget:budget",
-        "Show which volumes take up the account's budget for price increases, the dearest first.",
+        "Show which volumes use the account's budget for price increases, most expensive first.",
     ),
     Verb(
         "audit",
         "headroom.cli.commands.audit:audit",
-        "List records: every decision, and everything that came of it.",
+        "List records: every decision and everything that followed from it.",
     ),
     Verb(
         "explain",
         "headroom.cli.commands.explain:explain",
-        "Tell one decision: what was seen, considered, said, done, and whether it worked.",
+        "Explain one decision: what was observed, considered, judged and done, and the result.",
     ),
     Verb(
         "version",
         "headroom.cli.commands.version:version",
-        "Say which Headroom this is, and what it runs on.",
+        "Show the versions of Headroom, Python and boto3.",
     ),
     Group(
         "local",
@@ -121,59 +121,59 @@ COMMANDS: tuple[Verb | Group, ...] = (
             Verb(
                 "up",
                 "headroom.cli.commands.local:up",
-                "Start the endpoint on 127.0.0.1 and leave it running.",
+                "Start the endpoint on 127.0.0.1 in the background.",
             ),
             Verb(
                 "down",
                 "headroom.cli.commands.local:down",
-                "Stop the endpoint and everything it started.",
+                "Stop the endpoint and all its processes.",
             ),
             Verb(
                 "status",
                 "headroom.cli.commands.local:status",
-                "Say whether the endpoint runs; exit code 1 when it does not.",
+                "Show whether the endpoint is running; exit code 1 if it is not.",
             ),
         ),
     ),
     Group(
         "policy",
-        "Check, show and test the policy: what Headroom may do, to what, for how much.",
+        "Check, show and test the policy, which limits what Headroom may do.",
         (
             Verb(
                 "schema",
                 "headroom.cli.policy.check:schema",
-                "Print the policy's JSON Schema, by which editors complete and check it.",
+                "Print the policy's JSON Schema, for completion and checks in an editor.",
             ),
             Verb(
                 "check",
                 "headroom.cli.policy.check:check",
-                "Say all that is wrong with a policy: what it says, and what it can never mean.",
+                "Check a policy file, and list every problem in it.",
             ),
             Verb(
                 "show",
                 "headroom.cli.policy.show:show",
-                "Show the limits in force for one volume or database, and where each of them came from.",
+                "Show the limits in force for one volume or database, and the origin of each.",
             ),
             Verb(
                 "test",
                 "headroom.cli.policy.test:run_tests",
-                "Decide the situations in a file of tests, and compare with what it expects.",
+                "Run a file of policy tests: decide each situation and compare with the expectation.",
             ),
         ),
     ),
     Group(
         "breaker",
-        "See and close the circuit breakers that repeated failures open.",
+        "List and close circuit breakers, which open after repeated failures.",
         (
             Verb(
                 "list",
                 "headroom.cli.commands.pause:breakers",
-                "List what repeated failures stopped, the oldest first; exit code 1 when there is any.",
+                "List the open circuit breakers, oldest first; exit code 1 if any is open.",
             ),
             Verb(
                 "close",
                 "headroom.cli.commands.pause:close",
-                "Let Headroom change a volume, a database or the whole account again after failures.",
+                "Close the circuit breaker of a volume, a database or the whole account.",
             ),
         ),
     ),

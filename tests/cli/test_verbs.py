@@ -138,7 +138,7 @@ def test_a_shell_completes_commands_options_and_values(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])
-def test_completion_is_shown_and_installed(shell: str, option: str, tmp_path: Path) -> None:
+def test_completion_is_printed_and_installed(shell: str, option: str, tmp_path: Path) -> None:
     named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "HOME": str(tmp_path)}
     done = headroom("-m", "headroom.cli.main", option, shell, **named)
     assert done.returncode == 0, done.stderr

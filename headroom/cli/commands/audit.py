@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources import records as places
-from headroom.cli.sources.records import Source, Where
+from headroom.cli.sources.options import RecordsOptions
+from headroom.cli.sources.records import Source, source
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, err, out, table, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
@@ -28,39 +28,35 @@ _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 def audit(
     resource: Annotated[
         str | None,
-        typer.Option("--resource", help="vol-ID, db:NAME, cluster:NAME or ARN to ask about."),
+        typer.Option(
+            "--resource", help="Only this resource: vol-ID, db:NAME, cluster:NAME or ARN."
+        ),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(help="From when: an instant, or 24h, 7d back. Default 30d.")
+        str | None, typer.Option(help="Start: a time, or an age such as 24h or 7d. Default: 30d.")
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Until when: an instant. Default now.")] = None,
+    until: Annotated[str | None, typer.Option(help="End: a time. Default: now.")] = None,
     outcome: Annotated[
         str | None, typer.Option(help="act, hold, escalate, applied, refused, relieved, ...")
     ] = None,
     decision: Annotated[
-        str | None, typer.Option("--decision", help="One decision: its whole chain, checked.")
+        str | None,
+        typer.Option("--decision", help="Only this decision: its whole chain, verified."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most records shown, newest first.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Maximum number of records, newest first.")
+    ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
-    file: places.FileOption = None,
-    endpoint_url: places.EndpointOption = None,
-    region: places.RegionOption = None,
-    profile: places.ProfileOption = None,
-    stack: places.StackOption = None,
-    records_table: places.TableOption = None,
-    local: places.LocalOption = False,
+    *,
+    where: RecordsOptions,
 ) -> int:
-    """List records: every decision, and everything that came of it."""
+    """List records: every decision and everything that followed from it."""
     if outcome is not None and outcome not in OUTCOMES:
         raise BadRequest(f"There is no outcome {outcome!r}; there are {', '.join(OUTCOMES)}.")
     if decision is not None and (resource or outcome or since or until):
-        raise BadRequest("--decision names one chain; it takes no other filter.")
-    where = Where(
-        file=file, endpoint_url=endpoint_url, region=region, profile=profile, stack=stack,
-        records_table=records_table, local=local,
-    )  # fmt: skip
-    _span(since, until, datetime.now(UTC), whole=False)  # what is written wrongly is told first
-    opened = places.source(where)
+        raise BadRequest("--decision selects one chain and takes no other filter.")
+    _span(since, until, datetime.now(UTC), whole=False)  # refuse bad input before reading anything
+    opened = source(where)
     if decision is not None:
         return _chain(opened, decision, as_json)
     first, last = _span(since, until, opened.now, whole=opened.account_id is None)
@@ -74,7 +70,7 @@ def audit(
     else:
         out().print(_listing(f"Records in {opened.name}, newest first", found))
         if len(found) == limit:
-            err().print(f"The newest {limit} are shown; --limit shows more.", style="dim")
+            err().print(f"Only the newest {limit} are listed; --limit lists more.", style="dim")
     return OK
 
 
@@ -113,7 +109,7 @@ def _chain(opened: Source, decision_id: str, as_json: bool) -> int:
     if broken is not None:
         err().print(f"The chain is broken at record {broken.sequence}: {link_problem(broken)}.")
         return FAILED
-    err().print(f"The chain is whole: {len(chain)} records, hashes match.", style="dim")
+    err().print(f"The chain is complete: {len(chain)} records, and all hashes match.", style="dim")
     return OK
 
 
@@ -153,6 +149,6 @@ def _instant(option: str, text: str, now: datetime) -> datetime:
         instant = datetime.fromisoformat(text)
     except ValueError:
         raise BadRequest(
-            f"{option} {text!r} is no instant; write 2026-01-05T03:00Z, 2026-01-05, 24h or 7d."
+            f"{option} {text!r} is not a time; write 2026-01-05T03:00Z, 2026-01-05, 24h or 7d."
         ) from None
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

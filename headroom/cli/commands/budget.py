@@ -1,27 +1,18 @@
-"""`headroom budget`: what the account's budget is taken up by, and whether the sum is right."""
+"""`headroom budget`: what uses the account's budget, and whether its total is right."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from headroom.adapters.ebs import volumes_by_id
 from headroom.adapters.ledger import read_budget
 from headroom.adapters.parameters import ParameterPolicies
-from headroom.cli.sources import records as source
 from headroom.cli.sources.account import Account
-from headroom.cli.sources.deployment import (
-    Deployment,
-    LocalOption,
-    RegionOption,
-    StackOption,
-    deployment,
-)
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.deployment import Deployment, deployment, say
+from headroom.cli.sources.options import DeploymentOptions, JsonOption
 from headroom.cli.sources.storage import databases_of
 from headroom.cli.terminal.output import emit, err, money, out, table, utc
 from headroom.cli.terminal.problems import FAILED, OK, Problem
@@ -79,24 +70,21 @@ class BudgetView:
 
 
 def budget(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    as_json: JsonOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """Show which volumes take up the account's budget for price increases, the dearest first.
+    """Show which volumes use the account's budget for price increases, most expensive first.
 
-    Reads the whole state table, and checks that the account's sum is that of its volumes; exit
-    code 1 when it is not.
+    Reads the whole state table and checks that the account's total equals the sum of its volumes.
+    Exit code 1 if it does not.
     """
-    shown = _read(deployment(region, profile, endpoint_url, stack, local))
+    view = _read(deployment(where))
     if as_json:
-        emit(as_object(shown))
+        emit(as_object(view))
     else:
-        _print(shown)
-    return FAILED if shown.budget.drift_usd else OK
+        _print(view)
+    return FAILED if view.budget.drift_usd else OK
 
 
 def _read(here: Deployment) -> BudgetView:
@@ -111,11 +99,11 @@ def _read(here: Deployment) -> BudgetView:
     policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
     volumes = {}
     for kind, ask in ((Kind.EBS, _volumes), (Kind.RDS, _databases)):
-        wanted = {h.ref.resource_id for h in found.holdings if h.ref.kind is kind}
+        ids = {h.ref.resource_id for h in found.holdings if h.ref.kind is kind}
         try:
-            volumes[kind] = ask(where, wanted) if wanted else {}
+            volumes[kind] = ask(where, ids) if ids else {}
         except ReadFailed as problem:
-            err().print(f"Without prices of today: {problem}", markup=False, style="dim")
+            err().print(f"Current prices are missing: {problem}", markup=False, style="dim")
     try:
         prices = where.prices.table(where.region)
     except PriceUnknown:
@@ -125,44 +113,44 @@ def _read(here: Deployment) -> BudgetView:
     )
 
 
-def _volumes(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
-    return volumes_by_id(where.ec2, wanted, account_id=where.account_id, region=where.region)
+def _volumes(where: Account, ids: Set[str]) -> Mapping[str, Volume]:
+    return volumes_by_id(where.ec2, ids, account_id=where.account_id, region=where.region)
 
 
-def _databases(where: Account, wanted: Set[str]) -> Mapping[str, Volume]:
+def _databases(where: Account, ids: Set[str]) -> Mapping[str, Volume]:
     """Databases by id; RDS tells of many at once only when asked for all."""
     everything = (view.volume for view in databases_of(where).fleet())
-    return {each.ref.resource_id: each for each in everything if each.ref.resource_id in wanted}
+    return {each.ref.resource_id: each for each in everything if each.ref.resource_id in ids}
 
 
-def as_object(shown: BudgetView) -> dict[str, Any]:
+def as_object(view: BudgetView) -> dict[str, Any]:
     """One JSON object; money in USD a month."""
-    found, limit = shown.budget, shown.limit_usd
+    found, limit = view.budget, view.limit_usd
     return {
-        "account": shown.place.account.account_id,
-        "region": shown.place.account.region,
-        "at": shown.place.account.now.isoformat(),
+        "account": view.place.account.account_id,
+        "region": view.place.account.region,
+        "at": view.place.account.now.isoformat(),
         "limit_usd": _number(limit),
         "increase_usd": _number(found.sum_usd),
         "left_usd": None if limit is None else _number(max(limit - found.sum_usd, Decimal(0))),
         "sum_of_volumes_usd": _number(found.parts_usd),
         "drift_usd": _number(found.drift_usd),
         "enrolled_without_increase": found.free,
-        "volumes": [_holding(shown, each) for each in found.holdings],
+        "volumes": [_holding(view, each) for each in found.holdings],
     }
 
 
-def _holding(shown: BudgetView, holding: Holding) -> dict[str, Any]:
-    now = shown.now_usd(holding)
+def _holding(view: BudgetView, holding: Holding) -> dict[str, Any]:
+    now = view.now_usd(holding)
     return {
         "resource": holding.ref.arn,
         "enrolment_usd": _number(holding.enrolment_usd),
         "now_usd": None if isinstance(now, str) else _number(now),
-        "exists": None if holding.ref.kind not in shown.volumes else not isinstance(now, str),
+        "exists": None if holding.ref.kind not in view.volumes else not isinstance(now, str),
         "counted_usd": _number(holding.counted_usd),
         "in_force_usd": _number(holding.in_force_usd),
         "reserved_usd": _number(holding.reserved_usd),
-        "limit_usd": _number(shown.resource_limit_usd(holding)),
+        "limit_usd": _number(view.resource_limit_usd(holding)),
         "since": None if holding.since is None else holding.since.isoformat(),
         "decision_id": holding.decision_id,
     }
@@ -172,32 +160,32 @@ def _number(amount: Decimal | None) -> float | None:
     return None if amount is None else float(amount)
 
 
-def _print(shown: BudgetView) -> None:
-    found, limit = shown.budget, shown.limit_usd
+def _print(view: BudgetView) -> None:
+    found, limit = view.budget, view.limit_usd
     if found.holdings:
-        rows = [_row(shown, each) for each in found.holdings]
+        rows = [_row(view, each) for each in found.holdings]
         out().print(table("Increases, in USD a month", COLUMNS, rows))
     total = money(found.sum_usd)
     if limit is None:
-        line = f"{total} a month taken up; the policy cannot be read, so nothing is changed at all"
+        line = f"{total} a month used; the policy is unreadable, so Headroom changes nothing"
     elif found.sum_usd > limit:
         line = (
-            f"{total} of {money(limit)} a month taken up: {money(found.sum_usd - limit)} above the "
-            "limit, so nothing that costs more is changed until enough is given back"
+            f"{total} of {money(limit)} a month used: {money(found.sum_usd - limit)} above the "
+            "limit, so no change may cost more until enough is given back"
         )
     else:
         left = money(limit - found.sum_usd)
-        line = f"{total} of {money(limit)} a month taken up, {left} left"
-    _say(f"{line} ({shown.place.place}).")
-    volumes = "volume takes" if found.free == 1 else "volumes take"
-    _say(f"{found.free} more enrolled {volumes} up nothing.")
+        line = f"{total} of {money(limit)} a month used, {left} left"
+    say(f"{line} ({view.place.place}).")
+    volumes = "volume uses" if found.free == 1 else "volumes use"
+    say(f"{found.free} more enrolled {volumes} none of it.")
     if found.drift_usd:
-        _say(sum_drift(shown))
+        say(sum_drift(view))
 
 
-def sum_drift(shown: BudgetView) -> str:
-    """What it means that the account's sum is not that of its volumes, and how to put it right."""
-    found = shown.budget
+def sum_drift(view: BudgetView) -> str:
+    """What a wrong total means, and how to correct it."""
+    found = view.budget
     more = "more" if found.drift_usd > 0 else "less"
     effect = (
         "less than the limit is used"
@@ -205,15 +193,15 @@ def sum_drift(shown: BudgetView) -> str:
         else "as much may be spent above the limit"
     )
     return (
-        f"WRONG: the account's sum is ${abs(found.drift_usd):f} a month {more} than its volumes "
-        f"take up, so {effect}. Headroom writes both in one transaction, so somebody changed the "
-        "table by hand or restored a part of it. `headroom pause`, ask again, and set "
+        f"WRONG: the account's total is ${abs(found.drift_usd):f} a month {more} than its volumes "
+        f"use, so {effect}. Headroom writes both in one transaction, so somebody edited the "
+        "table or restored a part of it. Run `headroom pause`, check again, and set "
         f"`account_increase_micro_usd` of the item `budget` to {micro_usd(found.parts_usd)}."
     )
 
 
-def _row(shown: BudgetView, holding: Holding) -> tuple[str, ...]:
-    now, limit = shown.now_usd(holding), shown.resource_limit_usd(holding)
+def _row(view: BudgetView, holding: Holding) -> tuple[str, ...]:
+    now, limit = view.now_usd(holding), view.resource_limit_usd(holding)
     return (
         holding.ref.resource_id,
         money(holding.counted_usd),
@@ -225,7 +213,3 @@ def _row(shown: BudgetView, holding: Holding) -> tuple[str, ...]:
         "?" if holding.since is None else utc(holding.since),
         holding.decision_id or "?",
     )
-
-
-def _say(text: str) -> None:
-    out().print(text, markup=False, soft_wrap=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, money, out, table
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.domain.catalog import catalogue_prices
@@ -22,18 +23,18 @@ TODAY = (
 
 def cases(
     case: Annotated[
-        str | None, typer.Argument(help="One of A to E (docs/reference-cases.md); all without.")
+        str | None, typer.Argument(help="One of A to E (docs/reference-cases.md). Default: all.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> int:
-    """Work out published measurements and bills again, and print both figures side by side.
+    """Recalculate published measurements and bills, and print both figures side by side.
 
-    Exit code 1 when one of ours is not what was published. Nothing outside is asked.
+    Exit code 1 if a figure differs from the published one. Works offline.
     """
-    wanted = CASES if case is None else (case.upper(),)
-    if wanted[0] not in CASES:
+    names = CASES if case is None else (case.upper(),)
+    if names[0] not in CASES:
         raise BadRequest(f"There is no case {case!r}; there are {', '.join(CASES)}.")
-    found = {name: reference_figures(name) for name in wanted}
+    found = {name: reference_figures(name) for name in names}
     if as_json:
         emit({name: [_as_object(one) for one in each] for name, each in found.items()})
     else:
@@ -55,11 +56,11 @@ def _row(figure: ReferenceFigure) -> tuple[str, ...]:
     if not figure.holds:
         off += " (too far)"
     return (
-        figure.what, _said(figure, figure.published), _said(figure, figure.ours), off
+        figure.what, _figure(figure, figure.published), _figure(figure, figure.ours), off
     )  # fmt: skip
 
 
-def _said(figure: ReferenceFigure, value: float) -> str:
+def _figure(figure: ReferenceFigure, value: float) -> str:
     text = money(value) if figure.unit == "USD" else f"{_number(value)} {figure.unit}"
     return text.strip()
 

@@ -13,15 +13,10 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from headroom.cli.comparison import (
-    markdown as compared_markdown,
-)
-from headroom.cli.comparison import (
-    page as compared_page,
-)
-from headroom.cli.comparison import (
-    tables as compared,
-)
+from headroom.cli.comparison import markdown as comparison_markdown
+from headroom.cli.comparison import page as comparison_page
+from headroom.cli.comparison import tables
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.files import refuse_unwritable, save
 from headroom.cli.terminal.output import emit, err, out
 from headroom.cli.views import report
@@ -65,17 +60,15 @@ class Preset(StrEnum):
 def compare(
     traces: Annotated[
         Path | None,
-        typer.Option(help="Directory of load traces (*.csv). Without: six made-up loads."),
+        typer.Option(help="Directory of load traces (*.csv). Without: six synthetic loads."),
     ] = None,
     scenarios: Annotated[
         Path | None,
-        typer.Option(help="Scenario file, or YAML list of such files, to play as well."),
+        typer.Option(help="Scenario file, or YAML list of such files, to run as well."),
     ] = None,
     scale: Annotated[
         Scale,
-        typer.Option(
-            help="Loads as they are (1), brought to twice gp3's baseline (auto), or both."
-        ),
+        typer.Option(help="Loads unscaled (1), scaled to twice gp3's baseline (auto), or both."),
     ] = Scale.BOTH,
     preset: Annotated[
         Preset,
@@ -84,7 +77,7 @@ def compare(
             "thrift ($0.01), or all three in turn."
         ),
     ] = Preset.BALANCED,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write the tables as Markdown to this file.")
@@ -95,23 +88,25 @@ def compare(
     ] = None,
     reuse: Annotated[
         Path | None,
-        typer.Option(help="Earlier --json result: only Headroom runs anew where it has the rest."),
+        typer.Option(help="Earlier --json result: reuse its rows and run only Headroom again."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes at once; 0 for one per core.")] = 0,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Number of processes; 0 means one per core.")
+    ] = 0,
 ) -> None:
     """Compare Headroom with other tools' rules, fixed configurations and the oracle."""
     if html is not None:
-        report.uplot()  # what is missing is said before the work, not after
+        report.uplot()  # fail before the work, not after
     for path in (html, markdown, figures):
         if path is not None:
             refuse_unwritable(path)
     began = time.perf_counter()
     presets = tuple(PRESETS) if preset is Preset.ALL else (preset.value,)
-    courses = sample_load_series_list() if traces is None else load_series_in(traces)
-    stories = [] if scenarios is None else scenario_files(scenarios)
+    load_series = sample_load_series_list() if traces is None else load_series_in(traces)
+    scenario_list = [] if scenarios is None else scenario_files(scenarios)
     count = workers or usable_cores()
     work = comparison_jobs(
-        courses,
+        load_series,
         scales=SCALES if scale is Scale.BOTH else (scale.value,),
         presets=presets,
         workers=count,
@@ -121,30 +116,32 @@ def compare(
         earlier = earlier_rows(reuse, conditions)
         work = [replace(job, earlier=earlier) for job in work]
     rows = _run(work, count)
-    said: dict[str, object] = {"conditions": conditions, "summary": summary(rows)}
-    if stories:
-        said["scenarios"] = [line for story in stories for line in run_scenario_file(story)]
-    said["seconds"] = round(time.perf_counter() - began, 1)
-    said["made_up"] = traces is None
-    _write(said, html=html, markdown=markdown, figures=figures)
+    results: dict[str, object] = {"conditions": conditions, "summary": summary(rows)}
+    if scenario_list:
+        results["scenarios"] = [
+            line for story in scenario_list for line in run_scenario_file(story)
+        ]
+    results["seconds"] = round(time.perf_counter() - began, 1)
+    results["made_up"] = traces is None
+    _write(results, html=html, markdown=markdown, figures=figures)
     if as_json:
         runs = {"rows": [r.to_json() for r in rows], "details": [r.details() for r in rows]}
-        emit({**runs, **said})
+        emit({**runs, **results})
     else:
-        compared.show(said, out())
+        tables.show(results, out())
 
 
 def _write(
-    said: Mapping[str, object], *, html: Path | None, markdown: Path | None, figures: Path | None
+    results: Mapping[str, object], *, html: Path | None, markdown: Path | None, figures: Path | None
 ) -> None:
     if html is not None:
-        compared_page.write(said, html)
+        comparison_page.write(results, html)
         err().print(f"Page: {html}", style="dim", soft_wrap=True)
     if markdown is not None:
-        compared_markdown.write(said, markdown)
+        comparison_markdown.write(results, markdown)
         err().print(f"Markdown: {markdown}", style="dim", soft_wrap=True)
     if figures is not None:
-        save(json.dumps(said, indent=1, ensure_ascii=False) + "\n", figures)
+        save(json.dumps(results, indent=1, ensure_ascii=False) + "\n", figures)
         err().print(f"Figures: {figures}", style="dim", soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""`headroom explain`: one decision as a person would tell it."""
+"""`headroom explain`: one decision in plain words."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headroom.cli.commands.audit import as_object
-from headroom.cli.sources import records as places
-from headroom.cli.sources.records import Where
+from headroom.cli.sources.options import JsonOption, RecordsOptions
+from headroom.cli.sources.records import source
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, money, out, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
-from headroom.cli.views import cluster as cluster_told
-from headroom.cli.views import decision as telling
-from headroom.cli.views import volume as described
+from headroom.cli.views import cluster as cluster_view
+from headroom.cli.views import decision as decision_view
+from headroom.cli.views import volume as volume_view
 from headroom.cli.views.decision import DecisionStory
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import FRIENDLY, EffectiveLimits, plain_value
@@ -25,47 +25,39 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _WOKEN = {"alarm": "an alarm", "event": "an event", "sweep": "the sweep",
-          "due": "the sweep, because a look was due", "person": "a person"}  # fmt: skip
+          "due": "the sweep, because a check was due", "person": "a person"}  # fmt: skip
 
 
 def explain(
     decision_id: Annotated[
-        str, typer.Argument(help="Id of the decision (in a file, its start will do).")
+        str,
+        typer.Argument(help="Id of the decision; with a file, its first characters are enough."),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    file: places.FileOption = None,
-    endpoint_url: places.EndpointOption = None,
-    region: places.RegionOption = None,
-    profile: places.ProfileOption = None,
-    stack: places.StackOption = None,
-    records_table: places.TableOption = None,
-    local: places.LocalOption = False,
+    as_json: JsonOption = False,
+    *,
+    where: RecordsOptions,
 ) -> int:
-    """Tell one decision: what was seen, considered, said, done, and whether it worked."""
-    where = Where(
-        file=file, endpoint_url=endpoint_url, region=region, profile=profile, stack=stack,
-        records_table=records_table, local=local,
-    )  # fmt: skip
-    opened = places.source(where)
+    """Explain one decision: what was observed, considered, judged and done, and the result."""
+    opened = source(where)
     chain = opened.records.chain(decision_id)
     if not chain:
         raise BadRequest(f"There is no decision {decision_id} in {opened.name}.")
     broken = broken_link(chain)
     if chain[0].step is not Step.DECIDED:
         rejected = chain[0].step is Step.REJECTED_SIGNAL
-        what = "An event nobody understood: " if rejected else ""
+        what = "An event that Headroom did not understand: " if rejected else ""
         if as_json:
             emit({"decision_id": decision_id, "chain": [as_object(r) for r in chain]})
         else:
             out().print(f"{utc(chain[0].at)} {what}{chain[0].summary}", markup=False)
         return OK if broken is None else FAILED
-    story = telling.told(chain)
+    story = decision_view.decision_story(chain)
     if as_json:
         emit(_object(story, whole=broken is None))
     else:
         _tell(story, out())
         if broken is None:
-            out().print(f"\nRecord: {len(chain)} links, every hash matches the one before it.")
+            out().print(f"\nRecord: {len(chain)} links, and all hashes match.")
     if broken is not None:
         out().print(f"\nRecord: BROKEN at link {broken.sequence}; {link_problem(broken)}.")
         return FAILED
@@ -75,22 +67,22 @@ def explain(
 def _tell(story: DecisionStory, console: Console) -> None:
     decision = story.decision
     volume, answer = decision.observation.volume, decision.answer
-    console.print(f"[bold]{telling.kind(decision).upper()}[/] {short(volume.ref.arn)} "
+    console.print(f"[bold]{decision_view.kind(decision).upper()}[/] {short(volume.ref.arn)} "
                   f"at {utc(decision.at)}, woken by {_WOKEN.get(decision.trigger, decision.trigger)}")  # fmt: skip
     console.print(decision.summary, markup=False)
     if decision.cluster is None:
-        console.print(described.was(volume), markup=False)
-    about = described.lines(decision.observation)
+        console.print(volume_view.was(volume), markup=False)
+    about = volume_view.lines(decision.observation)
     if about:
         _part(console, "The database", about)
-    _part(console, "What was seen", (telling.seen(decision),))
+    _part(console, "What was observed", (decision_view.observed(decision),))
     if decision.space is not None:
-        _part(console, "Free space", described.space_lines(decision.space))
+        _part(console, "Free space", volume_view.space_lines(decision.space))
     if decision.cluster is not None:
-        _part(console, "Its bill on both sides", cluster_told.lines(decision.cluster))
-    _part(console, "What was considered", telling.considered(decision) or ("nothing",))
-    said = telling.guardrails(decision)
-    _part(console, "What the guardrails said", said or ("there was no plan to judge",))
+        _part(console, "Its bill in both modes", cluster_view.lines(decision.cluster))
+    _part(console, "What was considered", decision_view.considered(decision) or ("nothing",))
+    said = decision_view.guardrails(decision)
+    _part(console, "What the guardrails decided", said or ("there was no plan to judge",))
     limits = decision.effective
     _part(console, "Under which policy", (
         f"version {decision.policy_version}, mode {limits.limits.mode.value} (from "
@@ -120,7 +112,7 @@ def _set(console: Console, decision: Decision) -> None:
 
 
 def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
-    """Limits that are not the policy's defaults and where from, and what tags did not get."""
+    """Limits that differ from the policy's defaults, their origin, and tags that were ignored."""
     origins = dict(effective.origins)
     own = tuple(
         f"{name} {plain_value(name, getattr(effective.limits, setting.name))} (from "
@@ -128,7 +120,7 @@ def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
         for name, setting in FRIENDLY.items()
         if name != "mode" and setting.name in origins
     )
-    problem = () if effective.problem is None else (f"not followed: {effective.problem}",)
+    problem = () if effective.problem is None else (f"ignored: {effective.problem}",)
     return (*own, *effective.notes, *problem)
 
 
@@ -139,18 +131,18 @@ def _part(console: Console, title: str, lines: tuple[str, ...]) -> None:
 
 
 def _done(story: DecisionStory) -> tuple[str, ...]:
-    first = f"{telling.kind(story.decision)}: {telling.change(story.decision)}"
+    first = f"{decision_view.kind(story.decision)}: {decision_view.change(story.decision)}"
     if len(story.chain) == 1:
-        return (first, telling.result(story))
+        return (first, decision_view.result(story))
     return (first, *(f"{utc(r.at)} {r.step.value}: {r.summary}" for r in story.chain[1:]))
 
 
 def _cost(story: DecisionStory) -> str:
-    plan = telling.chosen(story.decision)
+    plan = decision_view.chosen(story.decision)
     if plan is None:
         return "nothing"
     before = plan.monthly_usd - plan.price_change_usd
-    line = f"{money(before)} -> {money(plan.monthly_usd)} a month ({telling.change_of_price(plan)})"
+    line = f"{money(before)} -> {money(plan.monthly_usd)} a month ({decision_view.change_of_price(plan)})"
     return line if isinstance(story.decision.answer, Act) else f"nothing; it would be {line}"
 
 
@@ -160,17 +152,17 @@ def _object(story: DecisionStory, *, whole: bool) -> dict[str, object]:
         "decision_id": decision.decision_id,
         "at": decision.at.isoformat(),
         "resource": decision.observation.volume.ref.arn,
-        "answer": telling.kind(decision),
-        "database": described.as_object(decision.observation),
-        "free_space": described.space_object(decision.space),
+        "answer": decision_view.kind(decision),
+        "database": volume_view.as_object(decision.observation),
+        "free_space": volume_view.space_object(decision.space),
         "summary": decision.summary,
-        "seen": telling.seen(decision),
-        "considered": list(telling.considered(decision)),
-        "guardrails": list(telling.guardrails(decision)),
+        "seen": decision_view.observed(decision),
+        "considered": list(decision_view.considered(decision)),
+        "guardrails": list(decision_view.guardrails(decision)),
         "policy_version": decision.policy_version,
-        "change": telling.change(decision),
-        "price_change": telling.price(decision),
-        "result": telling.result(story),
+        "change": decision_view.change(decision),
+        "price_change": decision_view.price(decision),
+        "result": decision_view.result(story),
         "group": None
         if decision.group is None
         else {
@@ -178,7 +170,7 @@ def _object(story: DecisionStory, *, whole: bool) -> dict[str, object]:
             "shared": decision.group.shared,
             "members": {m.volume_id: m.decision_id or None for m in decision.group.members},
         },
-        "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
+        "cluster": None if decision.cluster is None else cluster_view.as_object(decision.cluster),
         "write_back": [
             {"language": part.language, "where": part.where, "text": part.text}
             for part in decision.write_back

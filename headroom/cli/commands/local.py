@@ -9,18 +9,11 @@ from typing import Annotated
 import typer
 
 from headroom.cli.sources.local_endpoint import STATE
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, err, out
 from headroom.cli.terminal.problems import FAILED, OK
 
-app = typer.Typer(
-    help="Start and stop an AWS endpoint on this machine.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-StateOption = Annotated[
-    Path, typer.Option("--state-dir", help="Where it keeps its files and logs.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+StateOption = Annotated[Path, typer.Option("--state-dir", help="Folder of its files and logs.")]
 
 
 class Pace(StrEnum):
@@ -31,12 +24,14 @@ class Pace(StrEnum):
 
 
 def up(
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 0,
-    clock: Annotated[Pace, typer.Option(help="Who moves its clock.")] = Pace.REAL,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0 takes a free one.")] = 0,
+    clock: Annotated[
+        Pace, typer.Option(help="Real time, or a clock that a client advances (lockstep).")
+    ] = Pace.REAL,
     state_dir: StateOption = STATE,
     as_json: JsonOption = False,
 ) -> int:
-    """Start the endpoint on 127.0.0.1 and leave it running."""
+    """Start the endpoint on 127.0.0.1 in the background."""
     from headroom.localaws import daemon
 
     err().print("Starting the local AWS endpoint ...", style="dim")
@@ -44,27 +39,27 @@ def up(
     if as_json:
         emit({"url": endpoint.url, "pid": endpoint.pid, "environment": endpoint.environment()})
     else:
-        out().print(f"The local endpoint answers at {endpoint.url} (process {endpoint.pid}).")
+        out().print(f"The local endpoint runs at {endpoint.url} (process {endpoint.pid}).")
         out().print("Point any AWS client at it:")
-        said = " ".join(f"{name}={value}" for name, value in endpoint.environment().items())
-        out().print(f"  export {said}", soft_wrap=True)
+        settings = " ".join(f"{name}={value}" for name, value in endpoint.environment().items())
+        out().print(f"  export {settings}", soft_wrap=True)
     return OK
 
 
 def down(state_dir: StateOption = STATE, as_json: JsonOption = False) -> int:
-    """Stop the endpoint and everything it started."""
+    """Stop the endpoint and all its processes."""
     from headroom.localaws import daemon
 
     stopped = daemon.down(state_dir)
     if as_json:
         emit({"stopped": bool(stopped)})
     else:
-        out().print("Stopped." if stopped else "None was running.")
+        out().print("Stopped." if stopped else "No endpoint was running.")
     return OK
 
 
 def status(state_dir: StateOption = STATE, as_json: JsonOption = False) -> int:
-    """Say whether the endpoint runs; exit code 1 when it does not."""
+    """Show whether the endpoint is running; exit code 1 if it is not."""
     from headroom.localaws import daemon
 
     endpoint = daemon.status(state_dir)
@@ -73,5 +68,5 @@ def status(state_dir: StateOption = STATE, as_json: JsonOption = False) -> int:
     elif endpoint is None:
         out().print("No local endpoint is running; `headroom local up` starts one.")
     else:
-        out().print(f"The local endpoint answers at {endpoint.url} (process {endpoint.pid}).")
+        out().print(f"The local endpoint runs at {endpoint.url} (process {endpoint.pid}).")
     return OK if endpoint is not None else FAILED

@@ -1,6 +1,6 @@
-"""`headroom pause`, `resume` and `breaker`: stopping every act, and letting it go on.
+"""`headroom pause`, `resume` and `breaker`: stop all changes, and allow them again.
 
-They write to the deployment's own tables with the rights of whoever asks, and never touch storage.
+They write to the deployment's tables with the caller's rights, and never touch storage.
 """
 
 from __future__ import annotations
@@ -11,20 +11,14 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources import records as source
 from headroom.cli.sources.deployment import (
-    JsonOption,
-    LocalOption,
-    ReasonOption,
-    RegionOption,
-    StackOption,
     deployment,
     normalized_reason,
     say,
     stops_of,
     written,
 )
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, out
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
@@ -37,22 +31,21 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 def pause(
     duration: Annotated[
-        str | None, typer.Option("--for", help="How long (30m, 2h, 7d); without end otherwise.")
+        str | None,
+        typer.Option("--for", help="How long (30m, 2h, 7d). Default: until `headroom resume`."),
     ] = None,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """Stop every change in an account and Region, from this instant on.
+    """Stop all changes in an account and Region immediately.
 
-    What AWS is doing already goes on and is verified; looks and records go on.
+    Changes that AWS has already started continue and are verified. Headroom keeps observing and
+    recording.
     """
     span, reason = None if duration is None else _span(duration), normalized_reason(reason)
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     now = here.account.now
     until = None if span is None else now + span
     written(lambda: here.ledger.pause(until, at=now, who=here.account.caller, reason=reason))
@@ -61,7 +54,7 @@ def pause(
         emit(as_object(stop_state, now))
     else:
         out().print(
-            f"Paused: nothing is changed in {here.place} {until_of(until or INDEFINITE)}.",
+            f"Paused: no changes in {here.place} {until_of(until or INDEFINITE)}.",
             markup=False, soft_wrap=True,
         )  # fmt: skip
     return OK
@@ -70,18 +63,15 @@ def pause(
 def resume(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """End a pause, and close the account's breaker if it is open; breakers of volumes stay open.
+    """End a pause and close the account's circuit breaker; breakers of volumes stay open.
 
-    The fleet is scanned with the next sweep, within a minute.
+    The next sweep scans the fleet within a minute.
     """
     reason = normalized_reason(reason)
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     now, who = here.account.now, here.account.caller
     before = stops_of(here)
     was_paused = active_pause(before.account.pause, now) is not None
@@ -94,23 +84,20 @@ def resume(
         emit(as_object(stop_state, now))
         return OK
     stopped = was_paused or before.account.breaker is not None
-    told = "Resumed: changes go on" if stopped else "Nothing was stopped: changes go on"
-    say(f"{told} in {here.place}.")
+    result = "Resumed" if stopped else "Nothing was paused"
+    say(f"{result}: Headroom makes changes in {here.place}.")
     for breaker in stop_state.breakers:
-        say(f"Still left alone: {broken(breaker)}")
+        say(f"Still stopped: {broken(breaker)}")
     return OK
 
 
 def breakers(
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """List what repeated failures stopped, the oldest first; exit code 1 when there is any."""
-    here = deployment(region, profile, endpoint_url, stack, local)
+    """List the open circuit breakers, oldest first; exit code 1 if any is open."""
+    here = deployment(where)
     stop_state = stops_of(here)
     found = [b for b in (stop_state.account.breaker, *stop_state.breakers) if b is not None]
     if as_json:
@@ -126,26 +113,25 @@ def breakers(
 def close(
     volume: Annotated[
         str | None,
-        typer.Argument(metavar="RESOURCE", help="Whose breaker is open: vol-ID, db:NAME."),
+        typer.Argument(
+            metavar="RESOURCE", help="Resource whose breaker to close: vol-ID, db:NAME."
+        ),
     ] = None,
     whole_account: Annotated[
         bool, typer.Option("--account", help="Close the breaker of the whole account.")
     ] = False,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """Let Headroom change a volume, a database or the whole account again after failures."""
+    """Close the circuit breaker of a volume, a database or the whole account."""
     if (volume is None) != whole_account:
         raise BadRequest(
-            "Name a volume or database, or say --account for the breaker of the whole account."
+            "Name a volume or database, or use --account for the breaker of the whole account."
         )
     reason = normalized_reason(reason)
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     ref = None if volume is None else here.ref(volume)
     now, who = here.account.now, here.account.caller
     closed = written(lambda: here.ledger.close_breaker(ref, at=now, who=who, reason=reason))
@@ -153,7 +139,7 @@ def close(
     if as_json:
         emit({"closed": closed, "resource": name})
     elif closed:
-        say(f"Closed: {name} is changed again when it needs it.")
+        say(f"Closed: Headroom changes {name} again when needed.")
     else:
         say(f"The breaker of {name} was not open.")
     return OK
@@ -163,5 +149,5 @@ def _span(text: str) -> timedelta:
     found = re.fullmatch(r"(\d{1,6})([mhd])", text)
     span = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta(0)
     if not timedelta(0) < span <= LONGEST:
-        raise BadRequest(f"--for {text!r} is no time to pause; write 30m, 2h or 7d, at most 90d.")
+        raise BadRequest(f"--for {text!r} is not a duration; write 30m, 2h or 7d, at most 90d.")
     return span

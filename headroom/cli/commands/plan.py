@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +16,8 @@ from headroom.adapters.parameters import ManagerCalendars
 from headroom.adapters.prices import PriceStore, StoredPriceTable
 from headroom.application import DryRunResult, decide_dry_run
 from headroom.cli.policy.show import in_force
-from headroom.cli.sources import records as source
 from headroom.cli.sources.account import Account, account
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions, JsonOption
 from headroom.cli.sources.storage import clusters_of, metrics_of, storage_of
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import emit, out
@@ -35,50 +34,41 @@ from headroom.ports import Ports, ReadFailed, ResourceGone
 from headroom.proving.memory import InMemoryLedger
 
 MOST = 1_000_000
-NOT_DEPLOYED = (
-    "Headroom is not deployed here: nothing is known of earlier changes, budgets and requests"
-)
+NOT_DEPLOYED = "Headroom is not deployed here: earlier changes, budgets and requests are unknown"
 
 
 def plan(
     resource: Annotated[str, typer.Argument(help="vol-ID, db:NAME, cluster:NAME, or its ARN.")],
     policy: Annotated[
-        Path | None, typer.Option(help="Policy file; without, the policy published there.")
+        Path | None, typer.Option(help="Policy file. Default: the published policy.")
     ] = None,
     iops: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Price every type for so many IOPS.")
+        int | None,
+        typer.Option(min=1, max=MOST, help="Price every volume type for this many IOPS."),
     ] = None,
     mibps: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Price every type for so many MiB/s.")
+        int | None,
+        typer.Option(min=1, max=MOST, help="Price every volume type for this many MiB/s."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    region: Annotated[str | None, typer.Option(help="AWS Region of the resource.")] = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: Annotated[
-        str, typer.Option("--stack", help="CloudFormation stack that holds the tables.")
-    ] = DEFAULT_STACK,
-    local: Annotated[
-        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
-    ] = False,
+    as_json: JsonOption = False,
+    *,
+    options: DeploymentOptions,
 ) -> int:
-    """Tell what Headroom would do about one volume or database now, and why. Changes nothing.
+    """Show what Headroom would do about one volume or database now, and why. Changes nothing.
 
-    Reads what a look of the deployed functions reads, and decides as they do. Without a deployment
-    it takes --policy, and what only the tables would know counts as unknown.
+    Reads the same data as the deployed functions, and decides as they do. Without a deployment it
+    needs --policy, and treats what only the tables record as unknown.
     """
-    where = account(
-        region=region, profile=profile, endpoint_url=endpoint_url, local=local, databases=True
-    )
+    where = account(**asdict(options.account), databases=True)
     ref = named(resource, account_id=where.account_id, region=where.region)
     rules, name = in_force(where, policy)
-    tables = _tables(where, stack)
+    tables = _tables(where, options.stack)
     ports = _ports(where, rules, tables, cluster=ref.resource_id.startswith("cluster:"))
     found = _foreseen(ports, ref, where.now)
     decision = found.decision
     remarks = found.remarks if tables is not None else (NOT_DEPLOYED, *found.remarks)
     prices = _table(ports, where.region)
-    shown = planned.PlanView(
+    view = planned.PlanView(
         decision=decision, policy=name, remarks=remarks, need=(need := _need(decision, iops, mibps)),
         alternatives=()
         if decision.cluster is not None
@@ -88,9 +78,9 @@ def plan(
         ),
     )  # fmt: skip
     if as_json:
-        emit(planned.as_object(shown))
+        emit(planned.as_object(view))
     else:
-        planned.show(shown, out())
+        planned.show(view, out())
     return OK
 
 
@@ -114,7 +104,9 @@ def _tables(where: Account, stack: str) -> _Tables | None:
         raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
     outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found[0].get("Outputs", [])}
     if not {"RecordsTable", "StateTable"} <= outputs.keys():
-        raise Problem(f"Stack {stack} in {where.region} does not say where Headroom's tables are.")
+        raise Problem(
+            f"Stack {stack} in {where.region} has no outputs that name Headroom's tables."
+        )
     return _Tables(records=outputs["RecordsTable"], state=outputs["StateTable"])
 
 
@@ -158,18 +150,18 @@ class _Policy:
 
 class _Nobody:
     def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """Nobody is told of what was not done."""
+        """A dry run notifies nobody."""
 
 
 def _foreseen(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResult:
     try:
         return decide_dry_run(ports, ref, now)
     except ResourceGone as gone:
-        raise BadRequest(f"Nothing can be planned for {short(ref.arn)}: {gone}.") from None
+        raise BadRequest(f"Cannot plan for {short(ref.arn)}: {gone}.") from None
     except ReadFailed as problem:
         raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
     except LookupError as problem:
-        raise Problem(f"The rollback that waits is not understood: {problem}") from None
+        raise Problem(f"The waiting rollback cannot be understood: {problem}") from None
 
 
 def _table(ports: Ports, region: str) -> PriceTable | None:

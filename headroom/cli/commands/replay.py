@@ -1,10 +1,10 @@
-"""`headroom replay`: what this policy would have done, over an account's own past metrics."""
+"""`headroom replay`: what this policy would have done, over an account's own metric history."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from heapq import heappop, heappush
@@ -18,12 +18,12 @@ from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch import LONGEST_DAYS, CloudWatchHistory
 from headroom.adapters.ebs import select_volumes
 from headroom.adapters.rds import select_databases
-from headroom.cli.replay import page as replayed_page
-from headroom.cli.replay import tables as replay_told
+from headroom.cli.replay import page as replay_page
+from headroom.cli.replay import tables as replay_tables
 from headroom.cli.replay.batch import Missed, Rules, replays
 from headroom.cli.replay.clusters import MissedCluster, matching_clusters, replayed_clusters
-from headroom.cli.sources import records as source
 from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.options import AccountOptions, JsonOption
 from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import emit, err, out
@@ -53,49 +53,46 @@ def replay(
         int, typer.Option(min=1, max=LONGEST_DAYS, help="How many days back.")
     ] = USUAL_DAYS,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Only what has this tag (KEY=VALUE); all of them.")
+        list[str] | None,
+        typer.Option(
+            help="Only resources with this tag (KEY=VALUE); repeat it to require several."
+        ),
     ] = None,
     volume: Annotated[
         list[str] | None,
-        typer.Option(help="Only this one: vol-ID, db:NAME or cluster:NAME; may be given again."),
+        typer.Option(help="Only this resource: vol-ID, db:NAME or cluster:NAME. Repeatable."),
     ] = None,
     databases: Annotated[
         bool,
-        typer.Option(help="Whether databases and Aurora clusters are replayed beside the volumes."),
+        typer.Option(help="Also replay databases and Aurora clusters."),
     ] = True,
     policy: Annotated[Path | None, typer.Option(help="Policy file (docs/policy.md).")] = None,
     preset: Annotated[
         Preset | None, typer.Option(help="What a starved minute is worth, without a policy file.")
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Replay up to this instant. Now.")] = None,
+    until: Annotated[str | None, typer.Option(help="Replay up to this time. Default: now.")] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Volumes played at once; as many as cores.")
+        int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
-    region: Annotated[str | None, typer.Option(help="AWS Region of the volumes.")] = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    local: Annotated[
-        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
-    ] = False,
+    *,
+    options: AccountOptions,
 ) -> int:
-    """Tell what a policy would have done over the past of an account's own volumes and databases.
+    """Show what a policy would have done over the history of an account's volumes and databases.
 
-    Only reads: Describe calls of EC2 and RDS, and GetMetricData ($0.01 per 1,000 metrics). Exit
-    code 1 when one of them could not be read.
+    Read-only: it calls Describe in EC2 and RDS, and GetMetricData ($0.01 per 1,000 metrics). Exit
+    code 1 if a resource cannot be read.
     """
     if html is not None:
-        report.uplot()  # what is missing is said before the work, not after
+        report.uplot()  # fail before the work, not after
     tags = tuple(_tag(text) for text in tag or ())
     chosen = _policy(policy, preset)
-    where = account(
-        region=region, profile=profile, endpoint_url=endpoint_url, local=local, databases=databases
-    )
+    where = account(**asdict(options), databases=databases)
     try:
         prices = where.prices.table(where.region)
     except PriceUnknown as unknown:
-        raise BadRequest(f"Nothing can be replayed without prices: {unknown}.") from None
+        raise BadRequest(f"A replay needs prices: {unknown}.") from None
     rules = Rules(
         until=_instant(until, where.now),
         days=days,
@@ -107,17 +104,17 @@ def replay(
     sections = Sections()
     found = _played(views.played, where, rules, processes or os.cpu_count() or 1, sections)
     clusters = tuple(replayed_clusters(views.clusters, where, views.aurora, rules))
-    told = replay_told.ReplaySummary(
+    summary = replay_tables.ReplaySummary(
         account_id=where.account_id, region=where.region, rules=rules, found=found,
         clusters=clusters,
     )  # fmt: skip
     if html is not None:
-        report.write(replayed_page.page(told, sections.kept()), html)
+        report.write(replay_page.page(summary, sections.kept()), html)
         err().print(f"Report: {html}", style="dim", soft_wrap=True)
     if as_json:
-        emit(told.to_json())
+        emit(summary.to_json())
     else:
-        replay_told.show(told, out())
+        replay_tables.show(summary, out())
     missed = (one for one in (*found, *clusters) if isinstance(one, Missed | MissedCluster))
     return FAILED if any(one.failed for one in missed) else OK
 
@@ -132,10 +129,10 @@ class Sections:
         """The same volume without its scene."""
         if isinstance(one, Missed) or one.scene is None:
             return one
-        drawn = replayed_page.section(one)
+        drawn = replay_page.section(one)
         if drawn is not None:
             heappush(self._kept, (one.avoided_minutes, drawn.key, drawn))
-        if len(self._kept) > replayed_page.MAX_SECTIONS:
+        if len(self._kept) > replay_page.MAX_SECTIONS:
             heappop(self._kept)
         return replace(one, scene=None)
 
@@ -147,7 +144,9 @@ class Sections:
 def _tag(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise BadRequest(f"--tag {text!r} is no tag; write KEY=VALUE, for example --tag team=data.")
+        raise BadRequest(
+            f"--tag {text!r} is not a tag; write KEY=VALUE, for example --tag team=data."
+        )
     return key, value
 
 
@@ -158,7 +157,7 @@ def _policy(path: Path | None, preset: Preset | None) -> Policy:
         return parse_policy({"defaults": {"preset": preset.value}}, source="--preset")
     if preset is not None:
         raise BadRequest(
-            f"Give either --policy or --preset; `preset: {preset.value}` may stand in the policy."
+            f"Give either --policy or --preset; a policy may contain `preset: {preset.value}`."
         )
     return load_policy_file(path)
 
@@ -170,11 +169,11 @@ def _instant(text: str | None, now: datetime) -> datetime:
         instant = datetime.fromisoformat(text)
     except ValueError:
         raise BadRequest(
-            f"--until {text!r} is no instant; write 2026-01-05T03:00Z or 2026-01-05."
+            f"--until {text!r} is not a time; write 2026-01-05T03:00Z or 2026-01-05."
         ) from None
     instant = instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
     if instant > now + timedelta(minutes=1):
-        raise BadRequest(f"--until {text} has not come yet; nothing is known of it.")
+        raise BadRequest(f"--until {text} is in the future.")
     return instant
 
 
@@ -238,7 +237,7 @@ def _databases(
         if refs:
             raise Problem(f"The databases cannot be read: {failed}.") from None
         err().print(
-            f"Without databases, which cannot be read ({failed}); --no-databases leaves them out.",
+            f"Continuing without databases, which cannot be read ({failed}); --no-databases skips them.",
             markup=False, soft_wrap=True, style="dim",
         )  # fmt: skip
         return (), ()

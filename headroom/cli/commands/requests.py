@@ -1,7 +1,7 @@
-"""`headroom approvals`, `approve`, `reject` and `rollback`: what people are asked, and ask for.
+"""`headroom approvals`, `approve`, `reject` and `rollback`: requests to people, and by people.
 
-They write a record and a due time with the rights of whoever runs them; the deployed function looks
-within a minute, judges, and alone changes storage.
+They write a record and a due time with the caller's rights. The deployed function reads it within a
+minute and checks the guardrails; only that function changes storage.
 """
 
 from __future__ import annotations
@@ -10,20 +10,14 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources import records as source
 from headroom.cli.sources.deployment import (
     Deployment,
-    JsonOption,
-    LocalOption,
-    ReasonOption,
-    RegionOption,
-    StackOption,
     deployment,
     normalized_reason,
     say,
     written,
 )
-from headroom.cli.sources.records import DEFAULT_STACK
+from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.sources.storage import read_storage
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, money, out, table, utc
@@ -36,7 +30,7 @@ from headroom.domain.state import ROLLBACK_TTL, WINDOW, Step
 from headroom.ports import AnswerRejected, ReadFailed, ResourceGone
 
 DecisionArgument = Annotated[
-    str, typer.Argument(metavar="DECISION", help="The decision's id, as the message names it.")
+    str, typer.Argument(metavar="DECISION", help="The decision's id, from the message.")
 ]
 
 
@@ -44,17 +38,14 @@ def approve(
     decision: DecisionArgument,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """Agree to a change that waits for a person; it is judged again within a minute, then done.
+    """Approve a change; the guardrails check it again within a minute before it is made.
 
-    Only this very change, for no more money, and not after the request expired.
+    The approval covers exactly this change at no higher price, and only until the request expires.
     """
-    here = deployment(region, profile, endpoint_url, stack, local)
+    here = deployment(where)
     return _answer(here, decision, Step.APPROVED, reason, as_json)
 
 
@@ -62,41 +53,35 @@ def reject(
     decision: DecisionArgument,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """Say no to a change that waits for a person; nothing like it is asked for 24 hours."""
-    here = deployment(region, profile, endpoint_url, stack, local)
+    """Reject a change; Headroom does not request a similar one for 24 hours."""
+    here = deployment(where)
     return _answer(here, decision, Step.REJECTED, reason, as_json)
 
 
 def approvals(
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """List the changes that wait for a person, the first to expire first."""
-    here = deployment(region, profile, endpoint_url, stack, local)
+    """List the changes that wait for approval, in order of expiry."""
+    here = deployment(where)
     try:
         waiting = here.ledger.waiting(here.account.now)
     except ReadFailed as problem:
-        raise Problem(f"What waits cannot be read: {problem}") from None
+        raise Problem(f"The requests cannot be read: {problem}") from None
     if as_json:
         emit([_as_object(each) for each in waiting])
     elif not waiting:
-        say(f"Nothing waits for a person in {here.place}.")
+        say(f"Nothing waits for approval in {here.place}.")
     else:
         rows = [_row(each) for each in waiting]
-        title = f"Waiting for a person in {here.place}"
+        title = f"Waiting for approval in {here.place}"
         columns = ("Expires", "What", "Change", "A month", "Why", "Decision")
         out().print(table(title, columns, rows, lines=True))
-        say("`headroom approve DECISION` or `headroom reject DECISION` answers one.")
+        say("Answer with `headroom approve DECISION` or `headroom reject DECISION`.")
     return OK
 
 
@@ -104,47 +89,44 @@ def rollback(
     decision: DecisionArgument,
     reason: ReasonOption = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be set back.")
+        bool, typer.Option("--dry-run", help="Only show what would be restored.")
     ] = False,
     as_json: JsonOption = False,
-    region: RegionOption = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    stack: StackOption = DEFAULT_STACK,
-    local: LocalOption = False,
+    *,
+    where: DeploymentOptions,
 ) -> int:
-    """Ask for a change to be undone: IOPS, throughput and type as before it, the size as it is.
+    """Request a rollback of a change: IOPS, throughput and type as before; the size stays.
 
-    It costs one of AWS's four changes in 24 hours. The guardrails judge it within a minute; what
-    blocks it only for now, it waits for, at most 24 hours.
+    It costs one of AWS's four changes in 24 hours. The guardrails check it within a minute. A
+    rollback that is blocked temporarily waits up to 24 hours.
     """
-    told = normalized_reason(reason)
-    here = deployment(region, profile, endpoint_url, stack, local)
-    seen = _preview(here, decision)
+    text = normalized_reason(reason)
+    here = deployment(where)
+    preview = _preview(here, decision)
     if not as_json:
-        say(seen.sentence)
+        say(preview.sentence)
     if not dry_run:
         asked = written(
             lambda: here.ledger.request_rollback(
-                decision, at=here.account.now, who=here.account.caller, reason=told
+                decision, at=here.account.now, who=here.account.caller, reason=text
             )
         )
         if isinstance(asked, AnswerRejected):
-            raise BadRequest(f"{decision} is not rolled back: {asked.detail}.")
+            raise BadRequest(f"{decision} cannot be rolled back: {asked.detail}.")
     if as_json:
-        emit({"decision_id": decision, "asked": not dry_run, **seen.as_object})
+        emit({"decision_id": decision, "asked": not dry_run, **preview.as_object})
     elif not dry_run:
         say(
-            "Asked for: it is judged within a minute, and waits at most "
-            f"{ROLLBACK_TTL.total_seconds() / 3600:.0f} hours for what blocks it for now."
+            "Requested: the guardrails check it within a minute. If it is blocked temporarily, it waits up "
+            f"to {ROLLBACK_TTL.total_seconds() / 3600:.0f} hours."
         )
     return OK
 
 
 def _answer(here: Deployment, decision_id: str, step: Step, reason: str, as_json: bool) -> int:
-    told, who = normalized_reason(reason), here.account.caller
+    text, who = normalized_reason(reason), here.account.caller
     got = written(
-        lambda: here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=told)
+        lambda: here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=text)
     )
     if isinstance(got, AnswerRejected) and got.why != step.value:
         raise BadRequest(f"{decision_id} cannot be {step.value}: {got.detail}.")
@@ -155,15 +137,17 @@ def _answer(here: Deployment, decision_id: str, step: Step, reason: str, as_json
         say(f"Nothing to do: {got.detail}.")
     elif step is Step.APPROVED:
         say(
-            f"Approved: {decision_id} is judged again within a minute, and done if it still may be."
+            f"Approved: {decision_id} is checked again within a minute, and made if it still passes."
         )
     else:
-        say(f"Rejected: {decision_id} is not done, and nothing like it is asked for 24 hours.")
+        say(
+            f"Rejected: {decision_id} is not made, and no similar change is requested for 24 hours."
+        )
     return OK
 
 
 class _RollbackPreview:
-    """What a rollback would set back, as far as it can be told before the function judges it."""
+    """What a rollback would restore, before the function checks the guardrails."""
 
     def __init__(
         self, name: str, current: Configuration, back: Configuration, usd: str | None, slots: int
@@ -176,8 +160,8 @@ class _RollbackPreview:
         price = "its price is not known here" if self._usd is None else f"{self._usd} a month"
         return (
             f"{self._name}: {self._current} -> {self._back}, {price}. It costs one of AWS's "
-            f"{MAX_MODIFICATIONS} changes in 24 hours, of which {self._slots} are left as far as "
-            "is known; the size stays."
+            f"{MAX_MODIFICATIONS} changes in 24 hours, of which {self._slots} are known to be "
+            "left; the size stays."
         )
 
     @property
@@ -189,7 +173,7 @@ class _RollbackPreview:
 
 
 def _preview(here: Deployment, decision_id: str) -> _RollbackPreview:
-    """The volume as it is, and as it would be; raises BadRequest where nothing can be set back."""
+    """The volume now and after the rollback; raises BadRequest where nothing can be restored."""
     try:
         decision = here.ledger.decision(decision_id)
     except LookupError:
@@ -198,17 +182,19 @@ def _preview(here: Deployment, decision_id: str) -> _RollbackPreview:
         raise Problem(f"The decision cannot be read: {problem}") from None
     ref, change = decision.observation.volume.ref, _change(decision)
     if change is None:
-        raise BadRequest(f"{decision_id} is not rolled back: it was no decision to act.")
+        raise BadRequest(f"{decision_id} cannot be rolled back: the decision was not to act.")
     try:
         current = read_storage(here.account, ref).volume.configuration
         known = here.ledger.resource_state(ref, here.account.now).modifications
     except ResourceGone:
-        raise BadRequest(f"{decision_id} is not rolled back: {short(ref.arn)} is gone.") from None
+        raise BadRequest(
+            f"{decision_id} cannot be rolled back: {short(ref.arn)} no longer exists."
+        ) from None
     except ReadFailed as problem:
         raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
     back = reversal(change, current, ref.noun)
     if isinstance(back, str):
-        raise BadRequest(f"{decision_id} is not rolled back: {back}.")
+        raise BadRequest(f"{decision_id} cannot be rolled back: {back}.")
     used = sum(m.started_at > here.account.now - WINDOW for m in known)
     left = max(0, MAX_MODIFICATIONS - used)
     return _RollbackPreview(short(ref.arn), current, back, _price(here, current, back), left)

@@ -10,8 +10,9 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from headroom.cli.simulation import cluster as aurora_shown
-from headroom.cli.simulation import page as simulated_page
+from headroom.cli.simulation import cluster as cluster_simulation
+from headroom.cli.simulation import page as simulation_page
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, err, money, number, out, table
 from headroom.cli.views import report
 from headroom.proving.inputs import load_yaml
@@ -33,19 +34,19 @@ def simulate(
     controller: Annotated[
         Controller, typer.Option(help="Who may change the volume: headroom or none.")
     ] = Controller.HEADROOM,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
 ) -> None:
-    """Run one resource under one load, and score what came of it."""
+    """Simulate one resource under one load, and score the result."""
     if html is not None:
-        report.uplot()  # what is missing is said before the work, not after
+        report.uplot()  # fail before the work, not after
     if is_aurora(load_yaml(scenario)):
-        aurora_shown.simulate(scenario, controller.value, as_json=as_json, html=html)
+        cluster_simulation.simulate(scenario, controller.value, as_json=as_json, html=html)
         return
     loaded = load_scenario(scenario)
     result = _run(loaded, controller)
     if html is not None:
-        report.write(simulated_page.page(loaded, result), html)
+        report.write(simulation_page.page(loaded, result), html)
         err().print(f"Report: {html}", style="dim", soft_wrap=True)
     if as_json:
         emit(result.to_json())
@@ -70,38 +71,38 @@ def _run(scenario: Scenario, controller: Controller) -> Result:
 
 
 def _print(result: Result, console: Console) -> None:
-    said: dict[str, Any] = result.to_json()
-    latency, served = said["latency_ms"], said["served"]
+    facts: dict[str, Any] = result.to_json()
+    latency, served = facts["latency_ms"], facts["served"]
     rows = [
-        ("simulated", f"{said['simulated_minutes']:,} minutes, {said['unknown_minutes']} unknown"),
-        ("starved", f"{said['starved_minutes']:,} minutes"),
-        ("onset to relief", _minutes(said["onset_to_relief_minutes"])),
-        ("operations", f"{said['offered_ops']:,.0f} offered, {said['served_ops']:,.0f} served"),
+        ("simulated", f"{facts['simulated_minutes']:,} minutes, {facts['unknown_minutes']} unknown"),
+        ("starved", f"{facts['starved_minutes']:,} minutes"),
+        ("onset to relief", _minutes(facts["onset_to_relief_minutes"])),
+        ("operations", f"{facts['offered_ops']:,.0f} offered, {facts['served_ops']:,.0f} served"),
         ("served", f"{_figure(served['read_iops'])} read and {_figure(served['write_iops'])} write "
                    f"IOPS, {_figure(served['mib_per_s'])} MiB/s"),
         ("latency", f"{_figure(latency['avg'])} ms average, {_figure(latency['p50'])} median, "
                     f"{_figure(latency['p99'])} p99"),
-        ("lowest BurstBalance", "-" if said["burst_balance_min"] is None
-         else f"{said['burst_balance_min']:.0f} %"),
-        ("price", f"{money(said['usd_per_month_start'])} a month at the start, "
-                  f"{money(said['usd_per_month_end'])} at the end"),
-        ("paid", f"{money(said['storage_usd'])} for storage"),
-        ("decisions", ", ".join(f"{n} {kind}" for kind, n in said["decisions"].items())),
-        ("AWS refused", f"{said['aws_refusals']} times"),
-        ("outside the limits", f"{said['guardrail_violations']} changes"),
+        ("lowest BurstBalance", "-" if facts["burst_balance_min"] is None
+         else f"{facts['burst_balance_min']:.0f} %"),
+        ("price", f"{money(facts['usd_per_month_start'])} a month at the start, "
+                  f"{money(facts['usd_per_month_end'])} at the end"),
+        ("paid", f"{money(facts['storage_usd'])} for storage"),
+        ("decisions", ", ".join(f"{n} {kind}" for kind, n in facts["decisions"].items())),
+        ("AWS refused", f"{facts['aws_refusals']} times"),
+        ("outside the limits", f"{facts['guardrail_violations']} changes"),
     ]  # fmt: skip
     if result.space is not None:
         rows.insert(-3, ("free storage", f"{result.space.lowest_gib:.1f} GiB at least, "
                          f"{result.space.end_gib:.1f} at the end; full for "
                          f"{result.space.full_minutes:,} minutes"))  # fmt: skip
-    title = f"{said['scenario']}, controller {said['controller']}"
+    title = f"{facts['scenario']}, controller {facts['controller']}"
     console.print(table(title, ("", "what"), rows))
     for change in result.changes:
         console.print(
             f"{change.at:%Y-%m-%d %H:%M}Z {change.origin} -> {change.target} ({change.reason}, "
             f"decision {change.decision_id})", markup=False, soft_wrap=True,
         )  # fmt: skip
-    for note in (*said["violations"], *said["notes"]):
+    for note in (*facts["violations"], *facts["notes"]):
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version as installed
-from typing import Annotated
 
-import typer
-
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, out
 
 
-def version(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """Say which Headroom this is, and what it runs on."""
-    said = {"headroom": installed("headroom"), "python": platform.python_version(),
+def version(as_json: JsonOption = False) -> None:
+    """Show the versions of Headroom, Python and boto3."""
+    versions = {"headroom": installed("headroom"), "python": platform.python_version(),
             "boto3": installed("boto3")}  # fmt: skip
     if as_json:
-        emit(said)
+        emit(versions)
     else:
-        out().print(f"headroom {said['headroom']} (Python {said['python']}, boto3 {said['boto3']})")
+        out().print(
+            f"headroom {versions['headroom']} (Python {versions['python']}, boto3 {versions['boto3']})"
+        )

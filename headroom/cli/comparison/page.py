@@ -3,74 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
-from headroom.cli.comparison import tables as compared
+from headroom.cli.comparison import tables
 from headroom.cli.terminal.files import save
 from headroom.cli.terminal.output import money
-from headroom.cli.views.report import inline, uplot
+from headroom.cli.views.report import rendered, uplot
 from headroom.proving.scoring import CONTROLLER_TEXTS, GROUPS, WORDS
 
 Json = Mapping[str, Any]
 
 
-def write(said: Json, path: Path, *, root: Path | None = None) -> None:
+def write(results: Json, path: Path, *, root: Path | None = None) -> None:
     """Write the page to `path`; raises ReportAssetsMissing, BadRequest when it cannot be written."""
-    save(render(said, uplot(root)), path)
+    save(render(results, uplot(root)), path)
 
 
-def render(said: Json, plotting: tuple[str, str]) -> str:
+def render(results: Json, plotting: tuple[str, str]) -> str:
     """The HTML text with uPlot's (script, style sheet) inside."""
-    page = files("headroom.cli") / "page"
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["code"] = _code
-    template = environment.from_string((page / "compare.html.j2").read_text(encoding="utf-8"))
-    script, style = plotting
-    css = style + "".join(
-        (page / name).read_text(encoding="utf-8") for name in ("report.css", "compare.css")
-    )
-    return template.render(
-        page=_page(said),
-        data=Markup(inline(_points(said))),  # noqa: S704 - escaped by inline
-        css=Markup(css),  # noqa: S704
-        uplot=Markup(script.replace("</script", "<\\/script")),  # noqa: S704
-        js=Markup((page / "compare.js").read_text(encoding="utf-8")),  # noqa: S704
+    return rendered(
+        "compare", plotting, _points(results), styles=("compare.css",), page=_page(results)
     )
 
 
-def _code(text: str) -> Markup:
-    """The text with what stands between backticks as code."""
-    parts = enumerate(text.split("`"))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in parts
-    )
-
-
-def _page(said: Json) -> Json:
-    presets = said["summary"]["presets"]
-    values = said["conditions"]["presets_usd_per_starved_minute"]
-    traces, cases = len(said["summary"]["traces"]), said["summary"]["cases"]
+def _page(results: Json) -> Json:
+    presets = results["summary"]["presets"]
+    values = results["conditions"]["presets_usd_per_starved_minute"]
+    traces, cases = len(results["summary"]["traces"]), results["summary"]["cases"]
     return {
         "lead": f"{traces} loads, {cases} runs of every controller at each preset, under "
         "the same prices, delays, modification rules and guardrails.",
         "presets": [
             _preset(name, f"${values[name]:.2f}", found) for name, found in presets.items()
         ],
-        "sums": compared.COLUMNS[2:],
-        "by_group": compared.BY_GROUP.capitalize(),
+        "sums": tables.COLUMNS[2:],
+        "by_group": tables.BY_GROUP.capitalize(),
         "groups": list(GROUPS),
-        "scenarios": [compared.scenario(each) for each in said.get("scenarios", ())],
-        "scenario_columns": compared.SCENARIO,
+        "scenarios": [tables.scenario(each) for each in results.get("scenarios", ())],
+        "scenario_columns": tables.SCENARIO,
         "definitions": list(WORDS.items()),
         "controllers": list(CONTROLLER_TEXTS.items()),
-        "remarks": list(compared.remarks(said)),
+        "remarks": list(tables.remarks(results)),
     }
 
 
@@ -83,21 +57,21 @@ def _preset(name: str, value: str, found: Json) -> Json:
         "ranking": [
             {
                 "kind": each["kind"],
-                "place": compared.place(each),
+                "place": tables.place(each),
                 "controller": each["controller"],
-                "cells": compared.sums(each["totals"]["all"]),
+                "cells": tables.sums(each["totals"]["all"]),
                 "front": "" if each["dominated"] or each["kind"] == "reference" else "on it",
             }
             for each in found["controllers"]
         ],
-        "oracle": compared.oracle(found),
-        "unsavable": compared.unavoidable(found),
-        "targets": [compared.target(each) for each in found["targets"]],
+        "oracle": tables.oracle(found),
+        "unsavable": tables.unavoidable(found),
+        "targets": [tables.target(each) for each in found["targets"]],
         "groups": [
             {
                 "kind": each["kind"],
                 "controller": each["controller"],
-                "cells": compared.by_group(each),
+                "cells": tables.by_group(each),
             }
             for each in found["controllers"]
         ],
@@ -121,7 +95,7 @@ def _traces(found: Json) -> Iterator[Json]:
         yield {"trace": trace, "cells": cells}
 
 
-def _points(said: Json) -> Json:
+def _points(results: Json) -> Json:
     return {
         name: [
             {
@@ -133,5 +107,5 @@ def _points(said: Json) -> Json:
             }
             for each in found["controllers"]
         ]
-        for name, found in said["summary"]["presets"].items()
+        for name, found in results["summary"]["presets"].items()
     }

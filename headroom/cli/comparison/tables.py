@@ -17,11 +17,11 @@ COLUMNS = ("", "controller", "score", "regret", "dollars", "starved min", UNSAVA
            "changes", "raises", "AWS refused", "outside limits")  # fmt: skip
 
 
-def show(said: Json, console: Console) -> None:
+def show(results: Json, console: Console) -> None:
     """Print what `headroom compare --json` says, for people."""
-    runs = said["summary"]["cases"]
-    for preset, found in said["summary"]["presets"].items():
-        value = said["conditions"]["presets_usd_per_starved_minute"][preset]
+    runs = results["summary"]["cases"]
+    for preset, found in results["summary"]["presets"].items():
+        value = results["conditions"]["presets_usd_per_starved_minute"][preset]
         title = f"{preset}: a starved minute is worth ${value:.2f}; {runs} runs each"
         columns = [name for name in COLUMNS if name != UNSAVABLE]
         console.print(_whole(table(title, columns, list(_ranked(found)))))
@@ -41,9 +41,9 @@ def show(said: Json, console: Console) -> None:
             if each["met"] is False and each["detail"]:
                 console.print(f"{each['key']}: {each['detail']}", markup=False, soft_wrap=True)
         console.print()
-    if said.get("scenarios"):
-        console.print(table("scenarios", SCENARIO, [scenario(s) for s in said["scenarios"]]))
-    for line in remarks(said):
+    if results.get("scenarios"):
+        console.print(table("scenarios", SCENARIO, [scenario(s) for s in results["scenarios"]]))
+    for line in remarks(results):
         console.print(line, markup=False, soft_wrap=True)
 
 
@@ -171,9 +171,9 @@ SCALES_SAID = {
 }
 
 
-def remarks(said: Json) -> Iterator[str]:
+def remarks(results: Json) -> Iterator[str]:
     """Conditions and caveats, a line each."""
-    c, halves = said["conditions"], said["summary"]["halves"]
+    c, halves = results["conditions"], results["summary"]["halves"]
     policy = c["policy"]
     yield (
         f"Conditions: {c['prices']}; starts {', '.join(c['starts'].values())}; "
@@ -195,6 +195,6 @@ def remarks(said: Json) -> Iterator[str]:
         f"{halves['rule']} Tuning: {', '.join(halves['tuning']) or 'none'}. "
         f"Unseen: {', '.join(halves['unseen']) or 'none'}."
     )
-    if said.get("made_up"):
-        yield "These loads are made up (no --traces); no figure of merit should rest on them."
-    yield f"{said['summary']['runs']:,} runs in {said['seconds']:,.0f} s."
+    if results.get("made_up"):
+        yield "These loads are synthetic (no --traces); do not rely on these figures."
+    yield f"{results['summary']['runs']:,} runs in {results['seconds']:,.0f} s."

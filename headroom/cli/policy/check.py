@@ -1,4 +1,4 @@
-"""`headroom policy`: what the owner's limits are, whether they make sense, and what they decide."""
+"""`headroom policy check` and `schema`: whether a policy file is valid."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, err, out
 from headroom.cli.terminal.problems import BAD_INPUT, OK
 from headroom.domain.policy import PolicyError
@@ -16,11 +17,9 @@ from headroom.policy import canonical_json, check_file, published, schema_text, 
 
 USUAL_FILE = Path("policy.yaml")
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
 
 def schema() -> int:
-    """Print the policy's JSON Schema, by which editors complete and check it."""
+    """Print the policy's JSON Schema, for completion and checks in an editor."""
     sys.stdout.write(schema_text())
     return OK
 
@@ -28,15 +27,17 @@ def schema() -> int:
 def check(
     file: Annotated[Path, typer.Argument(help="Policy file.")] = USUAL_FILE,
     account_id: Annotated[
-        str | None, typer.Option("--account", help="As it is published in this account.")
+        str | None, typer.Option("--account", help="Check it as published in this account.")
     ] = None,
-    region: Annotated[str | None, typer.Option(help="As it is published in this Region.")] = None,
+    region: Annotated[
+        str | None, typer.Option(help="Check it as published in this Region.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Say all that is wrong with a policy: what it says, and what it can never mean.
+    """Check a policy file, and list every problem in it.
 
-    Exit code 2 when anything is; it would not deploy either. Remarks stop nothing. With
-    --account and --region its version and length are those of what is published there.
+    Exit code 2 if there is a problem; such a policy does not deploy. Remarks block nothing. With
+    --account and --region the version and length are those of the policy published there.
     """
     found = check_file(str(file), now=datetime.now(UTC))
     problems = found.problems
@@ -60,6 +61,6 @@ def check(
             err().print(f"Remark: {remark}", markup=False, soft_wrap=True)
         if not problems and here is not None:
             rules = len(here.rules)
-            out().print(f"{file} makes sense: version {version}, {rules} rules, {size:,} of 8,192 "
+            out().print(f"{file} is valid: version {version}, {rules} rules, {size:,} of 8,192 "
                         "characters.", markup=False, soft_wrap=True)  # fmt: skip
     return BAD_INPUT if problems else OK

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headroom.adapters.parameters import ParameterPolicies
-from headroom.cli.policy import view as policy_shown
-from headroom.cli.policy.check import USUAL_FILE, JsonOption
+from headroom.cli.policy import view as policy_view
+from headroom.cli.policy.check import USUAL_FILE
 from headroom.cli.policy.synthetic import synthetic_volume
 from headroom.cli.policy.view import PolicyView
-from headroom.cli.sources import records as source
 from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.options import AccountOptions, JsonOption
 from headroom.cli.sources.storage import read_storage
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import emit, out
@@ -28,66 +29,64 @@ from headroom.settings import POLICY_PARAMETER
 def show(
     resource: Annotated[
         str | None,
-        typer.Argument(help="vol-ID, db:NAME, cluster:NAME or ARN; without, what options make up."),
+        typer.Argument(
+            help="vol-ID, db:NAME, cluster:NAME or ARN. Default: synthetic storage from the options."
+        ),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(help="Policy file; for what an account has, its published policy."),
+        typer.Option(help="Policy file. Default: policy.yaml, or the account's published policy."),
     ] = None,
     volume_type: Annotated[
-        VolumeType | None, typer.Option("--type", help="Type of made-up storage.")
+        VolumeType | None, typer.Option("--type", help="Type of synthetic storage.")
     ] = None,
     kind: Annotated[
-        Kind | None, typer.Option(help="Kind of made-up storage: ebs, rds or aurora.")
+        Kind | None, typer.Option(help="Kind of synthetic storage: ebs, rds or aurora.")
     ] = None,
     size: Annotated[int, typer.Option(min=1, help="Its size in GiB.")] = 100,
     tag: Annotated[
-        list[str] | None, typer.Option(help="A tag of it (KEY=VALUE); may be given again.")
+        list[str] | None, typer.Option(help="A tag of it (KEY=VALUE). Repeatable.")
     ] = None,
     account_id: Annotated[
         str, typer.Option("--account", help="The account it is in.")
     ] = "123456789012",
     as_json: JsonOption = False,
-    region: Annotated[str | None, typer.Option(help="AWS Region it is in.")] = None,
-    profile: source.ProfileOption = None,
-    endpoint_url: source.EndpointOption = None,
-    local: Annotated[
-        bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
-    ] = False,
+    *,
+    options: AccountOptions,
 ) -> int:
-    """Show the limits in force for one volume or database, and where each of them came from.
+    """Show the limits in force for one volume or database, and the origin of each.
 
-    Exit code 1 when its tags cannot be understood.
+    Exit code 1 if its tags are invalid.
     """
     if (resource is None) == (volume_type is None and kind is None):
         raise BadRequest(
-            "Name a volume or database, or make one up with --type or --kind (and --size, --tag)."
+            "Name a volume or database, or describe a synthetic one with --type or --kind (and --size, --tag)."
         )
     tags = dict(_tag(text) for text in tag or ())
     if resource is not None:
         if tags:
-            raise BadRequest("What an account has, has its own tags; leave --tag away.")
-        where = account(region=region, profile=profile, endpoint_url=endpoint_url, local=local)
+            raise BadRequest("A resource of the account has its own tags; leave --tag out.")
+        where = account(**asdict(options))
         volume = _described(where, resource)
         rules, name = in_force(where, policy)
     else:
         volume = synthetic_volume(
             kind or Kind.EBS, volume_type, size, tags, account_id=account_id,
-            region=region or "us-east-1",
+            region=options.region or "us-east-1",
         )  # fmt: skip
         rules, name = load_policy_file(policy or USUAL_FILE), str(policy or USUAL_FILE)
-    shown = PolicyView(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
+    view = PolicyView(volume=volume, policy=rules, name=name, effective=limits_for(rules, volume))
     if as_json:
-        emit(policy_shown.as_object(shown))
+        emit(policy_view.as_object(view))
     else:
-        policy_shown.show(shown, out())
-    return OK if shown.effective.problem is None else FAILED
+        policy_view.show(view, out())
+    return OK if view.effective.problem is None else FAILED
 
 
 def _tag(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise BadRequest(f"--tag {text!r} is no tag; write KEY=VALUE.")
+        raise BadRequest(f"--tag {text!r} is not a tag; write KEY=VALUE.")
     return key, value
 
 
@@ -109,5 +108,5 @@ def in_force(where: Account, file: Path | None) -> tuple[Policy, str]:
     policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
     found = policies.current()
     if isinstance(found, PolicyUnreadable):
-        raise Problem(f"{found.reason.rstrip('.')}; --policy FILE shows what a file would mean.")
+        raise Problem(f"{found.reason.rstrip('.')}; use --policy FILE to evaluate a file instead.")
     return found, f"the policy published in {where.region}"

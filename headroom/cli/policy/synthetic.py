@@ -1,4 +1,4 @@
-"""Storage made up at the command line, to show what a policy says of such: it exists nowhere."""
+"""Synthetic storage from the command line, to show which limits a policy sets for it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from headroom.domain.resources import (
 from headroom.proving.policy_tests import described_volume
 
 _NAMES = {
-    Kind.EBS: "a made-up volume",
-    Kind.RDS: "a made-up database",
-    Kind.AURORA: "a made-up cluster",
+    Kind.EBS: "a synthetic volume",
+    Kind.RDS: "a synthetic database",
+    Kind.AURORA: "a synthetic cluster",
 }
 
 
@@ -38,16 +38,16 @@ def synthetic_volume(
     A database is of PostgreSQL: what a policy says of it does not depend on the engine.
     """
     ref = ResourceRef(kind=kind, account_id=account_id, region=region, resource_id=_NAMES[kind])
-    wanted = volume_type or (VolumeType.AURORA if kind is Kind.AURORA else VolumeType.GP3)
-    if (wanted in STORAGE_MODES) is not (kind is Kind.AURORA):
-        raise BadRequest(f"There is no {wanted.value} storage of kind {kind.value}.")
+    storage_type = volume_type or (VolumeType.AURORA if kind is Kind.AURORA else VolumeType.GP3)
+    if (storage_type in STORAGE_MODES) is not (kind is Kind.AURORA):
+        raise BadRequest(f"There is no {storage_type.value} storage of kind {kind.value}.")
     if kind is Kind.AURORA:
-        return described_volume(ref, configuration_of(StorageMode(wanted.value)), tags)
-    made = _volume(wanted, size) if kind is Kind.EBS else _database(wanted, size)
+        return described_volume(ref, configuration_of(StorageMode(storage_type.value)), tags)
+    made = _volume(storage_type, size) if kind is Kind.EBS else _database(storage_type, size)
     problem = why_invalid(made)
     if problem is not None:
         of = "volume" if kind is Kind.EBS else "storage"
-        raise BadRequest(f"There is no {wanted.value} {of} of {size} GiB: {problem}.")
+        raise BadRequest(f"There is no {storage_type.value} {of} of {size} GiB: {problem}.")
     return described_volume(ref, made, tags)
 
 

@@ -1,4 +1,4 @@
-"""`headroom policy test`: what the policy decides in situations of its owner."""
+"""`headroom policy test`: whether the policy decides as its tests expect."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.policy import view as policy_shown
-from headroom.cli.policy.check import JsonOption
+from headroom.cli.policy import view as policy_view
+from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, out
 from headroom.cli.terminal.problems import FAILED, OK
 from headroom.proving.policy_tests import Verdict, blocking_guardrails, load_tests, run_policy_test
@@ -19,13 +19,13 @@ USUAL_TESTS = Path("policy.tests.yaml")
 def run_tests(
     file: Annotated[Path, typer.Argument(help="File of tests (docs/policy.md).")] = USUAL_TESTS,
     policy: Annotated[
-        Path | None, typer.Option(help="Policy to test in place of the one the file names.")
+        Path | None, typer.Option(help="Policy to test instead of the one that the file names.")
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Decide the situations in a file of tests, and compare with what it expects.
+    """Run a file of policy tests: decide each situation and compare with the expectation.
 
-    Exit code 1 when any is decided otherwise.
+    Exit code 1 if a test fails.
     """
     loaded = load_tests(file, policy=policy)
     verdicts = tuple(run_policy_test(loaded))
@@ -35,7 +35,7 @@ def run_tests(
               "passed": len(verdicts) - failed, "failed": failed,
               "tests": [_tested(verdict) for verdict in verdicts]})  # fmt: skip
     else:
-        policy_shown.show_tests(verdicts, loaded, out())
+        policy_view.show_tests(verdicts, loaded, out())
     return FAILED if failed else OK
 
 

@@ -1,4 +1,4 @@
-"""The limits in force for a volume, and tests of a policy, as people and scripts read them."""
+"""The limits in force for a volume and the results of policy tests, as text and JSON."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from headroom.domain.resources import CodeOwner, ResourceRef, Volume, code_owner
 from headroom.proving.policy_tests import PolicyTests, Verdict
 
 MEANS = {
-    Mode.OFF: "it is not looked at",
+    Mode.OFF: "Headroom ignores it",
     Mode.OBSERVE: "decisions are recorded and nothing is changed",
-    Mode.APPROVE: "it is changed within these limits once a person approved it",
+    Mode.APPROVE: "it is changed within these limits after a person approves",
     Mode.AUTO: "it is changed within these limits",
 }
 
 
 CODE_OWNED = {
-    CodeOwned.ACT: "changed as any other, with what to write back",
-    CodeOwned.NOTIFY: "never changed, its owner is told what to write",
-    CodeOwned.LEAVE: "never changed, and nothing is said",
+    CodeOwned.ACT: "changed like any other, with code to write back",
+    CodeOwned.NOTIFY: "never changed; its owner is notified what to write",
+    CodeOwned.LEAVE: "never changed, without a notification",
 }
 
 
@@ -50,31 +50,31 @@ class PolicyView:
         return code_owner(self.volume.tags, self.policy.code_tags)
 
 
-def rows(shown: PolicyView) -> tuple[tuple[str, object, str], ...]:
+def rows(view: PolicyView) -> tuple[tuple[str, object, str], ...]:
     """Every setting, its value as a policy writes it, and where it came from."""
-    limits, origins = shown.effective.limits, dict(shown.effective.origins)
+    limits, origins = view.effective.limits, dict(view.effective.origins)
     return tuple(
         (name, plain_value(name, getattr(limits, s.name)), origins.get(s.name, "defaults"))
         for name, s in FRIENDLY.items()
     )
 
 
-def as_object(shown: PolicyView) -> dict[str, object]:
+def as_object(view: PolicyView) -> dict[str, object]:
     """One JSON object."""
-    ref = shown.volume.ref
+    ref = view.volume.ref
     return {
         "volume": _called(ref), "kind": ref.kind.value, "account": ref.account_id, "region": ref.region,
-        "configuration": str(shown.volume.configuration), "tags": dict(shown.volume.tags),
-        "policy": shown.name, "version": shown.policy.version, "rules": list(shown.matching),
-        "enrolled": shown.effective.enrolled, "problem": shown.effective.problem,
-        "notes": list(shown.effective.notes),
-        "limits": {name: {"value": value, "from": where} for name, value, where in rows(shown)},
-        "account_price_increase_usd_per_month": float(shown.policy.account_increase_usd),
-        **{n: getattr(shown.policy, n) for n in (
+        "configuration": str(view.volume.configuration), "tags": dict(view.volume.tags),
+        "policy": view.name, "version": view.policy.version, "rules": list(view.matching),
+        "enrolled": view.effective.enrolled, "problem": view.effective.problem,
+        "notes": list(view.effective.notes),
+        "limits": {name: {"value": value, "from": where} for name, value, where in rows(view)},
+        "account_price_increase_usd_per_month": float(view.policy.account_increase_usd),
+        **{n: getattr(view.policy, n) for n in (
             "max_in_flight", "max_in_flight_per_az", "max_changes_per_hour",
         )},
-        "code_owner": None if shown.owner is None else str(shown.owner),
-        "group": group_of(shown.policy, shown.volume),
+        "code_owner": None if view.owner is None else str(view.owner),
+        "group": group_of(view.policy, view.volume),
     }  # fmt: skip
 
 
@@ -83,40 +83,40 @@ def _called(ref: ResourceRef) -> str:
     return ref.resource_id if " " in ref.resource_id else short(ref.arn)
 
 
-def show(shown: PolicyView, console: Console) -> None:
+def show(view: PolicyView, console: Console) -> None:
     """A table for people."""
-    effective, ref = shown.effective, shown.volume.ref
-    title = f"{_called(ref)} ({shown.volume.configuration}, {ref.region}) under {shown.name}"
-    listed = [(name, _text(value), where) for name, value, where in rows(shown)]
+    effective, ref = view.effective, view.volume.ref
+    title = f"{_called(ref)} ({view.volume.configuration}, {ref.region}) under {view.name}"
+    listed = [(name, _text(value), where) for name, value, where in rows(view)]
     console.print(table(title, ("Setting", "In force", "From"), listed))
-    fits = ", ".join(f"rule {n}" for n in shown.matching) or "no rule"
-    _line(console, f"Policy version {shown.policy.version}; {fits} fits it.")
-    increase = shown.policy.account_increase_usd
+    fits = ", ".join(f"rule {n}" for n in view.matching) or "no rule"
+    _line(console, f"Policy version {view.policy.version}; {fits} matches it.")
+    increase = view.policy.account_increase_usd
     _line(console, f"All increases in the account together: ${increase:,} a month.")
-    places = shown.policy.blast_radius
+    places = view.policy.blast_radius
     _line(
         console,
-        f"Changes at once in the account: {places.max_in_flight} under way, "
-        f"{places.max_in_flight_per_az} in one zone, {places.max_changes_per_hour} begun an hour.",
+        f"Changes at once in the account: {places.max_in_flight} in progress, "
+        f"{places.max_in_flight_per_az} in one zone, {places.max_changes_per_hour} started an hour.",
     )
-    for freeze in shown.policy.freezes:
+    for freeze in view.policy.freezes:
         why = f": {freeze.reason}" if freeze.reason else ""
         _line(console, f"Frozen from {utc(freeze.begins)} until {utc(freeze.until)}{why}.")
-    if shown.policy.calendars:
-        _line(console, f"Calendars that must be open: {', '.join(shown.policy.calendars)}.")
+    if view.policy.calendars:
+        _line(console, f"Calendars that must be open: {', '.join(view.policy.calendars)}.")
     _line(console, f"Mode {effective.limits.mode.value}: {MEANS[effective.limits.mode]}.")
-    if shown.owner is not None:
+    if view.owner is not None:
         handling = effective.limits.infrastructure_as_code
-        _line(console, f"Owned by {shown.owner} as well (tag {shown.owner.detected_from}): "
+        _line(console, f"Owned by {view.owner} as well (tag {view.owner.detected_from}): "
                        f"{CODE_OWNED[handling]}.")  # fmt: skip
-    group = group_of(shown.policy, shown.volume)
+    group = group_of(view.policy, view.volume)
     if group is not None:
         _line(console, f"Of the striped set {group or 'that its tags do not agree on'}: changed "
                        "with all the others on its instance, or not at all.")  # fmt: skip
     for note in effective.notes:
         _line(console, f"Note: {note}.")
     if effective.problem is not None:
-        _line(console, f"Nothing is changed until this is put right: {effective.problem}.")
+        _line(console, f"Headroom changes nothing until this is corrected: {effective.problem}.")
 
 
 def show_tests(verdicts: Sequence[Verdict], tests: PolicyTests, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""Many volumes replayed: read in batches, played on all cores, told in order, one failure each."""
+"""Replays many volumes: reads in batches, runs on all cores, yields in order; one failure does not stop the others."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ def replays(
     views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules, *, processes: int
 ) -> Iterator[Replayed | Missed]:
     """Every volume of `views` in turn, replayed or why not."""
-    told = ((view, why_not_replayable(view, rules.policy)) for view in views)
-    left = [Missed(view=v, why=why, failed=False) for v, why in told if why is not None]
+    reasons = ((view, why_not_replayable(view, rules.policy)) for view in views)
+    left = [Missed(view=v, why=why, failed=False) for v, why in reasons if why is not None]
     yield from left
     out = {missed.view.volume.ref for missed in left}
-    wanted = [view for view in views if view.volume.ref not in out]
-    if processes <= 1 or len(wanted) < FEW:
-        for view, past in _pasts(wanted, history, rules):
+    replayable = [view for view in views if view.volume.ref not in out]
+    if processes <= 1 or len(replayable) < FEW:
+        for view, past in _pasts(replayable, history, rules):
             yield past if isinstance(past, Missed) else _play(view, past, rules)
         return
-    yield from _in_processes(wanted, history, rules, processes)
+    yield from _in_processes(replayable, history, rules, processes)
 
 
 def _in_processes(

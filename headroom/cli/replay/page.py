@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
 from headroom.cli.replay.tables import NOTES, ReplaySummary, remarks
 from headroom.cli.terminal.output import money, utc
-from headroom.cli.views import decision as telling
+from headroom.cli.views import decision as decision_view
 from headroom.cli.views.report import Report, Section
 from headroom.cli.views.timeline import Minute, timeline
-from headroom.domain.state import Record, Step
 from headroom.proving.replay import PlaybackTimeline, Replayed
 from headroom.proving.workloads import Floats
 
@@ -20,25 +18,23 @@ MAX_SECTIONS = 30
 
 
 def section(one: Replayed) -> Section | None:
-    """The section of a volume; None where there is nothing to tell or it was not drawn."""
+    """The section of a volume; None if nothing happened or it was not drawn."""
     if one.scene is None or not (one.left_alone.starved_minutes or one.headroom.changes):
         return None
     volume = one.view.volume
     name = volume.tag("Name")
     line = timeline(_minutes(one.scene))
-    stories = tuple(telling.told(chain) for chain in _chains(one.scene.records))
-    marks = (mark for story in stories for mark in telling.marks(story))
+    stories = decision_view.decision_stories(one.scene.records)
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in one.headroom.changes)
-    return Section(
-        key=volume.ref.resource_id,
-        title=volume.ref.resource_id + (f" ({name})" if name else ""),
-        ending=(
+    return decision_view.section(
+        volume.ref.resource_id,
+        volume.ref.resource_id + (f" ({name})" if name else ""),
+        (
             f"At least {one.left_alone.starved_minutes:,} minutes starved as it is, "
             f"{one.headroom.starved_minutes:,} with Headroom. "
             f"{changes or 'Nothing would have been changed'}."
         ),
-        ok=None,
-        facts=(
+        (
             ("is", str(volume.configuration)),
             ("price", f"{money(one.usd_per_month)} to "
                       f"{money(one.headroom.usd_per_month_end)} a month"),
@@ -46,31 +42,29 @@ def section(one: Replayed) -> Section | None:
                      f"{money(one.headroom.storage_usd)} with Headroom"),
             *((("known", " ".join(remarks(one))),) if any(remarks(one)) else ()),
         ),
-        timeline=line,
-        marks=tuple(sorted(marks, key=lambda mark: mark.at)),
-        decisions=tuple(telling.row(story) for story in stories),
+        line, stories,
     )  # fmt: skip
 
 
-def page(told: ReplaySummary, sections: Sequence[Section]) -> Report:
+def page(summary: ReplaySummary, sections: Sequence[Section]) -> Report:
     """The report of a replay; `sections` in any order."""
-    order = {one.view.volume.ref.resource_id: n for n, one in enumerate(told.replayed)}
-    shown = sorted(sections, key=lambda each: order[each.key])
-    thinned = {each.timeline.step_minutes for each in shown} - {1}
+    order = {one.view.volume.ref.resource_id: n for n, one in enumerate(summary.replayed)}
+    listed = sorted(sections, key=lambda each: order[each.key])
+    thinned = {each.timeline.step_minutes for each in listed} - {1}
     notes = [*NOTES, *(f"Each point is {step} minutes." for step in sorted(thinned))]
-    left = len(told.replayed) - len(shown)
+    left = len(summary.replayed) - len(listed)
     if left:
         notes.append(f"{left:,} more volumes were replayed; --json has them all.")
-    notes += [f"{m.view.volume.ref.resource_id} was not replayed: {m.why}." for m in told.missed]
+    notes += [f"{m.view.volume.ref.resource_id} was not replayed: {m.why}." for m in summary.missed]
     return Report(
-        title=f"Replay of {told.region}",
-        lead=told.total_in_words(),
+        title=f"Replay of {summary.region}",
+        lead=summary.total_in_words(),
         facts=(
-            ("from", utc(told.rules.since)),
-            ("until", utc(told.rules.until)),
-            ("account", told.account_id),
+            ("from", utc(summary.rules.since)),
+            ("until", utc(summary.rules.until)),
+            ("account", summary.account_id),
         ),
-        sections=tuple(shown),
+        sections=tuple(listed),
         notes=tuple(notes),
     )
 
@@ -105,10 +99,3 @@ def _minutes(scene: PlaybackTimeline) -> list[Minute]:
             balance, queue, usd, starved,
         ) in enumerate(columns)
     ]  # fmt: skip
-
-
-def _chains(records: Sequence[Record]) -> list[list[Record]]:
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        found[record.decision_id].append(record)
-    return [chain for chain in found.values() if chain[0].step is Step.DECIDED]

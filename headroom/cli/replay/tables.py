@@ -1,4 +1,4 @@
-"""What a replay found, for people and for programs."""
+"""The result of a replay, as text and JSON."""
 
 from __future__ import annotations
 
@@ -101,38 +101,38 @@ class ReplaySummary:
         }
 
 
-def show(told: ReplaySummary, console: Console) -> None:
+def show(summary: ReplaySummary, console: Console) -> None:
     """The table for people, the total, and what they must know to read it."""
-    rows = [_cells(one) for one in told.replayed]
-    title = f"{told.region}, {utc(told.rules.since)} to {utc(told.rules.until)}, as if enrolled"
+    rows = [_cells(one) for one in summary.replayed]
+    title = f"{summary.region}, {utc(summary.rules.since)} to {utc(summary.rules.until)}, as if enrolled"
     columns = ("Name", "It is", "Starved", "Storage", "Headroom would have made it")
     if rows:
         console.print(table(title, columns, rows))
-    if told.found:
-        console.print(told.total_in_words(), soft_wrap=True)
-    replay_clusters.show(told.clusters, console)
-    for note in _remarks(told):
+    if summary.found:
+        console.print(summary.total_in_words(), soft_wrap=True)
+    replay_clusters.show(summary.clusters, console)
+    for note in _remarks(summary):
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
 
 
-def _remarks(told: ReplaySummary) -> Iterator[str]:
+def _remarks(summary: ReplaySummary) -> Iterator[str]:
     yield from NOTES
-    over = told.over_account_limit()
+    over = summary.over_account_limit()
     if over is not None:
-        limit = money(told.rules.policy.account_increase_usd)
+        limit = money(summary.rules.policy.account_increase_usd)
         yield (
             f"Together the increases would have come to {money(over)} a month, above the account's "
             f"limit of {limit}: some of them would have been refused."
         )
-    for one in told.replayed:
+    for one in summary.replayed:
         for sentence in remarks(one):
             yield f"{short(one.view.volume.ref.arn)}: {sentence}"
-    for missed in told.missed:
+    for missed in summary.missed:
         yield f"{short(missed.view.volume.ref.arn)} was not replayed: {missed.why}."
 
 
 def remarks(one: Replayed) -> Iterator[str]:
-    """What was peculiar about the past of a volume, a sentence each."""
+    """Peculiarities in the history of a volume, a sentence each."""
     known, change = one.known, one.view.modification
     lacking = known.minutes - known.measured
     if lacking > known.minutes * MINIMUM_REPORTED_USD:

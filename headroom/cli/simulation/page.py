@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from decimal import Decimal
 
 from headroom.cli.terminal.output import money, utc
-from headroom.cli.views import decision as telling
-from headroom.cli.views.report import Report, Section
+from headroom.cli.views import decision as decision_view
+from headroom.cli.views.report import Report
 from headroom.cli.views.timeline import Mark, Minute, loaded_minute, timeline
-from headroom.domain.state import Record, Step
 from headroom.proving.physics import MinuteFacts
 from headroom.proving.scenarios import Scenario
 from headroom.proving.simulation import Result
@@ -23,21 +21,17 @@ NOTES = (
 def page(scenario: Scenario, result: Result) -> Report:
     """The report of one simulation."""
     minutes = tuple(minute_of(each.facts, each.usd_per_month) for each in result.minutes)
-    stories = tuple(telling.told(chain) for chain in _chains(result))
+    stories = decision_view.decision_stories(result.records)
     others = (
         Mark(at=at, kind="other", label="Another program", lines=("It changed the volume.",))
         for at in result.external_changes
     )
-    own = (mark for story in stories for mark in telling.marks(story))
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in result.changes)
     ending = f"{result.starved_minutes:,} minutes starved. {changes or 'Nothing was changed'}."
     line = timeline(minutes)
-    section = Section(
-        key="resource",
-        title=scenario.name,
-        ending=ending,
-        ok=None,
-        facts=(
+    section = decision_view.section(
+        "resource", scenario.name, ending,
+        (
             ("at first", str(scenario.resource.configuration)),
             ("controller", result.controller),
             ("price", f"{money(minutes[0].usd_per_month)} to {money(result.usd_per_month_end)} "
@@ -46,9 +40,7 @@ def page(scenario: Scenario, result: Result) -> Report:
             ("AWS refused", f"{len(result.refusals)} times"),
             *_free(result),
         ),
-        timeline=line,
-        marks=tuple(sorted((*others, *own), key=lambda mark: mark.at)),
-        decisions=tuple(telling.row(story) for story in stories),
+        line, stories, others=tuple(others),
     )  # fmt: skip
     thinned = (f"Each point is {line.step_minutes} minutes.",) if line.step_minutes > 1 else ()
     return Report(
@@ -61,19 +53,12 @@ def page(scenario: Scenario, result: Result) -> Report:
 
 
 def _free(result: Result) -> tuple[tuple[str, str], ...]:
-    """What became of a database's free space; nothing where nothing was said of it."""
+    """A database's lowest free space; nothing without a forecast."""
     space = result.space
     if space is None:
         return ()
     full = f"; full for {space.full_minutes:,} minutes" if space.full_minutes else ""
     return (("free storage", f"{space.lowest_gib:.1f} GiB at least{full}"),)
-
-
-def _chains(result: Result) -> list[list[Record]]:
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in result.records:
-        found[record.decision_id].append(record)
-    return [chain for chain in found.values() if chain[0].step is Step.DECIDED]
 
 
 def minute_of(facts: MinuteFacts, usd_per_month: Decimal) -> Minute:

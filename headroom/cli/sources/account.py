@@ -1,4 +1,4 @@
-"""Which AWS account and Region a command reads, and by whose clock."""
+"""The AWS account and Region that a command reads, with their clock."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 PATIENT = Config(
     connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 10}
 )
-"""For long reads: AWS throttles them, and adaptive retries slow down until it does not."""
+"""For long reads, which AWS throttles: adaptive retries slow down."""
 NO_CREDENTIALS = (
-    "No AWS credentials were found: sign in (`aws sso login`, `aws configure`), or name a profile "
+    "No AWS credentials found: sign in (`aws sso login`, `aws configure`), or choose a profile "
     "with --profile."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """An account and Region that answered, and the instant it is there."""
+    """An AWS account and Region, and the current time there."""
 
     account_id: str
     region: str
     caller: str
-    """ARN of whoever asks."""
+    """ARN of the caller."""
     now: datetime
     ec2: EC2Client
     cloudwatch: CloudWatchClient
@@ -73,14 +73,14 @@ def account(
             raise BadRequest("No AWS Region is set: give --region, or set AWS_REGION.")
         asked: dict[str, Any] = {"endpoint_url": endpoint_url, "config": PATIENT}
         sts = session.client("sts", endpoint_url=endpoint_url, config=READS)
-        told = sts.get_caller_identity()
+        identity = sts.get_caller_identity()
         listed = price_list_from(
             session, region=session.region_name, endpoint_url=endpoint_url, databases=databases
         )
         return Account(
-            account_id=told["Account"],
+            account_id=identity["Account"],
             region=session.region_name,
-            caller=told["Arn"],
+            caller=identity["Arn"],
             now=now,
             ec2=session.client("ec2", **asked),
             cloudwatch=session.client("cloudwatch", **asked),
@@ -91,11 +91,9 @@ def account(
     except NoCredentialsError:
         raise Problem(NO_CREDENTIALS) from None
     except ProfileNotFound as problem:
-        raise BadRequest(
-            f"{problem}; `aws configure list-profiles` tells which there are."
-        ) from None
+        raise BadRequest(f"{problem}; `aws configure list-profiles` lists the profiles.") from None
     except UnknownRegionError:
-        raise BadRequest(f"There is no Region {region}; us-east-1 is one.") from None
+        raise BadRequest(f"There is no Region {region}; a valid one is us-east-1.") from None
     except (BotoCoreError, ClientError, ValueError) as problem:
         where = "" if endpoint_url is None else f" at {endpoint_url}"
         raise Problem(f"The AWS account{where} cannot be read: {problem}") from None
@@ -108,14 +106,16 @@ def _client(session: Any, endpoint_url: str | None, service: str) -> Any:
 def opened(
     *, region: str | None, profile: str | None, endpoint_url: str | None, local: bool
 ) -> tuple[boto3.Session, str | None, datetime]:
-    """A session, the endpoint that it asks if not AWS's own, and the instant it is there.
+    """A session, its endpoint if not AWS's own, and the current time there.
 
-    Raises BadRequest where --local is given with what names another place, or nothing runs here.
+    Raises BadRequest if --local is combined with another place, or no local endpoint is running.
     """
     if not local:
         return boto3.Session(profile_name=profile, region_name=region), endpoint_url, utc_now()
     if endpoint_url or profile:
-        raise BadRequest("--local names an endpoint by itself; leave --endpoint-url and --profile.")
+        raise BadRequest(
+            "--local selects an endpoint; do not combine it with --endpoint-url or --profile."
+        )
     url, now = running()
     session = boto3.Session(
         region_name=region or "us-east-1", aws_access_key_id="test",

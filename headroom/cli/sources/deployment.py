@@ -1,16 +1,16 @@
-"""The deployment that a command is about: its account, its ledger, and the options that name it."""
+"""The deployment that a command is about: its account and its ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from dataclasses import asdict, dataclass
+from typing import TypeVar
 
-import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.options import DeploymentOptions
 from headroom.cli.terminal.names import named
 from headroom.cli.terminal.output import out
 from headroom.cli.terminal.problems import BadRequest, Problem
@@ -20,15 +20,6 @@ from headroom.ports import ReadFailed
 
 T = TypeVar("T")
 LONGEST_REASON = 500
-RegionOption = Annotated[str | None, typer.Option("--region", help="AWS Region it is about.")]
-StackOption = Annotated[
-    str, typer.Option("--stack", help="CloudFormation stack that holds the tables.")
-]
-LocalOption = Annotated[
-    bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-ReasonOption = Annotated[str, typer.Option(help="Why, for the record.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +41,18 @@ class Deployment:
         return named(resource, account_id=here.account_id, region=here.region)
 
 
-def deployment(
-    region: str | None, profile: str | None, endpoint_url: str | None, stack: str, local: bool
-) -> Deployment:
+def deployment(options: DeploymentOptions) -> Deployment:
     """The deployment that the options name; raises BadRequest, Problem."""
-    where = account(
-        region=region, profile=profile, endpoint_url=endpoint_url, local=local, databases=True
-    )
+    where, stack = account(**asdict(options.account), databases=True), options.stack
     try:
         stacks = where.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except (ClientError, BotoCoreError) as problem:
         raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
     tables = {o["OutputKey"]: o["OutputValue"] for o in stacks[0].get("Outputs", [])}
     if not {"RecordsTable", "StateTable"} <= tables.keys():
-        raise Problem(f"Stack {stack} in {where.region} does not say where Headroom's tables are.")
+        raise Problem(
+            f"Stack {stack} in {where.region} has no outputs that name Headroom's tables."
+        )
     return Deployment(
         account=where,
         ledger=DynamoLedger(
@@ -86,7 +75,7 @@ def written(write: Callable[[], T]) -> T:
     try:
         return write()
     except ReadFailed as problem:
-        raise Problem(f"Nothing was changed, or that is not known: {problem}") from None
+        raise Problem(f"The write failed or its result is unknown: {problem}") from None
 
 
 def say(text: str) -> None:
@@ -97,4 +86,4 @@ def stops_of(here: Deployment) -> StopState:
     try:
         return here.ledger.stop_state()
     except ReadFailed as problem:
-        raise Problem(f"What is stopped cannot be read: {problem}") from None
+        raise Problem(f"Pauses and breakers cannot be read: {problem}") from None

@@ -1,40 +1,19 @@
-"""Where `audit` and `explain` read: an account's own tables, or the file a demo left."""
+"""Where `audit` and `explain` read: an account's tables, or the records file of a demo."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Protocol
-
-import typer
+from typing import Protocol
 
 from headroom.cli.loading import imported
+from headroom.cli.sources.options import RecordsOptions
 from headroom.cli.sources.records_file import DEMO_RECORDS, RecordsFile
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import err
 from headroom.cli.terminal.problems import BadRequest
 from headroom.domain.state import Record, StopState
-
-FileOption = Annotated[
-    Path | None, typer.Option("--file", help="Read record chains from this file.")
-]
-EndpointOption = Annotated[
-    str | None, typer.Option("--endpoint-url", help="Ask this AWS endpoint, such as a local one.")
-]
-RegionOption = Annotated[str | None, typer.Option("--region", help="AWS Region of the tables.")]
-ProfileOption = Annotated[str | None, typer.Option("--profile", help="AWS profile to use.")]
-StackOption = Annotated[
-    str | None, typer.Option("--stack", help="CloudFormation stack that holds the tables.")
-]
-LocalOption = Annotated[
-    bool, typer.Option("--local", help="Ask the endpoint `headroom local up` started.")
-]
-TableOption = Annotated[
-    str | None, typer.Option("--records-table", help="Name of the records table, if not by stack.")
-]
-DEFAULT_STACK = "HeadroomState"
 
 
 class Records(Protocol):
@@ -51,25 +30,6 @@ class Records(Protocol):
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
         """All records of one decision, oldest first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
-    """What the options said about where to read."""
-
-    file: Path | None = None
-    endpoint_url: str | None = None
-    region: str | None = None
-    profile: str | None = None
-    stack: str | None = None
-    records_table: str | None = None
-    local: bool = False
-
-    @property
-    def names_an_account(self) -> bool:
-        """Whether any option speaks of tables."""
-        said = (self.endpoint_url, self.region, self.profile, self.stack, self.records_table)
-        return self.local or any(said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,20 +57,20 @@ class Source:
         return named(resource, account_id=self.account_id, region=self.region).arn
 
 
-def source(where: Where) -> Source:
+def source(where: RecordsOptions) -> Source:
     """Open the records that `where` points to and say on stderr which they are.
 
     Without any option: the file of the last demo if there is one, else the account that the
     AWS environment names. Raises BadRequest, Problem.
     """
     if where.file is not None and where.names_an_account:
-        raise BadRequest("Give either --file or where the tables are, not both.")
+        raise BadRequest("Give either --file or options that select tables, not both.")
     path = where.file
     if path is None and not where.names_an_account and DEMO_RECORDS.is_file():
         path = DEMO_RECORDS
         err().print(
-            f"Reading {path}, left by the last demo; --region or --endpoint-url reads an "
-            "account's own tables.", style="dim",
+            f"Reading {path} from the last demo; --region or --endpoint-url reads an "
+            "account's tables.", style="dim",
         )  # fmt: skip
     if path is not None:
         return Source(

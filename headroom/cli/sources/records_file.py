@@ -1,4 +1,4 @@
-"""Record chains in a file, one record a line: what the demo leaves behind to be asked."""
+"""Record chains in a file, one record a line, as the demo writes them."""
 
 from __future__ import annotations
 

@@ -9,13 +9,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.sources.account import opened
-from headroom.cli.sources.records import DEFAULT_STACK, Source, Where
+from headroom.cli.sources.options import DEFAULT_STACK, RecordsOptions
+from headroom.cli.sources.records import Source
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.state import StopState
 from headroom.ports import ReadFailed
 
 
-def tables(where: Where) -> Source:
+def tables(where: RecordsOptions) -> Source:
     """Open the records of the account that `where` names; raises BadRequest, Problem."""
     try:
         session, url, now = opened(
@@ -44,7 +45,9 @@ def tables(where: Where) -> Source:
     )  # fmt: skip
 
 
-def _discover(session: boto3.Session, where: Where, url: str | None) -> tuple[str, str | None]:
+def _discover(
+    session: boto3.Session, where: RecordsOptions, url: str | None
+) -> tuple[str, str | None]:
     """Names of the records table and, where the stack tells it, the state table."""
     if where.records_table is not None:
         return where.records_table, None

@@ -17,9 +17,9 @@ def refuse_unwritable(path: Path) -> None:
     else:
         place = next(folder for folder in path.absolute().parents if folder.exists())
         if not place.is_dir():
-            raise BadRequest(f"{path} could not be written: {place} is no directory.")
+            raise BadRequest(f"{path} could not be written: {place} is not a directory.")
     if not os.access(place, os.W_OK):
-        raise BadRequest(f"{path} could not be written: {place} may not be written to.")
+        raise BadRequest(f"{path} could not be written: {place} is not writable.")
 
 
 def save(text: str, path: Path) -> None:

@@ -24,7 +24,7 @@ def named(resource: str, *, account_id: str, region: str) -> ResourceRef:
     if resource.startswith("arn:"):
         parts = resource.split(":", 5)
         if len(parts) < 6 or ":".join(parts[3:5]) != place:
-            raise BadRequest(f"{resource!r} is no ARN of account {account_id} in {region}.")
+            raise BadRequest(f"{resource!r} is not an ARN of account {account_id} in {region}.")
         name = parts[5]
     volume = name.removeprefix("volume/")
     if _VOLUME.fullmatch(volume):
@@ -49,10 +49,10 @@ def short(arn: str) -> str:
 def _unnamed(resource: str) -> str:
     if re.fullmatch(_IDENTIFIER, resource):  # RDS lets an instance and a cluster have one name
         return (
-            f"{resource!r} is no volume's id; say db:{resource} for a DB instance of that name, "
+            f"{resource!r} is not a volume id; write db:{resource} for a DB instance of that name, "
             f"cluster:{resource} for a cluster."
         )
     return (
-        f"{resource!r} is no volume's id; one is like vol-0123456789abcdef0, and a database is "
-        "named like db:orders or cluster:orders."
+        f"{resource!r} is not a volume id such as vol-0123456789abcdef0, nor a database such as "
+        "db:orders or cluster:orders."
     )

@@ -22,7 +22,7 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """The console of progress and complaints."""
+    """The console of progress and errors."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)

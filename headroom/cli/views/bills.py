@@ -1,4 +1,4 @@
-"""An Aurora cluster's bill on both sides, as a table; in words it is told by cluster_told."""
+"""An Aurora cluster's bill in both modes, as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is paused and which breakers are open, in words and as JSON."""
+"""Pauses and open circuit breakers, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from headroom.domain.state import INDEFINITE, Breaker, Pause, StopState, active_
 
 
 def lines(stop_state: StopState, now: datetime) -> list[str]:
-    """What is stopped, a line each; none when nothing is."""
+    """A line for each pause and breaker."""
     found = []
     paused = active_pause(stop_state.account.pause, now)
     if paused is not None:
         found.append(_paused(paused))
     if stop_state.account.breaker is not None:
         found.append(f"Stopped: {broken(stop_state.account.breaker)}")
-    return [*found, *(f"Left alone: {broken(breaker)}" for breaker in stop_state.breakers)]
+    return [*found, *(f"Stopped: {broken(breaker)}" for breaker in stop_state.breakers)]
 
 
 def as_object(stop_state: StopState, now: datetime) -> dict[str, object]:
-    """What is stopped, for JSON."""
+    """The same for JSON."""
     paused = active_pause(stop_state.account.pause, now)
     breaker = stop_state.account.breaker
     return {

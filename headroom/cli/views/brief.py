@@ -1,4 +1,4 @@
-"""One decision in the few words that a cell of a terminal table holds."""
+"""One decision in the few words that fit a cell of a terminal table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_NAMED = 3
 """Blocking guardrails named in a cell; `explain` names them all."""
 
 
-def seen(decision: Decision) -> str:
+def observed(decision: Decision) -> str:
     """What bound, in a few words, for example `3,000 of 3,000 IOPS served`."""
     demand, diagnosis = decision.demand, decision.diagnosis
     if decision.cluster is not None:
@@ -28,7 +28,7 @@ def seen(decision: Decision) -> str:
             left = f"credits {demand.credits.balance_percent:.0f} %"
             return left if gone is None else f"{left}, gone {gone:%H:%M}"
         case binding:
-            return f"binds: {BINDINGS[binding]}"
+            return f"limit: {BINDINGS[binding]}"
 
 
 def _of_cluster(side: ClusterDetail) -> str:
@@ -55,14 +55,14 @@ def guardrails(decision: Decision) -> str:
     judgement = next((j for j in decision.judgements if plan in (None, j.plan)), None)
     if judgement is None:
         return "-"
-    said, blocking = len(judgement.verdicts), judgement.blocking
+    count, blocking = len(judgement.verdicts), judgement.blocking
     each = [
         f"{v.guardrail.value} {quantity(v.value)}"
         + ("" if isinstance(v.limit, tuple) else f" / {quantity(v.limit)}")
         for v in blocking
     ]
     more = [f"and {len(each) - MOST_NAMED} more"] if len(each) > MOST_NAMED else []
-    return "\n".join([f"{said - len(blocking)} of {said} allow", *each[:MOST_NAMED], *more])
+    return "\n".join([f"{count - len(blocking)} of {count} allow", *each[:MOST_NAMED], *more])
 
 
 def change(decision: Decision) -> str:
@@ -86,10 +86,10 @@ def change(decision: Decision) -> str:
 
 
 def result(story: DecisionStory) -> str:
-    """What came of it in two words."""
+    """The result in two words."""
     last, answer = story.chain[-1], story.decision.answer
     if last.step is not Step.DECIDED:
         return f"{last.step.value} {last.at:%H:%M}"
     if isinstance(answer, Hold) and answer.until is not None:
         return f"until {answer.until:%d %H:%M}"
-    return "owner told" if isinstance(answer, Escalate) else "watching"
+    return "owner notified" if isinstance(answer, Escalate) else "watching"

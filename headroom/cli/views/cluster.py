@@ -1,4 +1,4 @@
-"""The bill of an Aurora cluster on both sides, as `headroom explain` tells it from the record."""
+"""The bill of an Aurora cluster in both modes, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _days(side: ClusterDetail) -> tuple[str, ...]:
     if side.earlier_days:
         mean = sum(day.ios for day in side.earlier_days) / len(side.earlier_days)
         found.append(
-            f"recorded before: {len(side.earlier_days)} days under {side.earlier_days[-1].mode}, until "
+            f"earlier days: {len(side.earlier_days)} days under {side.earlier_days[-1].mode}, until "
             f"{side.earlier_days[-1].start:%Y-%m-%d}, {number(mean / 1e6)} million I/O a day"
         )
     return tuple(found)
@@ -37,7 +37,7 @@ def _days(side: ClusterDetail) -> tuple[str, ...]:
 
 def _bills(both: Bills | None) -> tuple[str, ...]:
     if both is None:
-        return ("no bill: what it takes is not known",)
+        return ("no bill: its usage is not known",)
     before, after = both.covered_percent
     return (
         f"Standard: {_parts(both.standard)}; I/O is {100 * both.standard.io_share:.1f} % of it",
@@ -50,8 +50,8 @@ def _bills(both: Bills | None) -> tuple[str, ...]:
 def _parts(bill: Bill) -> str:
     amounts = (bill.instances_usd, bill.serverless_usd, bill.storage_usd, bill.io_usd)
     names = ("instances", "ACUs", "storage", "I/O")
-    told = (f"{name} {money(usd)}" for name, usd in zip(names, amounts, strict=True) if usd)
-    return f"{money(bill.total_usd)} a month ({', '.join(told) or 'nothing'})"
+    parts = (f"{name} {money(usd)}" for name, usd in zip(names, amounts, strict=True) if usd)
+    return f"{money(bill.total_usd)} a month ({', '.join(parts) or 'nothing'})"
 
 
 def _gate(side: ClusterDetail) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def _check(check: BillCheck | None) -> tuple[str, ...]:
         return ()
     return (
         f"since decision {check.switch.decision_id} {check.days} whole days: "
-        f"{money(check.actual_usd)} a month, {money(check.switch.forecast_usd)} was foreseen "
+        f"{money(check.actual_usd)} a month, {money(check.switch.forecast_usd)} was forecast "
         f"({check.deviation_percent:+.1f} %)",
     )
 

@@ -1,4 +1,4 @@
-"""What `headroom status` says of changes under way, of hours that are closed, and of the queue."""
+"""What `headroom status` displays about changes in progress, closed hours and the queue."""
 
 from __future__ import annotations
 
@@ -35,45 +35,45 @@ class ConcurrencyView:
     now: datetime
 
 
-def lines(seen: ConcurrencyView) -> Iterator[str]:
+def lines(view: ConcurrencyView) -> Iterator[str]:
     """A line each, for people."""
-    now, limits, concurrency = seen.now, seen.policy.blast_radius, seen.concurrency
+    now, limits, concurrency = view.now, view.policy.blast_radius, view.concurrency
     under_way = concurrency.in_flight_elsewhere("", now)
     zones = Counter(change.zone for change in under_way)
     yield (
-        f"Under way: {len(under_way)} of at most {limits.max_in_flight} changes"
+        f"In progress: {len(under_way)} of at most {limits.max_in_flight} changes"
         + "".join(
             f", {count} of {limits.max_in_flight_per_az} in {zone}"
             for zone, count in sorted(zones.items())
         )
-        + f"; begun in the last 60 minutes: {len(concurrency.started_last_hour(now))} of at most "
+        + f"; started in the last 60 minutes: {len(concurrency.started_last_hour(now))} of at most "
         f"{limits.max_changes_per_hour}."
     )
-    until = frozen_until(seen.policy.freezes, now)
+    until = frozen_until(view.policy.freezes, now)
     if until is not None:
-        reasons = sorted({f.reason for f in seen.policy.freezes if f.is_active(now) and f.reason})
+        reasons = sorted({f.reason for f in view.policy.freezes if f.is_active(now) and f.reason})
         yield f"Frozen until {utc(until)}{': ' if reasons else ''}{'; '.join(reasons)}"
-    for one in seen.calendars:
+    for one in view.calendars:
         if not one.open:
             yield f"Frozen: {_closed(one)}"
-    for where, windows in _windows(seen.policy):
+    for where, windows in _windows(view.policy):
         yield f"Change windows of {where}: {_state(windows, now)}"
     for quota in concurrency.quota_full:
         if quota.until > now:
             yield (
-                f"A regional quota for {quota.volume_type} is full: AWS is asked again at "
+                f"A regional quota for {quota.volume_type} is full: Headroom asks AWS again at "
                 f"{utc(quota.until)}"
             )
-    if seen.queue:
-        more = "at least " if len(seen.queue) == QUEUE_READ else ""
-        yield f"In the queue: {more}{len(seen.queue)}, the next of them {_next(seen.queue)}"
+    if view.queue:
+        more = "at least " if len(view.queue) == QUEUE_READ else ""
+        yield f"In the queue: {more}{len(view.queue)}, the next of them {_next(view.queue)}"
 
 
-def as_object(seen: ConcurrencyView) -> dict[str, object]:
+def as_object(view: ConcurrencyView) -> dict[str, object]:
     """The same for JSON."""
-    now, limits, concurrency = seen.now, seen.policy.blast_radius, seen.concurrency
+    now, limits, concurrency = view.now, view.policy.blast_radius, view.concurrency
     under_way = concurrency.in_flight_elsewhere("", now)
-    until = frozen_until(seen.policy.freezes, now)
+    until = frozen_until(view.policy.freezes, now)
     return {
         "in_flight": [
             {"resource": c.resource, "decision_id": c.decision_id, "zone": c.zone,
@@ -88,12 +88,12 @@ def as_object(seen: ConcurrencyView) -> dict[str, object]:
         "calendars": [
             {"name": c.name, "open": c.open, "problem": c.problem,
              "changes_at": None if c.changes_at is None else c.changes_at.isoformat()}
-            for c in seen.calendars
+            for c in view.calendars
         ],
         "change_windows": [
             {"of": where, "windows": [str(w) for w in windows], "open": is_open(windows, now),
              "opens_at": _text(next_opening(windows, now))}
-            for where, windows in _windows(seen.policy)
+            for where, windows in _windows(view.policy)
         ],
         "quotas_full": [
             {"volume_type": q.volume_type.value, "until": q.until.isoformat()}
@@ -103,7 +103,7 @@ def as_object(seen: ConcurrencyView) -> dict[str, object]:
             {"resource": one.ref.arn, "starved_minutes": one.waiting.starved_minutes,
              "since": one.waiting.since.isoformat(), "zone": one.waiting.zone,
              "not_before": _text(one.waiting.not_before)}
-            for one in seen.queue
+            for one in view.queue
         ],
     }  # fmt: skip
 

@@ -1,15 +1,15 @@
-"""One decision in words: what was seen, considered, said and done, from its record chain."""
+"""One decision in words: what was observed, considered, judged and done, from its record chain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
 from headroom.cli.terminal.output import money, number, utc
-from headroom.cli.views.report import DecisionRow
-from headroom.cli.views.timeline import Mark
+from headroom.cli.views.report import DecisionRow, Section
+from headroom.cli.views.timeline import Mark, Timeline
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.guardrails import PlanJudgement, Quantity, Relation, Verdict
 from headroom.domain.planning import Plan
@@ -45,10 +45,20 @@ class DecisionStory:
     chain: tuple[Record, ...]
 
 
-def told(chain: Sequence[Record]) -> DecisionStory:
+def decision_story(chain: Sequence[Record]) -> DecisionStory:
     """The decision at the head of `chain`, which must not be empty or a rejected signal."""
     return DecisionStory(
         decision=decision_from_json(chain[0].body, for_display=True), chain=tuple(chain)
+    )
+
+
+def decision_stories(records: Iterable[Record]) -> tuple[DecisionStory, ...]:
+    """The decisions among `records`, which hold whole chains."""
+    chains: dict[str, list[Record]] = {}
+    for record in records:
+        chains.setdefault(record.decision_id, []).append(record)
+    return tuple(
+        decision_story(chain) for chain in chains.values() if chain[0].step is Step.DECIDED
     )
 
 
@@ -58,16 +68,13 @@ def kind(decision: Decision) -> str:
 
 
 def chosen(decision: Decision) -> Plan | None:
-    """The plan that was taken, or would have been."""
+    """The plan that was chosen, or would be."""
     answer = decision.answer
     return answer.plan if isinstance(answer, Act) else answer.proposed_plan
 
 
-def seen(decision: Decision) -> str:
-    """What was measured and what was made of it, in a sentence or two.
-
-    Of a cluster both bills, which is all that its mode is decided by.
-    """
+def observed(decision: Decision) -> str:
+    """What was measured and concluded, in a sentence or two; of a cluster both bills."""
     if decision.cluster is not None:
         return f"{decision.diagnosis.explanation}."
     demand = decision.demand
@@ -83,15 +90,15 @@ def seen(decision: Decision) -> str:
 
 def _need(estimate: Estimate, unit: str) -> str:
     if not estimate.censored:
-        return f"{number(estimate.likely)} {unit} wanted"
+        return f"{number(estimate.likely)} {unit} needed"
     floor = number(estimate.floor)
-    return f"{number(estimate.likely)} {unit} wanted (served {floor}, held back by a limit)"
+    return f"{number(estimate.likely)} {unit} needed (served {floor}, held back by a limit)"
 
 
 def considered(decision: Decision) -> tuple[str, ...]:
-    """Every plan with its price, best first, and what stood in its way."""
+    """Every plan with its price, best first, and what blocks it."""
     plan, act = chosen(decision), isinstance(decision.answer, Act)
-    taken = "; taken" if act else "; the one it would take"
+    taken = "; chosen" if act else "; would be chosen"
     return tuple(
         _plan_line(judgement) + (taken if judgement.plan == plan else "")
         for judgement in decision.judgements
@@ -100,15 +107,15 @@ def considered(decision: Decision) -> tuple[str, ...]:
 
 def _plan_line(judgement: PlanJudgement) -> str:
     plan = judgement.plan
-    worth = money(plan.value_usd_per_day, signed=True)
+    value = money(plan.value_usd_per_day, signed=True)
     line = f"{plan.target}: {money(plan.monthly_usd)} a month ({change_of_price(plan)})"
-    line += f", worth {worth} a day"
+    line += f", value {value} a day"
     if not plan.meets_need:
-        line += ", short of the need"
+        line += ", does not meet the need"
     if plan.capped_from is not None:
-        line += f", cut down from {plan.capped_from}"
+        line += f", capped from {plan.capped_from}"
     if plan.full_copy:
-        line += ", RDS copies all data for hours and never back"
+        line += ", full copy for hours, irreversible"
     elif not plan.reversible:
         line += ", cannot be undone"
     blocking = ", ".join(v.guardrail.value for v in judgement.blocking)
@@ -163,7 +170,7 @@ def change(decision: Decision) -> str:
     if plan is None:
         return "no change"
     line = f"{plan.origin} -> {plan.target}"
-    return line if isinstance(decision.answer, Act) else f"none (would take {line})"
+    return line if isinstance(decision.answer, Act) else f"none (would be {line})"
 
 
 def price(decision: Decision) -> str:
@@ -176,18 +183,33 @@ def price(decision: Decision) -> str:
 
 
 def result(story: DecisionStory) -> str:
-    """What came of it: the last record of an act, when a hold clears, what an owner should do."""
+    """The result: the last record of an act, when a hold clears, or what an owner should do."""
     last, answer = story.chain[-1], story.decision.answer
     if last.step is not Step.DECIDED:
         return f"{last.step.value} {utc(last.at)}: {last.summary}"
     match answer:
         case Hold(until=None):
-            return "held; looked at again by every sweep"
+            return "held; every sweep checks it again"
         case Hold(until=until) if until is not None:
             return f"held until {utc(until)}"
         case Escalate(remedy=remedy):
-            return f"told the owner: {remedy}"
-    return "decided, and not intended yet"
+            return f"owner notified: {remedy}"
+    return "decided, not started yet"
+
+
+def section(
+    key: str, title: str, ending: str, facts: tuple[tuple[str, str], ...], plots: Timeline,
+    stories: Sequence[DecisionStory], *, ok: bool | None = None, others: Sequence[Mark] = (),
+    since: datetime | None = None,
+) -> Section:  # fmt: skip
+    """A resource's section of a report, with the marks of its decisions and `others` from `since` on."""
+    every = (*others, *(mark for story in stories for mark in marks(story)))
+    drawn = (mark for mark in every if since is None or mark.at >= since)
+    return Section(
+        key=key, title=title, ending=ending, ok=ok, facts=facts, timeline=plots,
+        marks=tuple(sorted(drawn, key=lambda mark: mark.at)),
+        decisions=tuple(row(story) for story in stories),
+    )  # fmt: skip
 
 
 def row(story: DecisionStory) -> DecisionRow:
@@ -197,7 +219,7 @@ def row(story: DecisionStory) -> DecisionRow:
         at=utc(decision.at),
         resource=decision.observation.volume.ref.resource_id,
         kind=kind(decision),
-        seen=seen(decision),
+        observed=observed(decision),
         considered=considered(decision),
         guardrails=guardrails(decision),
         change=change(decision),
@@ -208,7 +230,7 @@ def row(story: DecisionStory) -> DecisionRow:
 
 
 def marks(story: DecisionStory) -> tuple[Mark, ...]:
-    """The decision and everything that came of it, as marks on a time line."""
+    """The decision and everything that followed, as marks on a time line."""
     decision = story.decision
     head = Mark(
         at=decision.at,

@@ -1,4 +1,4 @@
-"""What a plan looks like to people and scripts: what binds, what it costs, what holds it, what is sent."""
+"""A dry run for people and scripts: the limit, the plans with their prices, what blocks them, the call."""
 
 from __future__ import annotations
 
@@ -10,18 +10,10 @@ from rich.console import Console
 
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import money, number, table, utc
-from headroom.cli.views import (
-    bills as bills_shown,
-)
-from headroom.cli.views import (
-    cluster as cluster_told,
-)
-from headroom.cli.views import (
-    decision as telling,
-)
-from headroom.cli.views import (
-    volume as described,
-)
+from headroom.cli.views import bills as bills_view
+from headroom.cli.views import cluster as cluster_view
+from headroom.cli.views import decision as decision_view
+from headroom.cli.views import volume as volume_view
 from headroom.cli.views.request import sending
 from headroom.domain.decision import Decision, Escalate
 from headroom.domain.guardrails import PlanJudgement, Verdict
@@ -47,17 +39,18 @@ def show(what: PlanView, console: Console) -> None:
     observation = decision.observation
     name = short(observation.volume.ref.arn)
     _say(
-        console, f"{telling.kind(decision).upper()} (nothing was done) {name} at {utc(decision.at)}"
+        console,
+        f"{decision_view.kind(decision).upper()} (dry run) {name} at {utc(decision.at)}",
     )
     _say(console, decision.summary)
     for remark in what.remarks:
         _say(console, f"Note: {remark}.")
     side = decision.cluster
     if side is None:
-        _say(console, described.was(observation.volume))
-    for line in described.lines(observation) if side is None else cluster_told.lines(side):
+        _say(console, volume_view.was(observation.volume))
+    for line in volume_view.lines(observation) if side is None else cluster_view.lines(side):
         _say(console, f"  {line}")
-    _say(console, f"Seen: {telling.seen(decision)}")
+    _say(console, f"Observed: {decision_view.observed(decision)}")
     if decision.judgements:
         console.print(
             table("What could be done, best first", _COLUMNS, _plans(decision), lines=True)
@@ -67,17 +60,17 @@ def show(what: PlanView, console: Console) -> None:
     else:
         _say(
             console,
-            "There is no plan: nothing that could be done would help, or nothing has to be.",
+            "There is no plan: no change is needed, or none would help.",
         )
     if decision.cluster is None:
         iops, mibps = what.need
         title = f"Every type at its cheapest for {number(iops)} IOPS and {number(mibps)} MiB/s"
-        columns = ("Type", "Would be", "A month", "Change", "")
+        columns = ("Type", "Target", "A month", "Change", "")
         console.print(table(title, columns, _offers(what.alternatives)))
     elif decision.cluster.bills is not None:
-        both = ("", *bills_shown.NAMES.values())
-        bills = bills_shown.rows(decision.cluster.bills)
-        console.print(table("USD a month on both sides", both, bills))
+        both = ("", *bills_view.NAMES.values())
+        bills = bills_view.rows(decision.cluster.bills)
+        console.print(table("USD a month in both modes", both, bills))
     _say(console, str(sending(decision) or "Nothing would be sent."))
     if isinstance(decision.answer, Escalate):
         _say(console, f"What you can do: {decision.answer.remedy}.")
@@ -94,19 +87,19 @@ def as_object(what: PlanView) -> dict[str, object]:
     decision = what.decision
     observation = decision.observation
     iops, mibps = what.need
-    plan = telling.chosen(decision)
+    plan = decision_view.chosen(decision)
     return {
         "resource": observation.volume.ref.arn,
         "at": decision.at.isoformat(),
-        "answer": telling.kind(decision),
+        "answer": decision_view.kind(decision),
         "reason": decision.answer.reason.value,
         "summary": decision.summary,
         "configuration": str(observation.volume.configuration),
-        "database": described.as_object(observation),
-        "cluster": None if decision.cluster is None else cluster_told.as_object(decision.cluster),
+        "database": volume_view.as_object(observation),
+        "cluster": None if decision.cluster is None else cluster_view.as_object(decision.cluster),
         "usd_per_month": _usd(decision.current_usd),
         "binding": decision.diagnosis.binding.value,
-        "seen": telling.seen(decision),
+        "seen": decision_view.observed(decision),
         "chosen": None if plan is None else str(plan.target),
         "plans": [_plan_object(judgement) for judgement in decision.judgements],
         "need": None
@@ -122,7 +115,7 @@ def as_object(what: PlanView) -> dict[str, object]:
     }
 
 
-_COLUMNS = ("Would be", "A month", "Change", "Worth a day", "What it means", "Held by")
+_COLUMNS = ("Target", "A month", "Change", "Value a day", "Notes", "Blocked by")
 
 
 def _plans(decision: Decision) -> list[tuple[str, ...]]:
@@ -130,7 +123,7 @@ def _plans(decision: Decision) -> list[tuple[str, ...]]:
         (
             str(plan.target),
             money(plan.monthly_usd),
-            telling.change_of_price(plan),
+            decision_view.change_of_price(plan),
             money(plan.value_usd_per_day, signed=True),
             "; ".join(_means(plan)) or "-",
             "\n".join(map(_held, judged.blocking)) or "nothing",
@@ -142,7 +135,7 @@ def _plans(decision: Decision) -> list[tuple[str, ...]]:
 
 def _held(verdict: Verdict) -> str:
     """A verdict in a cell; what it adds in words is told once, below the table."""
-    return telling.verdict_line(replace(verdict, detail=""))
+    return decision_view.verdict_line(replace(verdict, detail=""))
 
 
 def _details(decision: Decision) -> Iterator[str]:
@@ -153,15 +146,15 @@ def _details(decision: Decision) -> Iterator[str]:
 
 def _means(plan: Plan) -> Iterator[str]:
     if plan.full_copy:
-        yield "full copy: hours, and never back"
+        yield "full copy for hours, irreversible"
     elif not plan.reversible:
         yield "grows, which cannot be undone"
     if not plan.meets_need:
-        yield "short of the need"
+        yield "does not meet the need"
     if plan.capped_from is not None:
-        yield f"cut down from {plan.capped_from}"
+        yield f"capped from {plan.capped_from}"
     if plan.lowers:
-        yield "lowers the most it can do"
+        yield "lowers its maximum performance"
 
 
 def _offers(alternatives: tuple[Alternative, ...]) -> list[tuple[str, ...]]:
@@ -179,9 +172,9 @@ def _offers(alternatives: tuple[Alternative, ...]) -> list[tuple[str, ...]]:
 
 def _remark(offer: Alternative) -> str:
     if offer.target is None:
-        return "cannot do it after one change"
+        return "cannot meet it with one change"
     if offer.full_copy:
-        return "full copy: hours, and never back"
+        return "full copy for hours, irreversible"
     return "grows, which cannot be undone" if offer.grows else ""
 
 
@@ -198,7 +191,7 @@ def _plan_object(judged: PlanJudgement) -> dict[str, object]:
         "full_copy": plan.full_copy,
         "allowed": judged.allowed,
         "held_by": [
-            {"guardrail": v.guardrail.value, "said": telling.verdict_line(v),
+            {"guardrail": v.guardrail.value, "said": decision_view.verdict_line(v),
              "clears_at": None if v.clears_at is None else v.clears_at.isoformat()}
             for v in judged.blocking
         ],
@@ -225,6 +218,3 @@ def _usd(amount: Decimal | None) -> float | None:
 
 def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
-
-
-__all__ = ["PlanView", "as_object", "show"]

@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import headroom
+from headroom.cli.terminal.files import save
 from headroom.cli.terminal.problems import Problem
 from headroom.cli.views.timeline import Mark, Timeline
 
@@ -28,7 +29,7 @@ class DecisionRow:
     at: str
     resource: str
     kind: str
-    seen: str
+    observed: str
     considered: tuple[str, ...]
     guardrails: tuple[str, ...]
     change: str
@@ -45,7 +46,7 @@ class Section:
     title: str
     ending: str
     ok: bool | None
-    """Whether it ended as told; None when nothing was foretold."""
+    """Whether it ended as expected; None without expectations."""
     facts: tuple[tuple[str, str], ...]
     timeline: Timeline
     marks: tuple[Mark, ...]
@@ -70,19 +71,14 @@ class ReportAssetsMissing(Problem):
 def write(report: Report, path: Path, *, root: Path | None = None) -> None:
     """Write `report` to `path`; `root` is where node_modules is, the project by default.
 
-    Raises ReportAssetsMissing, Problem when the file cannot be written.
+    Raises ReportAssetsMissing, BadRequest when the file cannot be written.
     """
-    text = render(report, uplot(root))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise Problem(f"The report could not be written to {path}: {problem.strerror}.") from None
+    save(render(report, uplot(root)), path)
 
 
 def uplot(root: Path | None = None) -> tuple[str, str]:
     """The script and the style sheet of uPlot, from the installed package."""
-    roots = [root] if root else [Path(headroom.__file__).parents[2], Path.cwd()]
+    roots = [root] if root else [Path(headroom.__file__).parents[1], Path.cwd()]
     for base in roots:
         script, style = base / UPLOT / "uPlot.iife.min.js", base / UPLOT / "uPlot.min.css"
         if script.is_file() and style.is_file():
@@ -94,23 +90,41 @@ def uplot(root: Path | None = None) -> tuple[str, str]:
 
 def render(report: Report, plotting: tuple[str, str]) -> str:
     """The HTML text of `report` with uPlot's (script, style sheet) inside."""
+    return rendered(
+        "report", plotting, _data(report.sections), report=report, rows=_table_rows,
+        many=len(report.sections) > 1,
+    )  # fmt: skip
+
+
+def rendered(
+    name: str, plotting: tuple[str, str], data: object, *, styles: Sequence[str] = (),
+    **values: object,
+) -> str:  # fmt: skip
+    """The page of the template `name` with its script, its style sheets and `data` inside."""
     import jinja2  # slow to import, and needed for pages alone
     from markupsafe import Markup
 
-    page = files("headroom.cli") / "page"
+    def code(text: str) -> Markup:
+        """The text with what is between backticks as code."""
+        parts = enumerate(text.split("`"))
+        return Markup("").join(
+            Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in parts
+        )
+
+    def asset(file: str) -> str:
+        return (files("headroom.cli") / "page" / file).read_text(encoding="utf-8")
+
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = environment.from_string((page / "report.html.j2").read_text(encoding="utf-8"))
+    environment.filters["code"] = code
     script, style = plotting
-    return template.render(
-        report=report,
-        rows=_table_rows,
-        many=len(report.sections) > 1,
-        data=Markup(inline(_data(report.sections))),  # noqa: S704 - escaped by inline
-        css=Markup(style + (page / "report.css").read_text(encoding="utf-8")),  # noqa: S704
+    return environment.from_string(asset(f"{name}.html.j2")).render(
+        **values,
+        data=Markup(inline(data)),  # noqa: S704 - escaped by inline
+        css=Markup(style + "".join(map(asset, ("report.css", *styles)))),  # noqa: S704
         uplot=Markup(script.replace("</script", "<\\/script")),  # noqa: S704
-        js=Markup((page / "report.js").read_text(encoding="utf-8")),  # noqa: S704
+        js=Markup(asset(f"{name}.js")),  # noqa: S704
     )
 
 

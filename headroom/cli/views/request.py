@@ -1,11 +1,11 @@
-"""The one call that a plan is: what would be sent, and whether it would be now."""
+"""The AWS call that a plan becomes, and whether it would be sent now."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headroom.cli.views import decision as telling
+from headroom.cli.views import decision as decision_view
 from headroom.domain.catalog import rules_of
 from headroom.domain.decision import Act, Decision
 
@@ -22,7 +22,7 @@ class Sending:
 
     def __str__(self) -> str:
         words = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
-        held = "Would be sent" if self.now else "Would be sent if nothing held it"
+        held = "Would be sent" if self.now else "Would be sent if nothing blocked it"
         return f"{held}: {self.operation}({words})"
 
     def as_object(self) -> dict[str, object]:
@@ -36,7 +36,7 @@ class Sending:
 
 def sending(decision: Decision) -> Sending | None:
     """The call that the decision's plan is; None without a plan, or for one AWS would not take."""
-    plan = telling.chosen(decision)
+    plan = decision_view.chosen(decision)
     if plan is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A volume or a database as its owner knows it: what it is, what it hangs on, what stands in the way."""
+"""A volume or a database in words: its configuration, its class, what restricts it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def was(volume: Volume) -> str:
 
 
 def lines(observation: Observation) -> tuple[str, ...]:
-    """What a DBA asks first about a database; nothing about an EBS volume."""
+    """The main facts about a database; nothing about an EBS volume."""
     volume = observation.volume
     database = volume.configuration.database
     return () if database is None else tuple(_of_database(observation, database))
@@ -54,11 +54,11 @@ def _of_database(observation: Observation, database: Database) -> Iterator[str]:
         yield f"read replica of {facts.replica_of}: its storage is its own"
     if facts.unusual is not None:
         yield f"its storage is unusual: {facts.unusual}"
-    told = ", ".join(sorted(valid.volume_type.value for valid in observation.valid))
+    accepted = ", ".join(sorted(valid.volume_type.value for valid in observation.valid))
     yield (
-        f"RDS said it takes {told} (DescribeValidDBInstanceModifications)"
-        if told
-        else "what it takes is from our table: RDS was not asked, or said nothing"
+        f"RDS accepts {accepted} (DescribeValidDBInstanceModifications)"
+        if accepted
+        else "accepted types are from Headroom's table: RDS was not asked or did not answer"
     )
 
 
@@ -75,7 +75,7 @@ def _class(observation: Observation) -> str:
     instance = observation.instance
     limits = None if instance is None else instance.limits
     if limits is None:
-        return "its EBS limits are not known, so nothing is spent"
+        return "its EBS limits are not known, so Headroom spends nothing"
     return (
         f"sustains {limits.baseline_iops:,} IOPS and {limits.baseline_mibps:,.0f} MiB/s, at most "
         f"{limits.maximum_iops:,} and {limits.maximum_mibps:,.0f}"
@@ -108,12 +108,12 @@ def as_object(observation: Observation) -> dict[str, object] | None:
 
 
 def space_lines(space: SpaceForecast) -> tuple[str, ...]:
-    """What was expected of a database's free space."""
-    wanted = f"; {space.needed_gib:,} GiB would be enough" if space.short else ""
+    """The forecast of a database's free space."""
+    needed = f"; {space.needed_gib:,} GiB needed" if space.short else ""
     return (
         space.explanation,
-        f"least expected within a day: {space.lowest_gib:,.1f} GiB; it fills by "
-        f"{space.fill_gib_per_day:,.1f} GiB a day ({space.basis.value.replace('_', ' ')}){wanted}",
+        f"lowest forecast within a day: {space.lowest_gib:,.1f} GiB; it fills by "
+        f"{space.fill_gib_per_day:,.1f} GiB a day ({space.basis.value.replace('_', ' ')}){needed}",
     )
 
 

@@ -62,7 +62,7 @@ def test_a_name_that_could_be_two_things_is_one_sentence(
     records: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["audit", "--file", records, "--resource", "orders"]) == 2
-    assert "say db:orders for a DB instance" in " ".join(capsys.readouterr().err.split())
+    assert "write db:orders for a DB instance" in " ".join(capsys.readouterr().err.split())
 
 
 def test_records_are_found_by_outcome(records: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +84,7 @@ def test_one_decision_is_its_whole_chain(records: str, capsys: pytest.CaptureFix
     assert [r["step"] for r in found] == ["decided", "intended", "applied", "relieved"]
 
 
-def test_explain_tells_the_decision_as_a_person_would(
+def test_explain_describes_the_decision_in_words(
     records: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["explain", acted()[0].decision_id, "--file", records]) == 0
@@ -92,11 +92,11 @@ def test_explain_tells_the_decision_as_a_person_would(
     for part in (
         "ACT vol-1 at 2026-01-05 12:00Z, woken by an alarm",
         "Binding: the volume's IOPS",
-        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), worth +$",
+        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), value +$",
         "price_per_account: 18.00 is at most 2,000.00 USD/month",
         "2026-01-05 12:25Z relieved: No pressure for 10 minutes.",
         "$8.00 -> $26.00 a month (+$18.00)",
-        "4 links, every hash matches",
+        "4 links, and all hashes match",
     ):
         assert part in said
 
@@ -117,7 +117,7 @@ def test_a_record_that_was_changed_is_noticed(
     ("words", "sentence"),
     [
         (["audit", "--outcome", "won"], "There is no outcome 'won'"),
-        (["audit", "--since", "tuesday"], "--since 'tuesday' is no instant"),
+        (["audit", "--since", "tuesday"], "--since 'tuesday' is not a time"),
         (["audit", "--since", "2026-01-06", "--until", "2026-01-05"], "is after --until"),
         (["audit", "--limit", "0"], "limit"),
         (["audit", "--decision", "d", "--outcome", "act"], "takes no other filter"),
@@ -164,4 +164,4 @@ def test_without_a_place_the_record_of_the_last_demo_is_read_and_named(
     assert run(["audit", "--json"]) == 0
     said = capsys.readouterr()
     assert len(json.loads(said.out)) == 4
-    assert "Reading build/demo/records.jsonl, left by the last demo" in " ".join(said.err.split())
+    assert "Reading build/demo/records.jsonl from the last demo" in " ".join(said.err.split())

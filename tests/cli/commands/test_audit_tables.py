@@ -85,7 +85,7 @@ def test_an_account_without_a_deployment_gets_one_sentence(
     assert said.count("\n") == 1
 
 
-def test_an_explanation_tells_limits_that_are_the_volumes_own_and_where_from(
+def test_an_explanation_lists_the_volumes_own_limits_and_their_origin(
     account: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tags = (("headroom", "auto"), ("headroom:max-iops", "8000"), ("headroom:growth", "true"))

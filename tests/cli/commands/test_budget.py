@@ -94,12 +94,12 @@ def test_an_account_where_nothing_was_raised_has_all_of_its_budget_left(
 ) -> None:
     assert run(["budget", *HERE]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"$0.00 of $2,000.00 a month taken up, $2,000.00 left (account {ACCOUNT}, {REGION}).",
-        "0 more enrolled volumes take up nothing.",
+        f"$0.00 of $2,000.00 a month used, $2,000.00 left (account {ACCOUNT}, {REGION}).",
+        "0 more enrolled volumes use none of it.",
     ]
 
 
-def test_every_volume_is_told_with_its_prices_its_limit_and_its_decision_the_dearest_first(
+def test_every_volume_is_listed_with_prices_limit_and_decision_most_expensive_first(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     volume = real_volume(tag=("headroom:price-increase-usd-per-month", "40"))
@@ -126,8 +126,8 @@ def test_every_volume_is_told_with_its_prices_its_limit_and_its_decision_the_dea
     shown = capsys.readouterr().out
     rows = [line for line in shown.splitlines() if "vol-" in line]
     assert [("vol-0abc2" in row, "gone" in row) for row in rows] == [(True, True), (False, False)]
-    assert "$100.50 of $2,000.00 a month taken up, $1,899.50 left" in shown
-    assert "1 more enrolled volume takes up nothing." in shown
+    assert "$100.50 of $2,000.00 a month used, $1,899.50 left" in shown
+    assert "1 more enrolled volume uses none of it." in shown
 
 
 def test_a_giving_back_under_way_counts_with_what_is_still_paid(
@@ -141,7 +141,7 @@ def test_a_giving_back_under_way_counts_with_what_is_still_paid(
     assert row["decision_id"] == "d1"
 
 
-def test_what_is_above_a_limit_that_was_lowered_is_told_so(
+def test_a_total_above_a_lowered_limit_is_reported(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     landed(ledger, "d1", "vol-0abc1", "241")
@@ -150,7 +150,7 @@ def test_what_is_above_a_limit_that_was_lowered_is_told_so(
         Name="/headroom/policy", Value=canonical_json(lower), Type="String", Overwrite=True
     )
     assert run(["budget", *HERE]) == 0
-    assert "$141.00 above the limit, so nothing that costs more" in capsys.readouterr().out
+    assert "$141.00 above the limit, so no change may cost more" in capsys.readouterr().out
     run(["budget", "--json", *HERE])
     assert said(capsys)["left_usd"] == 0
 
@@ -158,11 +158,11 @@ def test_what_is_above_a_limit_that_was_lowered_is_told_so(
 @pytest.mark.parametrize(
     ("written", "drift", "words"),
     [
-        (31_000_001, 1.000001, "$1.000001 a month more than its volumes take up, so less than"),
-        (29_000_000, -1, "$1 a month less than its volumes take up, so as much may be spent above"),
+        (31_000_001, 1.000001, "$1.000001 a month more than its volumes use, so less than"),
+        (29_000_000, -1, "$1 a month less than its volumes use, so as much may be spent above"),
     ],
 )
-def test_a_sum_that_is_not_that_of_its_volumes_is_told_with_the_right_one(
+def test_a_wrong_total_is_reported_with_the_right_one(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str], written: int, drift: float,
     words: str,
 ) -> None:  # fmt: skip
@@ -178,7 +178,7 @@ def test_a_sum_that_is_not_that_of_its_volumes_is_told_with_the_right_one(
     assert run(["budget", *HERE]) == 0
 
 
-def test_the_right_sum_that_is_told_rounds_no_part_of_a_cent_away(
+def test_the_reported_right_total_is_not_rounded(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     landed(ledger, "d1", "vol-0abc1", "0.000001")
@@ -193,15 +193,15 @@ def test_a_policy_that_cannot_be_read_has_no_limit_to_tell(
     boto3.client("ssm", region_name=REGION).delete_parameter(Name="/headroom/policy")
     landed(ledger, "d1", "vol-0abc1", "30")
     assert run(["budget", *HERE]) == 0
-    assert "the policy cannot be read, so nothing is changed at all" in capsys.readouterr().out
+    assert "the policy is unreadable, so Headroom changes nothing" in capsys.readouterr().out
 
 
-def test_the_status_tells_how_much_of_the_budget_is_taken_up(
+def test_the_status_reports_how_much_of_the_budget_is_used(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     landed(ledger, "d1", "vol-0abc1", "30")
     assert run(["status", *HERE]) == 0
-    assert "Budget: $30.00 of $2,000.00 a month taken up" in capsys.readouterr().out
+    assert "Budget: $30.00 of $2,000.00 a month used" in capsys.readouterr().out
     assert run(["status", "--json", *HERE]) == 0
     assert said(capsys)["increase_usd"] == 30
 
@@ -266,7 +266,7 @@ def test_a_budget_that_moves_while_it_is_read_is_read_again_and_never_called_wro
     assert (found.sum_usd, found.drift_usd) == (10, 0)
 
 
-def test_a_budget_that_never_stands_still_is_not_told(ledger: DynamoLedger) -> None:
+def test_a_budget_that_keeps_changing_is_not_reported(ledger: DynamoLedger) -> None:
     number = 0
 
     def meanwhile() -> None:
@@ -291,7 +291,7 @@ def test_a_database_is_never_called_gone_because_no_volume_has_its_name() -> Non
     assert shown.now_usd(cast(Holding, SimpleNamespace(ref=ref("vol-1")))) == "gone"
 
 
-def test_a_database_is_told_with_its_price_its_limit_and_its_tags(
+def test_a_database_is_listed_with_its_price_limit_and_tags(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tags = {"headroom": "auto", "headroom:price-increase-usd-per-month": "40"}

@@ -39,11 +39,11 @@ def test_the_bills_are_to_the_cent_and_the_eight_measurements_within_five_percen
     assert all(abs(f.off) < 0.05 for f in measured)
 
 
-def test_a_figure_that_does_not_hold_is_said_and_fails(
+def test_a_figure_that_does_not_hold_is_reported_and_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrong = tuple(replace(f, ours=f.ours * 1.1) for f in reference_figures("D"))
-    monkeypatch.setattr(module, "figures", lambda _: wrong)
+    monkeypatch.setattr(module, "reference_figures", lambda _: wrong)
     assert run(["cases", "D"]) == 1
     assert "+10.0 % (too far)" in capsys.readouterr().out
     assert run(["cases", "D", "--json"]) == 1

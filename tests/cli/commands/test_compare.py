@@ -185,9 +185,9 @@ def test_a_page_without_notes_or_shortfalls_says_so(made: Path) -> None:
         (["--traces", "bytes"], "bytes.csv"),
         (["--traces", "empty"], "empty.csv"),
         (["--html", "good"], "good could not be written: it is a directory."),
-        (["--html", "odd.json/page.html"], "odd.json is no directory."),
+        (["--html", "odd.json/page.html"], "odd.json is not a directory."),
         (["--markdown", "good"], "good could not be written: it is a directory."),
-        (["--figures", "odd.json/more/page.json"], "odd.json is no directory."),
+        (["--figures", "odd.json/more/page.json"], "odd.json is not a directory."),
         (["--workers", "-1"], "Input should be greater than or equal to 0"),
         (["--scale", "2"], "'2' is not one of"),
         (["--preset", "cheap"], "'cheap' is not one of"),
@@ -228,7 +228,7 @@ workload: {steps: [{for: 30m, iops: 200, io_kib: 8, read_fraction: 0.5}]}
 
 
 @pytest.mark.parametrize("file", ["all.yaml", "short.yaml"])
-def test_a_scenario_or_a_list_of_them_is_played_beside_the_traces(
+def test_a_scenario_or_a_list_of_them_runs_besides_the_traces(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
 ) -> None:
     (tmp_path / "short.yaml").write_text(SCENARIO, encoding="utf-8")

@@ -41,11 +41,11 @@ def test_the_digest_changes_with_any_record() -> None:
     assert digest([acted()]) != digest([acted()[:-1]])
 
 
-def test_a_demo_that_is_playing_is_not_disturbed(tmp_path: Path) -> None:
+def test_a_running_demo_is_not_disturbed(tmp_path: Path) -> None:
     clear(tmp_path / "demo")
     with (
         LocalAws(state_dir=tmp_path / "demo" / ENDPOINT, clock="lockstep"),
-        pytest.raises(BadRequest, match="Another demo is playing"),
+        pytest.raises(BadRequest, match="Another demo is running"),
     ):
         clear(tmp_path / "demo")
     clear(tmp_path / "demo")

@@ -26,7 +26,7 @@ def told(capsys: pytest.CaptureFixture[str], folder: Path, stage: Databases) -> 
     return text, json.loads(capsys.readouterr().out)["database"]
 
 
-def test_engine_copies_stripes_class_and_what_stands_in_the_way_are_told(
+def test_engine_copies_stripes_class_and_obstacles_are_displayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage = Databases.of(
@@ -60,16 +60,16 @@ def test_a_full_copy_is_named_and_comes_before_a_dear_change_that_is_not_allowed
         StorageThroughput=125,
     )  # fmt: skip
     text, _ = told(capsys, tmp_path, stage)
-    assert "RDS copies all data for hours and never back; blocked by growth, full_copy" in text
+    assert "full copy for hours, irreversible; blocked by growth, full_copy" in text
     assert "a person may make it gp3 400 GiB 12000 IOPS 500 MiB/s for $23.00 a month more" in text
 
 
-def test_a_class_without_known_limits_is_said(
+def test_a_class_without_known_limits_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage = Databases.of(spending(), DBInstanceClass="db.unheard.of")
     text, database = told(capsys, tmp_path, stage)
-    assert "class db.unheard.of: its EBS limits are not known, so nothing is spent" in text
+    assert "class db.unheard.of: its EBS limits are not known, so Headroom spends nothing" in text
     assert database["class_iops"] is None
 
 
@@ -82,7 +82,7 @@ def test_a_volume_has_nothing_of_the_kind(
     assert json.loads(capsys.readouterr().out)["database"] is None
 
 
-def test_what_was_expected_of_free_space_is_told(
+def test_the_forecast_of_free_space_is_displayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = chain(Filling.at(steadily(51.0, 5.0)).look())
@@ -90,7 +90,7 @@ def test_what_was_expected_of_free_space_is_told(
     assert run(["explain", records[0].decision_id, "--file", path]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "Free space 51.0 of 500 GiB are free; 5.0 GiB more expected within a day" in text
-    assert "least expected within a day: 46.0 GiB; it fills by 5.0 GiB a day" in text
+    assert "lowest forecast within a day: 46.0 GiB; it fills by 5.0 GiB a day" in text
     assert run(["explain", records[0].decision_id, "--file", path, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["free_space"]
     assert (told["short"], told["needed_gib"]) == (True, 577)

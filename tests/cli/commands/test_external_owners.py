@@ -67,7 +67,7 @@ def test_explain_names_the_volumes_of_the_set_and_what_they_become(
         ("headroom:group=", "that its tags do not agree on", "group", ""),
     ],
 )
-def test_policy_show_tells_both(
+def test_policy_show_lists_both(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tag: str, says: str,
     key: str, value: str,
 ) -> None:  # fmt: skip

@@ -66,7 +66,7 @@ def test_a_pause_stops_the_account_at_once_and_says_who_and_why(
 ) -> None:
     assert run(["pause", "--reason", "load test", *HERE]) == 0
     assert capsys.readouterr().out == (
-        f"Paused: nothing is changed in account {ACCOUNT}, {REGION} until somebody resumes.\n"
+        f"Paused: no changes in account {ACCOUNT}, {REGION} until somebody resumes.\n"
     )
     pause = ledger.stop_state().account.pause
     assert pause is not None
@@ -107,7 +107,7 @@ def test_a_reason_is_one_line_and_not_a_novel(
     assert pause.reason == "load test ?"
 
 
-def test_a_resume_ends_the_pause_and_the_accounts_breaker_and_tells_what_stays(
+def test_a_resume_ends_the_pause_and_the_accounts_breaker_and_lists_the_rest(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken(ledger, VOLUME)
@@ -117,8 +117,8 @@ def test_a_resume_ends_the_pause_and_the_accounts_breaker_and_tells_what_stays(
     capsys.readouterr()
     assert run(["resume", "--reason", "role fixed", *HERE]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == f"Resumed: changes resumed in account {ACCOUNT}, {REGION}."
-    assert told[1].startswith(f"Still left alone: {VOLUME}, since 2026-01-05 12:00Z, after 5")
+    assert told[0] == f"Resumed: Headroom makes changes in account {ACCOUNT}, {REGION}."
+    assert told[1].startswith(f"Still stopped: {VOLUME}, since 2026-01-05 12:00Z, after 5")
     assert f"`headroom breaker close {VOLUME}`" in told[1]
     stop_state = ledger.stop_state()
     assert (stop_state.account.pause, stop_state.account.breaker) == (None, None)
@@ -131,7 +131,7 @@ def test_a_resume_of_what_runs_records_nothing(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["resume", *HERE]) == 0
-    assert "Nothing was stopped" in capsys.readouterr().out
+    assert "Nothing was paused" in capsys.readouterr().out
     assert recorded(ledger, "resumed") == []
 
 
@@ -145,7 +145,7 @@ def test_a_breaker_is_listed_and_closed_with_a_reason(
     (row,) = said(capsys)
     assert (row["resource"], row["failures"]) == (ref(VOLUME).arn, 5)
     assert run(["breaker", "close", VOLUME, "--reason", "role fixed", *HERE]) == 0
-    assert f"Closed: {VOLUME} is changed again" in capsys.readouterr().out
+    assert f"Closed: Headroom changes {VOLUME} again" in capsys.readouterr().out
     assert ledger.resource_state(ref(VOLUME), NOW).breaker_opened_at is None
     assert recorded(ledger, "breaker_closed")[0].endswith(": role fixed")
     assert run(["breaker", "close", ref(VOLUME).arn, *HERE]) == 0
@@ -167,9 +167,9 @@ def test_the_accounts_breaker_is_closed_by_name_only(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["close"], "Name a volume or database, or say --account"),
-        (["close", VOLUME, "--account"], "Name a volume or database, or say --account"),
-        (["close", "db-1"], "is no volume's id"),
+        (["close"], "Name a volume or database, or use --account"),
+        (["close", VOLUME, "--account"], "Name a volume or database, or use --account"),
+        (["close", "db-1"], "is not a volume id"),
     ],
 )
 def test_what_cannot_be_closed_is_one_sentence(
@@ -181,12 +181,12 @@ def test_what_cannot_be_closed_is_one_sentence(
     assert told.count("\n") == 1
 
 
-def test_the_status_tells_policy_pause_and_breakers(
+def test_the_status_lists_policy_pause_and_breakers(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["status", *HERE]) == 0
     told = capsys.readouterr().out
-    assert f"Policy: version {default_policy().version}, mode observe" in told
+    assert f"Policy: version {default_policy().version}, default mode observe" in told
     assert "Nothing is paused" in told
     broken(ledger, VOLUME)
     run(["pause", "--for", "2h", "--reason", "load test", *HERE])
@@ -195,7 +195,7 @@ def test_the_status_tells_policy_pause_and_breakers(
     told = capsys.readouterr().out
     assert "Paused until " in told
     assert ": load test" in told
-    assert f"Left alone: {VOLUME}" in told
+    assert f"Stopped: {VOLUME}" in told
     assert run(["status", "--json", *HERE]) == 0
     found = said(capsys)
     assert found["policy_version"] == default_policy().version
@@ -203,12 +203,12 @@ def test_the_status_tells_policy_pause_and_breakers(
     assert len(found["breakers"]) == 1
 
 
-def test_the_status_tells_a_policy_that_cannot_be_read(
+def test_the_status_reports_an_unreadable_policy(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     boto3.client("ssm", region_name=REGION).delete_parameter(Name="/headroom/policy")
     assert run(["status", *HERE]) == 0
-    assert "Policy: cannot be read, so nothing is changed" in capsys.readouterr().out
+    assert "Policy: unreadable, so Headroom changes nothing" in capsys.readouterr().out
 
 
 def test_an_audit_says_what_is_stopped_beside_the_records(
@@ -219,7 +219,7 @@ def test_an_audit_says_what_is_stopped_beside_the_records(
     assert run(["audit", "--outcome", "paused", "--since", NOW.isoformat(), *HERE]) == 0
     told = capsys.readouterr()
     assert "Paused until somebody resumes, since 2026-01-05 12:00Z by alice: load test" in told.err
-    assert f"Left alone: {VOLUME}" in told.err
+    assert f"Stopped: {VOLUME}" in told.err
     assert "paused without end by" in told.out
 
 

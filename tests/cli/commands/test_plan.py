@@ -106,14 +106,14 @@ def test_people_read_what_binds_what_it_costs_what_holds_it_and_what_would_be_se
     assert run(["plan", "db:orders", *policy]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for words in (
-        "ESCALATE (nothing was done) db:orders",
+        "ESCALATE (dry run) db:orders",
         "Headroom is not deployed here",
         "postgres, Single-AZ; each copy on 4 volumes",
         "class db.r6g.2xlarge: sustains 20,000 IOPS and 566 MiB/s",
         "pending: DBInstanceClass",
         "storage autoscaling off",
         "Binding: burst credits",
-        "Would be sent if nothing held it: ModifyDBInstance(DBInstanceIdentifier=orders",
+        "Would be sent if nothing blocked it: ModifyDBInstance(DBInstanceIdentifier=orders",
         "prices from catalogue, 2026-07-28",
     ):
         assert words in text, words
@@ -153,14 +153,14 @@ def test_a_volume_under_a_deployment_is_planned_for_with_its_tables_and_its_poli
     assert found["database"] is None
     assert found["remarks"] == []
     assert run(["plan", "vol-0dead", *HERE]) == 2
-    assert "Nothing can be planned for vol-0dead" in capsys.readouterr().err
+    assert "Cannot plan for vol-0dead" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["db:nothing"], "Nothing can be planned for db:nothing: nothing does not exist."),
-        (["orders"], "'orders' is no volume's id; say db:orders for a DB instance"),
+        (["db:nothing"], "Cannot plan for db:nothing: nothing does not exist."),
+        (["orders"], "'orders' is not a volume id; write db:orders for a DB instance"),
         (["vol-0abc", "--iops", "0"], "--iops"),
         (["db:orders", "--stack", "Mine"], "There is no stack Mine in us-east-1."),
     ],
@@ -179,7 +179,9 @@ def test_without_a_deployment_and_without_a_file_there_is_no_policy(
 ) -> None:
     databases(spending())
     assert run(["plan", "db:orders"]) == 1
-    assert "--policy FILE shows what a file would mean" in " ".join(capsys.readouterr().err.split())
+    assert "use --policy FILE to evaluate a file instead" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 def test_a_pause_holds_what_the_deployment_would_do(
@@ -229,7 +231,7 @@ def test_an_aurora_cluster_is_planned_for_by_both_bills(
     assert bills["aurora"]["total"] > bills["aurora-iopt1"]["total"]
     assert run(["plan", "cluster:orders", "--policy", str(path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for words in ("ACT (nothing was done) cluster:orders", "USD a month on both sides",
+    for words in ("ACT (dry run) cluster:orders", "USD a month in both modes",
                   "2 x db.r7g.xlarge", "I/O is 42.7 % of it", "14 whole days from",
                   "Would be sent: ModifyDBCluster(DBClusterIdentifier=orders"):  # fmt: skip
         assert words in text, words

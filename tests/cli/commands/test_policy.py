@@ -37,11 +37,11 @@ def test_the_schema_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == schema_text()
 
 
-def test_a_policy_that_makes_sense_is_told_with_its_version(
+def test_a_valid_policy_is_reported_with_its_version(
     policy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["policy", "check"]) == 0
-    assert "policy.yaml makes sense: version " in capsys.readouterr().out
+    assert "policy.yaml is valid: version " in capsys.readouterr().out
     assert run(["policy", "check", "policy.yaml", "--json"]) == 0
     found = said(capsys)
     assert (found["ok"], found["problems"], len(found["version"])) == (True, [], 16)
@@ -94,7 +94,7 @@ def test_a_remark_stops_nothing(policy: Path, capsys: pytest.CaptureFixture[str]
     assert "Remark: Rule 1 matches every resource" in capsys.readouterr().err
 
 
-def test_a_made_up_volume_shows_every_number_and_where_it_came_from(
+def test_a_synthetic_volume_lists_every_number_and_its_origin(
     policy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["policy", "show", "--type", "gp2", "--size", "400", "--tag", "team=data",
@@ -112,7 +112,7 @@ def test_a_made_up_volume_shows_every_number_and_where_it_came_from(
     assert "headroom:max-iops" in found["notes"][0]
     assert run(words) == 0
     shown = capsys.readouterr().out
-    assert "rule 1, rule 2 fits it." in shown
+    assert "rule 1, rule 2 matches it." in shown
     assert "Mode auto: it is changed within these limits." in shown
 
 
@@ -128,7 +128,7 @@ def test_rules_for_another_account_do_not_count(
     [("rds", "gp3 500 GiB 12000 IOPS 500 MiB/s"), ("aurora", "aurora"),
      ("ebs", "gp3 500 GiB 3000 IOPS 125 MiB/s")],
 )  # fmt: skip
-def test_what_a_policy_says_of_databases_is_shown_without_having_one(
+def test_a_policy_is_displayed_for_a_synthetic_database(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, configuration: str
 ) -> None:
     """Defaults enrol no database; a rule that names its kind does."""
@@ -138,24 +138,24 @@ def test_what_a_policy_says_of_databases_is_shown_without_having_one(
     assert run(words) == 0
     found = said(capsys)
     assert (found["kind"], found["configuration"]) == (kind, configuration)
-    assert found["volume"].startswith("a made-up ")
+    assert found["volume"].startswith("a synthetic ")
     expected = {"rds": "approve", "aurora": "observe", "ebs": "auto"}[kind]
     assert found["limits"]["mode"]["value"] == expected
 
 
-def test_a_tag_nobody_understands_is_told_with_exit_code_1(
+def test_an_invalid_tag_is_reported_with_exit_code_1(
     policy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["policy", "show", "--type", "gp3", "--tag", "headroom:max-iop=1"]) == 1
-    assert "Nothing is changed until this is put right" in capsys.readouterr().out
+    assert "Headroom changes nothing until this is corrected" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "Name a volume or database, or make one up"),
-        (["vol-1", "--type", "gp3"], "Name a volume or database, or make one up"),
-        (["db:orders", "--kind", "rds"], "Name a volume or database, or make one up"),
+        ([], "Name a volume or database, or describe a synthetic one"),
+        (["vol-1", "--type", "gp3"], "Name a volume or database, or describe a synthetic one"),
+        (["db:orders", "--kind", "rds"], "Name a volume or database, or describe a synthetic one"),
         (["--kind", "aurora", "--type", "gp3"], "There is no gp3 storage of kind aurora"),
         (["--kind", "ebs", "--type", "aurora"], "There is no aurora storage of kind ebs"),
         (["--kind", "rds", "--type", "io1", "--size", "50"], "There is no io1 storage of 50 GiB"),
@@ -198,7 +198,7 @@ def publish(text: str) -> None:
     )
 
 
-def test_a_volume_of_the_account_is_shown_under_the_published_policy(
+def test_a_volume_of_the_account_is_displayed_under_the_published_policy(
     volume_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     publish(canonical_json(parse_policy({"defaults": {"growth": True}}, source="policy")))
@@ -219,7 +219,7 @@ def test_a_file_shows_what_it_would_mean_there(
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"defaults": {"max_iops": -1}}'])
-def test_a_published_policy_that_cannot_be_read_is_said(
+def test_an_unreadable_published_policy_is_reported(
     volume_id: str, capsys: pytest.CaptureFixture[str], text: str | None
 ) -> None:
     if text is not None:
@@ -229,7 +229,7 @@ def test_a_published_policy_that_cannot_be_read_is_said(
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("vol-0abc", "There is no volume vol-0abc"), ("db-1", "is no volume's id")]
+    ("name", "says"), [("vol-0abc", "There is no volume vol-0abc"), ("db-1", "is not a volume id")]
 )
 def test_a_volume_that_is_not_there_is_one_sentence(
     volume_id: str, capsys: pytest.CaptureFixture[str], name: str, says: str
@@ -245,7 +245,7 @@ tests:
 """
 
 
-def test_tests_that_pass_and_fail_are_told_apart(
+def test_passing_and_failing_tests_are_distinguished(
     policy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = policy.parent / "policy.tests.yaml"

@@ -95,7 +95,7 @@ def asked(*more: str) -> list[str]:
     return ["replay", "--days", "1", "--until", "2026-01-06T02:00Z", "--processes", "1", *more]
 
 
-def test_a_day_of_an_account_is_told_per_volume_and_in_total_and_nothing_is_changed(
+def test_a_day_of_an_account_is_reported_per_volume_and_in_total_without_changes(
     account: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ec2 = boto3.client("ec2", endpoint_url=account.aws.url, region_name="us-east-1", **KEYS)
@@ -168,7 +168,7 @@ def test_far_back_each_stretch_is_read_at_the_period_that_is_kept(
     assert any("minutes were not measured" in note for note in row["notes"])
 
 
-def test_two_processes_tell_what_one_tells(
+def test_two_processes_give_the_result_of_one(
     account: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = []
@@ -189,7 +189,7 @@ def test_the_owners_policy_decides(
     assert all("3000 IOPS" in change["to"] for change in row["changes"])
 
 
-def test_a_preset_is_what_a_starved_minute_is_worth(
+def test_a_preset_sets_the_value_of_a_starved_minute(
     account: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(asked("--volume", account.hdd, "--preset", "thrift", "--json")) == 0
@@ -221,12 +221,12 @@ WRONG = [
     (["--volume", "orders"], "say db:orders for a DB instance"),
     (["--preset", "cheap"], "cheap"),
     (["--policy", "nowhere.yaml"], "nowhere.yaml"),
-    (["--until", "yesterday"], "is no instant"),
-    (["--until", "2999-01-01"], "has not come yet"),
+    (["--until", "yesterday"], "is not a time"),
+    (["--until", "2999-01-01"], "is in the future"),
     (["--region", "mars-north-1"], "There is no Region mars-north-1"),
-    (["--region", "cn-north-1"], "Nothing can be replayed without prices"),
+    (["--region", "cn-north-1"], "A replay needs prices"),
     (["--profile", "nobody-has-this"], "nobody-has-this"),
-    (["--local", "--endpoint-url", "http://127.0.0.1:1"], "--local names an endpoint by itself"),
+    (["--local", "--endpoint-url", "http://127.0.0.1:1"], "--local selects an endpoint"),
 ]
 
 
@@ -277,7 +277,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("nobody")
 def test_without_credentials_it_says_how_to_sign_in(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "--region", "us-east-1"]) == 1
-    assert "No AWS credentials were found: sign in" in capsys.readouterr().err
+    assert "No AWS credentials found: sign in" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("nobody")

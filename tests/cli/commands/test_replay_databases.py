@@ -96,7 +96,7 @@ def test_people_read_both_bills_of_a_cluster(
     assert "Total of" not in text
 
 
-def test_databases_that_may_not_be_read_are_left_out_and_said_unless_somebody_named_one(
+def test_unreadable_databases_are_skipped_with_a_remark_unless_one_is_named(
     account: RdsService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ec2: Any = boto3.client("ec2", region_name=REGION)
@@ -112,10 +112,10 @@ def test_databases_that_may_not_be_read_are_left_out_and_said_unless_somebody_na
     monkeypatch.setattr(module, "databases_of", lambda _: Denied())
     assert run(["replay", "--days", "1", "--json"]) == 0
     said = capsys.readouterr()
-    assert "Without databases, which cannot be read" in " ".join(said.err.split())
+    assert "Continuing without databases, which cannot be read" in " ".join(said.err.split())
     assert [v["kind"] for v in json.loads(said.out)["volumes"]] == ["ebs"]
     assert run(["replay", "--days", "1", "--no-databases", "--json"]) == 0
-    assert "Without databases" not in capsys.readouterr().err
+    assert "Continuing without databases" not in capsys.readouterr().err
     assert run(["replay", "--days", "1", "--volume", "db:orders"]) == 1
     assert "The databases cannot be read" in capsys.readouterr().err
 

@@ -53,7 +53,7 @@ def test_approvals_lists_what_waits_and_nothing_else(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["approvals", *HERE]) == 0
-    assert "Nothing waits for a person" in capsys.readouterr().out
+    assert "Nothing waits for approval" in capsys.readouterr().out
     ask(ledger, needing("later", hours=4))
     ask(ledger, needing("sooner", "vol-0abc2", hours=2))
     assert run(["approvals", "--json", *HERE]) == 0
@@ -62,7 +62,7 @@ def test_approvals_lists_what_waits_and_nothing_else(
     assert found[1]["resource"].endswith(f"volume/{VOLUME}")
     assert (found[0]["why"], found[0]["from"]) == ("the mode is approve", str(gp3()))
     assert run(["status", *HERE]) == 0
-    assert "Waiting for a person's approval: 2; `headroom approvals`" in capsys.readouterr().out
+    assert "Waiting for approval: 2; `headroom approvals`" in capsys.readouterr().out
     assert run(["approvals", *HERE]) == 0
     table = capsys.readouterr().out
     assert all(word in table for word in ("sooner", "later", VOLUME, "the mode is approve"))
@@ -155,7 +155,7 @@ def test_a_rollback_says_what_it_would_set_at_what_price_and_for_which_slot(
     assert run(["rollback", "d1", "--dry-run", *HERE]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith(f"{volume}: {gp3(100, 6000, 250)} -> {gp3()}, -$")
-    assert "one of AWS's 4 changes in 24 hours, of which 3 are left" in text
+    assert "one of AWS's 4 changes in 24 hours, of which 3 are known to be left" in text
     assert recorded(ledger, "rollback_requested") == []
 
 
@@ -185,8 +185,8 @@ def test_what_cannot_be_set_back_is_refused_with_one_sentence(
     ec2: Any = boto3.client("ec2", region_name=REGION)
     for name, why in (
         ("nothing", "There is no decision nothing"),
-        ("plain", "plain is not rolled back: the volume was changed since"),
-        ("gone", "gone is not rolled back: vol-0dead is gone"),
+        ("plain", "plain cannot be rolled back: the volume was changed since"),
+        ("gone", "gone cannot be rolled back: vol-0dead no longer exists"),
     ):
         assert run(["rollback", name, *HERE]) == 2
         assert why in " ".join(capsys.readouterr().err.split())

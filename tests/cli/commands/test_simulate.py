@@ -131,7 +131,7 @@ def test_a_scenario_that_is_not_there_gets_one_sentence(capsys: pytest.CaptureFi
         ("aurora-inside-the-gate", 40, "aurora-iopt1", "until 2026-01-20 00:00 UTC"),
     ],
 )
-def test_a_cluster_is_told_with_the_bill_on_both_sides(
+def test_a_cluster_is_displayed_with_its_bill_in_both_modes(
     capsys: pytest.CaptureFixture[str], name: str, share: float, ends: str, words: str
 ) -> None:
     said = simulated(capsys, name)
@@ -143,7 +143,7 @@ def test_a_cluster_is_told_with_the_bill_on_both_sides(
     assert "both are equal at 1,274 million I/O a month" in told
 
 
-def test_every_cluster_shipped_is_played_here() -> None:
+def test_every_shipped_cluster_scenario_runs() -> None:
     assert len(CLUSTERS) == 3
 
 

@@ -49,13 +49,13 @@ def busy(ledger: DynamoLedger, monkeypatch: pytest.MonkeyPatch) -> DynamoLedger:
     return ledger
 
 
-def test_the_status_tells_places_hours_and_queue(
+def test_the_status_lists_limits_hours_and_queue(
     busy: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["status", *HERE]) == 0
     told = capsys.readouterr().out
     assert (
-        "Under way: 2 of at most 7 changes, 2 of 3 in us-east-1a; begun in the last 60 minutes: "
+        "In progress: 2 of at most 7 changes, 2 of 3 in us-east-1a; started in the last 60 minutes: "
         "2 of at most 9."
     ) in told
     assert "Frozen until 2100-01-01 00:00Z: for ever" in told
@@ -65,7 +65,7 @@ def test_the_status_tells_places_hours_and_queue(
     assert "In the queue: 1, the next of them vol-9 (42 starved minutes, since " in told
 
 
-def test_the_status_tells_them_to_scripts_as_well(
+def test_the_status_has_them_as_json(
     busy: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["status", "--json", *HERE]) == 0

@@ -1,4 +1,4 @@
-"""An ending of a cluster's story is judged by what is on record and what RDS told."""
+"""A cluster's story is judged by the record and by what RDS reported."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from headroom.cli.demo.expectations.clusters import ending
-from headroom.cli.demo.results.clusters import of_cluster
-from headroom.cli.demo.script.clusters import PlayedCluster, Seen
+from headroom.cli.demo.expectations.verdict import verdict
+from headroom.cli.demo.results.section import result_of
+from headroom.cli.demo.script.outcome import ClusterRun, ClusterState
 from headroom.cli.demo.stories.clusters import CLUSTER_STORIES
 from headroom.cli.views import brief
-from headroom.cli.views import decision as telling
-from headroom.cli.views.decision import DecisionStory, told
+from headroom.cli.views import decision as decision_view
+from headroom.cli.views.decision import DecisionStory, decision_story
 from headroom.domain.aurora import (
     ClusterDecisionInput,
     configuration_of,
@@ -57,29 +57,29 @@ def decided(key: str, of: AuroraCluster | None = None, at: datetime = NOW) -> De
 def played(
     key: str, *stories: DecisionStory, mode: StorageMode = STANDARD, opens: datetime | None = None,
     first_opens: datetime | None = None, messages: int = 0,
-) -> PlayedCluster:  # fmt: skip
-    return PlayedCluster(
-        story=BY_KEY[key], name="orders", told=stories, messages=messages,
-        seen=(Seen(at=NOW, mode=STANDARD, opens=first_opens),
-              Seen(at=NOW + timedelta(hours=6), mode=mode, opens=opens)),
+) -> ClusterRun:  # fmt: skip
+    return ClusterRun(
+        story=BY_KEY[key], resource_id="orders", decisions=stories, messages=messages,
+        states=(ClusterState(at=NOW, mode=STANDARD, opens=first_opens),
+              ClusterState(at=NOW + timedelta(hours=6), mode=mode, opens=opens)),
         billed_ios=tuple((NOW + timedelta(hours=n), 3.75e6) for n in range(7)),
     )  # fmt: skip
 
 
 def switched() -> DecisionStory:
-    return told(chain(decided("aurora-40"), DONE))
+    return decision_story(chain(decided("aurora-40"), DONE))
 
 
 def gated() -> tuple[DecisionStory, DecisionStory]:
     """Held on the gate, and done in the minute it opened."""
     shut = decided("aurora-gate", cluster(next_allowed_at=OPENS))
     opened = decided("aurora-gate", cluster(next_allowed_at=OPENS), at=OPENS)
-    return told(chain(shut)), told(chain(opened, DONE))
+    return decision_story(chain(shut)), decision_story(chain(opened, DONE))
 
 
-def test_a_switched_cluster_ended_as_told() -> None:
-    end = ending(played("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
-    assert end.ok, end.amiss
+def test_a_switched_cluster_ends_as_expected() -> None:
+    end = verdict(played("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    assert end.ok, end.unmet
     assert end.line == (
         "Switched to I/O-Optimized at 12:00Z for $293.14 a month less: $1,365.38 a month "
         "in Standard, 40 % of it I/O, $1,072.24 in I/O-Optimized; verified."
@@ -87,32 +87,32 @@ def test_a_switched_cluster_ended_as_told() -> None:
 
 
 def test_what_rds_does_not_show_did_not_happen() -> None:
-    end = ending(played("aurora-40", switched(), mode=STANDARD))
-    assert set(end.amiss) == {
-        "RDS shows I/O-Optimized at the end", "RDS shows that the way there is shut for 30 days",
+    end = verdict(played("aurora-40", switched(), mode=STANDARD))
+    assert set(end.unmet) == {
+        "RDS shows I/O-Optimized at the end", "RDS allows no return to I/O-Optimized for 30 days",
     }  # fmt: skip
 
 
-def test_a_change_that_was_never_verified_is_not_the_ending_that_was_told() -> None:
-    unverified = told(chain(decided("aurora-40"), DONE[:2]))
-    end = ending(played("aurora-40", unverified, mode=IO_OPTIMIZED, opens=NOW + GATE))
-    assert end.amiss == ("the change was verified",)
+def test_a_change_that_was_never_verified_is_not_as_expected() -> None:
+    unverified = decision_story(chain(decided("aurora-40"), DONE[:2]))
+    end = verdict(played("aurora-40", unverified, mode=IO_OPTIMIZED, opens=NOW + GATE))
+    assert end.unmet == ("the change was verified",)
     assert "not verified" in end.line
 
 
-def test_a_second_change_is_not_the_ending_that_was_told() -> None:
-    end = ending(played("aurora-40", switched(), switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
-    assert end.amiss == ("it was changed once",)
+def test_a_second_change_is_not_as_expected() -> None:
+    end = verdict(played("aurora-40", switched(), switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    assert end.unmet == ("it was changed once",)
 
 
 def test_a_cluster_with_little_io_is_left_alone_and_the_record_says_why() -> None:
-    quiet = told(chain(decided("aurora-15")))
-    end = ending(played("aurora-15", quiet))
-    assert end.ok, end.amiss
+    quiet = decision_story(chain(decided("aurora-15")))
+    end = verdict(played("aurora-15", quiet))
+    assert end.ok, end.unmet
     assert "15 % of it I/O" in end.line
-    assert ending(played("aurora-15", quiet, messages=1)).amiss == ("nobody was notified",)
+    assert verdict(played("aurora-15", quiet, messages=1)).unmet == ("nobody was notified",)
     moved = played("aurora-15", quiet, mode=IO_OPTIMIZED)
-    assert ending(moved).amiss == ("RDS shows Standard throughout",)
+    assert verdict(moved).unmet == ("RDS shows Standard throughout",)
 
 
 def test_a_gated_cluster_is_held_until_the_instant_that_aws_names() -> None:
@@ -120,40 +120,40 @@ def test_a_gated_cluster_is_held_until_the_instant_that_aws_names() -> None:
     story = played(
         "aurora-gate", shut, opened, mode=IO_OPTIMIZED, opens=OPENS + GATE, first_opens=OPENS
     )
-    end = ending(story)
-    assert end.ok, end.amiss
-    assert end.line.startswith("Held until 17:00Z, the instant that AWS names; switched")
+    end = verdict(story)
+    assert end.ok, end.unmet
+    assert end.line.startswith("Held until 17:00Z, the time that AWS names; switched")
 
 
 @pytest.mark.parametrize(
-    ("late", "held", "amiss"),
+    ("late", "held", "unmet"),
     [
-        (10, True, "it was done when the gate opened"),
-        (-10, True, "it was done when the gate opened"),
-        (0, False, "it was held on the gate first, until the instant that AWS names"),
+        (10, True, "it was changed when the gate opened"),
+        (-10, True, "it was changed when the gate opened"),
+        (0, False, "the gate held it first, until the time that AWS names"),
     ],
 )
-def test_a_gate_that_was_not_kept_to_the_minute_is_not_as_told(
-    late: int, held: bool, amiss: str
+def test_a_gate_that_was_not_kept_to_the_minute_is_not_as_expected(
+    late: int, held: bool, unmet: str
 ) -> None:
     shut, opened = gated()
     moved = decided("aurora-gate", cluster(next_allowed_at=OPENS - timedelta(hours=1)), at=OPENS)
-    opened = told(chain(moved, [(s, t, m + late) for s, t, m in DONE]))
+    opened = decision_story(chain(moved, [(s, t, m + late) for s, t, m in DONE]))
     stories = (shut, opened) if held else (opened,)
-    end = ending(
+    end = verdict(
         played("aurora-gate", *stories, mode=IO_OPTIMIZED, opens=OPENS + timedelta(minutes=late) + GATE,
                first_opens=OPENS)
     )  # fmt: skip
-    assert end.amiss == (amiss,)
+    assert end.unmet == (unmet,)
 
 
 @pytest.mark.parametrize("key", sorted(BY_KEY))
-def test_a_story_in_which_nothing_happened_did_not_end_as_told(key: str) -> None:
-    assert not ending(played(key, first_opens=OPENS)).ok
+def test_a_story_in_which_nothing_happened_does_not_end_as_expected(key: str) -> None:
+    assert not verdict(played(key, first_opens=OPENS)).ok
 
 
 def test_the_page_draws_the_bill_in_force_beside_the_other_one() -> None:
-    shown = of_cluster(played("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    shown = result_of(played("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
     io, price = shown.section.timeline.plots
     assert io.lines[0].values == (3.75,) * 7
     assert price.lines[0].values == (*[1365.38] * 6, 1072.24)
@@ -163,17 +163,17 @@ def test_the_page_draws_the_bill_in_force_beside_the_other_one() -> None:
     assert shown.to_json()["cluster"] == "orders"
 
 
-def test_a_decision_about_a_cluster_is_told_by_its_bills() -> None:
+def test_a_decision_about_a_cluster_is_described_by_its_bills() -> None:
     act = switched()
-    row = telling.row(act)
-    assert row.seen == (
+    row = decision_view.row(act)
+    assert row.observed == (
         "$1,365.38 a month in Standard, I/O 40.1 % of it, $1,072.24 in I/O-Optimized, by 14 whole "
         "days."
     )
     assert (row.change, row.price_change) == ("aurora -> aurora-iopt1", "-$293.14")
-    assert brief.seen(act.decision) == "I/O 40 % of $1,365.38"
+    assert brief.observed(act.decision) == "I/O 40 % of $1,365.38"
     assert brief.change(act.decision) == "aurora -> aurora-iopt1"
     side = act.decision.cluster
     assert side is not None
     unknown = replace(side, bills=None, demand=replace(side.demand, days=()))
-    assert brief.seen(replace(act.decision, cluster=unknown)) == "0 of 14 whole days"
+    assert brief.observed(replace(act.decision, cluster=unknown)) == "0 of 14 whole days"

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from headroom.cli.demo.expectations.clusters import _ENDINGS
-from headroom.cli.demo.script.script import instant
+from headroom.cli.demo.expectations.clusters import CHECKS
+from headroom.cli.demo.script.actor import instant
 from headroom.cli.demo.stories.clusters import CLUSTER_STORIES, MADE_MINUTE, ClusterStory
 from headroom.cli.demo.stories.volumes import END_MINUTE
 from headroom.domain.catalog.aurora import Bills, Usage, aurora_prices, bills
@@ -25,8 +25,8 @@ def month(story: ClusterStory) -> Bills:
     return bills(usage, aurora_prices("us-east-1"))
 
 
-def test_there_are_three_and_each_has_an_ending() -> None:
-    assert set(_ENDINGS) == set(BY_KEY)
+def test_there_are_three_and_each_has_a_check() -> None:
+    assert set(CHECKS) == set(BY_KEY)
     assert len(BY_KEY) == len(CLUSTER_STORIES) == 3
 
 

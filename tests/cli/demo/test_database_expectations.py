@@ -1,4 +1,4 @@
-"""How stories of databases ended is judged by what is on record and by what RDS shows."""
+"""A database's story is judged by the record and by what RDS reports."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from headroom.cli.demo.expectations.databases import ending
-from headroom.cli.demo.script.outcome import Played
+from headroom.cli.demo.expectations.verdict import verdict
+from headroom.cli.demo.script.outcome import StorageRun
 from headroom.cli.demo.stories.databases import DATABASES
-from headroom.cli.views.decision import DecisionStory, told
+from headroom.cli.views.decision import DecisionStory, decision_story
 from headroom.domain.resources import Configuration, DatabaseFacts, Observation, VolumeType
 from headroom.domain.state import Step
 from tests.builders import NOW
@@ -28,21 +28,21 @@ USUAL = {"types": (VolumeType.GP3, VolumeType.IO2), "price_increase_usd": 250, "
 def played(
     key: str, *stories: DecisionStory, final: Configuration, starved: tuple[int, ...] = (),
     others: tuple[datetime, ...] = (),
-) -> Played:  # fmt: skip
-    return Played(
-        story=BY_KEY[key], resource_id=key, final=final, told=stories,
+) -> StorageRun:  # fmt: skip
+    return StorageRun(
+        story=BY_KEY[key], resource_id=key, final=final, decisions=stories,
         minutes=minutes(*starved), messages=1, changed_by_others=others,
     )  # fmt: skip
 
 
 def acted(seen: Observation, **limits: object) -> tuple[DecisionStory, Configuration]:
     decision = decided(seen, **{**USUAL, **limits})
-    done = told(chain(decision, DONE))
+    done = decision_story(chain(decision, DONE))
     return done, done.decision.answer.plan.target  # type: ignore[union-attr]
 
 
 def asked(seen: Observation, **limits: object) -> DecisionStory:
-    return told(chain(decided(seen, **{**USUAL, **limits})))
+    return decision_story(chain(decided(seen, **{**USUAL, **limits})))
 
 
 def pending(seen: Observation, *names: str) -> Observation:
@@ -53,67 +53,67 @@ def pending(seen: Observation, *names: str) -> Observation:
 
 
 @pytest.mark.parametrize("key", BY_KEY)
-def test_a_story_in_which_nothing_happened_did_not_end_as_told(key: str) -> None:
-    assert not ending(played(key, final=BY_KEY[key].volume)).ok
+def test_a_story_in_which_nothing_happened_does_not_end_as_expected(key: str) -> None:
+    assert not verdict(played(key, final=BY_KEY[key].volume)).ok
 
 
 def test_credits_end_in_gp3_with_what_it_was_chosen_over_priced() -> None:
     story, final = acted(starved(GP2, 1_500))
-    end = ending(played("db-credits", story, final=final))
-    assert end.ok, end.amiss
-    assert "(beside it stood growing gp2 for $" in end.line
+    end = verdict(played("db-credits", story, final=final))
+    assert end.ok, end.unmet
+    assert "(alternatives: growing gp2 for $" in end.line
     assert "io1 for $" in end.line
-    assert "no minute starved" in ending(
+    assert "no minute starved" in verdict(
         played("db-credits", story, final=final, starved=(3,))
-    ).amiss  # fmt: skip
-    grown = ending(played("db-credits", story, final=rds(VolumeType.GP2, 1_500)))
-    assert "it went to gp3 of the same size" in grown.amiss
+    ).unmet  # fmt: skip
+    grown = verdict(played("db-credits", story, final=rds(VolumeType.GP2, 1_500)))
+    assert "it went to gp3 of the same size" in grown.unmet
 
 
-def test_below_the_threshold_it_is_left_alone_and_told_once() -> None:
+def test_below_the_threshold_it_is_left_alone_and_reported_once() -> None:
     story = asked(starved(rds(VolumeType.GP3, 300), 3_000), growth=True)
-    end = ending(played("db-below", story, final=BY_KEY["db-below"].volume))
-    assert end.ok, end.amiss
-    assert "a full copy, which a person begins" in end.line
+    end = verdict(played("db-below", story, final=BY_KEY["db-below"].volume))
+    assert end.ok, end.unmet
+    assert "a full copy, which only a person may start" in end.line
     twice = played("db-below", story, story, final=BY_KEY["db-below"].volume)
-    assert ending(twice).amiss == ("the owner was told once",)
+    assert verdict(twice).unmet == ("the owner was notified once",)
     copied = played("db-below", story, final=GP3)
-    assert ending(copied).amiss == ("the storage was not changed",)
+    assert verdict(copied).unmet == ("the storage was not changed",)
 
 
 def test_above_the_threshold_iops_are_raised_in_place_and_rds_must_show_it() -> None:
     story, final = acted(starved(GP3, 12_000))
-    assert ending(played("db-above", story, final=final)).ok
-    assert "RDS shows what was planned" in ending(
+    assert verdict(played("db-above", story, final=final)).ok
+    assert "RDS shows what was planned" in verdict(
         played("db-above", story, final=replace(final, iops=12_000))
-    ).amiss  # fmt: skip
+    ).unmet  # fmt: skip
 
 
 def test_a_pending_change_holds_until_it_is_gone_and_no_longer() -> None:
     held = asked(pending(starved(GP2, 1_500), "DBInstanceClass"))
     story, final = acted(starved(GP2, 1_500))
     theirs = (NOW - timedelta(hours=3), NOW - timedelta(minutes=10))
-    end = ending(played("db-pending", held, story, final=final, others=theirs))
-    assert end.ok, end.amiss
+    end = verdict(played("db-pending", held, story, final=final, others=theirs))
+    assert end.ok, end.unmet
     flushed = (theirs[0], NOW + timedelta(minutes=5))
-    assert "nothing was changed before it was gone" in ending(
+    assert "nothing was changed before it was withdrawn" in verdict(
         played("db-pending", held, story, final=final, others=flushed)
-    ).amiss  # fmt: skip
+    ).unmet  # fmt: skip
     late = (theirs[0], NOW - timedelta(hours=2))
-    assert "it was changed soon after" in ending(
+    assert "it was changed soon after" in verdict(
         played("db-pending", held, story, final=final, others=late)
-    ).amiss  # fmt: skip
+    ).unmet  # fmt: skip
 
 
-def test_a_class_that_is_the_limit_is_told_once_and_nothing_is_bought() -> None:
+def test_a_class_that_is_the_limit_is_reported_once_and_nothing_is_bought() -> None:
     story = asked(starved(rds(VolumeType.GP3, 500, 40_000, 1_000), 39_000))
     untouched = BY_KEY["db-class"].volume
-    end = ending(played("db-class", story, final=untouched))
-    assert end.ok, end.amiss
-    assert "a faster storage would change nothing" in end.line
-    bought = ending(played("db-class", story, final=GP2))
-    assert bought.amiss == ("the storage was not changed",)
-    twice = ending(played("db-class", story, story, final=untouched))
-    assert twice.amiss == ("the owner was told once",)
+    end = verdict(played("db-class", story, final=untouched))
+    assert end.ok, end.unmet
+    assert "faster storage would not help" in end.line
+    bought = verdict(played("db-class", story, final=GP2))
+    assert bought.unmet == ("the storage was not changed",)
+    twice = verdict(played("db-class", story, story, final=untouched))
+    assert twice.unmet == ("the owner was notified once",)
     other = asked(starved(GP3, 12_000), price_increase_usd=0)
-    assert not ending(played("db-class", other, final=untouched)).ok
+    assert not verdict(played("db-class", other, final=untouched)).ok

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headroom.cli.demo.expectations.databases import _ENDINGS
+from headroom.cli.demo.expectations.databases import CHECKS
 from headroom.cli.demo.stories.databases import DATABASES, DatabaseStory
 from headroom.cli.demo.stories.loads import workload
 from headroom.cli.demo.stories.program import EVERY, KINDS, demo_policy
@@ -22,7 +22,7 @@ STORY = pytest.mark.parametrize("story", DATABASES, ids=lambda s: s.key)
 
 
 def test_every_database_has_an_ending_and_a_key_of_its_own() -> None:
-    assert set(_ENDINGS) == set(BY_KEY)
+    assert set(CHECKS) == set(BY_KEY)
     assert len({story.key for story in EVERY}) == len(EVERY) >= len(STORIES) + len(DATABASES)
     assert "rds" in KINDS.split(",")
 

@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from headroom.cli.demo.stories.program import EVERY, NUMBERS, Programme, programme
+from headroom.cli.demo.stories.program import EVERY, NUMBERS, Program, selected
 from headroom.cli.terminal.problems import BadRequest
 
 
-def test_without_numbers_every_story_is_played() -> None:
-    assert programme(None) == Programme()
-    assert programme(None).whole
+def test_without_numbers_every_story_runs() -> None:
+    assert selected(None) == Program()
+    assert selected(None).whole
     assert list(NUMBERS.values()) == list(range(1, len(EVERY) + 1))
 
 
-def test_only_the_stories_named_are_played_in_their_order() -> None:
-    some = programme("17, 10,2,2")
+def test_only_the_named_stories_run_in_their_order() -> None:
+    some = selected("17, 10,2,2")
     assert not some.whole
     assert [story.key for story in some.stories] == [
         "iops", "db-credits", "aurora-gate",
@@ -25,4 +25,4 @@ def test_a_number_of_no_story_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(
         BadRequest, match=r"^There is no story '.*'; --story takes numbers from 1 to 17"
     ):
-        programme(text)
+        selected(text)

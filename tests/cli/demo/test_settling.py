@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from headroom.cli.demo.script.outcome import Ending
-from headroom.cli.demo.script.script import instant
-from headroom.cli.demo.script.settling import AGAIN, QUIET, Open, Settling
+from headroom.cli.demo.script.actor import instant
+from headroom.cli.demo.script.outcome import StoryVerdict
+from headroom.cli.demo.script.settling import AGAIN, QUIET, OpenStory, Settling
 from headroom.domain.state import Record, RecordSummary
 from tests.cli.sources.chains import acted
 
@@ -30,17 +30,17 @@ class Book:
         return self.records
 
 
-def story(*, right_from: int, asked: list[int]) -> Open:
+def story(*, right_from: int, asked: list[int]) -> OpenStory:
     name = acted()[0].resource.rsplit("/", 1)[-1]
 
-    def judge(told: Sequence[Any]) -> Ending:
-        asked.append(len(told))
-        return Ending.of("It ended.", {"it is over": len(asked) >= right_from})
+    def judge(decisions: Sequence[Any]) -> StoryVerdict:
+        asked.append(len(decisions))
+        return StoryVerdict.of("It ended.", {"it is over": len(asked) >= right_from})
 
-    return Open(key="iops", title="A volume", resource=name, judge=judge)
+    return OpenStory(key="iops", title="A volume", resource=name, judge=judge)
 
 
-def settled(one: Open, until: int) -> list[int]:
+def settled(one: OpenStory, until: int) -> list[int]:
     settling = Settling(Book(), [one])  # type: ignore[arg-type]
     return [minute for minute in range(0, until, 10) if settling.at(minute)]
 
@@ -52,10 +52,10 @@ def test_a_story_is_settled_once_its_record_was_quiet_for_a_while() -> None:
     assert asked == [1]
 
 
-def test_an_ending_that_is_not_as_told_is_looked_at_again_later() -> None:
+def test_a_story_that_is_not_as_expected_is_judged_again_later() -> None:
     assert settled(story(right_from=3, asked=[]), 600) == [10 + QUIET + 2 * AGAIN]
 
 
 def test_a_story_without_a_record_is_never_settled() -> None:
-    other = Open(key="iops", title="A volume", resource="vol-0", judge=lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    other = OpenStory(key="iops", title="A volume", resource="vol-0", judge=lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
     assert settled(other, 600) == []

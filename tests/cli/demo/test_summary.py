@@ -1,4 +1,4 @@
-"""What the demo shows of its stories, whatever they are of."""
+"""The results of the demo, whatever kind of storage a story has."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ from pathlib import Path
 
 from rich.console import Console
 
-from headroom.cli.demo.results.section import Ended
-from headroom.cli.demo.results.summary import as_object, outcome, page, print_all
-from headroom.cli.demo.results.volumes import of_volume
-from headroom.cli.demo.script.outcome import Ending
-from headroom.cli.views.decision import told
+from headroom.cli.demo.results.section import StoryResult, result_of
+from headroom.cli.demo.results.summary import as_object, demo_result, page, print_all
+from headroom.cli.demo.script.outcome import StoryVerdict
+from headroom.cli.views.decision import decision_story
 from tests.cli.demo.test_volume_expectations import played
 from tests.cli.sources.chains import acted
 
 
-def stories() -> tuple[Ended, Ended]:
-    first = of_volume(played("iops", told(acted()), starved=(10, 11, 12)))
-    amiss = Ending(line="Nothing was changed.", amiss=("a change was made",))
-    other = replace(first, key="bill", title="A cluster", kind="cluster", resource="orders",
-                    ending=amiss, changes=0, starved_minutes=0)  # fmt: skip
+def stories() -> tuple[StoryResult, StoryResult]:
+    first = result_of(played("iops", decision_story(acted()), starved=(10, 11, 12)))
+    amiss = StoryVerdict(line="Nothing was changed.", unmet=("a change was made",))
+    other = replace(first, key="aurora-40", title="A cluster", kind="cluster", resource="orders",
+                    verdict=amiss, changes=0, starved_minutes=0)  # fmt: skip
     return first, other
 
 
-def test_every_story_is_told_in_the_object_under_what_it_is_of() -> None:
-    said = as_object(outcome(stories(), [acted()], sweep_only=False, seed=1), Path("out"))
+def test_the_json_object_names_each_story_by_its_kind() -> None:
+    said = as_object(
+        demo_result(stories(), [acted()], sweep_only=False, seed=1, minutes=1_620), Path("out")
+    )
     volume, cluster = [story.to_json() for story in stories()]
     assert said["stories"] == [volume, cluster]
-    assert (volume["volume"], volume["as_told"], volume["changes"]) == ("vol-1", True, 1)
+    assert (volume["volume"], volume["as_expected"], volume["changes"]) == ("vol-1", True, 1)
     assert volume["starved_minutes"] == 3
-    assert (cluster["cluster"], cluster["amiss"]) == ("orders", ["a change was made"])
+    assert (cluster["cluster"], cluster["unmet"]) == ("orders", ["a change was made"])
     assert said["records"] == len(acted())
 
 
-def test_what_is_not_as_told_is_said_in_the_table_and_on_the_page() -> None:
-    what = outcome(stories(), [acted()], sweep_only=False, seed=1)
+def test_an_unmet_expectation_is_in_the_table_and_on_the_page() -> None:
+    what = demo_result(stories(), [acted()], sweep_only=False, seed=1, minutes=1_620)
     text = io.StringIO()
     print_all(what, Path("out"), Console(file=text, width=150))
-    assert "1. A gp3 volume over its IOPS limit (as told)" in text.getvalue()
-    assert "2. A cluster (NOT as told)" in text.getvalue()
-    assert "It is not so that a change was made." in text.getvalue()
+    assert "2. A gp3 volume over its IOPS limit (as expected)" in text.getvalue()
+    assert "15. A cluster (NOT as expected)" in text.getvalue()
+    assert "Not met: a change was made." in text.getvalue()
     facts = dict(page(what).facts)
     assert (facts["changes made"], facts["starved minutes"]) == ("1", "3")

@@ -1,14 +1,14 @@
-"""An ending is judged by what is on record, not by what was hoped for."""
+"""A story is judged by what is on record."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
 
-from headroom.cli.demo.expectations.volumes import ending
-from headroom.cli.demo.script.outcome import Played
+from headroom.cli.demo.expectations.verdict import verdict
+from headroom.cli.demo.script.outcome import StorageRun
 from headroom.cli.demo.stories.volumes import START, STORIES
-from headroom.cli.views.decision import DecisionStory, told
+from headroom.cli.views.decision import DecisionStory, decision_story
 from headroom.cli.views.timeline import Minute
 from headroom.domain.decision import decide
 from headroom.domain.policy import Mode
@@ -32,25 +32,25 @@ def minutes(*starved: int) -> tuple[Minute, ...]:
 
 def played(
     key: str, *stories: DecisionStory, starved: tuple[int, ...] = (), messages: int = 0
-) -> Played:
-    return Played(
-        story=BY_KEY[key], resource_id="vol-1", final=gp3(), told=stories,
+) -> StorageRun:
+    return StorageRun(
+        story=BY_KEY[key], resource_id="vol-1", final=gp3(), decisions=stories,
         minutes=minutes(*starved), messages=messages, changed_by_others=(),
     )  # fmt: skip
 
 
 def watched() -> DecisionStory:
     seen = starved_gp3(vol=volume(tags=()))
-    return told(chain(decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE)))))
+    return decision_story(chain(decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE)))))
 
 
-def test_a_story_in_which_nothing_happened_did_not_end_as_told() -> None:
+def test_a_story_in_which_nothing_happened_does_not_end_as_expected() -> None:
     for key in set(BY_KEY) - {"instance", "watched"}:
-        assert not ending(played(key)).ok
+        assert not verdict(played(key)).ok
 
 
-def test_a_raised_and_relieved_volume_ended_as_told() -> None:
-    end = ending(played("iops", told(acted()), starved=(10, 11, 12)))
+def test_a_raised_and_relieved_volume_ends_as_expected() -> None:
+    end = verdict(played("iops", decision_story(acted()), starved=(10, 11, 12)))
     assert end.ok
     assert end.line == (
         "Raised from 3,000 to 6,601 IOPS at 12:00Z for $18.00 a month more; 3 starved minutes "
@@ -58,33 +58,36 @@ def test_a_raised_and_relieved_volume_ended_as_told() -> None:
     )
 
 
-def test_a_change_that_was_never_verified_is_not_the_ending_that_was_told() -> None:
-    unverified = replace(told(acted()), chain=acted()[:-1])
-    assert ending(played("iops", unverified)).amiss == ("the pressure ended",)
+def test_a_change_that_was_never_verified_is_not_as_expected() -> None:
+    unverified = replace(decision_story(acted()), chain=acted()[:-1])
+    assert verdict(played("iops", unverified)).unmet == ("the pressure ended",)
 
 
 def test_a_volume_that_still_starves_at_the_end_is_not_relieved() -> None:
-    end = ending(played("iops", told(acted()), starved=(59,)))
-    assert "it no longer starved at the end" in end.amiss
+    end = verdict(played("iops", decision_story(acted()), starved=(59,)))
+    assert "it no longer starved at the end" in end.unmet
 
 
 def test_a_watched_volume_is_held_with_its_plan_and_without_a_message() -> None:
-    end = ending(played("watched", watched()))
+    end = verdict(played("watched", watched()))
     assert end.ok
-    assert "it would have gone to gp3 100 GiB 6601 IOPS 125 MiB/s (+$18.00 a month)" in end.line
-    assert ending(played("watched", watched(), messages=1)).amiss == ("nobody was notified",)
+    assert (
+        "it would have been changed to gp3 100 GiB 6601 IOPS 125 MiB/s (+$18.00 a month)"
+        in end.line
+    )
+    assert verdict(played("watched", watched(), messages=1)).unmet == ("nobody was notified",)
 
 
-def test_credits_that_ran_out_first_are_not_the_ending_that_was_told() -> None:
-    late = played("credits", told(acted()), starved=(5,))
-    assert "no minute starved" in ending(late).amiss
-    assert "it was acted on before the first starved minute" in ending(late).amiss
+def test_credits_that_ran_out_first_are_not_as_expected() -> None:
+    late = played("credits", decision_story(acted()), starved=(5,))
+    assert "no minute starved" in verdict(late).unmet
+    assert "Headroom acted before the first starved minute" in verdict(late).unmet
 
 
 def test_asking_aws_twice_within_the_hour_is_noticed() -> None:
     decision = acted()
     refusals = [
-        told(
+        decision_story(
             tuple(
                 replace(record, at=NOW + timedelta(minutes=minute))
                 for record in chain(
@@ -94,6 +97,6 @@ def test_asking_aws_twice_within_the_hour_is_noticed() -> None:
         )
         for minute in (-70, -30)
     ]
-    story = played("slots-before", *refusals, told(decision))
-    end = ending(replace(story, changed_by_others=(NOW - timedelta(hours=24),)))
-    assert "it was asked no more than once an hour" in end.amiss
+    story = played("slots-before", *refusals, decision_story(decision))
+    end = verdict(replace(story, changed_by_others=(NOW - timedelta(hours=24),)))
+    assert "AWS was asked no more than once an hour" in end.unmet

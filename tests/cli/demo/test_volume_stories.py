@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headroom.cli.demo.expectations.volumes import _ENDINGS
+from headroom.cli.demo.expectations import blocked, volumes
 from headroom.cli.demo.stories.loads import ROW_SECONDS, played, workload
 from headroom.cli.demo.stories.program import demo_policy
 from headroom.cli.demo.stories.volumes import END_MINUTE, START, STORIES, Loop, Story, Trace
@@ -18,9 +18,9 @@ from tests.builders import volume
 BY_KEY = {story.key: story for story in STORIES}
 
 
-def test_there_are_nine_stories_and_each_has_an_ending() -> None:
+def test_there_are_nine_stories_and_each_has_a_check() -> None:
     assert len(BY_KEY) == len(STORIES) == 9
-    assert set(_ENDINGS) == set(BY_KEY)
+    assert {*volumes.CHECKS, *blocked.CHECKS} == set(BY_KEY)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda s: s.key)
@@ -50,7 +50,7 @@ def test_only_the_one_that_is_watched_is_not_enrolled() -> None:
 @pytest.mark.parametrize(
     "story", [s for s in STORIES if isinstance(s.load, Trace)], ids=lambda s: s.key
 )
-def test_a_played_load_has_the_means_that_were_asked_for(story: Story) -> None:
+def test_a_load_has_the_declared_means(story: Story) -> None:
     assert isinstance(story.load, Trace)
     part = story.load.parts[-1]
     rows = [*played(story.load, START, END_MINUTE)][part.minute * 60 // ROW_SECONDS :]

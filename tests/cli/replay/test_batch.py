@@ -85,14 +85,14 @@ def test_a_volume_whose_metrics_cannot_be_read_does_not_hide_the_others(processe
 def test_a_volume_that_breaks_the_replay_does_not_hide_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = module.replay
+    real = module.replay_volume
 
     def breaks(view: StorageView, *rest: Any, **more: Any) -> Replayed:
         if view.volume.ref.resource_id == "vol-0":
             raise ZeroDivisionError("a defect")
         return real(view, *rest, **more)
 
-    monkeypatch.setattr(module, "replay", breaks)
+    monkeypatch.setattr(module, "replay_volume", breaks)
     found = played([view(0), view(1)], Kept())
     assert found["vol-0"] == Missed(view=view(0), why="ZeroDivisionError: a defect", failed=True)
     assert isinstance(found["vol-1"], Replayed)
@@ -117,7 +117,7 @@ def test_the_greatest_relief_comes_first() -> None:
     assert [one.view.volume.ref.resource_id for one in told(found).replayed] == ["vol-2", "vol-1"]
 
 
-def test_increases_above_the_accounts_limit_are_said() -> None:
+def test_increases_above_the_accounts_limit_are_reported() -> None:
     found = played([view(1), view(2)], Kept(PRESSED))
     together = sum(
         (c.usd_change for one in found.values() if isinstance(one, Replayed)
@@ -130,7 +130,7 @@ def test_increases_above_the_accounts_limit_are_said() -> None:
     assert told(found, tight).over_account_limit() == together
 
 
-def test_a_volume_changed_meanwhile_is_told_as_such() -> None:
+def test_a_volume_changed_meanwhile_is_reported() -> None:
     change = Modification(
         state=ModificationState.COMPLETED,
         started_at=NOW - timedelta(minutes=30),

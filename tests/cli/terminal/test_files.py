@@ -20,7 +20,7 @@ def test_what_can_be_written_is_let_through_and_nothing_is_made(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("folder", "is a directory."), ("file/page.html", "file is no directory.")],
+    [("folder", "is a directory."), ("file/page.html", "file is not a directory.")],
 )
 def test_what_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, name: str, why: str
@@ -37,11 +37,11 @@ def test_a_folder_that_may_not_be_written_to_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda place, mode: False)
-    with pytest.raises(BadRequest, match="may not be written to"):
+    with pytest.raises(BadRequest, match="is not writable"):
         refuse_unwritable(tmp_path / "page.html")
 
 
-def test_a_relative_name_is_looked_for_where_one_is(
+def test_a_relative_name_is_resolved_in_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -50,7 +50,7 @@ def test_a_relative_name_is_looked_for_where_one_is(
     assert (tmp_path / "new" / "page.html").read_text(encoding="utf-8") == "text"
 
 
-def test_what_fails_while_writing_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_a_write_failure_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BadRequest, match=r"page\.html could not be written: .*\.$"):
         save("text", tmp_path / "file" / "page.html")

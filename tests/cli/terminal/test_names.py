@@ -29,7 +29,7 @@ def test_storage_is_named_by_id_by_kind_and_name_or_by_arn(said: str, arn: str) 
     "said", ["orders", "db:", "vol-", "", "arn:aws:rds:eu-west-1:123456789012:db:orders", "arn:x"]
 )
 def test_anything_else_is_one_clear_sentence(said: str) -> None:
-    with pytest.raises(BadRequest, match=r"is no (volume's id|ARN of)"):
+    with pytest.raises(BadRequest, match=r"is not (a volume id|an ARN of)"):
         named(said, **PLACE)
 
 
@@ -37,16 +37,16 @@ def test_a_plain_name_is_answered_with_the_two_it_could_be() -> None:
     """RDS lets an instance and a cluster of one account and Region have the same name."""
     with pytest.raises(BadRequest) as told:
         named("orders", **PLACE)
-    assert "say db:orders for a DB instance of that name, cluster:orders for" in str(told.value)
+    assert "write db:orders for a DB instance of that name, cluster:orders for" in str(told.value)
 
 
 @pytest.mark.parametrize("name", ["vol-0abc", "db:orders", "cluster:trio-2"])
-def test_what_is_shown_can_be_typed(name: str) -> None:
+def test_a_displayed_name_can_be_typed(name: str) -> None:
     arn = named(name, **PLACE).arn
     assert short(arn) == name
     assert named(short(arn), **PLACE).arn == arn
 
 
-def test_what_is_no_storage_is_shown_by_its_end() -> None:
+def test_anything_but_storage_is_displayed_by_its_last_part() -> None:
     assert short("account#123456789012#us-east-1") == "account#123456789012#us-east-1"
     assert short("arn:aws:events:us-east-1:1:rule/mine") == "mine"

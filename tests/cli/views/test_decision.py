@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from headroom.cli.views import decision as telling
+from headroom.cli.views import decision as decision_view
 from headroom.domain.decision import decide
 from headroom.domain.policy import Mode
 from headroom.domain.state import Step
@@ -11,14 +11,14 @@ from tests.cli.sources.chains import acted, chain
 
 
 def test_a_row_says_what_was_seen_considered_and_done() -> None:
-    row = telling.row(telling.told(acted()))
+    row = decision_view.row(decision_view.decision_story(acted()))
     assert row.kind == "act"
-    assert row.seen.startswith("3,000 IOPS wanted (served 3,000, held back by a limit)")
-    assert "Binding: the volume's IOPS." in row.seen
+    assert row.observed.startswith("3,000 IOPS needed (served 3,000, held back by a limit)")
+    assert "Binding: the volume's IOPS." in row.observed
     assert row.considered[0].startswith(
-        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), worth +$"
+        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), value +$"
     )
-    assert row.considered[0].endswith(" a day; allowed; taken")
+    assert row.considered[0].endswith(" a day; allowed; chosen")
     assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 6601 IOPS 125 MiB/s"
     assert row.price_change == "+$18.00"
     assert row.result == "relieved 2026-01-05 12:25Z: No pressure for 10 minutes."
@@ -28,15 +28,15 @@ def test_every_guardrail_speaks_and_those_that_block_speak_first() -> None:
     watched = decide(
         decision_input(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE))
     )
-    said = telling.guardrails(watched)
+    said = decision_view.guardrails(watched)
     every = len(watched.judgements[0].verdicts)
     assert said[0] == f"blocked by mode; {every - 1} of {every} allow"
     assert said[1] == "mode: observe is none of auto, approve (from defaults)"
     assert len(said) == 1 + every
 
 
-def test_a_verdict_is_told_with_its_numbers() -> None:
-    said = telling.guardrails(telling.told(acted()).decision)
+def test_a_verdict_is_displayed_with_its_numbers() -> None:
+    said = decision_view.guardrails(decision_view.decision_story(acted()).decision)
     assert "max_iops: 6,601 is at most 16,000 IOPS" in said
     assert "price_per_resource: 18.00 is at most 250.00 USD/month" in said
 
@@ -45,15 +45,15 @@ def test_a_hold_says_what_it_would_have_taken_and_changes_nothing() -> None:
     watched = decide(
         decision_input(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE))
     )
-    row = telling.row(telling.told(chain(watched)))
-    assert row.change.startswith("none (would take gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
+    row = decision_view.row(decision_view.decision_story(chain(watched)))
+    assert row.change.startswith("none (would be gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
     assert row.price_change == "(+$18.00)"
 
 
 def test_marks_are_the_decision_and_what_came_of_it() -> None:
-    story = telling.told(acted())
-    marks = telling.marks(story)
+    story = decision_view.decision_story(acted())
+    marks = decision_view.marks(story)
     assert [mark.label for mark in marks] == ["Act", "applied", "relieved"]
     assert marks[-1].at == NOW + timedelta(minutes=25)
-    assert telling.ended_at(story, Step.RELIEVED) == marks[-1].at
-    assert telling.ended_at(story, Step.REFUSED) is None
+    assert decision_view.ended_at(story, Step.RELIEVED) == marks[-1].at
+    assert decision_view.ended_at(story, Step.REFUSED) is None

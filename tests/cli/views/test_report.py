@@ -39,7 +39,7 @@ def section(count: int = 60) -> Section:
         marks=(Mark(at=START + timedelta(minutes=12), kind="act", label="Act", lines=("why",)),),
         decisions=(
             DecisionRow(
-                at="2026-01-05 00:12Z", resource="vol-1", kind="act", seen="4,000 IOPS wanted",
+                at="2026-01-05 00:12Z", resource="vol-1", kind="act", observed="4,000 IOPS needed",
                 considered=("gp3", "io2"), guardrails=("all allow", "mode", "slots"),
                 change="a -> b", price_change="+$5.00", result="relieved", decision_id="d1",
             ),

@@ -1,4 +1,4 @@
-"""What the demo shows at its end: a table of decisions, a line each, the page, one JSON object."""
+"""The demo's results: a table of decisions, a line for each story, the page, one JSON object."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from headroom.cli.demo.results.section import Ended
+from headroom.cli.demo.results.section import StoryResult
 from headroom.cli.demo.script.script import digest
 from headroom.cli.demo.stories.program import NUMBERS
 from headroom.cli.demo.stories.volumes import START
 from headroom.cli.terminal.output import money, table, utc
 from headroom.cli.views import brief
-from headroom.cli.views import decision as telling
+from headroom.cli.views import decision as decision_view
 from headroom.cli.views.report import Report
 from headroom.domain.state import Record
 
@@ -26,29 +26,29 @@ NOTES = (
     "advances minute by minute; the decisions are those of the deployed functions, read back from "
     "the deployed DynamoDB tables.",
     "Billed I/O of the Aurora clusters is declared, sixteen days before the start too, and published "
-    "as CloudWatch does; nothing of their engines is played.",
+    "as CloudWatch does; their engines are not simulated.",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """The whole demo: every story at its end, and the hash over all records."""
+class DemoResult:
+    """The whole demo: the result of every story, and the hash over all records."""
 
-    stories: tuple[Ended, ...]
+    stories: tuple[StoryResult, ...]
     records: int
     digest: str
     sweep_only: bool
     seed: int
     minutes: int
-    """How long was played."""
+    """Simulated minutes."""
 
 
-def outcome(
-    stories: Sequence[Ended], chains: Sequence[Sequence[Record]], *, sweep_only: bool, seed: int,
+def demo_result(
+    stories: Sequence[StoryResult], chains: Sequence[Sequence[Record]], *, sweep_only: bool, seed: int,
     minutes: int,
-) -> Outcome:  # fmt: skip
-    """The stories with what was recorded of them."""
-    return Outcome(
+) -> DemoResult:  # fmt: skip
+    """The stories with their records."""
+    return DemoResult(
         stories=tuple(stories),
         records=sum(len(chain) for chain in chains),
         digest=digest(chains),
@@ -58,16 +58,16 @@ def outcome(
     )
 
 
-def print_all(what: Outcome, folder: Path, console: Console) -> None:
+def print_all(what: DemoResult, folder: Path, console: Console) -> None:
     """The table of decisions, then the stories in a line each, then where the rest is."""
     console.print(_decisions(what))
     console.print()
     for story in what.stories:
-        sign = "[green]as told[/]" if story.ending.ok else "[red]NOT as told[/]"
+        sign = "[green]as expected[/]" if story.verdict.ok else "[red]NOT as expected[/]"
         console.print(f"{NUMBERS[story.key]}. {story.title} ({sign})", soft_wrap=True)
-        console.print(f"   {story.ending.line}", markup=False, soft_wrap=True)
-        for claim in story.ending.amiss:
-            console.print(f"   It is not so that {claim}.", markup=False, style="red")
+        console.print(f"   {story.verdict.line}", markup=False, soft_wrap=True)
+        for each in story.verdict.unmet:
+            console.print(f"   Not met: {each}.", markup=False, style="red")
     console.print()
     console.print(f"Records: {what.records}, digest {what.digest[:16]} (seed {what.seed})")
     console.print(f"Report:  {folder / 'report.html'}", soft_wrap=True)
@@ -75,44 +75,44 @@ def print_all(what: Outcome, folder: Path, console: Console) -> None:
     console.print(f"Ask the record: {headroom} audit, {headroom} explain ID", soft_wrap=True)
 
 
-def _decisions(what: Outcome) -> object:
-    stories = [(t, story) for story in what.stories for t in story.told]
+def _decisions(what: DemoResult) -> object:
+    stories = [(t, story) for story in what.stories for t in story.decisions]
     stories.sort(key=lambda each: (each[0].decision.at, each[1].key))
     rows = [
         (
-            f"{told.decision.at:%d %H:%M} {story.key}\n"
-            f"{telling.kind(told.decision)} {told.decision.decision_id[:8]}",
-            f"{brief.seen(told.decision)}\n{brief.considered(told.decision)}",
-            brief.guardrails(told.decision),
-            f"{brief.change(told.decision)}\n{_outcome(told)}",
+            f"{story.decision.at:%d %H:%M} {result.key}\n"
+            f"{decision_view.kind(story.decision)} {story.decision.decision_id[:8]}",
+            f"{brief.observed(story.decision)}\n{brief.considered(story.decision)}",
+            brief.guardrails(story.decision),
+            f"{brief.change(story.decision)}\n{_outcome(story)}",
         )
-        for told, story in stories
+        for story, result in stories
     ]
     columns = ("When, story\ndecision", "Seen\nconsidered, USD a month", "Guardrails",
-               "From -> to\nprice change, what came of it")  # fmt: skip
-    title = "Decisions, by day and time (in brackets: what was not done)"
+               "From -> to\nprice change, result")  # fmt: skip
+    title = "Decisions, by day and time (in brackets: not done)"
     return table(title, columns, rows, lines=True)
 
 
-def _outcome(told: telling.DecisionStory) -> str:
-    price, result = telling.price(told.decision), brief.result(told)
+def _outcome(story: decision_view.DecisionStory) -> str:
+    price, result = decision_view.price(story.decision), brief.result(story)
     return result if price == "-" else f"{price}, {result}"
 
 
-def page(what: Outcome) -> Report:
+def page(what: DemoResult) -> Report:
     """The report of the whole demo."""
     starved = sum(story.starved_minutes for story in what.stories)
     return Report(
         title=f"{len(what.stories)} stories, one deployment",
         lead=(
             "Headroom was deployed with the CDK to a local AWS endpoint and left alone for "
-            f"{what.minutes / 60:.3g} simulated hours. What follows is what the deployed functions saw, "
-            "weighed, did and recorded."
+            f"{what.minutes / 60:.3g} simulated hours. This page displays what the deployed functions observed, "
+            "considered, did and recorded."
         ),
         facts=(
             ("from", utc(START)),
             ("detection", "sweep only" if what.sweep_only else "alarms and sweep"),
-            ("decisions on record", str(sum(len(s.told) for s in what.stories))),
+            ("decisions on record", str(sum(len(s.decisions) for s in what.stories))),
             ("changes made", str(sum(s.changes for s in what.stories))),
             ("starved minutes", f"{starved:,}"),
             ("price of all", f"{money(sum((s.price_change for s in what.stories), 0), signed=True)} a month"),
@@ -124,7 +124,7 @@ def page(what: Outcome) -> Report:
     )  # fmt: skip
 
 
-def as_object(what: Outcome, folder: Path) -> dict[str, object]:
+def as_object(what: DemoResult, folder: Path) -> dict[str, object]:
     """The demo as one JSON object."""
     return {
         "seed": what.seed,

@@ -1,15 +1,16 @@
-"""Puts the demo's Aurora clusters on the stage, watches RDS, and brings back what happened to each."""
+"""The demo's Aurora clusters: created with their history, loaded, watched through RDS."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.cli.demo.script.deployment import Stage
-from headroom.cli.demo.script.script import instant
-from headroom.cli.demo.stories.clusters import CLUSTER_STORIES, MADE_MINUTE, ClusterStory
+from headroom.cli.demo.script.actor import Event, instant, of_resource
+from headroom.cli.demo.script.deployment import LocalAccount
+from headroom.cli.demo.script.outcome import ClusterRun, ClusterState
+from headroom.cli.demo.stories.clusters import MADE_MINUTE, ClusterStory
 from headroom.cli.demo.stories.volumes import END_MINUTE
 from headroom.cli.views.decision import DecisionStory
 from headroom.domain.resources import StorageMode
@@ -19,65 +20,62 @@ METRICS = ("VolumeReadIOPs", "VolumeWriteIOPs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What RDS told of a cluster at one instant."""
-
-    at: datetime
-    mode: StorageMode
-    opens: datetime | None
-    """When I/O-Optimized may be gone to again; None where it never was."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterMember:
-    """A story, its cluster, and what RDS told of it since the start."""
+class ClusterActor:
+    """The story of an Aurora cluster; the cluster has the story's name."""
 
     story: ClusterStory
-    seen: list[Seen]
+    states: list[ClusterState] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        """The cluster's name: that of its story."""
+    def resource_id(self) -> str:
+        """The cluster's name."""
         return self.story.key
 
+    def load(self, where: LocalAccount) -> None:
+        """Declare the cluster's load, the days before the start too; call it at the start."""
+        request = {
+            "cluster_id": self.resource_id,
+            "io_millions_per_month": self.story.io_millions,
+            "storage_gib": self.story.storage_gib,
+            "commit_latency_ms": 4,
+        }
+        where.ask("load", request)
+        self.observe(where, 0)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlayedCluster:
-    """Everything that is known about one cluster's story after the demo."""
+    def events(self) -> Iterable[Event]:
+        """Nothing: its owner changed it before the start only."""
+        return ()
 
-    story: ClusterStory
-    name: str
-    seen: tuple[Seen, ...]
-    billed_ios: tuple[tuple[datetime, float], ...]
-    """Billed I/O of every hour, as CloudWatch has it."""
-    told: tuple[DecisionStory, ...]
-    messages: int
+    def observe(self, where: LocalAccount, minute: int) -> None:
+        """Note what RDS reports about the cluster."""
+        rds = where.client("rds")
+        described = rds.describe_db_clusters(DBClusterIdentifier=self.resource_id)
+        self.states.append(_state(described["DBClusters"][0], minute))
 
-    @property
-    def opened(self) -> datetime | None:
-        """When AWS's gate opened, as RDS told it at the start."""
-        return self.seen[0].opens
-
-    @property
-    def switched_at(self) -> datetime | None:
-        """When RDS first told I/O-Optimized; None when it never did."""
-        return next((s.at for s in self.seen if s.mode is StorageMode.IO_OPTIMIZED), None)
-
-
-ClusterCast = tuple[ClusterMember, ...]
+    def run(
+        self, where: LocalAccount, decisions: Sequence[DecisionStory], published: Sequence[str]
+    ) -> ClusterRun:
+        """What is known so far."""
+        return ClusterRun(
+            story=self.story,
+            resource_id=self.resource_id,
+            states=tuple(self.states),
+            billed_ios=_billed(where, self.resource_id),
+            decisions=of_resource(decisions, self.resource_id),
+            messages=sum(self.resource_id in text for text in published),
+        )
 
 
-def set_up(where: Stage, stories: Sequence[ClusterStory] = CLUSTER_STORIES) -> ClusterCast:
-    """Create the clusters well before the start, and let their owners do what they did."""
-    cast = tuple(ClusterMember(story=story, seen=[]) for story in stories)
+def set_up(where: LocalAccount, stories: Sequence[ClusterStory]) -> tuple[ClusterActor, ...]:
+    """Create the clusters well before the start, and make their owners' changes."""
     where.set_clock(instant(MADE_MINUTE))
     rds = where.client("rds")
-    for member in cast:
-        _create(rds, member)
+    for story in stories:
+        _create(rds, story)
     changes = sorted(
-        (minute, member.name, mode)
-        for member in cast
-        if (switched := member.story.switched) is not None
+        (minute, story.key, mode)
+        for story in stories
+        if (switched := story.switched) is not None
         for minute, mode in (
             (switched.there_minute, StorageMode.IO_OPTIMIZED),
             (switched.back_minute, StorageMode.STANDARD),
@@ -88,80 +86,33 @@ def set_up(where: Stage, stories: Sequence[ClusterStory] = CLUSTER_STORIES) -> C
         rds.modify_db_cluster(
             DBClusterIdentifier=name, StorageType=mode.value, ApplyImmediately=True
         )
-    return cast
+    return tuple(ClusterActor(story=story) for story in stories)
 
 
-def put_loads(where: Stage, cast: ClusterCast) -> None:
-    """Declare what the clusters are asked for, the days before the start too; call it at the start."""
-    for member in cast:
-        request = {
-            "cluster_id": member.name,
-            "io_millions_per_month": member.story.io_millions,
-            "storage_gib": member.story.storage_gib,
-            "commit_latency_ms": 4,
-        }
-        where.ask("load", request)
-    watch(where, cast, 0)
-
-
-def watch(where: Stage, cast: ClusterCast, minute: int) -> None:
-    """Take down what RDS tells of every cluster at `minute`."""
-    shapes = where.client("rds").describe_db_clusters()["DBClusters"]
-    found = {shape["DBClusterIdentifier"]: shape for shape in shapes}
-    for member in cast:
-        member.seen.append(_seen(found[member.name], minute))
-
-
-def ended(
-    where: Stage, cast: ClusterCast, stories: Sequence[DecisionStory], said: Sequence[str]
-) -> tuple[PlayedCluster, ...]:
-    """What is known about every cluster at the end; `said` is what was published to people."""
-    return tuple(
-        replace(so_far(member, stories, said), billed_ios=_billed(where, member.name))
-        for member in cast
-    )
-
-
-def so_far(
-    member: ClusterMember, stories: Sequence[DecisionStory], said: Sequence[str]
-) -> PlayedCluster:
-    """What is known about a cluster while it is played: all but what was billed for its I/O."""
-    name = member.name
-    return PlayedCluster(
-        story=member.story,
-        name=name,
-        seen=tuple(member.seen),
-        billed_ios=(),
-        told=tuple(t for t in stories if t.decision.observation.volume.ref.resource_id == name),
-        messages=sum(name in text for text in said),
-    )
-
-
-def _create(rds: Any, member: ClusterMember) -> None:
-    story = member.story
+def _create(rds: Any, story: ClusterStory) -> None:
     rds.create_db_cluster(
-        DBClusterIdentifier=member.name, Engine=ENGINE, MasterUsername="headroom",
+        DBClusterIdentifier=story.key, Engine=ENGINE, MasterUsername="headroom",
         ManageMasterUserPassword=True,
         Tags=[{"Key": k, "Value": v} for k, v in story.all_tags.items()],
     )  # fmt: skip
     for number in range(1, story.members + 1):
         rds.create_db_instance(
-            DBInstanceIdentifier=f"{member.name}-{number}", DBClusterIdentifier=member.name,
+            DBInstanceIdentifier=f"{story.key}-{number}", DBClusterIdentifier=story.key,
             Engine=ENGINE, DBInstanceClass=story.instance_class,
         )  # fmt: skip
 
 
-def _seen(shape: Mapping[str, Any], minute: int) -> Seen:
+def _state(shape: Mapping[str, Any], minute: int) -> ClusterState:
     """AWS leaves the mode out for Standard."""
     opens = shape.get("IOOptimizedNextAllowedModificationTime")
-    return Seen(
+    return ClusterState(
         at=instant(minute),
         mode=StorageMode(shape.get("StorageType") or StorageMode.STANDARD),
         opens=None if opens is None else opens.astimezone(UTC),
     )
 
 
-def _billed(where: Stage, name: str) -> tuple[tuple[datetime, float], ...]:
+def _billed(where: LocalAccount, name: str) -> tuple[tuple[datetime, float], ...]:
     """Billed I/O by the hour from the start on, both directions together."""
     dimensions = [{"Name": "DBClusterIdentifier", "Value": name}]
     answer = where.client("cloudwatch").get_metric_data(

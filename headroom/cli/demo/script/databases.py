@@ -1,91 +1,75 @@
-"""Databases on the demo's stage: made, loaded, changed by others, and shown as RDS shows them."""
+"""The demo's RDS databases: created, loaded, changed by others, and described by RDS."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import partial
 
-from headroom.cli.demo.script.deployment import Stage
-from headroom.cli.demo.script.script import Cast, Cue, Member, instant
-from headroom.cli.demo.stories.databases import DATABASES, DatabaseStory, Pending
-from headroom.cli.demo.stories.loads import workload
-from headroom.cli.demo.stories.volumes import END_MINUTE, START
+from headroom.cli.demo.script.actor import Event, StorageActor, instant
+from headroom.cli.demo.script.deployment import LocalAccount
+from headroom.cli.demo.stories.databases import DatabaseStory, Pending
 from headroom.domain.resources import Configuration, VolumeType
 
-SETTLED = 2_880
-"""Minutes before the start at which the databases are made."""
 
+class DatabaseActor(StorageActor):
+    """The story of a DB instance."""
 
-def set_up(
-    where: Stage, stories: Sequence[DatabaseStory] = DATABASES
-) -> tuple[Member[DatabaseStory], ...]:
-    """Create every story's DB instance."""
-    return tuple(_made(where, story) for story in stories)
+    __slots__ = ()
+    story: DatabaseStory
 
+    def target(self) -> dict[str, object]:
+        """The database; its class limits it as well."""
+        return {"database_id": self.resource_id}
 
-def _made(where: Stage, story: DatabaseStory) -> Member[DatabaseStory]:
-    wanted, database = story.volume, story.volume.database
-    assert database is not None
-    settings = {"Iops": wanted.iops, "StorageThroughput": wanted.throughput_mibps}
-    told = where.client("rds").create_db_instance(
-        DBInstanceIdentifier=story.key, Engine=database.engine.value,
-        DBInstanceClass=story.instance_type, StorageType=wanted.volume_type.value,
-        AllocatedStorage=wanted.size_gib, MasterUsername="demo", ManageMasterUserPassword=True,
-        Tags=[{"Key": key, "Value": value} for key, value in story.all_tags.items()],
-        **{name: value for name, value in settings.items() if value is not None},
-    )["DBInstance"]  # fmt: skip
-    return Member(story=story, resource_id=str(told["DBInstanceIdentifier"]))
+    def events(self) -> Iterable[Event]:
+        """What others do to the database, and when."""
+        for pending in self.story.pending:
+            yield Event(minute=pending.minute, act=partial(self._request, pending))
+            yield Event(minute=pending.withdrawn, act=partial(self._withdraw, pending))
 
+    def _request(self, pending: Pending, where: LocalAccount) -> None:
+        where.client("rds").modify_db_instance(
+            DBInstanceIdentifier=self.resource_id, ApplyImmediately=False,
+            **{pending.setting: pending.value},
+        )  # fmt: skip
+        self.changed_by_others.append(instant(pending.minute))
 
-def put_loads(where: Stage, cast: Cast[DatabaseStory]) -> None:
-    """Give every database its load; its class is what limits it beside its storage."""
-    for member in cast:
-        block = workload(member.story, where.folder / "loads", START, END_MINUTE)
-        where.ask(
-            "load",
-            {"database_id": member.resource_id, "workload": block, "start": START.isoformat()},
+    def _withdraw(self, pending: Pending, where: LocalAccount) -> None:
+        request = {"database_id": self.resource_id, "withdraw": [pending.setting]}
+        where.ask("pending", request)
+        self.changed_by_others.append(instant(pending.withdrawn))
+
+    def final(self, where: LocalAccount) -> Configuration:
+        """The storage as RDS describes it now."""
+        rds = where.client("rds")
+        described = rds.describe_db_instances(DBInstanceIdentifier=self.resource_id)
+        shape, first = described["DBInstances"][0], self.story.volume
+        settable = shape["StorageType"] != "gp2" and first.database is not None
+        stripes = 1 if first.database is None else first.database.stripes(shape["AllocatedStorage"])
+        striped, gp3 = stripes > 1, shape["StorageType"] == "gp3"
+        return Configuration(
+            volume_type=VolumeType(shape["StorageType"]),
+            size_gib=shape["AllocatedStorage"],
+            iops=shape.get("Iops") if settable and (striped or not gp3) else None,
+            throughput_mibps=shape.get("StorageThroughput") if gp3 and striped else None,
+            database=first.database,
         )
 
 
-def cues(cast: Cast[DatabaseStory]) -> Iterable[Cue]:
-    """What others do to the databases, and when."""
-    for member in cast:
-        for pending in member.story.pending:
-            yield Cue(minute=pending.minute, act=_asking(member, pending))
-            yield Cue(minute=pending.withdrawn, act=_withdrawing(member, pending))
+def set_up(where: LocalAccount, stories: Sequence[DatabaseStory]) -> tuple[DatabaseActor, ...]:
+    """Create every story's DB instance."""
+    return tuple(_create(where, story) for story in stories)
 
 
-def _asking(member: Member[DatabaseStory], pending: Pending) -> Any:
-    def ask(where: Stage) -> None:
-        where.client("rds").modify_db_instance(
-            DBInstanceIdentifier=member.resource_id, ApplyImmediately=False,
-            **{pending.setting: pending.value},
-        )  # fmt: skip
-        member.changed_by_others.append(instant(pending.minute))
-
-    return ask
-
-
-def _withdrawing(member: Member[DatabaseStory], pending: Pending) -> Any:
-    def withdraw(where: Stage) -> None:
-        request = {"database_id": member.resource_id, "withdraw": [pending.setting]}
-        where.ask("pending", request)
-        member.changed_by_others.append(instant(pending.withdrawn))
-
-    return withdraw
-
-
-def final(where: Stage, member: Member[DatabaseStory]) -> Configuration:
-    """The storage as RDS shows it at the end."""
-    told = where.client("rds").describe_db_instances(DBInstanceIdentifier=member.resource_id)
-    shape, first = told["DBInstances"][0], member.story.volume
-    settable = shape["StorageType"] != "gp2" and first.database is not None
-    striped = first.database is not None and first.database.stripes(shape["AllocatedStorage"]) > 1
-    gp3 = shape["StorageType"] == "gp3"
-    return Configuration(
-        volume_type=VolumeType(shape["StorageType"]),
-        size_gib=shape["AllocatedStorage"],
-        iops=shape.get("Iops") if settable and (striped or not gp3) else None,
-        throughput_mibps=shape.get("StorageThroughput") if gp3 and striped else None,
-        database=first.database,
-    )
+def _create(where: LocalAccount, story: DatabaseStory) -> DatabaseActor:
+    storage, database = story.volume, story.volume.database
+    assert database is not None
+    settings = {"Iops": storage.iops, "StorageThroughput": storage.throughput_mibps}
+    created = where.client("rds").create_db_instance(
+        DBInstanceIdentifier=story.key, Engine=database.engine.value,
+        DBInstanceClass=story.instance_type, StorageType=storage.volume_type.value,
+        AllocatedStorage=storage.size_gib, MasterUsername="demo", ManageMasterUserPassword=True,
+        Tags=[{"Key": key, "Value": value} for key, value in story.all_tags.items()],
+        **{name: value for name, value in settings.items() if value is not None},
+    )["DBInstance"]  # fmt: skip
+    return DatabaseActor(story=story, resource_id=str(created["DBInstanceIdentifier"]))

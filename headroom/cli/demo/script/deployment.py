@@ -1,4 +1,4 @@
-"""Where the demo plays: a local endpoint, the real CDK command line against it, volumes with load."""
+"""A local AWS endpoint, and the real CDK command line that deploys Headroom to it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ import yaml
 
 import headroom
 from headroom.cli.demo.stories.program import KINDS, demo_policy
-from headroom.cli.demo.stories.volumes import Story
 from headroom.cli.terminal.problems import Problem
 from headroom.localaws.daemon import Endpoint, LocalAws
 
-ROOT = Path(headroom.__file__).parents[3]
+ROOT = Path(headroom.__file__).parents[1]
 CDK = ROOT / "node_modules/.bin/cdk"
 ACCOUNT, REGION = "123456789012", "us-east-1"
 CDK_TIMEOUT_S = 240
@@ -34,7 +33,7 @@ TEMPLATES = "cdk.out"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class LocalAccount:
     """A running local endpoint and clients of it."""
 
     endpoint: Endpoint
@@ -50,12 +49,12 @@ class Stage:
 
     @cached_property
     def image(self) -> str:
-        """An image to start instances from: nothing of it matters, so one answer of a second will do."""
+        """An image to start instances from; any will do, and listing them takes a second."""
         found = self.client("ec2").describe_images(Owners=["amazon"])["Images"]
         return str(found[0]["ImageId"])
 
     def ask(self, name: str, body: Mapping[str, object]) -> dict[str, Any]:
-        """Post to the endpoint's control API; raises EndpointFailed with its own words."""
+        """Post to the endpoint's control API; raises EndpointFailed with its message."""
         return self.endpoint.control(name, body)
 
     def set_clock(self, instant: datetime) -> None:
@@ -64,14 +63,14 @@ class Stage:
 
 
 @contextmanager
-def stage(folder: Path, *, seed: int) -> Iterator[Stage]:
+def local_account(folder: Path, *, seed: int) -> Iterator[LocalAccount]:
     """A local endpoint with a lock-step clock, stopped whatever happens to this process."""
     with LocalAws(state_dir=folder / ENDPOINT, clock="lockstep", seed=seed) as local:
-        yield Stage(endpoint=local.endpoint, folder=folder)
+        yield LocalAccount(endpoint=local.endpoint, folder=folder)
 
 
 class Cdk:
-    """The real CDK command line at work; `finish` waits for it, `stop` ends it."""
+    """A running CDK command; `finish` waits for it, `stop` ends it."""
 
     def __init__(self, log: Path, environment: Mapping[str, str], *arguments: str) -> None:
         if not CDK.exists():
@@ -87,7 +86,7 @@ class Cdk:
             )  # fmt: skip
 
     def finish(self) -> None:
-        """Wait for its end; raises Problem with its last words when it failed."""
+        """Wait for its end; raises Problem with the end of its log when it failed."""
         try:
             code = self._process.wait(timeout=CDK_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -100,7 +99,7 @@ class Cdk:
             raise Problem(f"`cdk {self._name}` failed; the end of {self._log}:\n{tail}")
 
     def stop(self) -> None:
-        """End it with everything that it started; once, because numbers of processes come again."""
+        """End it with everything that it started; only once, because process ids are reused."""
         if self._stopped:
             return
         self._stopped = True
@@ -109,14 +108,14 @@ class Cdk:
         self._process.wait()
 
 
-def cdk(where: Stage, *arguments: str) -> None:
-    """Run the real CDK command line against the stage; raises Problem with its last words."""
+def cdk(where: LocalAccount, *arguments: str) -> None:
+    """Run the real CDK command line against the endpoint; raises Problem with the end of its log."""
     environment = _environment(where.folder) | where.endpoint.environment(REGION)
     Cdk(where.folder / "cdk.log", environment, *arguments).finish()
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """What the CDK command line runs in: nothing of the caller's AWS."""
+    """The environment of the CDK command line, without the caller's AWS settings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "CDK_"))}
     return kept | {
         "CDK_HOME": str((folder / "cdk-home").resolve()),
@@ -136,14 +135,14 @@ def _silence() -> Mapping[str, str]:
     return {f"JSII_SILENCE_WARNING_{each}_NODE_VERSION": major for each in versions}
 
 
-def bootstrap(where: Stage) -> None:
-    """`cdk bootstrap` of the stage's account and Region."""
+def bootstrap(where: LocalAccount) -> None:
+    """`cdk bootstrap` of the endpoint's account and Region."""
     cdk(where, "bootstrap", f"aws://{ACCOUNT}/{REGION}")
 
 
 @contextmanager
 def synthesis(folder: Path, *, sweep_only: bool) -> Iterator[Cdk]:
-    """`cdk synth` of both stacks with the demo's policy, at work meanwhile: it needs no AWS."""
+    """`cdk synth` of both stacks with the demo's policy, in the background: it needs no AWS."""
     (folder / "policy.yaml").write_text(
         "# The demo's policy: the shipped default, and rules for the stories that need their own.\n"
         + yaml.safe_dump(demo_policy(), sort_keys=False), encoding="utf-8",
@@ -164,7 +163,7 @@ def synthesis(folder: Path, *, sweep_only: bool) -> Iterator[Cdk]:
         command.stop()
 
 
-def deploy(where: Stage) -> None:
+def deploy(where: LocalAccount) -> None:
     """`cdk deploy` of both stacks, as they were synthesised."""
     cdk(
         where, "deploy", "--all", "--require-approval", "never", "--progress", "events",
@@ -179,32 +178,10 @@ def _context(folder: Path, *, sweep_only: bool) -> tuple[str, ...]:
     return tuple(part for key, value in pairs.items() for part in ("-c", f"{key}={value}"))
 
 
-def outputs(where: Stage) -> dict[str, str]:
+def outputs(where: LocalAccount) -> dict[str, str]:
     """The outputs of both stacks by name."""
     found: dict[str, str] = {}
     for each in where.client("cloudformation").describe_stacks()["Stacks"]:
         for output in each.get("Outputs", []):
             found[output["OutputKey"]] = output["OutputValue"]
     return found
-
-
-def create(where: Stage, story: Story) -> str:
-    """The story's volume on an instance of its own; returns the volume's id."""
-    ec2 = where.client("ec2")
-    zone = f"{REGION}a"
-    instance = ec2.run_instances(
-        ImageId=where.image, InstanceType=story.instance_type, MinCount=1, MaxCount=1,
-        Placement={"AvailabilityZone": zone},
-    )["Instances"][0]["InstanceId"]  # fmt: skip
-    wanted = story.volume
-    settings = {"Iops": wanted.iops, "Throughput": wanted.throughput_mibps}
-    volume = ec2.create_volume(
-        AvailabilityZone=zone, VolumeType=wanted.volume_type.value, Size=wanted.size_gib,
-        TagSpecifications=[{
-            "ResourceType": "volume",
-            "Tags": [{"Key": k, "Value": v} for k, v in story.all_tags.items()],
-        }],
-        **{name: value for name, value in settings.items() if value is not None},
-    )["VolumeId"]  # fmt: skip
-    ec2.attach_volume(VolumeId=volume, InstanceId=instance, Device="/dev/sdf")
-    return str(volume)

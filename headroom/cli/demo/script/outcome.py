@@ -1,4 +1,4 @@
-"""What is known about one story after the demo, and the words its ending is told in."""
+"""What is known about a story so far, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -7,41 +7,52 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from headroom.cli.demo.stories.clusters import ClusterStory
 from headroom.cli.demo.stories.databases import DatabaseStory
+from headroom.cli.demo.stories.program import AnyStory
 from headroom.cli.demo.stories.volumes import START, Story
 from headroom.cli.terminal.output import money
-from headroom.cli.views.decision import DecisionStory, chosen, ended_at, kind
+from headroom.cli.views.decision import DecisionStory, ended_at
 from headroom.cli.views.timeline import Minute
-from headroom.domain.decision import Decision
-from headroom.domain.guardrails import Verdict
-from headroom.domain.planning import Plan
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, StorageMode
 from headroom.domain.state import Step
+
+Expectations = Mapping[str, bool]
+"""What should be true of a story, and whether it is."""
+Checked = tuple[str, Expectations]
+"""What happened in one line, and the expectations it was checked against."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """Everything that is known about one story after the demo."""
+class StoryRun:
+    """What is known about one story of any kind."""
 
-    story: Story | DatabaseStory
+    story: AnyStory
     resource_id: str
-    final: Configuration
-    told: tuple[DecisionStory, ...]
+    decisions: tuple[DecisionStory, ...]
     """Its decisions with their chains, oldest first."""
-    minutes: tuple[Minute, ...]
     messages: int
-    """Notifications that spoke of the volume or database."""
-    changed_by_others: tuple[datetime, ...]
+    """Notifications that name the resource."""
 
     @property
     def applied(self) -> tuple[DecisionStory, ...]:
-        """The decisions that changed the volume."""
-        return tuple(t for t in self.told if ended_at(t, Step.APPLIED))
+        """The decisions that changed the resource."""
+        return tuple(each for each in self.decisions if ended_at(each, Step.APPLIED))
 
     @property
     def refused(self) -> tuple[datetime, ...]:
         """When AWS refused."""
-        return tuple(at for t in self.told if (at := ended_at(t, Step.REFUSED)))
+        return tuple(at for each in self.decisions if (at := ended_at(each, Step.REFUSED)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageRun(StoryRun):
+    """The story of a volume or a database."""
+
+    story: Story | DatabaseStory
+    final: Configuration
+    minutes: tuple[Minute, ...]
+    changed_by_others: tuple[datetime, ...]
 
     @property
     def starved(self) -> tuple[datetime, ...]:
@@ -55,25 +66,51 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """What happened in a line, and what of it was not as foretold (empty when all was)."""
+class ClusterState:
+    """What RDS reported about a cluster at one instant."""
+
+    at: datetime
+    mode: StorageMode
+    opens: datetime | None
+    """When a change to I/O-Optimized is allowed again; None without an earlier one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRun(StoryRun):
+    """The story of an Aurora cluster."""
+
+    story: ClusterStory
+    states: tuple[ClusterState, ...]
+    billed_ios: tuple[tuple[datetime, float], ...]
+    """Billed I/O of every hour, from CloudWatch."""
+
+    @property
+    def opened(self) -> datetime | None:
+        """When AWS's gate opened, as RDS reported it at the start."""
+        return self.states[0].opens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryVerdict:
+    """What happened in one line, and which expectations were not met."""
 
     line: str
-    amiss: tuple[str, ...]
+    unmet: tuple[str, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether the story ended as told."""
-        return not self.amiss
+        """Whether the story ended as expected."""
+        return not self.unmet
+
+    @property
+    def text(self) -> str:
+        """The line with everything that was not met."""
+        return self.line + "".join(f" Not met: {each}." for each in self.unmet)
 
     @classmethod
-    def of(cls, line: str, claims: Mapping[str, bool]) -> Ending:
-        """The ending told by `line`, amiss where a claim does not hold."""
-        return cls(line=line, amiss=tuple(claim for claim, true in claims.items() if not true))
-
-
-Claims = Mapping[str, bool]
-"""What should be true of an ending, and whether it is."""
+    def of(cls, line: str, expectations: Expectations) -> StoryVerdict:
+        """The verdict by `expectations`."""
+        return cls(line=line, unmet=tuple(text for text, met in expectations.items() if not met))
 
 
 def clock(instant: datetime) -> str:
@@ -86,37 +123,3 @@ def cost(amount: Decimal) -> str:
         return "at the same price"
     way = "more" if amount > 0 else "less"
     return f"for {money(abs(amount))} a month {way}"
-
-
-def the_act(played: Played) -> tuple[DecisionStory, Plan, datetime] | None:
-    """The only change, its plan, and when it was applied; None when there is none."""
-    if not played.applied:
-        return None
-    first = played.applied[0]
-    plan, at = chosen(first.decision), ended_at(first, Step.APPLIED)
-    return None if plan is None or at is None else (first, plan, at)
-
-
-def nothing_done(played: Played) -> tuple[str, Claims]:
-    kinds = ", ".join(kind(t.decision) for t in played.told) or "nothing was recorded"
-    return f"Nothing was changed ({kinds}).", {"a change was made": False}
-
-
-def starvation(played: Played) -> str:
-    starved = played.starved
-    return f"{len(starved)} starved minutes from {clock(starved[0])}" if starved else "none starved"
-
-
-def relieved(played: Played) -> bool:
-    return ended_at(played.applied[-1], Step.RELIEVED) is not None
-
-
-def calm_at_the_end(played: Played) -> bool:
-    return not any(m.starved for m in played.minutes[-20:])
-
-
-def blocking(decision: Decision) -> tuple[Verdict, ...]:
-    """The verdicts against the best plan of a decision that did nothing."""
-    plan, judgements = chosen(decision), decision.judgements
-    best = next((j for j in judgements if plan in (None, j.plan)), None)
-    return () if best is None else best.blocking

@@ -50,7 +50,7 @@ class Display:
         self._task = self._live.add_task(title, total=minutes, clock="")
 
     def minute(self, minute: int, decisions: int) -> None:
-        """The phase came as far as `minute`; so many decisions are on record."""
+        """The phase reached `minute`, with this many decisions on record."""
         clock = f"{utc(START + timedelta(minutes=minute))}, {decisions} decisions"
         if self._task is not None:
             self._live.update(self._task, completed=minute, clock=clock)
@@ -59,7 +59,7 @@ class Display:
             self._next_line = minute + PLAIN_EVERY
 
     def settled(self, number: int, title: str, line: str) -> None:
-        """A story came to its end, in the words of its ending."""
+        """A story is settled; `line` is its result."""
         self._console.print(f"{number}. {title}", markup=False, soft_wrap=True)
         self._console.print(f"   {line}", markup=False, soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""Plays the stories in lock-step and brings back what happened to each."""
+"""Runs the stories on the local deployment in lock-step, and reads what was recorded."""
 
 from __future__ import annotations
 
@@ -6,108 +6,79 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Generic, TypeVar
 
 from headroom.adapters.ledger import DynamoLedger
-from headroom.cli.demo.script.deployment import ACCOUNT, REGION, Stage, create
-from headroom.cli.demo.script.outcome import Played
-from headroom.cli.demo.stories.databases import DatabaseStory
-from headroom.cli.demo.stories.loads import workload
-from headroom.cli.demo.stories.volumes import END_MINUTE, START, STORIES, OtherChange, Story
+from headroom.cli.demo.script import clusters, databases, volumes
+from headroom.cli.demo.script.actor import Actor, Facts, StorageActor, instant
+from headroom.cli.demo.script.deployment import ACCOUNT, REGION, LocalAccount
+from headroom.cli.demo.script.outcome import StoryRun, StoryVerdict
+from headroom.cli.demo.script.progress import Display
+from headroom.cli.demo.script.settling import OpenStory, Settling, decided
+from headroom.cli.demo.stories.program import NUMBERS, Program
+from headroom.cli.demo.stories.volumes import END_MINUTE, START
 from headroom.cli.sources.records_file import line_of
 from headroom.cli.terminal.problems import Problem
-from headroom.cli.views.decision import DecisionStory, told
-from headroom.cli.views.timeline import Minute, loaded_minute
-from headroom.domain.catalog import catalogue_prices
-from headroom.domain.catalog.ebs import LIMITS
-from headroom.domain.resources import Configuration, Database, VolumeType
+from headroom.cli.views.decision import DecisionStory
 from headroom.domain.state import Record, Step, broken_link
 
 TICKS = 10
-"""Minutes per call of the endpoint; between two of them progress is shown."""
+"""Minutes per call of the endpoint; between two of them progress is displayed."""
 INBOX = "headroom-demo-inbox"
+Chains = tuple[tuple[Record, ...], ...]
 
 
-S = TypeVar("S", Story, DatabaseStory)
+def run_stories(
+    where: LocalAccount, outputs: Mapping[str, str], program: Program, display: Display,
+    judge: Callable[[StoryRun], StoryVerdict],
+) -> tuple[Chains, list[StoryRun], int]:  # fmt: skip
+    """Create what the stories need and run them.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member(Generic[S]):
-    """A story, its volume or database, and the endpoint's facts about each of its minutes."""
-
-    story: S
-    resource_id: str
-    facts: list[Mapping[str, Any]] = field(default_factory=list)
-    changed_by_others: list[datetime] = field(default_factory=list)
-
-
-Cast = tuple[Member[S], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cue:
-    """What somebody else does at a minute, knowing nothing of Headroom."""
-
-    minute: int
-    act: Callable[[Stage], None]
-
-
-def instant(minute: int) -> datetime:
-    """The instant of a minute of the demo."""
-    return START + timedelta(minutes=minute)
-
-
-def set_up(where: Stage, stories: Sequence[Story] = STORIES) -> Cast[Story]:
-    """Create every story's volume two days before the start, and tell AWS what was before it.
-
-    The changes before the start count against AWS's four slots; nobody told Headroom of them.
+    Returns every record chain, what is known about each story, and how many minutes were run.
     """
-    where.set_clock(instant(-2_880))
-    cast = tuple(Member(story=s, resource_id=create(where, s)) for s in stories)
-    for member in cast:
-        past = [instant(other.minute) for other in member.story.others if other.minute < 0]
-        if past:
-            starts = [at.isoformat() for at in past]
-            where.ask("history", {"volume_id": member.resource_id, "starts": starts})
-            member.changed_by_others.extend(past)
-    return cast
+    (where.folder / "loads").mkdir(exist_ok=True)
+    # The clock only goes forward, so what happened first is created first.
+    of_clusters = clusters.set_up(where, program.clusters)
+    storage: tuple[StorageActor, ...] = (
+        *volumes.set_up(where, program.volumes), *databases.set_up(where, program.databases)
+    )  # fmt: skip
+    for actor in storage:
+        actor.load(where)
+    _start_clock(where, outputs["TopicArn"])
+    for cluster in of_clusters:
+        cluster.load(where)
+    display.phase("Playing", minutes=END_MINUTE)
+    actors: tuple[Actor, ...] = (*storage, *of_clusters)
+    ledger, published = _ledger(where, outputs), list[str]()
 
+    def open_story(actor: Actor) -> OpenStory:
+        def judged(decisions: Sequence[DecisionStory]) -> StoryVerdict:
+            return judge(actor.run(where, decisions, published))
 
-def cues(cast: Cast[Story]) -> Iterable[Cue]:
-    """What other programs do to the volumes, and when."""
-    for member in cast:
-        for other in member.story.others:
-            if other.minute >= 0:
-                yield Cue(minute=other.minute, act=_changing(member, other))
-
-
-def _changing(member: Member[Story], other: OtherChange) -> Callable[[Stage], None]:
-    def change(where: Stage) -> None:
-        where.client("ec2").modify_volume(
-            VolumeId=member.resource_id, Throughput=other.throughput_mibps
+        return OpenStory(
+            key=actor.story.key, title=actor.story.title, resource=actor.resource_id, judge=judged
         )
-        member.changed_by_others.append(instant(other.minute))
 
-    return change
+    settling = Settling(ledger, [open_story(actor) for actor in actors])
+
+    def on_minute(minute: int) -> bool:
+        for actor in actors:
+            actor.observe(where, minute)
+        published.extend(_messages(where))
+        for story, verdict in settling.at(minute):
+            display.settled(NUMBERS[story.key], story.title, verdict.line)
+        display.minute(minute, settling.decisions)
+        return program.whole or bool(settling.stories)
+
+    minutes = _tick(where, {each.resource_id: each.facts for each in storage}, actors, on_minute)
+    display.phase("Reading the record")
+    found = _chains(ledger)
+    published.extend(_messages(where))
+    decisions = decided(found)
+    return found, [actor.run(where, decisions, published) for actor in actors], minutes
 
 
-def put_loads(where: Stage, cast: Cast[Story]) -> None:
-    """Give every volume its load."""
-    for member in cast:
-        block = workload(member.story, where.folder / "loads", START, END_MINUTE)
-        request = {
-            "volume_id": member.resource_id,
-            "workload": block,
-            "attachment": {"instance_type": member.story.instance_type},
-            "start": START.isoformat(),
-        }
-        where.ask("load", request)
-
-
-def raise_curtain(where: Stage, topic_arn: str) -> None:
-    """Listen to the topic, and stand the clock at the start."""
+def _start_clock(where: LocalAccount, topic_arn: str) -> None:
+    """Subscribe to the topic, and hold the clock at the start."""
     sqs, sns = where.client("sqs"), where.client("sns")
     url = sqs.create_queue(QueueName=INBOX)["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
@@ -115,33 +86,32 @@ def raise_curtain(where: Stage, topic_arn: str) -> None:
     where.set_clock(START)
 
 
-def play(
-    where: Stage, facts: Mapping[str, list[Mapping[str, Any]]], others: Sequence[Cue],
+def _tick(
+    where: LocalAccount, facts: Mapping[str, list[Facts]], actors: Iterable[Actor],
     on_minute: Callable[[int], bool],
 ) -> int:  # fmt: skip
-    """Run the demo's hours; tells how many minutes were played.
+    """Run the demo's hours; returns how many minutes were run.
 
-    `facts` takes each minute by resource; `on_minute` hears how far it is, and whether to go on is
-    its answer.
+    `facts` collects each minute by resource; `on_minute` returns whether to go on.
     """
+    events = [event for actor in actors for event in actor.events()]
     stops: list[int] = sorted(
-        {*range(0, END_MINUTE, TICKS), *(cue.minute for cue in others), END_MINUTE}
+        {*range(0, END_MINUTE, TICKS), *(event.minute for event in events), END_MINUTE}
     )
     for minute, following in itertools.pairwise(stops):
-        for cue in others:
-            if cue.minute == minute:
-                cue.act(where)
+        for event in events:
+            if event.minute == minute:
+                event.act(where)
         answer = where.ask("tick", {"minutes": following - minute})
-        for minute_facts in answer["minutes"]:
-            named = minute_facts.get("volume_id") or minute_facts["database_id"]
-            facts[named].append(minute_facts)
+        for each in answer["minutes"]:
+            facts[each.get("volume_id") or each["database_id"]].append(each)
         if not on_minute(following):
             return following
     return END_MINUTE
 
 
-def messages(where: Stage) -> tuple[str, ...]:
-    """What was published to people since this was last asked."""
+def _messages(where: LocalAccount) -> tuple[str, ...]:
+    """What was published to people since the last call."""
     sqs = where.client("sqs")
     url = sqs.get_queue_url(QueueName=INBOX)["QueueUrl"]
     found: list[str] = []
@@ -153,7 +123,7 @@ def messages(where: Stage) -> tuple[str, ...]:
     return tuple(found)
 
 
-def ledger(where: Stage, tables: Mapping[str, str]) -> DynamoLedger:
+def _ledger(where: LocalAccount, tables: Mapping[str, str]) -> DynamoLedger:
     """The deployed ledger, through the adapter the functions use."""
     return DynamoLedger(
         where.client("dynamodb"), records_table=tables["RecordsTable"],
@@ -161,14 +131,14 @@ def ledger(where: Stage, tables: Mapping[str, str]) -> DynamoLedger:
     )  # fmt: skip
 
 
-def chains(book: DynamoLedger) -> tuple[tuple[Record, ...], ...]:
+def _chains(ledger: DynamoLedger) -> Chains:
     """Every chain of the demo, oldest first; raises Problem when one is broken."""
     span = {"since": instant(-1_440), "until": instant(END_MINUTE + 1)}
     heads = sorted(
-        (r for r in book.by_time(**span) if r.step in (Step.DECIDED, Step.REJECTED_SIGNAL)),
+        (r for r in ledger.by_time(**span) if r.step in (Step.DECIDED, Step.REJECTED_SIGNAL)),
         key=lambda r: (r.at, r.resource, r.decision_id),
     )
-    found = tuple(book.chain(head.decision_id) for head in heads)
+    found = tuple(ledger.chain(head.decision_id) for head in heads)
     for chain in found:
         broken = broken_link(chain)
         if broken is not None:
@@ -176,72 +146,11 @@ def chains(book: DynamoLedger) -> tuple[tuple[Record, ...], ...]:
     return found
 
 
-def ended(
-    member: Member[S], final: Configuration, *, every: Sequence[DecisionStory], said: Sequence[str]
-) -> Played:
-    """What is known about a story at the end; `said` is all that was told people."""
-    name = member.resource_id
-    return Played(
-        story=member.story,
-        resource_id=name,
-        final=final,
-        told=tuple(
-            t for t in every if t.decision.observation.volume.ref.resource_id == name
-        ),
-        minutes=tuple(minute_of(facts, member.story.volume.database) for facts in member.facts),
-        messages=sum(name in text for text in said),
-        changed_by_others=tuple(member.changed_by_others),
-    )  # fmt: skip
-
-
-def decided(every: Sequence[Sequence[Record]]) -> tuple[DecisionStory, ...]:
-    """The decisions of all chains."""
-    return tuple(told(chain) for chain in every if chain[0].step is Step.DECIDED)
-
-
-def final(where: Stage, member: Member[Story]) -> Configuration:
-    """The volume as EC2 describes it at the end."""
-    described = where.client("ec2").describe_volumes(VolumeIds=[member.resource_id])["Volumes"][0]
-    kind = VolumeType(described["VolumeType"])
-    settable = LIMITS[kind]
-    return Configuration(
-        volume_type=kind,
-        size_gib=described["Size"],
-        iops=described.get("Iops") if settable.iops else None,
-        throughput_mibps=described.get("Throughput") if settable.throughput_mibps else None,
-    )
-
-
-def digest(every: Sequence[Sequence[Record]]) -> str:
+def digest(chains: Iterable[Sequence[Record]]) -> str:
     """One hash over all records: two runs with the same seed have the same."""
-    total = hashlib.sha256()
-    for line in lines(every):
-        total.update(line.encode())
-    return total.hexdigest()
+    return hashlib.sha256("".join(lines(chains)).encode()).hexdigest()
 
 
-def lines(every: Iterable[Sequence[Record]]) -> list[str]:
+def lines(chains: Iterable[Sequence[Record]]) -> list[str]:
     """All records as lines of the records file."""
-    return [line_of(record) + "\n" for chain in every for record in chain]
-
-
-def minute_of(facts: Mapping[str, Any], database: Database | None = None) -> Minute:
-    """A minute as the endpoint's control API tells it, in the shape the plots want."""
-    billed = Configuration(
-        volume_type=VolumeType(facts["type"]), size_gib=facts["size_gib"], iops=facts["iops"],
-        throughput_mibps=facts["throughput_mibps"], database=database,
-    )  # fmt: skip
-    return loaded_minute(
-        at=datetime.fromisoformat(facts["start"]),
-        known=not facts["unknown"],
-        offered_ops=facts["offered_ops"],
-        served_ops=facts["served_ops"],
-        served_bytes=facts["served_read_bytes"] + facts["served_write_bytes"],
-        ebs_iops=facts["ebs_iops"],
-        limits=(facts["limit_iops"], facts["limit_mibps"]),
-        credits_percent=facts["burst_balance_percent"],
-        queue=facts["queue_seen_avg"],
-        latency_ms=facts["latency_ms_avg"],
-        usd_per_month=float(catalogue_prices(REGION).monthly(billed)),
-        starved=facts["starved"],
-    )
+    return [line_of(record) + "\n" for chain in chains for record in chain]

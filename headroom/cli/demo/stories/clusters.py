@@ -1,6 +1,6 @@
-"""The demo's stories of Aurora clusters: what each is, what it is asked for, what was before the start.
+"""The demo's stories of Aurora clusters: configuration, load and earlier changes.
 
-Instants are minutes after the demo's start, as in `stories`.
+Instants are minutes after the demo's start.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The five stories of databases: storage of a DB instance, its load, who else changes it.
+"""The five stories of databases: storage of a DB instance, its load, and changes by others.
 
-Instants are minutes after the demo's start, as in `stories`; `endings_databases` checks how each one
-ended.
+Instants are minutes after the demo's start.
 """
 
 from __future__ import annotations

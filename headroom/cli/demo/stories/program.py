@@ -1,4 +1,4 @@
-"""Every story of the demo, in the order in which they are told, and the policy that they share."""
+"""Every story of the demo in its order, and the policy that they share."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from headroom.cli.demo.stories.volumes import STORIES, STORY_TAG, Story
 from headroom.cli.terminal.problems import BadRequest
 
 KINDS = "ebs,rds,aurora"
-"""What the demo's deployment looks after."""
+"""The kinds of storage that the demo's deployment manages."""
 AnyStory = Story | DatabaseStory | ClusterStory
 EVERY: tuple[AnyStory, ...] = (*STORIES, *DATABASES, *CLUSTER_STORIES)
 NUMBERS = {story.key: number for number, story in enumerate(EVERY, start=1)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Programme:
-    """The stories that are played, of each kind in their order."""
+class Program:
+    """The stories to run, of each kind in their order."""
 
     volumes: tuple[Story, ...] = STORIES
     databases: tuple[DatabaseStory, ...] = DATABASES
@@ -26,7 +26,7 @@ class Programme:
 
     @property
     def stories(self) -> tuple[AnyStory, ...]:
-        """All of them, in the order in which they are told."""
+        """All of them in order."""
         return (*self.volumes, *self.databases, *self.clusters)
 
     @property
@@ -35,15 +35,15 @@ class Programme:
         return len(self.stories) == len(EVERY)
 
 
-def programme(text: str | None) -> Programme:
-    """The stories whose numbers `text` lists, parted by commas; every story without one.
+def selected(text: str | None) -> Program:
+    """The stories whose numbers `text` lists, separated by commas; every story without it.
 
     Raises BadRequest.
     """
     if text is None:
-        return Programme()
+        return Program()
     numbers = {_number(part.strip()) for part in text.split(",")}
-    return Programme(
+    return Program(
         volumes=tuple(story for story in STORIES if NUMBERS[story.key] in numbers),
         databases=tuple(story for story in DATABASES if NUMBERS[story.key] in numbers),
         clusters=tuple(story for story in CLUSTER_STORIES if NUMBERS[story.key] in numbers),
@@ -53,8 +53,8 @@ def programme(text: str | None) -> Programme:
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= len(EVERY)):
         raise BadRequest(
-            f"There is no story {text!r}; --story takes numbers from 1 to {len(EVERY)}, parted by "
-            "commas."
+            f"There is no story {text!r}; --story takes numbers from 1 to {len(EVERY)}, separated "
+            "by commas."
         )
     return int(text)
 
@@ -62,7 +62,7 @@ def _number(text: str) -> int:
 def demo_policy() -> dict[str, object]:
     """The demo's policy: the shipped default, and a rule for each story that needs its own.
 
-    Nothing is given back before a week was seen: a day of starvation is no day to learn from.
+    Nothing is given back in the first week, because the demo only covers busy hours.
     """
     kinds = [("ebs", story.key, story.policy) for story in STORIES]
     kinds += [("rds", story.key, story.policy) for story in DATABASES]

@@ -1,7 +1,7 @@
-"""The nine stories of volumes in the demo: what it is, its load, who else changes it.
+"""The nine stories of volumes: configuration, load, and changes by others.
 
-Instants are minutes after the demo's start. Everything here is declaration; `demo` plays it and
-`endings` checks how each one ended.
+Instants are minutes after the demo's start. This is data only: `script` runs it and `expectations`
+checks the result.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """A benchmark: so many operations always outstanding, from the start, for `minutes`."""
+    """A benchmark: a fixed number of outstanding operations, from the start, for `minutes`."""
 
     outstanding: int
     io_kib: float
