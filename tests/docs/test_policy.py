@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from headroom.domain.policy import FRIENDLY, PRESETS, Limits, Mode, PolicyError, tag_settings
-from headroom.domain.policy.tags import BY_TAG, key_of
+from headroom.domain.policy import FRIENDLY, PRESETS, Limits, Mode, PolicyError
+from headroom.domain.policy.tags import BY_TAG, key_of, tag_settings
 from headroom.policy import check, default_policy, parse_policy
 from headroom.proving.policy_tests import load_tests, run_policy_test
 from headroom.proving.policy_tests.cases import ANSWERS, EXPECT, LEDGER, LOAD, TO, VOLUME, WORDS
