@@ -214,13 +214,6 @@ def place_of(arn: str) -> tuple[str, str]:
     return parts[3], parts[4]
 
 
-def ports_from(
-    settings: FunctionSettings, *, region: str, account_id: str, session: boto3.Session
-) -> Ports:
-    """The ports over AWS itself, for one account and Region."""
-    return Account(settings, region=region, account_id=account_id, session=session).ports
-
-
 def kinds_of(settings: FunctionSettings) -> tuple[Kind, ...]:
     """The kinds of storage whose events are understood; Aurora's come as events of RDS."""
     return (Kind.EBS, Kind.RDS) if settings.databases else (Kind.EBS,)

@@ -6,7 +6,7 @@ from aws_cdk import CfnOutput, Environment, Stack
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from headroom.adapters.ledger import RECORDS, STATE
+from headroom.adapters.tables import RECORDS, STATE
 from headroom.settings import DeploymentConfig
 from stacks.constructs.permissions import Kept
 from stacks.constructs.tables import LedgerTable

@@ -39,7 +39,7 @@ def session() -> Iterator[boto3.Session]:
 
 
 def wired(session: boto3.Session) -> Ports:
-    return wiring.ports_from(SETTINGS, region=REGION, account_id=ACCOUNT, session=session)
+    return wiring.Account(SETTINGS, region=REGION, account_id=ACCOUNT, session=session).ports
 
 
 def test_the_clock_is_system_time_in_utc() -> None:
@@ -97,7 +97,7 @@ def test_a_glance_covers_the_time_between_two_scans(
     session: boto3.Session, every: int, looks_back: int
 ) -> None:
     settings = replace(SETTINGS, scan_every_minutes=every)
-    ports = wiring.ports_from(settings, region=REGION, account_id=ACCOUNT, session=session)
+    ports = wiring.Account(settings, region=REGION, account_id=ACCOUNT, session=session).ports
     now = datetime.now(UTC).replace(second=0, microsecond=0)
     session.client("cloudwatch").put_metric_data(
         Namespace="AWS/EBS",
@@ -155,7 +155,7 @@ def test_databases_are_wired_only_where_they_are_looked_after(session: boto3.Ses
     assert isinstance(wired(session).storage, EbsStorage)
     assert wiring.kinds_of(SETTINGS) == (Kind.EBS,)
     both = replace(SETTINGS, kinds="ebs,rds")
-    ports = wiring.ports_from(both, region=REGION, account_id=ACCOUNT, session=session)
+    ports = wiring.Account(both, region=REGION, account_id=ACCOUNT, session=session).ports
     assert isinstance(ports.storage, StorageByKind)
     assert isinstance(ports.metrics, MetricsByKind)
     assert wiring.kinds_of(both) == (Kind.EBS, Kind.RDS)
@@ -168,7 +168,7 @@ def test_databases_are_wired_only_where_they_are_looked_after(session: boto3.Ses
 
 def test_a_change_of_a_database_is_never_repeated_by_the_client(session: boto3.Session) -> None:
     both = replace(SETTINGS, kinds="ebs,rds")
-    storage = wiring.ports_from(both, region=REGION, account_id=ACCOUNT, session=session).storage
+    storage = wiring.Account(both, region=REGION, account_id=ACCOUNT, session=session).ports.storage
     assert isinstance(storage, StorageByKind)
     databases = storage._storages[Kind.RDS]
     assert isinstance(databases, RdsStorage)

@@ -17,7 +17,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from headroom.adapters import actions
-from headroom.adapters.ledger import LEDGER_ACTIONS
+from headroom.adapters.tables import LEDGER_ACTIONS
 from stacks.constructs.names import DETECTION_ALARM_PREFIX, POLICY_PARAMETER
 
 LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")

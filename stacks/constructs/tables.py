@@ -7,7 +7,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from headroom.adapters.ledger import Key, Table
+from headroom.adapters.tables import Key, Table
 
 REWRITING_ACTIONS = (
     "dynamodb:BatchWriteItem",

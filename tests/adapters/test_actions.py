@@ -18,12 +18,11 @@ from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.events import EventBus
-from headroom.adapters.ledger import LEDGER_ACTIONS, STATE
-from headroom.adapters.ledger.schema import create_table
 from headroom.adapters.notifications import SnsNotifier
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.adapters.prices import PriceList, PriceStore
 from headroom.adapters.rds import RdsStorage
+from headroom.adapters.tables import LEDGER_ACTIONS, STATE, create_table
 from headroom.domain.aurora import configuration_of
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.ledger import first_record

@@ -11,8 +11,8 @@ import pytest
 from botocore.config import Config
 from moto import mock_aws
 
-from headroom.adapters.ledger import RECORDS, STATE, DynamoLedger
-from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, REGION
 from tests.dynamodb_local import server

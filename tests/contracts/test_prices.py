@@ -10,9 +10,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.ledger import STATE
-from headroom.adapters.ledger.schema import create_table
 from headroom.adapters.prices import CataloguePrices, ListedPrices, PriceStore, StoredPriceTable
+from headroom.adapters.tables import STATE, create_table
 from headroom.domain.catalog import PriceTable, catalogue_prices, why_implausible
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 from headroom.ports import Prices

@@ -18,8 +18,7 @@ import pytest
 from moto import mock_aws
 
 from headroom import wiring
-from headroom.adapters.ledger import RECORDS, STATE
-from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.policy import canonical_json, default_policy
 from headroom.settings import FunctionSettings
 from tests.adapters.prices.recorded_offers import RecordedPriceList

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headroom.adapters import actions
-from headroom.adapters.ledger import LEDGER_ACTIONS
+from headroom.adapters.tables import LEDGER_ACTIONS
 from stacks.constructs.permissions import PLATFORM_ACTIONS
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 

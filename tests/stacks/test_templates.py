@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.ledger import RECORDS, STATE, Table
-from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.tables import RECORDS, STATE, Table, create_table
 from headroom.application.execute import LEASE
 from headroom.domain.catalog import CATALOGUE_PRICES
 from headroom.settings import DeploymentConfig, Detection

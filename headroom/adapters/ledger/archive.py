@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.ledger.reads import days
-from headroom.adapters.ledger.schema import BY_DAY, BY_OUTCOME, BY_RESOURCE, RECORDS
 from headroom.adapters.ledger.state_table import CONDITION_FAILED
 from headroom.adapters.ledger.tables import Tables
+from headroom.adapters.tables import BY_DAY, BY_OUTCOME, BY_RESOURCE, RECORDS
 from headroom.domain.ledger import rejection_record
 from headroom.domain.state import Record
 from headroom.serialization import to_json

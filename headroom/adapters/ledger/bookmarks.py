@@ -9,10 +9,10 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.ledger.items import readable, stamped, unwire, wire
-from headroom.adapters.ledger.schema import NOTE
 from headroom.adapters.ledger.state_table import CONDITION_FAILED
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.ledger.transactions import LedgerOutcomeUnknown
+from headroom.adapters.tables import NOTE
 
 T = TypeVar("T")
 TRIES = 40

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.items import Item, moment, readable, stamped, unwire, wire
 from headroom.adapters.ledger.reads import Reads
-from headroom.adapters.ledger.schema import BREAKER, PAUSE
+from headroom.adapters.tables import BREAKER, PAUSE
 from headroom.domain.state import AccountStopState, Breaker, Pause
 
 UNTIL, OPENED, COUNT = "paused_until", "breaker_opened_at", "failures_in_a_row"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.items import Item, readable, ref_of, state_of, unwire, wire
 from headroom.adapters.ledger.reads import Reads
-from headroom.adapters.ledger.schema import BUDGET, STATE_ITEM, account_key
 from headroom.adapters.ledger.state_table import SUM
+from headroom.adapters.tables import BUDGET, STATE_ITEM, account_key
 from headroom.domain.ledger import Budget, budget
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import StoredState

@@ -16,7 +16,7 @@ from headroom.adapters.ledger.items import (
     wire,
 )
 from headroom.adapters.ledger.reads import Reads
-from headroom.adapters.ledger.schema import CONCURRENCY_ITEM, WAITING, WAITING_SHARD
+from headroom.adapters.tables import CONCURRENCY_ITEM, WAITING, WAITING_SHARD
 from headroom.domain.state import STATE_FORMAT, ConcurrencyState, QueueEntry
 from headroom.ports import QueuedResource
 from headroom.serialization import from_plain, to_plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from headroom.adapters.ledger.schema import DUE_SHARD, STATE_ITEM, WAITING_SHARD
+from headroom.adapters.tables import DUE_SHARD, STATE_ITEM, WAITING_SHARD
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import (
     STATE_FORMAT,

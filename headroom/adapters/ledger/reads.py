@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.items import Item, moment, record_of, unwire
-from headroom.adapters.ledger.schema import RECORDS, Index
+from headroom.adapters.tables import RECORDS, Index
 from headroom.domain.state import RECORD_FORMAT, Record, require_format
 from headroom.ports import ReadFailed
 

@@ -25,7 +25,7 @@ from headroom.adapters.ledger.items import (
     wire,
 )
 from headroom.adapters.ledger.reads import Reads
-from headroom.adapters.ledger.schema import (
+from headroom.adapters.tables import (
     BUDGET,
     CONCURRENCY_ITEM,
     DUE,

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.items import Item, record_of, unwire, wire
 from headroom.adapters.ledger.reads import BODIES_PER_BATCH, days
-from headroom.adapters.ledger.schema import BY_DAY, BY_OUTCOME, RECORDS
 from headroom.adapters.ledger.tables import Tables
+from headroom.adapters.tables import BY_DAY, BY_OUTCOME, RECORDS
 from headroom.domain.state import Record, RecordSummary, Step
 
 

@@ -13,9 +13,9 @@ from headroom.adapters.ledger.breakers import BreakerItems
 from headroom.adapters.ledger.concurrency import ConcurrencyTable
 from headroom.adapters.ledger.items import Item, item_of, unwire
 from headroom.adapters.ledger.reads import Reads, RecordReads
-from headroom.adapters.ledger.schema import RECORDS, account_key
 from headroom.adapters.ledger.state_table import StateItem, StateTable
 from headroom.adapters.ledger.transactions import Cancelled, Transactions
+from headroom.adapters.tables import RECORDS, account_key
 from headroom.domain.decision import Decision
 from headroom.domain.ledger import next_record, withdrawal_text
 from headroom.domain.resources import ResourceRef

@@ -12,9 +12,9 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from moto import mock_aws
 
-from headroom.adapters.ledger import LEDGER_ACTIONS, RECORDS, STATE, DynamoLedger
-from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.ledger.transactions import ATTEMPTS, LedgerOutcomeUnknown
+from headroom.adapters.tables import LEDGER_ACTIONS, RECORDS, STATE, create_table
 from headroom.domain.state import KnownModification, Step
 from headroom.ports import Intent, NotIntended, ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref

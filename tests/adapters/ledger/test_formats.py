@@ -10,9 +10,17 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.ledger import RECORDS, STATE, DynamoLedger, read_budget
-from headroom.adapters.ledger.schema import BUDGET, CONCURRENCY_ITEM, NOTE, PAUSE, create_table
+from headroom.adapters.ledger import DynamoLedger, read_budget
 from headroom.adapters.prices import PriceStore
+from headroom.adapters.tables import (
+    BUDGET,
+    CONCURRENCY_ITEM,
+    NOTE,
+    PAUSE,
+    RECORDS,
+    STATE,
+    create_table,
+)
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.state import DECISION_FORMAT, RECORD_FORMAT, STATE_FORMAT, Step, broken_link
 from headroom.ports import Intent, ReadFailed

@@ -12,9 +12,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.ledger import STATE, account_key
-from headroom.adapters.ledger.schema import create_table
 from headroom.adapters.prices import ListedPrices, PriceStore, StoredPriceTable
+from headroom.adapters.tables import STATE, account_key, create_table
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.resources import PriceUnknown, VolumeType
 from tests.adapters.prices.recorded_offers import (

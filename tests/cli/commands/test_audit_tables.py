@@ -11,8 +11,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.ledger import RECORDS, STATE, DynamoLedger
-from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.cli.main import run
 from headroom.domain.decision import decide
 from tests.builders import ACCOUNT, NOW, REGION, decision_input, starved_gp3, volume

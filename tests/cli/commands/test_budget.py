@@ -14,9 +14,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.ledger import RECORDS, STATE, DynamoLedger, account_key, read_budget, wire
-from headroom.adapters.ledger.schema import BUDGET, create_table
+from headroom.adapters.ledger import DynamoLedger, read_budget, wire
 from headroom.adapters.ledger.state_table import SUM
+from headroom.adapters.tables import BUDGET, RECORDS, STATE, account_key, create_table
 from headroom.cli.commands.budget import BudgetView
 from headroom.cli.main import run
 from headroom.cli.sources.deployment import Deployment

@@ -11,8 +11,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from headroom.adapters.ledger import RECORDS, STATE, DynamoLedger
-from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.cli.main import run
 from headroom.domain.state import INDEFINITE
 from headroom.domain.state.breakers import MAX_ACCOUNT_FAILURES

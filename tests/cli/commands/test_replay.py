@@ -218,7 +218,7 @@ WRONG = [
     (["--tag", "team=nobody"], "There is no volume or database with tag team=nobody in us-east-1"),
     (["--volume", "vol-0123456789abcdef0"], "There is no vol-0123456789abcdef0 in us-east-1"),
     (["--volume", "db:nothing"], "There is no db:nothing in us-east-1"),
-    (["--volume", "orders"], "say db:orders for a DB instance"),
+    (["--volume", "orders"], "write db:orders for a DB instance"),
     (["--preset", "cheap"], "cheap"),
     (["--policy", "nowhere.yaml"], "nowhere.yaml"),
     (["--until", "yesterday"], "is not a time"),

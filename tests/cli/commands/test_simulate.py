@@ -127,7 +127,7 @@ def test_a_scenario_that_is_not_there_gets_one_sentence(capsys: pytest.CaptureFi
     ("name", "share", "ends", "words"),
     [
         ("aurora-io-heavy", 40, "aurora-iopt1", "Standard -> I/O-Optimized (cheaper), -$293.14"),
-        ("aurora-io-light", 15, "aurora", "held (cheaper as it is)"),
+        ("aurora-io-light", 15, "aurora", "held (already cheapest)"),
         ("aurora-inside-the-gate", 40, "aurora-iopt1", "until 2026-01-20 00:00 UTC"),
     ],
 )

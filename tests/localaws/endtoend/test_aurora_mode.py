@@ -11,9 +11,8 @@ import boto3
 import pytest
 
 from headroom import application, wiring
-from headroom.adapters.ledger import RECORDS, STATE
-from headroom.adapters.ledger.schema import create_table
 from headroom.adapters.prices import CataloguePrices
+from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.domain.decision import Act, Decision, Reason
 from headroom.domain.state import Step, broken_link
 from headroom.policy import canonical_json, default_policy
@@ -87,11 +86,9 @@ def place(long_program: Program) -> Iterator[Place]:
         )
         made = Place(program)
         patch.setattr(wiring, "utc_now", lambda: made.now)
-        made.ports = wiring.ports_from(
+        made.ports = replace(wiring.Account(
             replace(SETTINGS, kinds="ebs,rds,aurora"), region="us-east-1",
-            account_id="123456789012", session=boto3.Session(region_name="us-east-1"),
-            prices=CataloguePrices(),
-        )  # fmt: skip
+            account_id="123456789012", session=boto3.Session(region_name="us-east-1")).ports, prices=CataloguePrices())  # fmt: skip
         for name, millions in ((FORTY, 2_740), (FIFTEEN, 720), (GATED, 2_740)):
             made.cluster(name, millions)
         switched = {"database_id": GATED, "switched_at": "2025-12-24T00:00:00+00:00"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,9 +10,9 @@ import boto3
 import pytest
 
 from headroom import application, wiring
-from headroom.adapters.ledger import RECORDS, STATE, DynamoLedger
-from headroom.adapters.ledger.schema import create_table
+from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.prices import CataloguePrices
+from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.domain.decision import Act
 from headroom.domain.state import Record, Step, broken_link
 from headroom.policy import canonical_json, default_policy
@@ -66,10 +67,9 @@ def account(program: Program, monkeypatch: pytest.MonkeyPatch) -> Account:
     program.client("ssm").put_parameter(
         Name="/headroom/policy", Value=canonical_json(default_policy()), Type="String"
     )
-    ports = wiring.ports_from(
+    ports = replace(wiring.Account(
         SETTINGS, region="us-east-1", account_id="123456789012",
-        session=boto3.Session(region_name="us-east-1"), prices=CataloguePrices(),
-    )  # fmt: skip
+        session=boto3.Session(region_name="us-east-1")).ports, prices=CataloguePrices())  # fmt: skip
     return Account(program, ports)
 
 
