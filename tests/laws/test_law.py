@@ -59,9 +59,15 @@ def test_trials_are_worth_something() -> None:
     assert sum(len(law.wished) for law in laws) >= 1
 
 
-@pytest.mark.parametrize("name", [Guardrail.MAX_IOPS, Guardrail.LARGEST_STEP, Guardrail.DURABILITY])
-def test_the_law_notices_a_guardrail_that_lets_everything_through(name: Guardrail) -> None:
-    assert noticed(name, range(200)) is not None
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [(Guardrail.MAX_IOPS, 165), (Guardrail.LARGEST_STEP, 10), (Guardrail.DURABILITY, 30)],
+)
+def test_the_law_notices_a_guardrail_that_lets_everything_through(
+    name: Guardrail, first: int
+) -> None:
+    """Trials begin shortly before the first that notices; `make fuzz` breaks every guardrail."""
+    assert noticed(name, range(first, first + 200)) is not None
 
 
 def test_the_same_trial_ends_the_same_for_ever() -> None:
